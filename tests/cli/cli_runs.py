@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -19,6 +20,20 @@ from holdfast.demo import sessions
 from holdfast.io.importing import import_paths
 
 SRC = Path(__file__).parents[2] / "src"
+# A program that an interrupt stops even where the shell that runs the tests has it ignored.
+AS_AT_A_TERMINAL = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from holdfast.cli import main; main()"
+)
+# What must not reach a terminal.
+FORBIDDEN = {chr(code) for code in (*range(9), *range(11, 32), *range(127, 160), 0x202E)}
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 class Cli:

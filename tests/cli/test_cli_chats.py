@@ -104,7 +104,8 @@ def test_show_as_json(cli: Cli) -> None:
     assert answer["total"] == 18
     call, result = answer["messages"][:2]
     assert set(call) == {
-        "role", "content", "seq", "id", "name", "at", "tokens", "calls", "call_id", "answers", "meta", "flags", "shown", "ref",
+        "role", "content", "seq", "id", "name", "at", "tokens", "calls", "call_id", "answers", "meta",
+        "flags", "shown", "ref",
     }  # fmt: skip
     assert is_time(call["at"])
     assert call["calls"][0]["name"] == "run_shell"
@@ -125,8 +126,10 @@ def test_long_tool_results_are_shortened_unless_full(cli: Cli) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("show", "queue"), ("window", "queue"), ("stats", "queue"), ("tree", "queue"), ("compact", "queue"), ("chats", "end", "queue"),
-        ("records", "--kind", "note", "--chat", "queue"), ("scratchpad", "--chat", "queue"), ("recall", "zebra", "--chat", "queue"), ("learn", "extract", "--chat", "queue"),
+        ("show", "queue"), ("window", "queue"), ("stats", "queue"), ("tree", "queue"), ("compact", "queue"),
+        ("chats", "end", "queue"),
+        ("records", "--kind", "note", "--chat", "queue"), ("scratchpad", "--chat", "queue"),
+        ("recall", "zebra", "--chat", "queue"), ("learn", "extract", "--chat", "queue"),
         ("export", "--chat", "queue"), ("erase", "--yes", "--chat", "queue"),
     ],
     ids=" ".join,
@@ -171,7 +174,8 @@ def test_recall_as_json(cli: Cli) -> None:
     assert answer["query"] == "ERR_4312"
     (hit,) = answer["hits"]
     assert set(hit) == {
-        "source", "text", "score", "id", "chat", "seq", "last_seq", "role", "name", "at", "why", "title", "kind", "flags",
+        "source", "text", "score", "id", "chat", "seq", "last_seq", "role", "name", "at", "why", "title",
+        "kind", "flags",
         "wordings", "ref",
     }  # fmt: skip
     assert hit["chat"] == "retry-bug"
@@ -506,9 +510,12 @@ def test_messages_named_with_their_chat_are_learned_from_and_erased(cli: Cli) ->
 @pytest.mark.parametrize(
     "words",
     [
-        ("show", "flat-move"), ("show", "flat-move#1-2"), ("window", "flat-move"), ("window", "flat-move", "--query", "keys"),
-        ("stats", "flat-move"), ("tree", "flat-move"), ("compact", "flat-move"), ("chats", "end", "flat-move"), ("expand", "flat-move#1-2"),
-        ("learn", "extract", "--chat", "flat-move"), ("records", "--kind", "note", "--chat", "flat-move"), ("recall", "marathon"), ("scratchpad", "--chat", "flat-move"),
+        ("show", "flat-move"), ("show", "flat-move#1-2"), ("window", "flat-move"),
+        ("window", "flat-move", "--query", "keys"),
+        ("stats", "flat-move"), ("tree", "flat-move"), ("compact", "flat-move"),
+        ("chats", "end", "flat-move"), ("expand", "flat-move#1-2"),
+        ("learn", "extract", "--chat", "flat-move"), ("records", "--kind", "note", "--chat", "flat-move"),
+        ("recall", "marathon"), ("scratchpad", "--chat", "flat-move"),
         ("remember", "The keys are with Ben", "--chat", "flat-move#1"),
     ],
     ids=" ".join,

@@ -17,13 +17,19 @@ import holdfast.cli
 from holdfast import Memory
 
 READERS = [
-    ("export",), ("chats",), ("show", "c"), ("recall", "x"), ("window", "c"), ("stats",), ("stats", "c"), ("verify",),
-    ("rebuild",), ("records",), ("records", "x"), ("replace", "x", "y"), ("retract", "x"), ("records", "profile"), ("records", "soul"),
-    ("records", "--kind", "constraint"), ("retract", "x", "--kind", "constraint"), ("records", "--kind", "note", "--chat", "c"), ("scratchpad",), ("scratchpad", "x"), ("scratchpad", "--remove", "x"),
-    ("changes",), ("changes", "--diff", "1"), ("undo",), ("rollback", "fact", "1"), ("quarantine",), ("quarantine", "--release", "x"),
+    ("export",), ("chats",), ("show", "c"), ("recall", "x"), ("window", "c"), ("stats",), ("stats", "c"),
+    ("verify",),
+    ("verify", "--repair"), ("records",), ("records", "x"), ("replace", "x", "y"), ("retract", "x"),
+    ("records", "profile"), ("records", "soul"),
+    ("records", "--kind", "constraint"), ("retract", "x", "--kind", "constraint"),
+    ("records", "--kind", "note", "--chat", "c"), ("scratchpad",), ("scratchpad", "x"),
+    ("scratchpad", "--remove", "x"),
+    ("changes",), ("changes", "--diff", "1"), ("undo",), ("rollback", "fact", "1"), ("quarantine",),
+    ("quarantine", "--release", "x"),
     ("erase", "--chat", "c"), ("compact", "c"), ("tree", "c"), ("expand", "x"), ("tree", "x"),
-    ("work",), ("work", "--dry-run"), ("jobs",), ("jobs", "--retry", "x"), ("chats", "end", "c"), ("learn", "extract", "--chat", "c"), ("learn", "episodes",),
-    ("usage",),
+    ("work",), ("work", "--dry-run"), ("learn", "jobs"), ("learn", "jobs", "--retry", "x"),
+    ("chats", "end", "c"), ("learn", "extract", "--chat", "c"), ("learn", "episodes",),
+    ("learn", "usage"),
 ]  # fmt: skip
 
 
@@ -103,8 +109,8 @@ def test_options_of_http_need_it(cli: Cli, option: tuple[str, ...]) -> None:
 def test_version_and_help(cli: Cli) -> None:
     assert cli.text("--version") == f"holdfast {holdfast.__version__}\n"
     names = (
-        "recall search show window review chats import export remember records replace retract compact tree expand "
-        "scratchpad work jobs usage learn mcp changes undo rollback quarantine erase stats verify rebuild backup salvage demo"
+        "recall show window chats import export remember records replace retract compact tree expand "
+        "scratchpad work learn mcp changes undo rollback quarantine erase stats verify backup salvage demo"
     ).split()
     text = cli.text("--help")
     places = [text.index(f"│ {name} ") for name in names]
@@ -119,6 +125,8 @@ def test_options_of_a_group_are_those_of_its_commands(cli: Cli) -> None:
     cli.with_sample()
     sample = cli.json("chats", "--agent", "coach", "--limit", "1")["chats"]
     assert len(sample) == 1
+    assert cli.json("learn", "--db", cli.db, "episodes") == cli.json("learn", "episodes", "--db", cli.db)
+    assert json.loads(cli.text("learn", "--json", "episodes"))["episodes"] == []
     words = ("chats", "--agent", "coach", "rename", sample[0]["id"], "Another", "title")
     assert cli.text(*words).startswith(f"Renamed: {sample[0]['id']} is 'Another title', formerly ")
     assert "--limit" in usage(cli.complaint("chats", "--limit", "1", "rename", sample[0]["id"], "x", code=2))
@@ -229,7 +237,8 @@ def test_an_interrupt_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_command_line_starts_without_what_it_does_not_need(cli: Cli) -> None:
-    code = "import sys, holdfast.cli; print(*(m for m in ('numpy', 'rich.progress', 'psycopg') if m in sys.modules))"
+    late = ("numpy", "rich.progress", "psycopg")
+    code = f"import sys, holdfast.cli; print(*(m for m in {late} if m in sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True
     )

@@ -61,7 +61,7 @@ def test_quarantine_says_what_is_there_and_why(cli: Cli, held: str) -> None:
 def test_an_empty_quarantine(cli: Cli) -> None:
     cli.run("remember", "x", "--kind", "finding")
     assert cli.text("quarantine").startswith("Nothing is in quarantine.\n→ ")
-    assert cli.json("quarantine", "--user", "bob") == {"quarantine": []}
+    assert cli.json("quarantine", "--user", "bob") == {"quarantine": [], "more": False}
 
 
 def test_what_is_hidden_is_shown_and_drives_nothing(cli: Cli) -> None:
@@ -96,7 +96,7 @@ def test_release(cli: Cli, held: str) -> None:
     assert cli.text("quarantine", "--release", held) == f"Released: finding {held}: {ORDER}\n"
     assert cli.json("recall", "previous instructions")["hits"][0]["flags"] == ["instruction", "released"]
     assert "flags: instruction, released" in cli.text("recall", "previous instructions")
-    assert cli.json("quarantine") == {"quarantine": []}
+    assert cli.json("quarantine") == {"quarantine": [], "more": False}
     assert "There is no" in cli.complaint("quarantine", "--release", held)
 
 
@@ -119,7 +119,7 @@ def test_release_of_what_was_to_replace_another_text(cli: Cli) -> None:
 def test_discard(cli: Cli, held: str) -> None:
     answer = cli.json("quarantine", "--discard", held)
     assert (answer["record"]["retracted"], answer["record"]["action"]) == (True, "discard")
-    assert cli.json("quarantine") == {"quarantine": []}
+    assert cli.json("quarantine") == {"quarantine": [], "more": False}
     assert cli.json("records")["records"] == []
     assert "not both" in usage(cli.complaint("quarantine", "--discard", "a", "--release", "b", code=2))
 
@@ -212,7 +212,7 @@ def test_messages_are_numbers(cli: Cli, chat: str) -> None:
 
 
 def ask(reply: str, *words: str) -> tuple[int, str, str]:
-    """Run `erase` on a terminal, answer what it asks, and give its exit code, stdout, and what the terminal shows."""
+    """Run `erase` on a terminal and answer; return its exit code, stdout, and what the terminal shows."""
     terminal, its_end = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "holdfast", "erase", *words],
@@ -237,7 +237,7 @@ def ask(reply: str, *words: str) -> tuple[int, str, str]:
 def test_erase_names_what_will_go_and_asks(cli: Cli, chat: str) -> None:
     code, stdout, shown = ask("n", "--chat", chat)
     assert "This erases for ever: chat 'porto', with 5 messages, 2 records, 1 pad name." in shown
-    assert "Nothing was erased." in shown
+    assert "Nothing was changed." in shown
     assert (code, stdout) == (1, "")
     code, stdout, shown = ask("y", "--chat", chat, "--messages", "2-3", "--json")
     assert "messages porto#2-3, with 2 messages, 1 record." in shown

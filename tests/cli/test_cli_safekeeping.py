@@ -93,7 +93,14 @@ READING = [
         ("window", "c"),
         ("stats",),
     ),
-    *(("stats", "c"), ("verify",), ("rebuild",), ("backup", "copy.db"), ("tree", "c"), ("expand", "s")),
+    *(
+        ("stats", "c"),
+        ("verify",),
+        ("verify", "--repair"),
+        ("backup", "copy.db"),
+        ("tree", "c"),
+        ("expand", "s"),
+    ),
     *(
         ("tree", "c"),
         ("compact", "c"),
@@ -107,13 +114,13 @@ READING = [
         ("records", "--kind", "constraint"),
         ("records", "--kind", "note", "--chat", "c"),
         ("scratchpad",),
-        ("jobs",),
+        ("learn", "jobs"),
         ("chats", "end", "c"),
         (
             "learn",
             "episodes",
         ),
-        ("usage",),
+        ("learn", "usage"),
     ),
     *(
         ("changes",),

@@ -8,20 +8,20 @@ from pathlib import Path
 from unicodedata import normalize
 
 import pytest
-from cli_runs import Cli
+from cli_runs import FORBIDDEN, Cli, Terminal
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Memory
+from holdfast.cli.arguments import read_end, read_time
 from holdfast.cli.render.excerpt import WIDTH, excerpt
 from holdfast.cli.render.messages import cut
-from holdfast.cli.render.screen import Screen, count, read_end, read_time, safe, size, when
+from holdfast.cli.render.screen import Screen, count, safe, size, when
 from holdfast.text.snippet import find
 
 HOSTILE = (
     "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x1b[0m \x9b31m \u202egnp.exe\x07\x08 [bold]not markup[/] :smile: end"
 )
-FORBIDDEN = {chr(code) for code in (*range(9), *range(11, 32), *range(127, 160), 0x202E)}
 
 
 @pytest.fixture
@@ -82,19 +82,14 @@ def test_json_is_ascii_where_the_stream_is_not_unicode(cli: Cli) -> None:
     assert "Grüße ? ??" in cli.process("show", "c", encoding="latin-1").stdout
 
 
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def test_a_terminal_gets_colours_and_wrapped_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("TERM", "xterm")
-    stream = _Terminal()
+    stream = Terminal()
     screen = Screen(stream)
     screen.say(("head", "bold"), " and " * 20, "\x1b[2J", indent=4)
     screen.say("hang " * 20, hang=3)
-    screen.table(["id", "title"], [["a" * 30, "b " * 30]])
+    screen.table({"id": ["a" * 30], "title": ["b " * 30]})
     lines = stream.getvalue().splitlines()
     assert "\x1b[1m" in lines[0]
     assert "\x1b[2J" not in stream.getvalue()
@@ -102,7 +97,7 @@ def test_a_terminal_gets_colours_and_wrapped_lines(monkeypatch: pytest.MonkeyPat
     assert max(map(len, lines[1:6])) <= 40
     assert any(line.startswith("   hang") for line in lines)
     assert stream.getvalue().count("b") == 30  # wrapped, not cut
-    screen.table(["id", "title"], [["c" * 30, "d " * 30]], whole="id")
+    screen.table({"id": ["c" * 30], "title": ["d " * 30]}, whole="id")
     assert "c" * 30 in stream.getvalue()
 
 
@@ -110,7 +105,7 @@ def test_a_pipe_gets_whole_lines() -> None:
     stream = io.StringIO()
     screen = Screen(stream)
     screen.say("word " * 100, indent=2)
-    screen.table(["id", "n"], [["x" * 300, "1"], ["y", "22"]])
+    screen.table({"id": ["x" * 300, "y"], "n": ["1", "22"]})
     lines = stream.getvalue().splitlines()
     assert lines[0] == "  " + ("word " * 100).rstrip()
     assert lines[2] == "x" * 300 + "   1"

@@ -204,7 +204,8 @@ _STOPS_AFTER_THE_FIRST_FILE = """
 import signal, sys, time
 from holdfast.cli import main
 from holdfast.cli.render import progress
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what runs behind it ignore this signal
+# A shell lets what runs behind it ignore this signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def stop(self, path, messages):
     print("ready", flush=True)
     time.sleep(60)
@@ -226,10 +227,8 @@ def test_an_import_that_is_interrupted_keeps_what_it_has(cli: Cli, transcript: P
         process.send_signal(signal.SIGINT)
         errors = process.stderr.read().decode()
     assert process.returncode == 130
-    assert (
-        errors
-        == "Error: Interrupted. What was imported until now is kept.\n→ The same command goes on from there.\n"
-    )
+    kept = "Error: Interrupted. What was imported until now is kept."
+    assert errors == f"{kept}\n→ The same command goes on from there.\n"
     assert cli.json("stats")["messages"] == 2
 
 

@@ -3,7 +3,7 @@
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from io import TextIOWrapper
 from pathlib import Path
@@ -25,79 +25,52 @@ from holdfast.cli import (
     quarantine,
     records,
     scratchpad,
+    show,
     transfer,
     work,
 )
 from holdfast.cli.options import Options, command, is_given, options_of
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
-_PANELS: dict[str, dict[str, Callable[..., None]]] = {
-    "Find": {
-        "recall": find.recall,
-        "search": find.search,
-        "show": chats.show,
-        "window": chats.window,
-        "review": chats.review,
-    },
-    "Keep": {
-        "import": transfer.import_,
-        "export": transfer.export,
-        "remember": records.remember,
-        "records": records.records,
-        "replace": records.replace,
-        "retract": records.retract,
-        "compact": compaction.compact,
-        "tree": compaction.tree,
-        "expand": compaction.expand,
-        "scratchpad": scratchpad.scratchpad,
-    },
-    "Learn": {"work": work.work, "jobs": jobs.jobs, "usage": jobs.usage},
-    "Serve": {"mcp": mcp.mcp},
-    "Tend": {
-        "changes": history.changes,
-        "undo": history.undo,
-        "rollback": history.rollback,
-        "quarantine": quarantine.quarantine,
-        "erase": quarantine.erase,
-        "stats": maintenance.stats,
-        "verify": maintenance.verify,
-        "rebuild": maintenance.rebuild,
-        "backup": maintenance.backup,
-        "salvage": maintenance.salvage,
-        "demo": demo.demo,
-    },
+# The functions of the commands, which are named as they are, by the panels of the help.
+_PANELS: dict[str, Sequence[Callable[..., None]]] = {
+    "Find": (find.recall, show.show, show.window, chats.chats),
+    "Keep": (
+        *(transfer.import_, transfer.export),
+        *(records.remember, records.records, records.replace, records.retract),
+        *(compaction.compact, compaction.tree, compaction.expand),
+        scratchpad.scratchpad,
+    ),
+    "Learn": (work.work, learn.learn),
+    "Serve": (mcp.mcp,),
+    "Tend": (
+        *(history.changes, history.undo, history.rollback),
+        *(quarantine.quarantine, quarantine.erase),
+        *(maintenance.stats, maintenance.verify, maintenance.backup, maintenance.salvage),
+        demo.demo,
+    ),
+}
+_GROUPS: dict[Callable[..., None], Sequence[Callable[..., None]]] = {
+    chats.chats: (chats.search, chats.review, chats.rename, chats.archive, chats.end, chats.users),
+    learn.learn: (
+        *(learn.extract, learn.episodes, learn.reflect, learn.consolidate, learn.relearn),
+        *(jobs.jobs, jobs.usage),
+    ),
 }
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=_SETTINGS)
-_CHATS: dict[str, Callable[..., None]] = {
-    "rename": chats.rename,
-    "archive": chats.archive,
-    "end": chats.end,
-    "users": chats.users,
-}
-_LEARN: dict[str, Callable[..., None]] = {
-    "extract": learn.extract,
-    "episodes": learn.episodes,
-    "reflect": learn.reflect,
-    "consolidate": learn.consolidate,
-    "relearn": learn.relearn,
-}
-_chats = typer.Typer(context_settings=_SETTINGS)
-_chats.callback(invoke_without_command=True)(command(chats.chats))
-_learn = typer.Typer(
-    no_args_is_help=True,
-    context_settings=_SETTINGS,
-    help="Learn now, and show what was learned.\n\nFor example: holdfast learn episodes database",
-)
-for _group, _members in ((_chats, _CHATS), (_learn, _LEARN)):
-    for _name, _function in _members.items():
-        _group.command(_name)(command(_function))
-for _panel, _commands in _PANELS.items():
-    if _panel == "Find":
-        app.add_typer(_chats, name="chats", rich_help_panel=_panel)
-    for _name, _function in _commands.items():
-        app.command(_name, rich_help_panel=_panel)(command(_function))
-    if _panel == "Learn":
-        app.add_typer(_learn, name="learn", rich_help_panel=_panel)
+for _panel, _functions in _PANELS.items():
+    for _function in _functions:
+        _name = _function.__name__.rstrip("_")
+        if _function not in _GROUPS:
+            app.command(_name, rich_help_panel=_panel)(command(_function))
+            continue
+        # `holdfast chats` alone lists them.
+        _lists = _function is chats.chats
+        _group = typer.Typer(no_args_is_help=not _lists, context_settings=_SETTINGS)
+        _group.callback(invoke_without_command=_lists)(command(_function))
+        for _member in _GROUPS[_function]:
+            _group.command(_member.__name__)(command(_member))
+        app.add_typer(_group, name=_name, rich_help_panel=_panel)
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -140,7 +113,6 @@ def main() -> None:
                 setattr(sys, name, stack.enter_context(Path(os.devnull).open("w", encoding="utf-8")))
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(
-                    errors="replace"
-                )  # a terminal that lacks a character must not stop the answer
+                # A terminal that lacks a character must not stop the answer.
+                stream.reconfigure(errors="replace")
         app(prog_name="holdfast")

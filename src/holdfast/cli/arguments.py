@@ -1,24 +1,27 @@
-"""Arguments that several commands take: texts, writers, kinds, versions, dates, messages."""
+"""Arguments that several commands take: chats, messages, versions, times, texts, limits."""
 
+import re
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Annotated
+from datetime import date, datetime, time, timedelta
+from itertools import islice
+from typing import Annotated, TypeVar
 
 import typer
+from typer import Argument, Option
 
-from holdfast.cli.render.screen import read_end, read_time
+from holdfast.cli.options import one_of
 from holdfast.errors import InvalidInput
 from holdfast.kinds import KINDS
-from holdfast.memory import Memory
-from holdfast.records.view import View
 from holdfast.text.references import Reference, read_reference, write_reference
-from holdfast.types import WRITERS
-from holdfast.types import Writer as Who
+from holdfast.types import WRITERS, Writer
 
-MESSAGES = "N|N-N|CHAT#N-N"
 KIND_NAMES = ", ".join(kind.name for kind in KINDS)
+_AGO = re.compile(r"([0-9]{1,4})([mhd])")
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
+_DAYS_AGO = {"today": 0, "yesterday": 1}
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,49 +30,47 @@ class Point:
 
     at: int | datetime
 
-    def view(self, memory: Memory) -> View:
-        """Return the records as of then."""
-        return memory.at(self.at)
 
-
-def one_of(choices: Collection[str]) -> Callable[[str], str]:
-    """Return a parser that takes one of `choices`, and raises typer.BadParameter for anything else."""
-
-    def parse(text: str) -> str:
-        if text not in choices:
-            raise typer.BadParameter(f"{text!r} is none of {', '.join(choices)}.")
-        return text
-
-    return parse
-
-
-def moment(text: str) -> datetime:
-    """Return the time that a text names.
+def read_time(text: str) -> datetime:
+    """Return the time that a text names: a date, a time, `today`, `yesterday`, `7d`, `24h`.
 
     Raises:
-        typer.BadParameter: it is no time.
+        typer.BadParameter: it is none of these, or beyond the years that a calendar has.
 
     """
-    return _read(read_time, text)
-
-
-def end(text: str) -> datetime:
-    """Return the time that a text names; of a day, its end.
-
-    Raises:
-        typer.BadParameter: it is no time.
-
-    """
-    return _read(read_end, text)
-
-
-def _read(reader: Callable[[str], datetime], text: str) -> datetime:
     try:
-        return reader(text)
-    except ValueError as error:
+        if ago := _AGO.fullmatch(text):
+            return datetime.now().astimezone() - int(ago[1]) * _UNITS[ago[2]]
+        day = _day(text)
+        return (datetime.combine(day, time()) if day else datetime.fromisoformat(text)).astimezone()
+    except (OverflowError, ValueError) as error:
         raise typer.BadParameter(
             f"{text!r} is not a time: write 2026-01-31, 2026-01-31T09:00, today, yesterday, 7d or 24h."
         ) from error
+
+
+def read_end(text: str) -> datetime:
+    """Return the end of a period: of a day, its end; of anything else, what `read_time` returns.
+
+    Raises:
+        typer.BadParameter: it is no time.
+
+    """
+    try:
+        day = _day(text)
+        return datetime.combine(day + timedelta(days=1), time()).astimezone() if day else read_time(text)
+    except OverflowError as error:
+        raise typer.BadParameter(f"{text!r} is beyond the years that a calendar has.") from error
+
+
+def _day(text: str) -> date | None:
+    """Read a day by its name or its date."""
+    if text in _DAYS_AGO:
+        return datetime.now().astimezone().date() - timedelta(days=_DAYS_AGO[text])
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def read_point(text: str) -> Point:
@@ -81,7 +82,7 @@ def read_point(text: str) -> Point:
     """
     try:
         return Point(int(text) if text.isdecimal() else read_end(text))
-    except ValueError as error:
+    except typer.BadParameter as error:
         raise typer.BadParameter(f"{text!r} is neither a version nor a date.") from error
 
 
@@ -96,19 +97,6 @@ def read_message(text: str) -> Reference:
     if found is None or found.first != found.last:
         raise typer.BadParameter(f"{text!r} is not a message such as 7 or monday#7.")
     return found
-
-
-def message_of(chat: str, message: Reference | None) -> int | None:
-    """Return the number of a message of a chat.
-
-    Raises:
-        InvalidInput: it is of another chat.
-
-    """
-    if message is None:
-        return None
-    chat_of(message, chat)
-    return message.first
 
 
 def read_messages(text: str) -> Reference:
@@ -139,31 +127,6 @@ def chat_of(messages: Reference, chat: str | None) -> str:
     return named
 
 
-By = Annotated[
-    Who,
-    typer.Option(
-        parser=one_of(WRITERS),
-        metavar="WRITER",
-        help=f"Who writes; at a command line that is the user. One of {', '.join(WRITERS)}.",
-    ),
-]
-At = Annotated[
-    Point | None,
-    typer.Option(
-        parser=read_point, metavar="VERSION|DATE", help="As of this version, or the end of this date."
-    ),
-]
-Tags = Annotated[list[str] | None, typer.Option(metavar="TAG", help="A tag; may be repeated.")]
-Category = Annotated[str, typer.Option(help="One word for what it belongs to.")]
-Priority = Annotated[
-    int | None, typer.Option(min=1, max=10, help="How important it is; 10 is the most, 5 the default.")
-]
-ExpectedVersion = Annotated[
-    int | None,
-    typer.Option(min=0, metavar="VERSION", help="Only if this is still its version; 0 if there is none yet."),
-]
-
-
 def text_of(words: Sequence[str]) -> str:
     """Return the words as one text; for a lone `-`, standard input.
 
@@ -177,3 +140,39 @@ def text_of(words: Sequence[str]) -> str:
         return sys.stdin.read() if sys.stdin else ""
     except UnicodeDecodeError as error:
         raise InvalidInput("Standard input is not text.", f"Send it as {sys.stdin.encoding}.") from error
+
+
+def page(found: Iterable[T], limit: int | None) -> tuple[list[T], bool]:
+    """Return the first `limit` results, and whether there are more."""
+    shown = list(islice(found, None if limit is None else limit + 1))
+    return shown[:limit], limit is not None and len(shown) > limit
+
+
+ChatId = Annotated[str, Argument(metavar="CHAT", help="The id of a chat; `holdfast chats` lists them.")]
+OnlyChat = Annotated[str | None, Option(metavar="CHAT", help="Only in this chat.")]
+MessageRange = Annotated[
+    Reference | None,
+    Option(parser=read_messages, metavar="N|N-N|CHAT#N-N", help="Only these messages of the chat."),
+]
+Query = Annotated[list[str], Argument(metavar="QUERY", help="A question or some words; no quotes needed.")]
+Since = Annotated[
+    datetime | None, Option(parser=read_time, metavar="7d|24h|DATE", help="Only from this time on.")
+]
+ValidAt = Annotated[
+    datetime | None,
+    Option(parser=read_time, metavar="DATE", help="Only records that are true in the world at this time."),
+]
+OnlyKind = Annotated[str | None, Option(help=f"Only of this kind: {KIND_NAMES}.")]
+OnlyTag = Annotated[
+    list[str] | None, Option(metavar="TAG", help="Only records with this tag; of several, one is enough.")
+]
+Limit = Annotated[int, Option(min=0, help="At most so many.")]
+LimitOrAll = Annotated[int | None, Option(min=0, help="At most so many; all without it.")]
+Offset = Annotated[int, Option(min=0, help="Leave out so many of the first.")]
+Full = Annotated[bool, Option("--full", help="Do not shorten tool results and other long texts.")]
+Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
+Llm = Annotated[str | None, Option(metavar="NAME", help="The model to ask, such as openai:gpt-5-mini.")]
+By = Annotated[
+    Writer,
+    Option(parser=one_of(WRITERS), metavar="WRITER", help=f"Who writes: {', '.join(WRITERS)}."),
+]

@@ -4,19 +4,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from holdfast.chat import Chat
-from holdfast.cli.arguments import one_of
-from holdfast.cli.chats import ChatId, find_chat, head, show_said, the_chat, titles_of
-from holdfast.cli.options import Options, ReadOptions
+from holdfast.cli.arguments import ChatId, Full, LimitOrAll, Llm, page
+from holdfast.cli.lookup import find_chat, head, the_chat, titles_of
+from holdfast.cli.options import Options, ReadOptions, given, one_of
 from holdfast.cli.render.messages import show_messages
-from holdfast.cli.render.outcomes import interruptible
-from holdfast.cli.render.screen import Screen, answer, count, period, plain, when
+from holdfast.cli.render.outcomes import asked, interruptible
+from holdfast.cli.render.screen import Screen, count, period, plain, when
 from holdfast.cli.render.summaries import Rest, levels, show_head, show_summaries, show_tree
+from holdfast.cli.show import show_said
 from holdfast.memory import Memory
 from holdfast.prompt.window import Lossless, SummaryBuffer, share_of
-from holdfast.safety.guard import masked_message, masked_summary
+from holdfast.safety.guard import masked_summary
 from holdfast.text.references import read_reference, write_reference
 from holdfast.types import ChatStats, CompactionResult, Description, Expansion, Summary
 
@@ -24,20 +25,9 @@ _POLICIES: dict[str, type[Lossless | SummaryBuffer]] = {"lossless": Lossless, "s
 _SUMMARY = "sum_"  # what the ids of summaries begin with
 _ANY = "any"  # a summary is found by its id alone, whichever chat is asked for it
 
-
-_Full = Annotated[
-    bool, typer.Option("--full", help="Go on until it is under its target, also if it is not crowded.")
-]
-_Llm = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The model that writes them, such as openai:gpt-5-mini; extractive without one.",
-    ),
-]
 _Policy = Annotated[
     str,
-    typer.Option(
+    Option(
         parser=one_of(_POLICIES),
         metavar="|".join(_POLICIES),
         help="A tree of summaries, or one that takes in what is older.",
@@ -49,14 +39,15 @@ def compact(
     options: Options,
     *,
     chat: ChatId,
-    full: _Full = False,
-    budget: Annotated[int, typer.Option(min=0, help="Tokens of the window that it is to fit.")] = 8_000,
-    llm: _Llm = None,
+    full: Annotated[bool, Option("--full", help="Go on until the chat takes less than its target.")] = False,
+    budget: Annotated[int, Option(min=0, help="Tokens of the window that the chat is to fit.")] = 8_000,
+    llm: Llm = None,
     policy: _Policy = "lossless",
 ) -> None:
     """Summarise the older messages of a chat, and report what that took.
 
     Every message stays, and `holdfast expand` leads back to it. Does nothing while the chat fits its budget.
+    Without a model, the summaries are made of sentences of the messages.
 
     For example: holdfast compact porto-trip --full --budget 2000
     """
@@ -70,63 +61,41 @@ def compact(
         opened = memory.chat(chat)
         with Shrinking(opened.stats().context_tokens, target) as progress:
             done = opened.compact(full=full, llm=llm, progress=progress, policy=how)
-    if options.json:
-        answer({"chat": chat, "title": info.title, **_described(done), "target": target})
-        return
-    screen = Screen()
+    screen = options.answer({"chat": chat, "title": info.title, **_described(done), "target": target})
     head(screen, info)
     _show_account(screen, done, budget, llm)
     if not full and done.tokens_after >= target:
-        again = ["--budget", budget, *(["--llm", llm] if llm else [])]
-        again += ["--policy", policy] if policy != "lossless" else []
+        again = given(full=True, budget=budget, llm=llm, policy=policy if policy != "lossless" else "")
         what = "Compact it all the same" if done.noop else "Go on"
-        screen.say(f"→ {what}: {_line(options, 'compact', chat, '--full', *again)}")
+        screen.say(f"→ {what}: {_line(options, 'compact', chat, *again)}")
     if not done.noop:
-        screen.say("")
-        screen.say((f"All of them as a tree: {_line(options, 'tree', chat)}", "dim"))
+        screen.say((f"\nAll of them as a tree: {_line(options, 'tree', chat)}", "dim"))
 
 
 def _described(done: CompactionResult) -> dict[str, object]:
     """Make JSON-compatible data of an account, with what it counts of its summaries."""
-    counted = {
-        "noop": done.noop,
-        "leaves": done.leaves,
-        "nodes": done.nodes,
-        "levels": levels(done.summaries),
-    }
-    return {**counted, **plain(replace(done, summaries=tuple(map(masked_summary, done.summaries))))}
+    masked = replace(done, summaries=tuple(map(masked_summary, done.summaries)))
+    counted = {"noop": done.noop, "leaves": done.leaves, "nodes": done.nodes}
+    return {**counted, "levels": levels(done.summaries), **plain(masked)}
 
 
 def _show_account(screen: Screen, done: CompactionResult, budget: int, llm: str | None) -> None:
+    model = asked([done], llm) if llm else "none: extractive summaries"
     if done.noop:
         screen.say(("Nothing was compacted.", "bold"), f" {done.why}")
-        if done.calls:
-            screen.facts(("model", _asked(done, llm)))
+        screen.facts(("model", model if done.calls else ""))
         return
     covered = f" of {count(done.messages, 'message')}" if done.messages else ""
-    made = [
-        f"{count(done.leaves, 'leaf', 'leaves')}{covered}" if done.leaves else "",
-        f"{done.nodes:,} condensed" if done.nodes else "",
-    ]
-    screen.say(
-        (f"Made {count(len(done.summaries), 'summary', 'summaries')}: ", "bold"),
-        " and ".join(filter(None, made)),
-        ".",
-    )
+    leaves = f"{count(done.leaves, 'leaf', 'leaves')}{covered}" if done.leaves else ""
+    made = " and ".join(filter(None, (leaves, f"{done.nodes:,} condensed" if done.nodes else "")))
+    screen.say((f"Made {count(len(done.summaries), 'summary', 'summaries')}: ", "bold"), f"{made}.")
     screen.facts(
         ("tokens", f"{done.tokens_before:,} → {done.tokens_after:,}, for a window of {budget:,}"),
         ("levels", ", ".join(f"{number:,} {level}" for level, number in levels(done.summaries).items())),
-        ("model", _asked(done, llm)),
+        ("model", model),
         ("took", f"{done.seconds:.1f} s"),
         ("stopped", done.why),
     )
-
-
-def _asked(done: CompactionResult, llm: str | None) -> str:
-    if llm is None:
-        return "none: extractive summaries"
-    tokens = f"{count(done.prompt_tokens, 'token')} of prompts, {done.answer_tokens:,} of answers"
-    return f"{llm}, {count(done.calls, 'call')}, {tokens}"
 
 
 def _line(options: Options, *words: object) -> str:
@@ -138,9 +107,9 @@ def tree(
     options: ReadOptions,
     *,
     identity: Annotated[
-        str,
-        typer.Argument(metavar="CHAT|ID", help="The id of a chat, or of a summary to show with its place."),
+        str, Argument(metavar="CHAT|ID", help="The id of a chat, or of a summary to show with its place.")
     ],
+    limit: LimitOrAll = None,
 ) -> None:
     """Draw the summaries of a chat as a tree, or show one summary: its text, sources, and place in the tree.
 
@@ -148,25 +117,23 @@ def tree(
     """
     with options.open() as memory:
         if identity.startswith(_SUMMARY) and find_chat(memory, identity) is None:
-            found = memory.chat(_ANY).describe(identity)
-            _show_one(options, found, _title(memory, found.summary))
+            _show_one(options, memory, options.masked(memory.chat(_ANY).describe(identity)))
             return
         info = the_chat(options, memory, identity)
         opened = memory.chat(identity)
-        summaries, counted = opened.tree(), opened.stats()
+        summaries, counted = options.masked(opened.tree()), opened.stats()
         rest = _rest(opened, summaries, counted)
-    summaries = list(map(masked_summary, summaries)) if options.masked else summaries
-    if options.json:
-        left = plain(rest._asdict()) if rest else None
-        answer({"chat": info.id, "title": info.title, "summaries": plain(summaries), "unsummarised": left})
-        return
-    screen = Screen()
+    shown, more = page(summaries, limit)
+    left = plain(rest._asdict()) if rest else None
+    document = {"chat": info.id, "title": info.title, "summaries": plain(shown), "unsummarised": left}
+    screen = options.answer({**document, "more": more})
     head(screen, info)
     if not summaries:
         screen.say("No summaries: this chat is not compacted.")
         screen.say(f"→ Compact it, once it is long enough: {_line(options, 'compact', info.id)}")
         return
-    show_tree(screen, summaries, rest)
+    show_tree(screen, summaries, rest, limit)
+    screen.say_more(more=more)
     screen.say("")
     behind = f"{counted.summarised:,} of {count(counted.messages, 'message')}"
     screen.say(
@@ -191,26 +158,21 @@ def _rest(chat: Chat, summaries: Sequence[Summary], counted: ChatStats) -> Rest 
 
 _Identity = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="ID|CHAT#N-N",
         help="The id of a summary, as `holdfast tree` shows it; or a message, or several, as monday#3-7.",
     ),
 ]
-_Cursor = Annotated[
-    str | None, typer.Option(metavar="CURSOR", help="Where to go on, from the answer before.")
-]
-_ExpandFull = Annotated[
-    bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
-]
+_Cursor = Annotated[str | None, Option(metavar="CURSOR", help="Where to go on, from the answer before.")]
 
 
 def expand(
     options: ReadOptions,
     *,
     identity: _Identity,
-    tokens: Annotated[int, typer.Option(min=0, help="Tokens at most, but always one at least.")] = 4_000,
+    max_tokens: Annotated[int, Option(min=0, help="Tokens at most, but always one entry at least.")] = 4_000,
     cursor: _Cursor = None,
-    full: _ExpandFull = False,
+    full: Full = False,
 ) -> None:
     """Read what is behind a summary: its messages, or the summaries that it condenses.
 
@@ -223,14 +185,10 @@ def expand(
         if said and said.chat:
             show_said(options, memory, said, full=full)
             return
-        found = memory.chat(_ANY).expand(identity, tokens, cursor=cursor)
+        found = options.masked(memory.chat(_ANY).expand(identity, max_tokens, cursor=cursor))
         title = _title(memory, found.summary)
-    found = _masked_expansion(found) if options.masked else found
-    if options.json:
-        answer({**plain(found, found.summary.chat), "title": title})
-        return
-    screen = Screen()
-    _show_place(screen, found.summary, title)
+    screen = options.answer({**plain(found, found.summary.chat), "title": title})
+    screen.say((title or found.summary.chat, "bold"), f"  ({found.summary.chat})")
     show_head(screen, found.summary)
     screen.say("")
     show_summaries(screen, found.children, full=full)
@@ -238,20 +196,11 @@ def expand(
     if not found.children and not found.messages:
         screen.say("There is no more.")
     if found.truncated:
-        again = ("--tokens", tokens, "--cursor", found.cursor, *(["--full"] if full else []))
+        again = given(max_tokens=max_tokens, cursor=found.cursor, full=full)
         more = _line(options, "expand", found.summary.id, *again)
         screen.say((f"Truncated at {_reached(found)}. Go on: {more}", "yellow"))
     elif found.children:
         screen.say((f"What is behind one: {_line(options, 'expand', 'ID')}", "dim"))
-
-
-def _masked_expansion(found: Expansion) -> Expansion:
-    return replace(
-        found,
-        summary=masked_summary(found.summary),
-        messages=tuple(map(masked_message, found.messages)),
-        children=tuple(map(masked_summary, found.children)),
-    )
 
 
 def _reached(found: Expansion) -> str:
@@ -265,37 +214,24 @@ def _title(memory: Memory, summary: Summary) -> str:
     return titles_of(memory, [summary.chat]).get(summary.chat, "")
 
 
-def _show_place(screen: Screen, summary: Summary, title: str) -> None:
-    screen.say((title or summary.chat, "bold"), f"  ({summary.chat})")
-
-
-def _show_one(options: ReadOptions, found: Description, title: str) -> None:
-    found = replace(found, summary=masked_summary(found.summary)) if options.masked else found
-    if options.json:
-        answer({**plain(found, found.summary.chat), "title": title})
-        return
-    screen = Screen()
-    _show_place(screen, found.summary, title)
+def _show_one(options: Options, memory: Memory, found: Description) -> None:
+    one, title = found.summary, _title(memory, found.summary)
+    screen = options.answer({**plain(found, one.chat), "title": title})
+    screen.say((title or one.chat, "bold"), f"  ({one.chat})")
     screen.say("")
-    _show_description(screen, found)
-    screen.say("")
-    screen.say((f"Read what is behind it: {_line(options, 'expand', found.summary.id)}", "dim"))
-
-
-def _show_description(screen: Screen, found: Description) -> None:
-    one = found.summary
     screen.say(("Summary", "bold yellow"), f"  {one.id}")
     screen.say(one.text, indent=4)
     screen.say("")
-    facts = {
-        "kind": f"{one.kind}, depth {one.depth}",
-        "messages": f"{write_reference(one.chat, one.first, one.last)}, {count(one.messages, 'message')}",
-        "said": period(one.since, one.until),
-        "tokens": f"{one.tokens:,} instead of {one.source_tokens:,}",
-        "level": one.level,
-        "model": one.model or "none",
-        "made": when(one.at),
-        "parents": ", ".join(found.parents) or "none",
-        "children": ", ".join(found.children) or "the messages",
-    }
-    screen.facts(*facts.items())
+    screen.facts(
+        ("kind", f"{one.kind}, depth {one.depth}"),
+        ("messages", f"{write_reference(one.chat, one.first, one.last)}, {count(one.messages, 'message')}"),
+        ("said", period(one.since, one.until)),
+        ("tokens", f"{one.tokens:,} instead of {one.source_tokens:,}"),
+        ("level", one.level),
+        ("model", one.model or "none"),
+        ("made", when(one.at)),
+        ("parents", ", ".join(found.parents) or "none"),
+        ("children", ", ".join(found.children) or "the messages"),
+    )
+    screen.say("")
+    screen.say((f"Read what is behind it: {_line(options, 'expand', one.id)}", "dim"))

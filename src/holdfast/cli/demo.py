@@ -4,10 +4,10 @@ import time
 from dataclasses import asdict, dataclass, replace
 from statistics import median
 
-from holdfast.cli.chats import known_chats, show_account, show_omitted
 from holdfast.cli.find import described, show_hit
 from holdfast.cli.options import Options
-from holdfast.cli.render.screen import Screen, answer, count, plain, when
+from holdfast.cli.render.screen import Screen, count, plain, when
+from holdfast.cli.show import show_account, show_omitted
 from holdfast.demo import Question, questions, sessions
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
@@ -63,20 +63,13 @@ def demo(options: Options) -> None:
             what = f"{options.shown_location} has chats already."
             raise InvalidInput(what, "Give the demo a database of its own.")
         seen = _run(memory)
-    if options.json:
-        asked = [
-            {
-                **asdict(one.question),
-                "rank": one.rank or None,
-                "hits": [described(hit, seen.titles) for hit in one.hits],
-            }
-            for one in seen.asked
-        ]
-        prompt = plain(seen.prompt.tokens)
-        numbers = {"chats": len(seen.titles), "messages": seen.messages}
-        answer({**numbers, "questions": asked, "window": plain(seen.window, _CHAT), "prompt": prompt})
-        return
-    screen = Screen()
+    asked = [
+        {**asdict(one.question), "rank": one.rank or None, "hits": described(one.hits, seen.titles)}
+        for one in seen.asked
+    ]
+    numbers = {"chats": len(seen.titles), "messages": seen.messages, "questions": asked}
+    prompt = plain(seen.prompt.tokens)
+    screen = options.answer({**numbers, "window": plain(seen.window, _CHAT), "prompt": prompt})
     in_memory = "a database in memory; yours is not touched"
     _show_import(screen, seen, options.shown_location if options.db else in_memory)
     _show_questions(screen, seen)
@@ -93,7 +86,7 @@ def _run(memory: Memory) -> _Seen:
     asked = tuple(_ask(memory, question) for question in questions())
     chat = memory.chat(_CHAT)
     return _Seen(
-        titles={identity: info.title for identity, info in known_chats(memory).items()},
+        titles={info.id: info.title for info in memory.chats(agent="", archived=None)},
         messages=report.added,
         seconds=report.seconds,
         asked=asked,

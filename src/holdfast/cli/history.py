@@ -1,21 +1,17 @@
 """The commands for changes: changes, undo, rollback."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from difflib import unified_diff
 from typing import Annotated, NamedTuple
 
-import typer
+from typer import Argument, Option
 
-from holdfast.cli.arguments import KIND_NAMES, By, Point, read_point
+from holdfast.cli.arguments import KIND_NAMES, By, Limit, OnlyKind, Point, page, read_point
 from holdfast.cli.options import Options
 from holdfast.cli.render.record_lines import called, change_of, show_change
-from holdfast.cli.render.screen import Screen, answer, count, plain, when
+from holdfast.cli.render.screen import count, plain, when
 from holdfast.memory import Memory
 from holdfast.records.view import View
-from holdfast.types import Change, Record
-
-_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+from holdfast.types import Record
 
 
 class _Range(NamedTuple):
@@ -33,19 +29,19 @@ def _read_range(text: str) -> _Range:
 def changes(
     options: Options,
     *,
-    kind: Annotated[str | None, typer.Option(help=f"Only of this kind: {KIND_NAMES}.")] = None,
+    kind: OnlyKind = None,
     identity: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Only of the record with this id.")
+        str | None, Option("--id", metavar="ID", help="Only of the record with this id.")
     ] = None,
     diff: Annotated[
         _Range | None,
-        typer.Option(
+        Option(
             parser=_read_range,
             metavar="VERSION[..VERSION]",
             help="Instead, how the records of two versions differ, as a unified diff; a date means its end.",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 20,
+    limit: Limit = 20,
 ) -> None:
     """List changes, newest first: version, time, writer, action, the text before and after, and the reason.
 
@@ -55,91 +51,55 @@ def changes(
         if diff is not None:
             _diff(options, memory, diff)
             return
-        found = memory.changes(kind=kind, id=identity, limit=limit + 1)
-    shown, more = found[:limit], len(found) > limit
-    if options.json:
-        answer({"changes": plain(shown), "more": more})
-        return
-    screen = Screen()
+        shown, more = page(memory.changes(kind=kind, id=identity, limit=limit + 1), limit)
+    screen = options.answer({"changes": plain(shown), "more": more})
     for change in shown:
         show_change(screen, change)
-    if more:
-        screen.say(("There are more: a larger --limit.", "dim"))
-    elif not shown:
-        screen.say(f"No changes{options.whose()} here.")
+    screen.say_more(more=more)
+    if not shown and not more:
         filtered = kind or identity or options.agent
-        usual = "Try fewer filters." if filtered else "Store something: `holdfast remember TEXT…`."
-        screen.say(f"→ {options.others() or usual}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """What was known at a version: its number, its name for a person, and the records by their ids."""
-
-    version: int
-    name: str
-    records: dict[str, Record]
-
-
-def _side(view: View, *, now: bool) -> _Side:
-    version = view.version()
-    newest = next((change for change in view.changes() if change.version), None)
-    at = f", {when(newest.at)}" if newest else ""
-    records = {record.id: record for record in view.records()}
-    return _Side(version, f"version {version}{', now' if now else at}", records)
+        todo = "Try fewer filters." if filtered else "Store something: `holdfast remember TEXT…`."
+        options.say_nothing(screen, f"No changes{options.whose()} here.", todo)
 
 
 def _diff(options: Options, memory: Memory, between: _Range) -> None:
-    first, last = between
-    before = _side(first.view(memory), now=False)
-    after = _side((last or Point(memory.version())).view(memory), now=last is None)
-    if options.json:
-        _answer_difference(before, after)
-        return
-    screen = Screen()
-    parts = _difference(before, after)
+    before = memory.at(between.first.at)
+    after = memory.at(between.last.at if between.last else memory.version())
+    old, new = ({record.id: record for record in view.records()} for view in (before, after))
+    removed = [one for one in old.values() if one.id not in new]
+    changed = [(one, new[one.id]) for one in old.values() if one.id in new and one.text != new[one.id].text]
+    added = [one for one in new.values() if one.id not in old]
+    screen = options.answer(
+        {
+            "from": before.version(),
+            "to": after.version(),
+            "added": plain(added),
+            "removed": plain(removed),
+            "changed": [
+                {"id": two.id, "kind": two.kind, "before": one.text, "after": two.text}
+                for one, two in changed
+            ],
+        }
+    )
+    names = _name(before), f"version {after.version()}, now" if between.last is None else _name(after)
+    parts: list[tuple[Record, str, str]] = [(one, one.text, "") for one in removed]
+    parts += [(two, one.text, two.text) for one, two in changed]
+    parts += [(one, "", one.text) for one in added]
     if not parts:
-        screen.say(f"No difference{options.whose()} between {before.name} and {after.name}.")
+        screen.say(f"No difference{options.whose()} between {names[0]} and {names[1]}.")
         screen.say("→ `holdfast changes` lists all versions.")
         return
-    screen.say((f"--- {before.name}", "red"))
-    screen.say((f"+++ {after.name}", "green"))
-    for one, two in parts:
-        _show_difference(screen, one, two)
+    screen.say((f"--- {names[0]}", "red"))
+    screen.say((f"+++ {names[1]}", "green"))
+    for record, was, now in parts:
+        screen.say((f"@@ {called(record.kind, record.target)} {record.id} @@", "cyan"))
+        screen.diff(was.split("\n") if was else [], now.split("\n") if now else [])
 
 
-def _difference(before: _Side, after: _Side) -> list[tuple[Record | None, Record | None]]:
-    """Pair the records whose text differs: those that are gone, those that changed, and those that came."""
-    gone = [(one, None) for one in before.records.values() if one.id not in after.records]
-    both = [(one, after.records[one.id]) for one in before.records.values() if one.id in after.records]
-    came = [(None, one) for one in after.records.values() if one.id not in before.records]
-    return [*gone, *((one, two) for one, two in both if one.text != two.text), *came]
-
-
-def _answer_difference(before: _Side, after: _Side) -> None:
-    parts = _difference(before, after)
-    changed = [
-        {"id": two.id, "kind": two.kind, "before": one.text, "after": two.text}
-        for one, two in parts
-        if one and two
-    ]
-    added = [plain(two) for one, two in parts if not one]
-    removed = [plain(one) for one, two in parts if not two]
-    numbers = {"from": before.version, "to": after.version}
-    answer({**numbers, "added": added, "removed": removed, "changed": changed})
-
-
-def _show_difference(screen: Screen, before: Record | None, after: Record | None) -> None:
-    """Print one record as a part of a unified diff."""
-    record = after or before
-    if record is None:
-        return
-    screen.say((f"@@ {called(record.kind, record.target)} {record.id} @@", "cyan"))
-    old, new = (one.text.split("\n") if one else [] for one in (before, after))
-    hunks = list(unified_diff(old, new, n=2, lineterm=""))[2:]
-    is_whole = len([line for line in hunks if line.startswith("@@")]) == 1
-    for line in hunks[1:] if is_whole else hunks:
-        screen.say((line, _COLOURS.get(line[:1], "")))
+def _name(view: View) -> str:
+    """Name a version for a person."""
+    newest = next((change for change in view.changes() if change.version), None)
+    return f"version {view.version()}{f', {when(newest.at)}' if newest else ''}"
 
 
 def undo(options: Options, *, by: By = "user") -> None:
@@ -150,18 +110,17 @@ def undo(options: Options, *, by: By = "user") -> None:
     For example: holdfast undo
     """
     with options.open() as memory:
-        written = memory.undo(by=by)
-        _report(options, memory, written)
+        _report(options, memory, memory.undo(by=by))
 
 
 def rollback(
     options: Options,
     *,
     what: Annotated[
-        str, typer.Argument(metavar="WHAT", help=f"The id of a record, or all of a kind: {KIND_NAMES}.")
+        str, Argument(metavar="WHAT", help=f"The id of a record, or all of a kind: {KIND_NAMES}.")
     ],
     version: Annotated[
-        int, typer.Argument(min=0, metavar="VERSION", help="A version; `holdfast changes` lists them.")
+        int, Argument(min=0, metavar="VERSION", help="A version; `holdfast changes` lists them.")
     ],
     by: By = "user",
 ) -> None:
@@ -172,16 +131,12 @@ def rollback(
     For example: holdfast rollback profile 12
     """
     with options.open() as memory:
-        written = memory.rollback(what, version, by=by)
-        _report(options, memory, written)
+        _report(options, memory, memory.rollback(what, version, by=by))
 
 
 def _report(options: Options, memory: Memory, written: Sequence[Record]) -> None:
-    made: list[Change] = [change_of(memory, record) for record in written]
-    if options.json:
-        answer({"written": plain(written), "changes": plain(made)})
-        return
-    screen = Screen()
+    made = [change_of(memory, record) for record in written]
+    screen = options.answer({"written": plain(written), "changes": plain(made)})
     if not made:
         screen.say("Nothing to write: all of it is now as it was then.")
         return

@@ -1,6 +1,5 @@
 """How this server comes into the configuration of a client: shown, asked for, and written at one stroke."""
 
-import difflib
 import os
 import re
 import shutil
@@ -10,15 +9,12 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
-import typer
-
-from holdfast.cli.options import ENVIRONMENT, Options
-from holdfast.cli.render.screen import Screen, answer
-from holdfast.errors import Conflict, InvalidInput, MissingExtra, Unavailable
+from holdfast.cli.options import ENVIRONMENT, Options, confirm, given
+from holdfast.cli.render.screen import Screen
+from holdfast.errors import Conflict, MissingExtra, Unavailable
 from holdfast.integrations.mcp.install import CLIENTS, entry, installed, snippet
 from holdfast.types import Scope
 
-_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 # In a URL that is a JSON text: before the host, or among its parameters.
 _PASSWORD = re.compile(
     r'(?<=://)((?:[^:@/"\\\n]|\\.){0,500}:)(?:[^"\\\n]|\\.){1,2000}(?=@)|(?<=[?&]password=)(?:[^&"\\\n]|\\.)+'
@@ -37,7 +33,10 @@ def install(options: Options, name: str, *, read_only: bool, only_print: bool, y
         typer.Exit: it may not be changed.
 
     """
-    _check(options)
+    # Refuse what would only fail when a client starts it, where few would look for the reason.
+    Scope(options.tenant, options.user, options.agent)
+    if find_spec("mcp") is None:
+        raise MissingExtra.of("mcp")
     client = CLIENTS[name]
     server = entry(client, _command(options, read_only=read_only), _environment(options))
     path = Path(os.path.realpath(_configuration(name)))  # behind a link to it
@@ -53,26 +52,18 @@ def install(options: Options, name: str, *, read_only: bool, only_print: bool, y
     if after == before:
         _report(options, path, None, changed=False)
         return
-    _show(path, before, after)
+    # The password of a database is not shown, be it the new one or the one before.
+    Screen(sys.stderr).diff(before.splitlines(), after.splitlines(), str(path), shown=_without_passwords)
     if not yes:
-        _ask(path)
+        confirm("Write it?", f"This changes {path}", "Pass --yes or --print.")
     _report(options, path, _write(path, before, after), changed=True)
-
-
-def _check(options: Options) -> None:
-    """Refuse what would only fail when a client starts it, where few would look for the reason."""
-    Scope(options.tenant, options.user, options.agent)
-    if find_spec("mcp") is None:
-        raise MissingExtra.of("mcp")
 
 
 def _command(options: Options, *, read_only: bool) -> list[str]:
     """Name the very program that runs now: a client has neither our path nor our environment."""
-    scope = {"--tenant": options.tenant, "--user": options.user, "--agent": options.agent}
-    named = [part for name, value in scope.items() if value for part in (name, value)]
-    flags = ["--read-only"] if read_only else []
     # -P: a client starts it in the folder of a project, and nothing there is to be imported in our place.
-    return [sys.executable, "-P", "-m", "holdfast", "mcp", *named, *flags]
+    program = [sys.executable, "-P", "-m", "holdfast", "mcp"]
+    return [*program, *options.scope(), *given(read_only=read_only)]
 
 
 def _environment(options: Options) -> dict[str, str]:
@@ -123,28 +114,8 @@ def _text(path: Path) -> str:
         raise Conflict(f"{path} is not text in UTF-8.", "Add the entry by hand; --print shows it.") from error
 
 
-def _show(path: Path, before: str, after: str) -> None:
-    """Show what will change, without the password of a database, be it the new one or the one before."""
-    screen = Screen(sys.stderr)
-    lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2
-    )
-    for line in lines:
-        screen.say((_without_passwords(line), _COLOURS.get(line[:1], "")))
-
-
 def _without_passwords(text: str) -> str:
     return _PASSWORD.sub(_HIDDEN, text)
-
-
-def _ask(path: Path) -> None:
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise InvalidInput(f"This changes {path}, and nobody is there to be asked.", "Pass --yes or --print.")
-    sys.stderr.write("Write it? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        Screen(sys.stderr).say("Nothing was changed.")
-        raise typer.Exit(1)
 
 
 def _write(path: Path, before: str, after: str) -> Path | None:
@@ -181,21 +152,18 @@ def _backup(path: Path) -> Path:
 
 def _print(options: Options, path: Path, text: str) -> None:
     shown = _without_passwords(text)
-    screen = Screen(sys.stderr)
     if shown != text:
-        screen.say("The password of the database is left out: put it where *** stands.")
-    if options.json:
-        answer({"path": str(path), "add": shown})
-        return
-    screen.say(f"This belongs into {path}:")
-    sys.stdout.write(f"{shown}\n")
+        Screen(sys.stderr).say("The password of the database is left out: put it where *** stands.")
+    options.answer({"path": str(path), "add": shown})
+    if not options.json:
+        Screen(sys.stderr).say(f"This belongs into {path}:")
+        sys.stdout.write(f"{shown}\n")
 
 
 def _report(options: Options, path: Path, backup: Path | None, *, changed: bool) -> None:
-    if options.json:
-        answer({"path": str(path), "changed": changed, "backup": str(backup) if backup else None})
-        return
-    screen = Screen()
+    screen = options.answer(
+        {"path": str(path), "changed": changed, "backup": str(backup) if backup else None}
+    )
     if not changed:
         screen.say(f"{path} has this server already.")
         return

@@ -1,15 +1,14 @@
 """The commands that learn now: extract, episodes, reflect, consolidate, relearn."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, cast
 
-import typer
+from typer import Argument, Option
 
-from holdfast.cli.arguments import MESSAGES, chat_of, read_messages, text_of
-from holdfast.cli.chats import known_chats, the_chat
-from holdfast.cli.options import Options
+from holdfast.cli.arguments import Limit, Llm, MessageRange, chat_of, text_of
+from holdfast.cli.lookup import the_chat, titles_of
+from holdfast.cli.options import Options, given
 from holdfast.cli.render.outcomes import (
-    Titles,
     asked,
     described,
     fail,
@@ -17,50 +16,33 @@ from holdfast.cli.render.outcomes import (
     learned,
     prompt_version,
     show_cost,
-    show_dropped,
     show_records,
     show_work,
     thinking,
     until,
 )
 from holdfast.cli.render.record_lines import flags
-from holdfast.cli.render.screen import Screen, answer, count, plain, when
+from holdfast.cli.render.screen import Screen, count, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import InvalidInput
-from holdfast.learning.results import Extraction, Relearning, WorkResult
+from holdfast.learning.results import Relearning, WorkResult
 from holdfast.memory import Memory
-from holdfast.text.references import Reference
-from holdfast.types import Job, Record
 
 if TYPE_CHECKING:
-    from holdfast.learning.ranking import Ranking, Strategy
+    from holdfast.learning.ranking import Strategy
 
-_Model = Annotated[
-    str, typer.Option("--llm", metavar="NAME", help="The model that is asked, such as openai:gpt-5-mini.")
-]
+_Model = Annotated[str, Option("--llm", metavar="NAME", help="The model to ask, such as openai:gpt-5-mini.")]
 
 
-# extract
+def learn(options: Options) -> None:
+    """Learn now, show what was learned, and see to the jobs.
+
+    For example: holdfast learn episodes which migration went wrong
+    """
 
 
 _Text = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[TEXT]", help="What to learn from; `-` reads standard input."),
-]
-_Messages = Annotated[
-    Reference | None,
-    typer.Option(
-        parser=read_messages,
-        metavar=MESSAGES,
-        help="Only from these messages of the chat; otherwise from all new ones.",
-    ),
-]
-_Llm = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The model that reads it; without one, the sentences that tell a decision are kept.",
-    ),
+    list[str] | None, Argument(metavar="[TEXT]", help="What to learn from; `-` reads standard input.")
 ]
 
 
@@ -68,15 +50,16 @@ def extract(
     options: Options,
     *,
     text: _Text = None,
-    chat: Annotated[str | None, typer.Option(metavar="CHAT", help="Learn from this chat instead.")] = None,
-    messages: _Messages = None,
-    step: Annotated[str, typer.Option(help="The name of the step that gave it.")] = "",
-    type_: Annotated[str, typer.Option("--type", help="The type of that step, such as GOAL.")] = "",
-    llm: _Llm = None,
+    chat: Annotated[str | None, Option(metavar="CHAT", help="Learn from this chat instead.")] = None,
+    messages: MessageRange = None,
+    step: Annotated[str, Option(help="The name of the step that gave it.")] = "",
+    type_: Annotated[str, Option("--type", help="The type of that step, such as GOAL.")] = "",
+    llm: Llm = None,
 ) -> None:
     """Extract findings, insights and lessons from a text or a chat now, each with its source.
 
-    Known records are not stored again. If it fails, `holdfast work` retries it, and this exits with 1.
+    Without a model, the sentences that state a decision are kept. Known records are not stored again. If it
+    fails, `holdfast work` retries it, and this exits with 1.
 
     For example: holdfast learn extract --messages porto-trip#3-40 --llm openai:gpt-5-mini
     """
@@ -84,7 +67,7 @@ def extract(
     span = (messages.first, messages.last) if messages else None
     if (text is None) == (chat is None):
         raise InvalidInput("It is not clear what to learn from.", "Pass a text, or --chat.")
-    said = "" if text is None else text_of(text)
+    said = text_of(text or ())
     with interruptible(), options.open(create=chat is None) as memory:
         if chat is not None:
             the_chat(options, memory, chat)
@@ -93,48 +76,29 @@ def extract(
                 done = memory.learning.extract(said, step=step, type=type_, llm=llm)
             else:
                 done = memory.chat(chat).extract(messages=span, step=step, type=type_, llm=llm)
-    _report_extraction(options, done, llm)
-    fail([done.job] if done.job else [])
-
-
-def _report_extraction(options: Options, done: Extraction, llm: str | None) -> None:
-    if options.json:
-        answer(plain(done))
-        return
-    screen = Screen()
-    if number := learned(done.records):
-        screen.say((f"Learned {count(number, 'record')}:", "bold"))
-    else:
-        screen.say(("Nothing new was learned.", "bold"), f" {done.why}" if done.why and not done.job else "")
-    show_records(screen, done.records)
-    show_dropped(screen, done.dropped)
+    screen = options.answer(plain(done))
+    number = learned(done.records)
+    heading = f"Learned {count(number, 'record')}:" if number else "Nothing new was learned."
+    screen.say((heading, "bold"), "" if number or done.job else f" {done.why}")
+    show_records(screen, done.records, done.dropped)
     if done.job:
         screen.say((done.why, "red"))
-        again = options.line("work", *(("--llm", llm) if llm else ()))
-        screen.say(f"→ It is left to be done, as job {done.job}: {again}")
-    if done.calls:
-        screen.facts(("model", asked([done], llm)))
-
-
-# episodes
+        screen.say(f"→ It is left to be done, as job {done.job}: {options.line('work', *given(llm=llm))}")
+    screen.facts(("model", asked([done], llm) if done.calls else ""))
+    fail([done.job] if done.job else [])
 
 
 _Query = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[QUERY]", help="A question or some words; no quotes needed. Without one, the newest."
-    ),
+    Argument(metavar="[QUERY]", help="A question or some words; no quotes needed. Without one, the newest."),
 ]
 _Strategy = Annotated[
     str,
-    typer.Option(
+    Option(
         metavar="STRATEGY",
         help="How to rank: index, as recall does; projection, by similar words; recency, newest first; "
         "llm, by a model.",
     ),
-]
-_EpisodesLlm = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The model that ranks, for --strategy llm.")
 ]
 
 
@@ -143,8 +107,8 @@ def episodes(
     *,
     query: _Query = None,
     strategy: _Strategy = "index",
-    limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 5,
-    llm: _EpisodesLlm = None,
+    limit: Limit = 5,
+    llm: Llm = None,
 ) -> None:
     """Find what was done in earlier chats: their episodes, best first.
 
@@ -156,49 +120,28 @@ def episodes(
             found = memory.learning.episodes(
                 question, strategy=cast("Strategy", strategy), limit=limit, llm=llm
             )
-        known = known_chats(memory)
-        held = [one for one in list(memory.quarantine) if one.kind == "episode"]
-    if options.json:
-        answer({"query": question, **plain(found), "quarantined": len(held)})
-        return
-    _show_episodes(options, found, known, held=len(held), asked=bool(question))
-
-
-def _show_episodes(options: Options, found: "Ranking", titles: Titles, *, held: int, asked: bool) -> None:
-    screen = Screen()
+        titles = titles_of(memory, [record.chat for record in found])
+        held = sum(one.kind == "episode" for one in memory.quarantine)
+    screen = options.answer({"query": question, **plain(found), "quarantined": held})
     for record in found:
-        _show_episode(screen, record, titles)
+        screen.say(
+            (f"{when(record.at)}  ", "dim"),
+            (titles.get(record.chat) or record.chat, "bold"),
+            (f"  ({record.chat}, {record.id})", "dim"),
+            (f"  {', '.join(marks)}" if (marks := flags(record)) else "", "dim"),
+        )
+        screen.say(record.text, indent=4)
+        screen.say("")
     if not found:
-        screen.say(f"No episodes{options.whose()} {'that answer this' if asked else 'yet'}.")
-        if others := options.others():
-            screen.say(f"→ {others}")
-        elif asked:
-            screen.say("→ Try other words, or none.")
-        else:
-            screen.say(
-                f"→ Have one written: {options.line('chats', 'end', 'CHAT')}, then {options.line('work')}"
-            )
+        written = f"{options.line('chats', 'end', 'CHAT')}, then {options.line('work')}"
+        todo = "Try other words, or none." if question else f"Have one written: {written}"
+        what = f"No episodes{options.whose()} {'that answer this' if question else 'yet'}."
+        options.say_nothing(screen, what, todo)
     if found.why:
         screen.say((f"Ranked by {found.strategy}: {found.why}", "yellow"))
     if held:
-        look = options.line("quarantine")
-        why = "their chats used external sources"
-        screen.say((f"Quarantined, because {why}: {held:,}. See: {look}", "yellow"))
-
-
-def _show_episode(screen: Screen, record: Record, titles: Titles) -> None:
-    title = titles[record.chat].title if record.chat in titles else ""
-    screen.say(
-        (f"{when(record.at)}  ", "dim"),
-        (title or record.chat, "bold"),
-        (f"  ({record.chat}, {record.id})", "dim"),
-        (f"  {', '.join(marks)}" if (marks := flags(record)) else "", "dim"),
-    )
-    screen.say(record.text, indent=4)
-    screen.say("")
-
-
-# reflect and consolidate
+        why = f"because their chats used external sources: {held:,}"
+        screen.say((f"Quarantined, {why}. See: {options.line('quarantine')}", "yellow"))
 
 
 def reflect(options: Options, *, llm: _Model) -> None:
@@ -208,10 +151,7 @@ def reflect(options: Options, *, llm: _Model) -> None:
 
     For example: holdfast learn reflect --llm openai:gpt-5-mini
     """
-    with interruptible(), options.open() as memory:
-        with thinking(llm):
-            done = memory.learning.reflect(llm=llm)
-        _report_now(options, memory, "reflect", done, llm)
+    _learn_now(options, "reflect", llm, lambda memory: memory.learning.reflect(llm=llm))
 
 
 def consolidate(options: Options, *, llm: _Model) -> None:
@@ -221,21 +161,20 @@ def consolidate(options: Options, *, llm: _Model) -> None:
 
     For example: holdfast learn consolidate --llm openai:gpt-5-mini
     """
+    _learn_now(options, "consolidate", llm, lambda memory: memory.learning.consolidate(llm=llm))
+
+
+def _learn_now(options: Options, kind: str, llm: str, run: Callable[[Memory], WorkResult]) -> None:
     with interruptible(), options.open() as memory:
         with thinking(llm):
-            done = memory.learning.consolidate(llm=llm)
-        _report_now(options, memory, "consolidate", done, llm)
-
-
-def _report_now(options: Options, memory: Memory, kind: str, done: WorkResult, llm: str) -> None:
-    if options.json:
-        answer(described(done))
-    else:
-        screen = Screen()
-        show_work(screen, options, done, known_chats(memory))
+            done = run(memory)
+        screen = options.answer(described(done))
+        show_work(screen, options, done, {})
         if done.noop:
             running = [job for job in memory.learning.jobs(status="running") if job.kind == kind]
-            screen.say(f"Nothing was done{options.whose()}: {_why_nothing(running)}.")
+            busy = max((job.due for job in running if job.due), default=None)
+            why = f"another worker has its lease until {until(busy)}" if busy else "there is nothing to do"
+            screen.say(f"Nothing was done{options.whose()}: {why}.")
         else:
             screen.say("")
             show_cost(screen, [done], llm)
@@ -244,32 +183,27 @@ def _report_now(options: Options, memory: Memory, kind: str, done: WorkResult, l
     fail((*done.postponed, *done.failed))
 
 
-def _why_nothing(running: Sequence[Job]) -> str:
-    """Return why a queued job was not run."""
-    busy = max((job.due for job in running if job.due), default=None)
-    return f"another worker has its lease until {until(busy)}" if busy else "there is nothing to do"
-
-
-# relearn
+_Prompt = Annotated[
+    str | None,
+    Option(
+        parser=prompt_version,
+        metavar="VERSION|PATH",
+        help="A version of the prompt, such as v1, or a file: a path with a folder, or ending with .md. "
+        "The newest without it.",
+    ),
+]
+_DryRun = Annotated[
+    bool, Option("--dry-run", help="Only show the difference; the model is asked all the same.")
+]
 
 
 def relearn(
     options: Options,
     *,
     llm: _Model,
-    kind: Annotated[str, typer.Option(help="What is learned anew: observations.")] = "observations",
-    prompt: Annotated[
-        str | None,
-        typer.Option(
-            parser=prompt_version,
-            metavar="VERSION|PATH",
-            help="A version of the prompt, such as v1, or a file: a path with a folder, or ending with .md. "
-            "The newest without it.",
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show the difference; the model is asked all the same.")
-    ] = False,
+    kind: Annotated[str, Option(help="What is learned anew: observations.")] = "observations",
+    prompt: _Prompt = None,
+    dry_run: _DryRun = False,
 ) -> None:
     """Learn again from past chats with another prompt or model, and show the difference.
 
@@ -277,58 +211,42 @@ def relearn(
 
     For example: holdfast learn relearn --prompt v1 --llm openai:gpt-5-mini --dry-run
     """
-    kept = "Nothing was changed." if dry_run else "The sessions done until now are learned anew."
+    kept = "Nothing was changed." if dry_run else "The chats done until now are learned anew."
     with interruptible(kept, "The same command begins again with the first."), options.open() as memory:
         with thinking(llm):
             found = memory.learning.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
-        known = known_chats(memory)
-    if options.json:
-        answer(plain(found))
-    else:
-        given = {"--kind": kind if kind != "observations" else None, "--prompt": prompt, "--llm": llm}
-        again = [part for name, value in given.items() if value is not None for part in (name, value)]
-        _show_relearning(options, found, llm, known, options.line("learn", "relearn", *again))
-    fail(found.failed)
-
-
-def _show_relearning(options: Options, found: Relearning, llm: str, titles: Titles, again: str) -> None:
-    screen = Screen()
+        titles = titles_of(memory, (*found.chats, *found.failed))
+    screen = options.answer(plain(found))
     if not (found.chats or found.failed):
-        screen.say(f"Nothing was learned from sessions yet{options.whose()}.")
+        screen.say(f"Nothing was learned from chats yet{options.whose()}.")
         screen.say(f"→ Learn from one: {options.line('learn', 'extract', '--chat', 'CHAT', '--llm', llm)}")
         return
     for chat in (*found.chats, *found.failed):
-        removed, added = _of(chat, found.removed), _of(chat, found.added)
-        error = found.failed.get(chat, "")
-        if removed or added or error:
-            _show_session(screen, chat, titles)
-            _show_difference(screen, removed, added)
-            if error:
-                screen.say((in_options(error), "red"), indent=4)
-            screen.say("")
-    sessions = count(len(found.chats), "session")
+        _show_difference(screen, found, chat, titles.get(chat))
     adds, removes = ("Added", "removed") if found.applied else ("Would add", "remove")
     screen.say(
         (f"{adds} {len(found.added):,}, {removes} {len(found.removed):,}", "bold"),
-        f", kept {found.kept:,}: {sessions}, with {found.prompt}.",
+        f", kept {found.kept:,}: {count(len(found.chats), 'chat')}, with {found.prompt}.",
     )
     screen.facts(("model", asked([found], llm)))
     if found.applied:
-        screen.say((f"Take back what was changed last, a session each time: {options.line('undo')}", "dim"))
+        screen.say((f"Take back what was changed last, a chat each time: {options.line('undo')}", "dim"))
     elif found.added or found.removed:
-        screen.say(f"→ Apply it: {again}")
+        again = given(kind=kind if kind != "observations" else "", prompt=prompt, llm=llm)
+        screen.say(f"→ Apply it: {options.line('learn', 'relearn', *again)}")
+    fail(found.failed)
 
 
-def _of(chat: str, records: Sequence[Record]) -> list[Record]:
-    return [record for record in records if record.chat == chat]
-
-
-def _show_session(screen: Screen, chat: str, titles: Titles) -> None:
-    title = titles[chat].title if chat in titles else ""
+def _show_difference(screen: Screen, found: Relearning, chat: str, title: str | None) -> None:
+    """Print what is learned differently from a chat, or why it failed."""
+    lines = [("−", "red", one) for one in found.removed if one.chat == chat]
+    lines += [("+", "green", one) for one in found.added if one.chat == chat]
+    error = found.failed.get(chat)
+    if not (lines or error):
+        return
     screen.say((title or chat, "bold"), (f"  ({chat})", "dim"))
-
-
-def _show_difference(screen: Screen, removed: Sequence[Record], added: Sequence[Record]) -> None:
-    for sign, style, records in (("−", "red", removed), ("+", "green", added)):
-        for record in records:
-            screen.say((f"{sign} {record.kind}  {record.text}", style), indent=4, hang=2)
+    for sign, style, record in lines:
+        screen.say((f"{sign} {record.kind}  {record.text}", style), indent=4, hang=2)
+    if error:
+        screen.say((in_options(error), "red"), indent=4)
+    screen.say("")

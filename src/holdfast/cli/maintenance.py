@@ -1,27 +1,25 @@
-"""The commands that count and check: stats, verify, rebuild."""
+"""The commands that count, check and copy: stats, verify, backup, salvage."""
 
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from holdfast.cli.chats import the_chat
+from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options, Output
-from holdfast.cli.render.screen import Screen, answer, count, listed, plain, size, when
+from holdfast.cli.render.screen import Screen, count, listed, plain, size, when
 
 
 def stats(
     options: Options,
     *,
-    chat: Annotated[
-        str | None, typer.Argument(metavar="[CHAT]", help="Count one chat instead of all.")
-    ] = None,
+    chat: Annotated[str | None, Argument(metavar="[CHAT]", help="Count one chat instead of all.")] = None,
 ) -> None:
     """Count messages and tokens, of the database or of one chat.
 
-    For example: holdfast stats, or holdfast stats --chat porto-trip
+    For example: holdfast stats, or holdfast stats porto-trip
     """
     if chat is None:
         _all_stats(options)
@@ -38,12 +36,9 @@ def _all_stats(options: Options) -> None:
     oldest = min((info.oldest for info in infos), default=None)
     newest = max((info.newest for info in infos), default=None)
     on_disk = _size_on_disk(options.location)
-    if options.json:
-        counted = {"chats": len(infos), "archived": archived, "messages": messages, "tokens": tokens}
-        period = {"oldest": plain(oldest), "newest": plain(newest)}
-        answer({**counted, **period, "database": options.shown_location, "bytes": on_disk})
-        return
-    screen = Screen()
+    counted = {"chats": len(infos), "archived": archived, "messages": messages, "tokens": tokens}
+    period = {"oldest": plain(oldest), "newest": plain(newest)}
+    screen = options.answer({**counted, **period, "database": options.shown_location, "bytes": on_disk})
     screen.facts(
         ("chats", f"{len(infos):,}" + (f", {archived:,} of them archived" if archived else "")),
         ("messages", f"{messages:,}"),
@@ -59,32 +54,32 @@ def _chat_stats(options: Options, chat: str) -> None:
     with options.open() as memory:
         title = the_chat(options, memory, chat).title
         counted = memory.chat(chat).stats()
+    # `info` says what `holdfast chats` lists.
+    counts = {name: value for name, value in plain(counted).items() if name != "info"}
     summarised = f", {counted.summarised:,} of them summarised" if counted.summarised else ""
-    if options.json:
-        # `info` says what `holdfast chats` lists.
-        counts = {name: value for name, value in plain(counted).items() if name != "info"}
-        answer({"chat": chat, "title": title, **counts})
-    else:
-        Screen().facts(
-            ("chat", f"{title} ({chat})"),
-            ("messages", f"{counted.messages:,}" + summarised),
-            ("tokens", f"{counted.stored_tokens:,} stored, {counted.context_tokens:,} as context"),
-            ("from", f"{when(counted.oldest)} to {when(counted.newest)}"),
-        )
+    options.answer({"chat": chat, "title": title, **counts}).facts(
+        ("chat", f"{title} ({chat})"),
+        ("messages", f"{counted.messages:,}" + summarised),
+        ("tokens", f"{counted.stored_tokens:,} stored, {counted.context_tokens:,} as context"),
+        ("from", f"{when(counted.oldest)} to {when(counted.newest)}"),
+    )
 
 
 def _size_on_disk(location: str) -> int | None:
     """Add up the file and what SQLite keeps beside it; a server does not say."""
     if "://" in location:
         return None
-    return sum(path.stat().st_size for path in _files(location) if path.exists())
+    files = (Path(location + ending) for ending in ("", "-wal", "-shm"))
+    return sum(path.stat().st_size for path in files if path.exists())
 
 
-def _files(location: str) -> Iterable[Path]:
-    return (Path(location + ending) for ending in ("", "-wal", "-shm"))
-
-
-def verify(options: Options) -> None:
+def verify(
+    options: Options,
+    *,
+    repair: Annotated[
+        bool, Option("--repair", help="First build the search index again from what is stored.")
+    ] = False,
+) -> None:
     """Check that every message is stored as it was written, and can be found.
 
     Exits with 1 if there is a problem. $HOLDFAST_KEY holds the key of the checksums, in hexadecimal digits.
@@ -92,40 +87,35 @@ def verify(options: Options) -> None:
     For example: holdfast verify --db agent.db
     """
     with options.open() as memory:
-        found = memory.verify()
-    if options.json:
-        answer({"ok": found.ok, **plain(found)})
-    else:
-        screen = Screen()
-        screen.say(
-            f"Checked{options.whose()}: {listed(found.checked) or 'nothing, since nothing is stored'}."
-        )
-        if found.unproven:
-            screen.say(
-                f"{count(found.unproven, 'row')} unproven: written before there were checksums, or with "
-                "another key."
-            )
-        for problem in found.problems:
-            screen.say(("✗ ", "bold red"), problem)
-        if found.ok:
-            screen.say(("No problems.", "bold green"))
-        else:
-            screen.say(count(len(found.problems), "problem") + ".")
-            screen.say(
-                "→ `holdfast rebuild` repairs an index; for anything else restore a backup, or save "
-                "what can be read "
-                "with `holdfast salvage`."
-            )
-    if not found.ok:
-        raise typer.Exit(1)
+        found = memory.verify(repair=repair)
+    screen = options.answer({"ok": found.ok, **plain(found)})
+    if repair:
+        screen.say(f"Built the search index again{options.whose()}.")
+    screen.say(f"Checked{options.whose()}: {listed(found.checked) or 'nothing, since nothing is stored'}.")
+    if found.unproven:
+        rows = count(found.unproven, "row")
+        screen.say(f"{rows} unproven: written before there were checksums, or with another key.")
+    _list_problems(screen, found.problems)
+    if found.ok:
+        screen.say(("No problems.", "bold green"))
+        return
+    screen.say(f"{count(len(found.problems), 'problem')}.")
+    screen.say(
+        "→ `holdfast verify --repair` repairs an index; for anything else restore a backup, or save what can "
+        "be read with `holdfast salvage`."
+    )
+    raise typer.Exit(1)
+
+
+def _list_problems(screen: Screen, problems: Iterable[str]) -> None:
+    for one in problems:
+        screen.say(("✗ ", "bold red"), one)
 
 
 def backup(
     options: Options,
     *,
-    path: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The copy; there must be nothing of that name.")
-    ],
+    path: Annotated[Path, Argument(metavar="FILE", help="The copy; there must be nothing of that name.")],
 ) -> None:
     """Copy the whole database into a new file while it is in use, and check the copy.
 
@@ -136,24 +126,18 @@ def backup(
     with options.open() as memory:
         found = memory.backup(path)
     copied = path.stat().st_size
-    if options.json:
-        answer({"file": str(path), "bytes": copied, **plain(found)})
-        return
-    screen = Screen()
+    screen = options.answer({"file": str(path), "bytes": copied, **plain(found)})
     screen.say(f"Copied {options.shown_location} to {path}, {size(copied)}, and checked it.")
-    for problem in found.problems:
-        screen.say(("✗ ", "bold red"), f"As in the original: {problem}.")
+    _list_problems(screen, (f"As in the original: {problem}." for problem in found.problems))
 
 
 def salvage(
     options: Output,
     *,
     damaged: Annotated[
-        Path, typer.Argument(metavar="DAMAGED", exists=True, dir_okay=False, help="A file that is damaged.")
+        Path, Argument(metavar="DAMAGED", exists=True, dir_okay=False, help="A file that is damaged.")
     ],
-    new: Annotated[
-        Path, typer.Argument(metavar="NEW", help="A new database; there must be nothing of that name.")
-    ],
+    new: Annotated[Path, Argument(metavar="NEW", help="A new database; there must be nothing of that name.")],
 ) -> None:
     """Write what can be read of a damaged file into a new database, and list what is missing.
 
@@ -165,32 +149,11 @@ def salvage(
     from holdfast.store.salvage import salvage as save
 
     saved = save(damaged, new)
-    if options.json:
-        answer({"file": str(new), **plain(saved)})
-    else:
-        screen = Screen()
-        screen.say(f"Saved into {new}: {listed(saved.rows) or 'nothing'}.")
-        for one in saved.lost:
-            screen.say(("✗ ", "bold red"), one)
-        screen.say(
-            "→ The rest is to be found in a backup, if there is one."
-            if saved.lost
-            else "Nothing is missing that can be told."
-        )
-    if saved.lost:
-        raise typer.Exit(1)
-
-
-def rebuild(options: Options) -> None:
-    """Build the search index again from the messages. Results do not change.
-
-    For example: holdfast rebuild --user ada
-    """
-    started = time.monotonic()
-    with options.open() as memory:
-        messages = memory.verify(repair=True).checked["messages"]
-    seconds = time.monotonic() - started
-    if options.json:
-        answer({"messages": messages, "seconds": round(seconds, 3)})
-    else:
-        Screen().say(f"Indexed {count(messages, 'message')}{options.whose()} anew in {seconds:.1f} s.")
+    screen = options.answer({"file": str(new), **plain(saved)})
+    screen.say(f"Saved into {new}: {listed(saved.rows) or 'nothing'}.")
+    _list_problems(screen, saved.lost)
+    if not saved.lost:
+        screen.say("Nothing that can be noticed is missing.")
+        return
+    screen.say("→ Look for the rest in a backup, if there is one.")
+    raise typer.Exit(1)

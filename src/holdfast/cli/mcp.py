@@ -9,87 +9,79 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
+from typer import Option
 
+from holdfast.cli.arguments import Yes
 from holdfast.cli.install import install
-from holdfast.cli.options import Options
+from holdfast.cli.options import Options, one_of
 from holdfast.cli.render.screen import Screen
 from holdfast.errors import InvalidInput, Unavailable
 from holdfast.integrations.mcp.install import CLIENTS
 
 TOKEN = "HOLDFAST_MCP_TOKEN"  # noqa: S105 - the name of a variable
-HOST, PORT = "127.0.0.1", 8765
-REQUEST_SECONDS, IDLE_SECONDS, MAX_SESSIONS = (
-    30.0,
-    1_800.0,
-    1_000,
-)  # as in `mcp_http`, which takes long to import
+# As in `mcp_http`, which takes long to import.
+REQUEST_SECONDS, IDLE_SECONDS, MAX_SESSIONS = 30.0, 1_800.0, 1_000
 _CLIENTS = ", ".join(CLIENTS)
 _HTTP = "Over HTTP"
 _INSTALL = "Into a client"
 
 
-def _client(name: str) -> str:
-    if name not in CLIENTS:
-        raise typer.BadParameter(f"{name!r} is none of {_CLIENTS}.")
-    return name
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving(Options):
-    """Which memory is served: whose it is must not depend on who else has one when the server starts."""
+    """Which memory is served, and how; the fields that follow are the options of HTTP.
+
+    Whose it is must not depend on who else has one when the server starts.
+    """
 
     guesses = False
 
+    host: Annotated[str, Option(help="The address to listen at.", rich_help_panel=_HTTP)] = "127.0.0.1"
+    port: Annotated[
+        int,
+        Option(min=0, max=65535, help="The port to listen at; 0 for any free one.", rich_help_panel=_HTTP),
+    ] = 8765
+    token: Annotated[
+        str | None,
+        Option(
+            envvar=TOKEN,
+            show_envvar=False,
+            help=f"The bearer token that clients must send. Otherwise ${TOKEN}, which others cannot see, "
+            "otherwise one is made and printed.",
+            rich_help_panel=_HTTP,
+        ),
+    ] = None
+    remote: Annotated[
+        bool,
+        Option(
+            "--remote",
+            help="Allow a --host that other machines reach. Unencrypted: put a proxy with TLS before it.",
+            rich_help_panel=_HTTP,
+        ),
+    ] = False
+    request_seconds: Annotated[
+        float,
+        Option(
+            help="Close a connection whose request takes longer to arrive, headers and body.",
+            rich_help_panel=_HTTP,
+        ),
+    ] = REQUEST_SECONDS
+    idle_seconds: Annotated[
+        float, Option(help="Close a session that nobody uses for so long.", rich_help_panel=_HTTP)
+    ] = IDLE_SECONDS
+    max_sessions: Annotated[
+        int, Option(min=1, help="Open no more sessions than this at once.", rich_help_panel=_HTTP)
+    ] = MAX_SESSIONS
 
-_ReadOnly = Annotated[bool, typer.Option("--read-only", help="Only what reads; nothing can be changed.")]
+
+_ReadOnly = Annotated[bool, Option("--read-only", help="Only what reads; nothing can be changed.")]
 _Http = Annotated[
-    bool, typer.Option("--http", help="Serve over HTTP, not to who started it.", rich_help_panel=_HTTP)
-]
-_Port = Annotated[
-    int,
-    typer.Option(
-        min=0, max=65535, help="The port to listen at; 0 for any that is free.", rich_help_panel=_HTTP
-    ),
-]
-_Token = Annotated[
-    str | None,
-    typer.Option(
-        envvar=TOKEN,
-        show_envvar=False,
-        help=f"The bearer token that clients must send. Otherwise ${TOKEN}, which others cannot see, "
-        "otherwise one is made and printed.",
-        rich_help_panel=_HTTP,
-    ),
-]
-_Remote = Annotated[
-    bool,
-    typer.Option(
-        "--remote",
-        help="Allow a --host that other machines reach. Unencrypted: put a proxy with TLS before it.",
-        rich_help_panel=_HTTP,
-    ),
-]
-_RequestSeconds = Annotated[
-    float,
-    typer.Option(
-        help="Close a connection whose request takes longer to arrive, headers and body.",
-        rich_help_panel=_HTTP,
-    ),
-]
-_IdleSeconds = Annotated[
-    float,
-    typer.Option(help="Close a session that nobody uses for so long.", rich_help_panel=_HTTP),
-]
-_MaxSessions = Annotated[
-    int,
-    typer.Option(min=1, help="Open no more sessions than this at once.", rich_help_panel=_HTTP),
+    bool, Option("--http", help="Serve over HTTP, not to who started it.", rich_help_panel=_HTTP)
 ]
 _InstallIn = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--install",
-        parser=_client,
+        parser=one_of(CLIENTS),
         metavar="CLIENT",
         help=f"Add this server to the configuration of a client, and end: {_CLIENTS}.",
         rich_help_panel=_INSTALL,
@@ -97,16 +89,8 @@ _InstallIn = Annotated[
 ]
 _OnlyPrint = Annotated[
     bool,
-    typer.Option(
-        "--print", help="With --install: print what to add, and write nothing.", rich_help_panel=_INSTALL
-    ),
+    Option("--print", help="With --install: print what to add, and write nothing.", rich_help_panel=_INSTALL),
 ]
-_Yes = Annotated[
-    bool, typer.Option("--yes", "-y", help="With --install: do not ask.", rich_help_panel=_INSTALL)
-]
-
-
-_DEFAULTS = (HOST, PORT, REQUEST_SECONDS, IDLE_SECONDS, MAX_SESSIONS)
 
 
 def mcp(
@@ -114,16 +98,9 @@ def mcp(
     *,
     read_only: _ReadOnly = False,
     http: _Http = False,
-    host: Annotated[str, typer.Option(help="The address to listen at.", rich_help_panel=_HTTP)] = HOST,
-    port: _Port = PORT,
-    token: _Token = None,
-    remote: _Remote = False,
-    request_seconds: _RequestSeconds = REQUEST_SECONDS,
-    idle_seconds: _IdleSeconds = IDLE_SECONDS,
-    max_sessions: _MaxSessions = MAX_SESSIONS,
     install_in: _InstallIn = None,
     only_print: _OnlyPrint = False,
-    yes: _Yes = False,
+    yes: Yes = False,
 ) -> None:
     """Serve the memory to agents over the Model Context Protocol, or add this server to a client.
 
@@ -135,8 +112,9 @@ def mcp(
         raise InvalidInput(
             "A client starts the server itself, and does not need HTTP.", "Leave out --http or --install."
         )
-    limits = (request_seconds, idle_seconds, max_sessions)
-    if not http and (remote or (host, port, *limits) != _DEFAULTS):
+    defaults = Serving()
+    of_http = ("host", "port", "remote", "request_seconds", "idle_seconds", "max_sessions")
+    if not http and any(getattr(options, name) != getattr(defaults, name) for name in of_http):
         raise InvalidInput(
             "--host, --port, --remote and the limits of requests and sessions are for HTTP.",
             "Pass --http as well, or leave them out.",
@@ -146,7 +124,7 @@ def mcp(
     if install_in is not None:
         install(options, install_in, read_only=read_only, only_print=only_print, yes=yes)
     elif http:
-        _serve_http(options, host, port, token, limits, read_only=read_only, remote=remote)
+        _serve_http(options, read_only=read_only)
     else:
         _serve_stdio(options, read_only=read_only)
 
@@ -179,34 +157,34 @@ def _serve_stdio(options: Options, *, read_only: bool) -> None:
             ) from failed
 
 
-def _serve_http(
-    options: Options,
-    host: str,
-    port: int,
-    token: str | None,
-    limits: tuple[float, float, int],
-    *,
-    read_only: bool,
-    remote: bool,
-) -> None:
+def _serve_http(options: Serving, *, read_only: bool) -> None:
     with _prepared():
         from holdfast.integrations.mcp import http as mcp_http
         from holdfast.integrations.mcp.server import make_server
 
-    secret = mcp_http.new_token() if token is None else token
+    secret = mcp_http.new_token() if options.token is None else options.token
 
     def ready(url: str) -> None:
         screen = Screen(sys.stderr)
         screen.say(("Serving ", "bold"), url)
-        if token is None:
+        if options.token is None:
             screen.say(("Token   ", "bold"), secret)
 
     with options.open(create=True, admin=False) as memory:
-        server = make_server(memory, read_only=read_only)
-        request_seconds, idle_seconds, max_sessions = limits
-        app = mcp_http.application(server, host, idle_seconds=idle_seconds, max_sessions=max_sessions)
-        guarded = mcp_http.Guarded(app, secret)
-        mcp_http.serve(guarded, host, port, ready=ready, remote=remote, request_seconds=request_seconds)
+        app = mcp_http.application(
+            make_server(memory, read_only=read_only),
+            options.host,
+            idle_seconds=options.idle_seconds,
+            max_sessions=options.max_sessions,
+        )
+        mcp_http.serve(
+            mcp_http.Guarded(app, secret),
+            options.host,
+            options.port,
+            ready=ready,
+            remote=options.remote,
+            request_seconds=options.request_seconds,
+        )
 
 
 @contextmanager

@@ -5,26 +5,28 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import typer
 
-from holdfast.cli.render.screen import Screen, count
+from holdfast.cli.render.screen import Screen, answer, count
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
 from holdfast.memory import Memory
-from holdfast.safety.guard import SECRETS, is_masked
+from holdfast.safety.guard import SECRETS, Secrets, is_masked, mask_values, masked_message, masked_summary
+from holdfast.types import Description, Expansion, Message, Prompt, Summary, Window
 
 ENVIRONMENT = "HOLDFAST_DB"
 USER = "HOLDFAST_USER"
 KEY = "HOLDFAST_KEY"  # an environment is read by fewer than a command line
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _PANEL = "Memory and output"
+T = TypeVar("T")
 _NAMED = 5  # users that a sentence names
 
 
@@ -36,14 +38,19 @@ class Output:
         bool, typer.Option("--json", help="Print one JSON document, for programs.", rich_help_panel=_PANEL)
     ] = False
 
+    def answer(self, document: Mapping[str, object]) -> Screen:
+        """Print `document` if --json is given; return the screen for the text, which shows nothing then."""
+        if self.json:
+            answer(document)
+        return Screen(quiet=self.json)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Output):
     """Which memory a command works on. The fields that typer is told of are the options."""
 
-    guesses: ClassVar[bool] = (
-        True  # whether the only user there is may be taken for the one that was not named
-    )
+    # Whether the only user there is may be taken for the one that was not named.
+    guesses: ClassVar[bool] = True
 
     db: Annotated[
         str | None,
@@ -97,9 +104,8 @@ class Options(Output):
         """
         location = self.location
         path = Path(location)
-        if (
-            create and "://" not in location and path == _default() and not path.exists()
-        ):  # also where a client names it
+        # The default folder is made also where a client names it.
+        if create and "://" not in location and path == _default() and not path.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not create and not _is_there(location):
             raise Unavailable(
@@ -111,14 +117,13 @@ class Options(Output):
 
     def line(self, *words: object) -> str:
         """Write a command for the same memory, ready to be pasted into a shell but for a password."""
-        given = {
-            "--db": _without_password(self.db or ""),
-            "--tenant": self.tenant,
-            "--user": self.user,
-            "--agent": self.agent,
-        }
-        named = (part for name, value in given.items() if value for part in (name, value))
-        return shlex.join(["holdfast", *map(str, words), *named])
+        return shlex.join(
+            ["holdfast", *map(str, words), *given(db=_without_password(self.db or "")), *self.scope()]
+        )
+
+    def scope(self) -> list[str]:
+        """Return the options that name the scope."""
+        return given(tenant=self.tenant, user=self.user, agent=self.agent)
 
     def whose(self) -> str:
         """Return the scope as the end of a sentence, "" for the default."""
@@ -147,6 +152,12 @@ class Options(Output):
         verb = "is" if len(named) == 1 else "are"
         return f"There {verb} {count(len(named), 'user')} here: {listed}. Name one by --user."
 
+    def say_nothing(self, screen: Screen, what: str, todo: str = "") -> None:
+        """Print that nothing is there, and the users who may be meant, or else what to do."""
+        screen.say(what)
+        if not self.json and (hint := self.others() or todo):
+            screen.say(f"→ {hint}", hang=2)
+
     def _users(self) -> list[str]:
         """Return the users; none if the database cannot be opened, which the command reports."""
         if not _is_there(self.location):
@@ -158,10 +169,24 @@ class Options(Output):
             return []
 
 
-def _secrets(text: str) -> str:
-    if text not in SECRETS:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(SECRETS)}.")
-    return text
+def one_of(choices: Collection[str]) -> Callable[[str], str]:
+    """Return a parser that takes one of `choices`, and raises typer.BadParameter for anything else."""
+
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise typer.BadParameter(f"{text!r} is none of {', '.join(choices)}.")
+        return text
+
+    return parse
+
+
+def given(**options: str | bool | int | None) -> list[str]:
+    """Write options as words of a command line; blank ones and flags that are not set are left out."""
+    words = []
+    for name, value in options.items():
+        if value not in (None, "") and value is not False:
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,19 +194,36 @@ class ReadOptions(Options):
     """The memory that a command reads, and whether it masks credentials. The fields are options."""
 
     secrets: Annotated[
-        str,
+        Secrets,
         typer.Option(
-            parser=_secrets,
+            parser=one_of(SECRETS),
             metavar="|".join(SECRETS),
             help="Mask credentials, or show them.",
             rich_help_panel=_PANEL,
         ),
     ] = "mask"
 
-    @property
-    def masked(self) -> bool:
-        """Return whether credentials are masked."""
-        return is_masked(self.secrets)
+    def masked(self, found: T) -> T:
+        """Return results with the credentials in messages and summaries masked, unless they are shown."""
+        return cast("T", _masked(found)) if is_masked(self.secrets) else found
+
+
+# Any: results of many types.
+def _masked(value: Any) -> Any:
+    match value:
+        case Message():
+            return masked_message(value)
+        case Summary():
+            return masked_summary(value)
+        case Prompt():  # its messages are also those of the chat itself
+            messages = list(map(mask_values, value.messages))
+            return replace(value, messages=messages, window=_masked(value.window))
+        case list() | tuple():
+            return type(value)(map(_masked, value))
+        case Window() | Expansion() | Description():
+            parts = {one.name: _masked(getattr(value, one.name)) for one in fields(value)}
+            return replace(cast("Any", value), **parts)
+    return value
 
 
 def _key() -> bytes | None:
@@ -232,29 +274,22 @@ def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
     shared = options_of(make)
 
     @wraps(function)
-    def run(context: typer.Context, **given: object) -> None:
-        if (
-            context.invoked_subcommand is not None
-        ):  # of a group: what stands before a subcommand is meant for it
-            own_names = [name for name in given if name not in shared and is_given(context, name)]
-            if own_names:
-                flag = f"--{own_names[0].replace('_', '-')}"
-                raise typer.BadParameter(
-                    f"`{context.command_path} {context.invoked_subcommand}` does not take it.",
-                    param_hint=flag,
-                )
-            context.find_root().obj.update({name: given[name] for name in shared if is_given(context, name)})
+    def run(context: typer.Context, **values: object) -> None:
+        shared_values = {name: values.pop(name) for name in shared}
+        here = {name: value for name, value in shared_values.items() if is_given(context, name)}
+        if context.invoked_subcommand is not None:
+            # Of a group: what stands before a subcommand is meant for it.
+            if own_names := [name for name in values if is_given(context, name)]:
+                what = f"`{context.command_path} {context.invoked_subcommand}` does not take it."
+                raise typer.BadParameter(what, param_hint=f"--{own_names[0].replace('_', '-')}")
+            context.find_root().obj.update(here)
             return
-        named = _before_command(context, shared) | {
-            name: value for name in shared if is_given(context, name) for value in (given[name],)
-        }
+        named = _before_command(context, shared) | here
         options = make(**named)
         with _edge():
             if isinstance(options, Options) and "user" not in named:
                 options = options.with_user()
-            cast("Callable[..., None]", function)(
-                options, **{name: value for name, value in given.items() if name not in shared}
-            )
+            cast("Callable[..., None]", function)(options, **values)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     run.__signature__ = own.replace(  # type: ignore[attr-defined]  # what typer reads
@@ -328,4 +363,21 @@ def complain(what: str, todo: str = "") -> None:
     screen = Screen(sys.stderr)
     screen.say(("Error: ", "bold red"), what)
     if todo:
-        screen.say("→ ", todo)
+        screen.say("→ ", todo, hang=2)
+
+
+def confirm(question: str, danger: str, way_out: str) -> None:
+    """Ask on the terminal, and go on only if the answer is yes.
+
+    Raises:
+        InvalidInput: nobody is there to answer.
+        typer.Exit: the answer is no.
+
+    """
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise InvalidInput(f"{danger}, and nobody is there to be asked.", way_out)
+    sys.stderr.write(f"{question} [y/N] ")  # `typer.confirm` would write to stdout as well
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        Screen(sys.stderr).say("Nothing was changed.")
+        raise typer.Exit(1)

@@ -2,22 +2,24 @@
 
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
 import typer
+from typer import Option
 
-from holdfast.cli.arguments import MESSAGES, By, chat_of, read_messages
-from holdfast.cli.chats import the_chat
-from holdfast.cli.options import Options
+from holdfast.cli.arguments import By, LimitOrAll, MessageRange, Yes, chat_of, page
+from holdfast.cli.lookup import the_chat
+from holdfast.cli.options import Options, confirm
 from holdfast.cli.render.messages import cut
-from holdfast.cli.render.record_lines import called, learned, outcome, report
-from holdfast.cli.render.screen import Part, Screen, answer, listed, plain, when
+from holdfast.cli.render.record_lines import called, learned, report
+from holdfast.cli.render.screen import Part, Screen, listed, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import InvalidInput, Unavailable
 from holdfast.memory import Memory
 from holdfast.safety import guard
-from holdfast.text.references import Reference, write_reference
+from holdfast.text.references import write_reference
 from holdfast.types import Erasure, Record
 
 _SHOWN = (40, 4_000)  # lines and characters of a text in quarantine
@@ -26,9 +28,10 @@ _SHOWN = (40, 4_000)  # lines and characters of a text in quarantine
 def quarantine(
     options: Options,
     *,
-    release: Annotated[str | None, typer.Option(metavar="ID", help="Let this record out.")] = None,
-    discard: Annotated[str | None, typer.Option(metavar="ID", help="Retract this record.")] = None,
+    release: Annotated[str | None, Option(metavar="ID", help="Release this record.")] = None,
+    discard: Annotated[str | None, Option(metavar="ID", help="Retract this record.")] = None,
     by: By = "user",
+    limit: LimitOrAll = None,
 ) -> None:
     """List quarantined records with the reason; or release or discard one.
 
@@ -42,13 +45,12 @@ def quarantine(
     with options.open() as memory:
         version = memory.version()
         if release is not None:
-            done = outcome(memory, memory.quarantine.release(release, by=by), version)
+            report(options, memory, memory.quarantine.release(release, by=by), version)
         elif discard is not None:
-            done = outcome(memory, memory.quarantine.discard(discard, by=by), version)
+            report(options, memory, memory.quarantine.discard(discard, by=by), version)
         else:
-            _list_quarantine(options, [_as_written(memory, record) for record in list(memory.quarantine)])
-            return
-    report(options, done)
+            shown, more = page((_as_written(memory, record) for record in list(memory.quarantine)), limit)
+            _list_quarantine(options, shown, more=more)
 
 
 def _as_written(memory: Memory, record: Record) -> Record:
@@ -59,21 +61,18 @@ def _as_written(memory: Memory, record: Record) -> Record:
     return record
 
 
-def _list_quarantine(options: Options, held: list[Record]) -> None:
-    if options.json:
-        answer({"quarantine": plain(held)})
-        return
-    screen = Screen()
+def _list_quarantine(options: Options, held: list[Record], *, more: bool) -> None:
+    screen = options.answer({"quarantine": plain(held), "more": more})
     for record in held:
         _show_held(screen, record)
         screen.say("")
+    screen.say_more(more=more)
     if held:
-        lets, drops = (options.line("quarantine", way, "ID") for way in ("--release", "--discard"))
-        screen.say((f"Let one out: {lets}. Drop it: {drops}.", "dim"))
+        release, discard = (options.line("quarantine", way, "ID") for way in ("--release", "--discard"))
+        screen.say((f"Release one: {release}. Discard it: {discard}.", "dim"))
     else:
-        screen.say(f"Nothing is in quarantine{options.whose()}.")
-        usual = "What looks like an order to the model lands here when anyone but the user writes it."
-        screen.say(f"→ {options.others() or usual}")
+        todo = "What looks like an instruction to the model lands here when anyone but the user writes it."
+        options.say_nothing(screen, f"Nothing is in quarantine{options.whose()}.", todo)
 
 
 def _show_held(screen: Screen, record: Record) -> None:
@@ -114,19 +113,10 @@ def _code(found: re.Match[str]) -> str:
     return "".join(f"\\u{{{ord(char):x}}}" for char in found.group())
 
 
-_Chat = Annotated[str | None, typer.Option(metavar="CHAT", help="This chat, and all that was learned in it.")]
-_Messages = Annotated[
-    Reference | None,
-    typer.Option(
-        parser=read_messages,
-        metavar=MESSAGES,
-        help="Only these messages of the chat, and what was learned in them.",
-    ),
-]
-_Record = Annotated[str | None, typer.Option(metavar="ID", help="This record, in all of its versions.")]
+_Chat = Annotated[str | None, Option(metavar="CHAT", help="This chat, and all that was learned in it.")]
 _Rewrite = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--rewrite",
         help="Rewrite PostgreSQL's tables, locking each; alone: clean the files after earlier erasures.",
     ),
@@ -137,15 +127,16 @@ def erase(
     options: Options,
     *,
     chat: _Chat = None,
-    messages: _Messages = None,
-    record: _Record = None,
+    messages: MessageRange = None,
+    record: Annotated[str | None, Option(metavar="ID", help="This record, in all of its versions.")] = None,
     rewrite: _Rewrite = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     by: By = "user",
 ) -> None:
     """Remove words for good, from every table, index and file, and print a receipt without them.
 
-    With --user and neither --chat nor --record: everything of that user. Lists what will go, and asks.
+    With --messages, also what was learned in them. With --user and neither --chat nor --record: everything of
+    that user. Lists what will go, and asks.
 
     For example: holdfast erase --messages porto-trip#3-7
     """
@@ -154,12 +145,11 @@ def erase(
     whole_user = options.user if chat is None and record is None and options.user_was_named else ""
     files = rewrite and chat is record is None and not whole_user
     if (chat is None) == (record is None) and not whole_user and not files:
-        raise InvalidInput(
-            "It is not clear what to erase.", "Pass one of --chat, --record, and --user or --rewrite alone."
-        )
+        todo = "Pass one of --chat, --record, and --user or --rewrite alone."
+        raise InvalidInput("It is not clear what to erase.", todo)
     with options.open() as memory:
         if not yes and not files:
-            _ask(options, memory.scoped(agent=""), chat, span, record)
+            _ask(options, *_what_goes(memory.scoped(agent=""), chat, span, record))
         try:
             receipt = memory.erase(
                 chat=chat, messages=span, record=record, user=whole_user or None, rewrite=rewrite, by=by
@@ -175,36 +165,27 @@ def erase(
     _report(options, receipt)
 
 
-def _ask(
-    options: Options, memory: Memory, chat: str | None, span: tuple[int, int] | None, record: str | None
-) -> None:
-    """Name what will go, and go on only if it may.
-
-    Raises:
-        InvalidInput: nobody is there to answer.
-        typer.Exit: it may not.
-
-    """
-    if chat is not None:
-        what, counts = f"chat {chat!r}", _in_chat(memory, chat)
-        if span is not None:
-            what, counts = f"messages {write_reference(chat, *span)}", _in_messages(memory, chat, *span)
-    elif record is not None:
-        what, counts = f"record {record!r}", _in_record(memory, record)
-    else:
-        what, counts = "everything", _in_all(memory)
+def _ask(options: Options, what: str, counts: Mapping[str, int]) -> None:
+    """Name what will go, and go on only if it may."""
     if not any(counts.values()):
         return  # it is not there: `erase` says so
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise InvalidInput("This erases for ever, and nobody is there to be asked.", "Pass --yes.")
-    screen = Screen(sys.stderr)
     whose = replace(options, agent="").whose()  # of whichever agent it is
-    screen.say(("This erases for ever: ", "bold red"), f"{what}{whose}, with {listed(counts)}.")
-    sys.stderr.write("Erase it? [y/N] ")  # `typer.confirm` would write to stdout as well
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        screen.say("Nothing was erased.")
-        raise typer.Exit(1)
+    going = f"{what}{whose}, with {listed(counts)}."
+    Screen(sys.stderr).say(("This erases for ever: ", "bold red"), going)
+    confirm("Erase it?", "This erases for ever", "Pass --yes.")
+
+
+def _what_goes(
+    memory: Memory, chat: str | None, span: tuple[int, int] | None, record: str | None
+) -> tuple[str, dict[str, int]]:
+    """Name what will go, and count it."""
+    if chat is not None and span is not None:
+        return f"messages {write_reference(chat, *span)}", _in_messages(memory, chat, *span)
+    if chat is not None:
+        return f"chat {chat!r}", _in_chat(memory, chat)
+    if record is not None:
+        return f"record {record!r}", _in_record(memory, record)
+    return "everything", _in_all(memory)
 
 
 def _in_chat(memory: Memory, chat: str) -> dict[str, int]:
@@ -219,19 +200,19 @@ def _in_chat(memory: Memory, chat: str) -> dict[str, int]:
 
 
 def _in_messages(memory: Memory, chat: str, first: int, last: int) -> dict[str, int]:
-    told = memory.chat(chat).history(last - first + 1, after=first - 1) if 1 <= first <= last else []
-    known = [one for one in (*memory.records(chat=chat), *list(memory.quarantine)) if one.chat == chat]
+    said = memory.chat(chat).history(last - first + 1, after=first - 1) if 1 <= first <= last else []
+    known = [one for one in (*memory.records(chat=chat), *memory.quarantine) if one.chat == chat]
     learned_there = [
         one for one in known if one.messages and one.messages[0] <= last and first <= one.messages[1]
     ]
-    gone = [one for one in told if one.seq <= last]
+    gone = [one for one in said if one.seq <= last]
     # With the words of a message goes every summary that was written when a model had seen them.
     seen = [one for one in memory.chat(chat).tree() if gone and one.last >= gone[0].seq]
     return {"messages": len(gone), "summaries": len(seen), "records": len(learned_there)}
 
 
 def _in_record(memory: Memory, record: str) -> dict[str, int]:
-    waiting = [one.id for one in list(memory.quarantine) if one.replaces == record]
+    waiting = [one.id for one in memory.quarantine if one.replaces == record]
     versions = [len(memory.changes(id=one)) for one in (record, *waiting)]
     return {"records": sum(number > 0 for number in versions), "versions": sum(versions)}
 
@@ -247,10 +228,7 @@ def _in_all(memory: Memory) -> dict[str, int]:
 
 
 def _report(options: Options, receipt: Erasure) -> None:
-    if options.json:
-        answer({"receipt": plain(receipt)})
-        return
-    screen = Screen()
+    screen = options.answer({"receipt": plain(receipt)})
     if receipt.counts:
         screen.say(("Erased for ever: ", "bold"), f"{listed(receipt.counts)}.")
     screen.facts(

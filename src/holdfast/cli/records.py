@@ -3,61 +3,53 @@
 from datetime import datetime
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from holdfast.cli.arguments import (
     KIND_NAMES,
-    At,
     By,
-    Category,
-    ExpectedVersion,
+    Limit,
+    Offset,
+    OnlyKind,
+    OnlyTag,
     Point,
-    Priority,
-    Tags,
-    end,
-    moment,
+    ValidAt,
+    page,
+    read_end,
+    read_point,
+    read_time,
     text_of,
 )
-from holdfast.cli.chats import messages_meant, the_chat
+from holdfast.cli.lookup import messages_meant, the_chat
 from holdfast.cli.options import Options
-from holdfast.cli.render.record_lines import outcome, report, show_history, show_record, show_table
-from holdfast.cli.render.screen import Screen, answer, plain, say_more, when
+from holdfast.cli.render.record_lines import report, show_history, show_record, show_table
+from holdfast.cli.render.screen import plain, when
 from holdfast.memory import Memory
 from holdfast.records.view import View
 
 _Text = Annotated[
-    list[str],
-    typer.Argument(metavar="TEXT", help="What is known; no quotes needed. `-` reads standard input."),
+    list[str], Argument(metavar="TEXT", help="What is known; no quotes needed. `-` reads standard input.")
 ]
+_WHAT = "The id of a record, or a part of its text that is in no other."
 _Since = Annotated[
-    datetime | None, typer.Option(parser=moment, metavar="DATE", help="True from this date or time on.")
+    datetime | None, Option(parser=read_time, metavar="DATE", help="True from this date or time on.")
 ]
 _Until = Annotated[
     datetime | None,
-    typer.Option(parser=end, metavar="DATE", help="True up to the end of this date, or before this time."),
+    Option(parser=read_end, metavar="DATE", help="True up to the end of this date, or before this time."),
 ]
-_ValidAt = Annotated[
-    datetime | None,
-    typer.Option(parser=moment, metavar="DATE", help="Only what is true in the world at this time."),
+_Tags = Annotated[list[str] | None, Option(metavar="TAG", help="A tag; may be repeated.")]
+_Category = Annotated[str | None, Option(help="One word for what it belongs to.")]
+_Priority = Annotated[int | None, Option(min=1, max=10, help="How important it is: 10 is the most, 5 usual.")]
+_ExpectedVersion = Annotated[
+    int | None,
+    Option(min=0, metavar="VERSION", help="Only if this is still its version; 0 if there is none yet."),
 ]
-_OfKind = Annotated[str | None, typer.Option(help=f"Only of this kind: {KIND_NAMES}.")]
-_LearnedIn = Annotated[str | None, typer.Option(metavar="CHAT", help="Only learned in this chat.")]
-_WithText = Annotated[str | None, typer.Option(help="Only with this in the text or the category.")]
-_WithTag = Annotated[
-    list[str] | None, typer.Option(metavar="TAG", help="Only with this tag; of several, one is enough.")
-]
-_What = "The id of a record, or a part of its text that is in no other."
-_OneKind = Annotated[str | None, typer.Option(help=f"Only among those of this kind: {KIND_NAMES}.")]
-_Kind = Annotated[str, typer.Option(help=f"What kind of thing it is: {KIND_NAMES}.")]
-_Target = Annotated[
-    str | None, typer.Option(help="What a fact is about: user or env. Of a note: session or plan.")
-]
-_Source = Annotated[str, typer.Option(help="Where it comes from, such as a document or a goal.")]
-
-
+_Target = Annotated[str | None, Option(help="What a fact is about: user or env. Of a note: session or plan.")]
+_Source = Annotated[str, Option(help="Where it comes from, such as a document or a goal.")]
 _Chat = Annotated[
     str | None,
-    typer.Option(metavar="CHAT|CHAT#N-N", help="The chat, or the messages of one, in which it was learned."),
+    Option(metavar="CHAT|CHAT#N-N", help="The chat, or the messages of one, in which it was learned."),
 ]
 
 
@@ -65,16 +57,16 @@ def remember(
     options: Options,
     *,
     text: _Text,
-    kind: _Kind = "fact",
+    kind: Annotated[str, Option(help=f"What kind of thing it is: {KIND_NAMES}.")] = "fact",
     target: _Target = None,
-    category: Category = "",
-    tag: Tags = None,
-    priority: Priority = None,
+    category: _Category = None,
+    tag: _Tags = None,
+    priority: _Priority = None,
     source: _Source = "",
     since: _Since = None,
     until: _Until = None,
     chat: _Chat = None,
-    expected_version: ExpectedVersion = None,
+    expected_version: _ExpectedVersion = None,
     by: By = "user",
 ) -> None:
     """Store a record, and report whether it is new, a duplicate, or in place of another.
@@ -88,7 +80,7 @@ def remember(
             text_of(text),
             kind,
             target=target,
-            category=category,
+            category=category or "",
             tags=tag or (),
             priority=priority,
             source=source,
@@ -99,19 +91,19 @@ def remember(
             expected_version=expected_version,
             by=by,
         )
-        done = outcome(memory, record, version)
-    report(options, done)
+        report(options, memory, record, version)
 
 
-_Identity = Annotated[
-    str | None, typer.Argument(metavar="[ID]", help="Show all of this record, and its history.")
-]
+_Identity = Annotated[str | None, Argument(metavar="[ID]", help="Show all of this record, and its history.")]
 _RecordsTarget = Annotated[
-    str | None,
-    typer.Option(help="Only about this (user, env), or in this part of notes (session, plan)."),
+    str | None, Option(help="Only about this (user, env), or in this part of notes (session, plan).")
+]
+_At = Annotated[
+    Point | None,
+    Option(parser=read_point, metavar="VERSION|DATE", help="As of this version, or the end of this date."),
 ]
 _TextOnly = Annotated[
-    bool, typer.Option("--text-only", help="Print only the text of the record, ready for a file.")
+    bool, Option("--text-only", help="Print only the text of the record, ready for a file.")
 ]
 
 
@@ -119,17 +111,17 @@ def records(
     options: Options,
     *,
     identity: _Identity = None,
-    kind: _OfKind = None,
-    category: Annotated[str | None, typer.Option(help="Only of this category.")] = None,
-    tag: _WithTag = None,
-    text: _WithText = None,
+    kind: OnlyKind = None,
+    category: Annotated[str | None, Option(help="Only of this category.")] = None,
+    tag: OnlyTag = None,
+    text: Annotated[str | None, Option(help="Only with this in the text or the category.")] = None,
     target: _RecordsTarget = None,
-    chat: _LearnedIn = None,
-    valid_at: _ValidAt = None,
-    at: At = None,
+    chat: Annotated[str | None, Option(metavar="CHAT", help="Only learned in this chat.")] = None,
+    valid_at: ValidAt = None,
+    at: _At = None,
     text_only: _TextOnly = False,
-    limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 20,
-    offset: Annotated[int, typer.Option(min=0, help="Leave out so many of the first.")] = 0,
+    limit: Limit = 20,
+    offset: Offset = 0,
 ) -> None:
     """List records, oldest first, or show one with its source and history.
 
@@ -140,31 +132,29 @@ def records(
     filters = {"kind": kind, "category": category, "text": text, "target": target, "chat": chat}
     with options.open() as memory:
         if identity is not None:
-            _one(options, (at or Point(memory.version())).view(memory), identity, text_only=text_only)
+            _show_one(options, memory.at(at.at if at else memory.version()), identity, text_only=text_only)
             return
-        view: Memory | View = at.view(memory) if at else memory
+        view: Memory | View = memory.at(at.at) if at else memory
         found = view.records(**filters, tags=tag or None, valid_at=valid_at, limit=limit + 1, offset=offset)
         if not found and chat is not None:
             the_chat(options, memory, chat)
-    shown, more = found[:limit], len(found) > limit
-    if options.json:
-        answer({"records": plain(shown), "more": more})
-    elif shown:
-        show_table(Screen(), shown)
-        say_more(Screen(), more=more, offset=offset + limit)
+    shown, more = page(found, limit)
+    screen = options.answer({"records": plain(shown), "more": more})
+    if shown:
+        show_table(screen, shown)
+        screen.say_more(more=more, offset=offset + limit)
     else:
-        _say_nothing(options, filtered=any((*filters.values(), tag, valid_at, at, offset, options.agent)))
+        filtered = any((*filters.values(), tag, valid_at, at, offset, options.agent))
+        todo = "Try fewer filters." if filtered else "Store something: `holdfast remember TEXT…`."
+        options.say_nothing(screen, f"No records{options.whose()} here.", todo)
 
 
-def _one(options: Options, view: View, identity: str, *, text_only: bool) -> None:
+def _show_one(options: Options, view: View, identity: str, *, text_only: bool) -> None:
     """Show one record; by a view of a version, because a look from outside is no use of a note."""
     found, changes = view.get(identity), view.changes(id=identity)
     if found and not changes:  # named by its kind
         changes = view.changes(id=found.id)
-    if options.json:
-        answer({"record": plain(found), "versions": plain(changes)})
-        return
-    screen = Screen()
+    screen = options.answer({"record": plain(found), "versions": plain(changes)})
     if found and text_only:
         screen.say(found.text)
         return
@@ -174,39 +164,26 @@ def _one(options: Options, view: View, identity: str, *, text_only: bool) -> Non
         last = changes[0]
         screen.say(f"{identity} is no more: {last.action} by {last.by}, {when(last.at)}.")
     else:
-        screen.say(f"There is no record {identity!r}{options.whose()} here.")
-        screen.say(f"→ {options.others() or '`holdfast records` lists those there are, with their ids.'}")
+        todo = "`holdfast records` lists those there are, with their ids."
+        options.say_nothing(screen, f"There is no record {identity!r}{options.whose()} here.", todo)
         return
     show_history(screen, changes)
-
-
-def _say_nothing(options: Options, *, filtered: bool) -> None:
-    screen = Screen()
-    screen.say(f"No records{options.whose()} here.")
-    usual = "Try fewer filters." if filtered else "Store something: `holdfast remember TEXT…`."
-    screen.say(f"→ {options.others() or usual}")
-
-
-_ReplaceText = Annotated[
-    list[str], typer.Argument(metavar="TEXT", help="The whole new text. `-` reads standard input.")
-]
-_Priority = Annotated[int | None, typer.Option(min=1, max=10, help="From 1 to 10; as it was by default.")]
 
 
 def replace(
     options: Options,
     *,
-    what: Annotated[str, typer.Argument(metavar="WHAT", help=_What)],
-    text: _ReplaceText,
-    kind: _OneKind = None,
-    category: Category = "",
-    tag: Tags = None,
+    what: Annotated[str, Argument(metavar="WHAT", help=_WHAT)],
+    text: _Text,
+    kind: OnlyKind = None,
+    category: _Category = None,
+    tag: _Tags = None,
     priority: _Priority = None,
     source: _Source = "",
     since: _Since = None,
     until: _Until = None,
+    expected_version: _ExpectedVersion = None,
     by: By = "user",
-    expected_version: ExpectedVersion = None,
 ) -> None:
     """Replace the text of one record; the former one stays in its history.
 
@@ -221,7 +198,7 @@ def replace(
             what,
             said,
             kind=kind,
-            category=category,
+            category=category or "",
             tags=tag or (),
             priority=priority,
             source=source,
@@ -230,26 +207,21 @@ def replace(
             by=by,
             expected_version=expected_version,
         )
-        report(options, outcome(memory, record, version))
+        report(options, memory, record, version)
 
 
 def retract(
     options: Options,
     *,
-    what: Annotated[list[str], typer.Argument(metavar="WHAT", help=_What)],
-    kind: _OneKind = None,
-    why: Annotated[str, typer.Option(help="The reason, for the history.")] = "",
+    what: Annotated[list[str], Argument(metavar="WHAT", help=_WHAT)],
+    kind: OnlyKind = None,
+    why: Annotated[str, Option(help="The reason, for the history.")] = "",
     by: By = "user",
 ) -> None:
     """Retract one record: it is no longer listed, recalled or in prompts; its history stays.
 
     For example: holdfast retract I live in Lisbon --why "moved away"
     """
-    _retract(options, " ".join(what), kind, why, by)
-
-
-def _retract(options: Options, what: str, kind: str | None, why: str, by: By) -> None:
     with options.open() as memory:
         version = memory.version()
-        done = outcome(memory, memory.retract(what, kind=kind, why=why, by=by), version)
-    report(options, done)
+        report(options, memory, memory.retract(" ".join(what), kind=kind, why=why, by=by), version)

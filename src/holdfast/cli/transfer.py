@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
+from typer import Argument, Option
 
-from holdfast.cli.chats import the_chat
-from holdfast.cli.options import INTERRUPTED, Options, complain
-from holdfast.cli.render.screen import Screen, answer, count, listed, plain
+from holdfast.cli.lookup import the_chat
+from holdfast.cli.options import Options
+from holdfast.cli.render.outcomes import interruptible
+from holdfast.cli.render.screen import Screen, count, listed, plain
 from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -28,16 +30,16 @@ def import_(
     *,
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(
+        Argument(
             metavar="PATH", exists=True, help=f"Files, folders or zips; {_CLAUDE_CODE} when none is given."
         ),
     ] = None,
 ) -> None:
     """Import conversations from files, folders and zips.
 
-    Reads session logs of Claude Code, data exports of ChatGPT (the zip as it is), and chat-format JSONL and JSON,
-    recognised by content. Each message is stored once, however often it is imported. Exits with 1 if something
-    could not be read or stored; the rest is imported.
+    Reads session logs of Claude Code, data exports of ChatGPT (the zip as it is), and chat-format JSONL and
+    JSON, recognised by content. Each message is stored once, however often it is imported. Exits with 1 if
+    something could not be read or stored; the rest is imported.
 
     For example: holdfast import ~/.claude/projects
     """
@@ -48,16 +50,11 @@ def import_(
     from holdfast.io.importing import import_paths
 
     paths = paths or _claude_code_projects()
-    try:
-        with options.open(create=True) as memory, Progress(paths) as progress:
-            report = import_paths(memory, paths, progress)
-    except KeyboardInterrupt as error:
-        complain("Interrupted. What was imported until now is kept.", "The same command goes on from there.")
-        raise typer.Exit(INTERRUPTED) from error
-    if options.json:
-        answer({**plain(report), "database": options.shown_location})
-    else:
-        _show_report(Screen(), report, options)
+    kept = "What was imported until now is kept."
+    with interruptible(kept), options.open(create=True) as memory, Progress(paths) as progress:
+        report = import_paths(memory, paths, progress)
+    screen = options.answer({**plain(report), "database": options.shown_location})
+    _show_report(screen, report, options)
     if report.problems:
         raise typer.Exit(1)
 
@@ -121,25 +118,22 @@ def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> N
         screen.say((", ".join(places[:_EXAMPLES]) + more, "dim"), indent=6)
 
 
-_Chat = Annotated[list[str] | None, typer.Option(metavar="CHAT", help="Only this chat; may be repeated.")]
 _Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
+    Path | None, Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
 ]
 _Everything = Annotated[
     bool,
-    typer.Option(
-        "--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."
-    ),
+    Option("--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."),
 ]
 
 
 def export(
     options: Options,
     *,
-    unnamed: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
-    chat: _Chat = None,
+    unnamed: Annotated[list[str] | None, Argument(hidden=True)] = None,
+    chat: Annotated[list[str] | None, Option(metavar="CHAT", help="Only this chat; may be repeated.")] = None,
     output: _Output = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace the file if there is one.")] = False,
     everything: _Everything = False,
 ) -> None:
     """Write chats as JSONL, which import reads back.
@@ -160,18 +154,16 @@ def export(
         )
     if everything and chat:
         raise InvalidInput("--all is of all chats.", "Leave out --chat.")
-    whole = StringIO() if options.json and output is None else None
-    with (
-        options.open() as memory,
-        _target(output, force=force, private=everything) if output else nullcontext(sys.stdout) as stream,
-    ):
+    target = _target(output, force=force, private=everything) if output else nullcontext(sys.stdout)
+    lines = StringIO() if options.json and output is None else None
+    with options.open() as memory, target as stream:
         if everything:
-            rows = dict(export_everything(memory, whole or stream))
+            rows = dict(export_everything(memory, lines or stream))
         else:
             _ = [the_chat(options, memory, one) for one in chat or ()]  # each must exist
-            rows = {"messages": export_chats(memory, whole or stream, chat or None)}
-    if whole is not None:
-        sys.stdout.write("[" + ",\n".join(whole.getvalue().splitlines()) + "]\n")
+            rows = {"messages": export_chats(memory, lines or stream, chat or None)}
+    if lines is not None:
+        sys.stdout.write("[" + ",\n".join(lines.getvalue().splitlines()) + "]\n")
     else:
         _report_export(options, rows, output, everything=everything)
 
@@ -180,21 +172,16 @@ def _report_export(options: Options, rows: dict[str, int], output: Path | None, 
     # Only an export needs the exporters.
     from holdfast.io.everything import LEFT_OUT
 
+    messages = rows.get("messages", 0)
     if options.json:
-        left_out = {} if everything else {"left_out": LEFT_OUT.replace(" and ", ", ").split(", ")}
-        answer(
-            {
-                "messages": rows.get("messages", 0),
-                "file": str(output),
-                **({"rows": rows} if everything else left_out),
-            }
-        )
-    else:
-        screen = Screen(sys.stderr)
-        what = (listed(rows) if everything else "") or count(rows.get("messages", 0), "message")
-        screen.say(f"Exported {what}{options.whose()} to {output or 'stdout'}.")
-        if not everything:
-            screen.say(f"Left out: {LEFT_OUT}. With --all they are exported as well.")
+        more = {"rows": rows} if everything else {"left_out": LEFT_OUT.replace(" and ", ", ").split(", ")}
+        options.answer({"messages": messages, "file": str(output), **more})
+        return
+    screen = Screen(sys.stderr)
+    what = (listed(rows) if everything else "") or count(messages, "message")
+    screen.say(f"Exported {what}{options.whose()} to {output or 'stdout'}.")
+    if not everything:
+        screen.say(f"Left out: {LEFT_OUT}. With --all they are exported as well.")
 
 
 @contextmanager
@@ -202,10 +189,9 @@ def _target(path: Path, *, force: bool, private: bool) -> Iterator[TextIO]:
     """Write a file whole or not at all: under another name beside it, which takes its place at the end."""
     path = path.resolve()
     if path.exists() and not (force and path.is_file()):
-        what = "There is a file" if path.is_file() else "There is something that is no file"
-        raise InvalidInput(
-            f"{what} at {path}.", "Name another one" + (", or add --force." if path.is_file() else ".")
-        )
+        if path.is_file():
+            raise InvalidInput(f"There is a file at {path}.", "Name another one, or add --force.")
+        raise InvalidInput(f"There is something that is no file at {path}.", "Name another one.")
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         draft.touch(mode=0o600 if private else 0o666, exist_ok=False)

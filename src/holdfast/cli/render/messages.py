@@ -29,18 +29,23 @@ def show_message(screen: Screen, chat: str, message: Message, tools: dict[str, s
     if answered and message.name not in answered:
         head.append(f"  result of {', '.join(answered)}")
     screen.say(*head)
-    text, rest = cut(message.content, *(_TOOL_RESULT if message.role == "tool" else SPOKEN))
-    if full:
-        text, rest = message.content, ""
-    if text:
-        screen.say(text, indent=4)
-    if rest:
-        screen.say((f"… {rest} more: --full shows all", "dim"), indent=4)
+    say_cut(screen, message.content, _TOOL_RESULT if message.role == "tool" else SPOKEN, full=full)
     for call in message.calls:
-        arguments = call.arguments if isinstance(call.arguments, str) else _one_line(call.arguments)
+        arguments = call.arguments
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
         shown = arguments if full or len(arguments) <= _ARGUMENTS else f"{arguments[:_ARGUMENTS]}…"
         screen.say("→ ", (call.name, "bold"), f" {shown}", indent=4)
     screen.say("")
+
+
+def say_cut(screen: Screen, text: str, size: tuple[int, int], *, full: bool) -> None:
+    """Print a text, cut to a number of lines and characters unless `full`."""
+    shown, rest = (text, "") if full else cut(text, *size)
+    if shown:
+        screen.say(shown, indent=4)
+    if rest:
+        screen.say((f"… {rest} more: --full shows all", "dim"), indent=4)
 
 
 def cut(text: str, lines: int, characters: int) -> tuple[str, str]:
@@ -53,7 +58,3 @@ def cut(text: str, lines: int, characters: int) -> tuple[str, str]:
     left = text[len(kept) :]
     more = left.count("\n")
     return kept, count(more, "line") if more > 1 else count(len(left), "character")
-
-
-def _one_line(arguments: object) -> str:
-    return json.dumps(arguments, ensure_ascii=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, get_args
+from typing import get_args
 
 import typer
 
@@ -16,28 +16,13 @@ from holdfast.cli.render.record_lines import called, place, short
 from holdfast.cli.render.screen import Part, Screen, count, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import Reason
-from holdfast.learning.results import WorkResult
-from holdfast.types import ChatInfo, Job, Record
+from holdfast.learning.results import Extraction, Relearning, WorkResult
+from holdfast.types import CompactionResult, Job, Record
 
-Titles = Mapping[str, ChatInfo]
+Titles = Mapping[str, str]
+Cost = WorkResult | Extraction | Relearning | CompactionResult
 _TOGETHER = "judge"  # jobs of this kind are done many at once
 _DATABASE_LOGGERS = ("psycopg", "psycopg.pool")  # tell at length of what our own errors tell in two lines
-
-
-class Cost(Protocol):
-    """The cost of calls of models."""
-
-    @property
-    def calls(self) -> int:
-        """Count the calls."""
-
-    @property
-    def prompt_tokens(self) -> int:
-        """Count the tokens of prompts."""
-
-    @property
-    def answer_tokens(self) -> int:
-        """Count the tokens of answers."""
 
 
 @contextmanager
@@ -123,8 +108,7 @@ def described(done: WorkResult) -> dict[str, object]:
 def show_work(screen: Screen, options: Options, done: WorkResult, titles: Titles) -> None:
     """Print what was done: the jobs, each with what it came to, the records, and what was left out."""
     show_jobs(screen, options, done, titles)
-    show_records(screen, done.records)
-    show_dropped(screen, done.dropped)
+    show_records(screen, done.records, done.dropped)
     if done.done and not (done.records or done.notes):
         screen.say(("nothing new", "dim"), indent=4)
 
@@ -143,7 +127,7 @@ def show_jobs(screen: Screen, options: Options, done: WorkResult, titles: Titles
         for error in dict.fromkeys(one.error for one in alike if one.error):
             screen.say((in_options(error), "red"), indent=4)
         if job.status == "failed":
-            screen.say(f"→ Retry it: {options.line('jobs', '--retry', job.id)}", indent=4)
+            screen.say(f"→ Retry it: {options.line('learn', 'jobs', '--retry', job.id)}", indent=4)
     for note in notes:
         screen.say(note)
 
@@ -163,7 +147,7 @@ def _about(alike: Sequence[Job], titles: Titles) -> list[Part]:
         return [f"  {count(len(alike), 'pair')} of records"]
     several = f"  for {count(len(alike), 'user')}" if len(alike) > 1 else ""
     if job.chat:
-        title = titles[job.chat].title if job.chat in titles else ""
+        title = titles.get(job.chat)
         return [f"  {title}" if title else "", (f"  ({job.chat})", "dim"), several]
     return [f"  agent {job.agent}" if job.agent else "", several]
 
@@ -177,17 +161,20 @@ def _ended(job: Job) -> list[Part]:
     return []
 
 
-def show_records(screen: Screen, records: Iterable[Record]) -> None:
-    """Print what was learned (+), known already (=) or taken back (−), a line for each record."""
+def show_records(screen: Screen, records: Iterable[Record], dropped: Mapping[str, int]) -> None:
+    """Print what was learned (+), known already (=) or taken back (−), and what was left out, and why."""
     for record in records:
         screen.say(
             _sign(record),
             (called(record.kind, record.target), "bold"),
             f"  {short(record.text)}  ",
-            (f"({', '.join(filter(None, _told(record)))})", "dim"),
+            (f"({', '.join(filter(None, _details(record)))})", "dim"),
             indent=4,
             hang=2,
         )
+    if dropped:
+        counted = ", ".join(f"{number:,} {why}" for why, number in dropped.items())
+        screen.say((f"left out: {counted}", "dim"), indent=4)
 
 
 def _sign(record: Record) -> Part:
@@ -198,7 +185,7 @@ def _sign(record: Record) -> Part:
     return ("+ quarantined: ", "yellow") if record.trust == "quarantined" else ("+ ", "green")
 
 
-def _told(record: Record) -> Iterator[str]:
+def _details(record: Record) -> Iterator[str]:
     """Yield a record's id, messages, evidence, and the reason for a retraction."""
     yield record.id
     yield place(record)
@@ -211,13 +198,6 @@ def _told(record: Record) -> Iterator[str]:
 def learned(records: Iterable[Record]) -> int:
     """Count the records that say something new."""
     return sum(not record.retracted and record.action != "duplicate" for record in records)
-
-
-def show_dropped(screen: Screen, dropped: Mapping[str, int]) -> None:
-    """Print what was left out, and why."""
-    if dropped:
-        listed = ", ".join(f"{number:,} {why}" for why, number in dropped.items())
-        screen.say((f"left out: {listed}", "dim"), indent=4)
 
 
 def show_cost(screen: Screen, results: Sequence[WorkResult], llm: str | None) -> None:
@@ -244,3 +224,9 @@ def asked(costs: Sequence[Cost], llm: str | None) -> str:
         return f"{llm}, not asked"
     prompts, answers = sum(one.prompt_tokens for one in costs), sum(one.answer_tokens for one in costs)
     return f"{llm}, {count(calls, 'call')}, {count(prompts, 'token')} of prompts, {answers:,} of answers"
+
+
+def calls_and_tokens(job: Job) -> str:
+    """Write what a job has cost, "" if no model was asked."""
+    tokens = job.prompt_tokens + job.answer_tokens
+    return f"{count(job.calls, 'call')}, {count(tokens, 'token')}" if job.calls else ""

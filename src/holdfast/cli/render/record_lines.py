@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from holdfast.cli.options import Options
-from holdfast.cli.render.screen import Part, Screen, answer, count, plain, when
+from holdfast.cli.render.screen import Part, Screen, count, plain, when
 from holdfast.memory import Memory
 from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line
@@ -15,47 +14,18 @@ _SHORT = 160  # characters of a text in a list
 _QUOTE = "quote"  # of the metadata, the words that a record rests on
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a text: the record, what it said before, and whether anything was written at all."""
-
-    record: Record
-    before: str | None
-    written: bool
-
-
-def outcome(memory: Memory, record: Record, since: int) -> Outcome:
-    """Return what became of a record since a version: written, or a duplicate."""
-    if record.version <= since:
-        return Outcome(record, record.text, written=False)
-    return Outcome(record, change_of(memory, record).before, written=True)
-
-
 def change_of(memory: Memory, record: Record) -> Change:
     """Read the change that made this version of a record."""
     return memory.scoped(agent="").at(record.version).changes(id=record.id, limit=1)[0]
 
 
-def report(options: Options, done: Outcome) -> None:
-    """Answer with what became of a text."""
-    if options.json:
-        answer({"record": plain(done.record), "before": done.before, "written": done.written})
-        return
-    screen = Screen()
-    _show_outcome(screen, done)
-    if done.record.action == "quarantine":
-        release = options.line("quarantine", "--release", done.record.id)
-        screen.say(f"→ It is in no recall and no prompt until the user lets it out: {release}")
-    elif "secret" in done.record.flags and done.written:
-        screen.say(("A credential was cut out of it before it was stored.", "yellow"))
-    if done.record.action == "retract":
-        screen.say((f"Bring it back: {options.line('undo')}", "dim"))
-
-
-def _show_outcome(screen: Screen, done: Outcome) -> None:
-    record = done.record
+def report(options: Options, memory: Memory, record: Record, since: int) -> None:
+    """Answer with what became of a record since a version: written, or a duplicate."""
+    written = record.version > since
+    before = change_of(memory, record).before if written else record.text
+    screen = options.answer({"record": plain(record), "before": before, "written": written})
     what = f" {called(record.kind, record.target)} {record.id}: "
-    if not done.written:
+    if not written:
         screen.say("Nothing to change:", what, "it says so already.")
     elif record.action == "duplicate":
         said = f"Already known, now said {count(record.evidence, 'time')}:"
@@ -63,20 +33,17 @@ def _show_outcome(screen: Screen, done: Outcome) -> None:
     elif record.action == "quarantine":
         screen.say(("In quarantine:", "bold yellow"), what, record.why)
     else:
-        done_so = _DONE.get(record.action, record.action.capitalize())
         why = f"  ({record.why})" if record.why else ""
         after = None if record.retracted else record.text
-        screen.say((f"{done_so}:", "bold"), what, *step(done.before, after), (why, "dim"))
-
-
-_DONE = {
-    "add": "Added",
-    "update": "Updated",
-    "replace": "Replaced",
-    "retract": "Retracted",
-    "release": "Released",
-    "discard": "Discarded",
-}
+        done = f"{record.action.removesuffix('e').capitalize()}ed:"  # added, updated, replaced, …
+        screen.say((done, "bold"), what, *step(before, after), (why, "dim"))
+    if record.action == "quarantine":
+        release = options.line("quarantine", "--release", record.id)
+        screen.say(f"→ It is in no recall and no prompt until the user releases it: {release}")
+    elif "secret" in record.flags and written:
+        screen.say(("A credential was cut out of it before it was stored.", "yellow"))
+    if record.action == "retract":
+        screen.say((f"Bring it back: {options.line('undo')}", "dim"))
 
 
 def called(kind: str, target: str = "") -> str:
@@ -128,7 +95,7 @@ def show_change(screen: Screen, change: Change) -> None:
 
 def show_table(screen: Screen, records: Sequence[Record]) -> None:
     """Print records as a table, with the columns that say something about any of them."""
-    columns: dict[str, list[str]] = {
+    columns: dict[str, Sequence[Part]] = {
         "id": [one.id for one in records],
         "kind": [called(one.kind, one.target) for one in records],
         "text": [short(one.text) for one in records],
@@ -142,8 +109,7 @@ def show_table(screen: Screen, records: Sequence[Record]) -> None:
         "by": [one.by for one in records],
         "written": [when(one.created) for one in records],
     }
-    shown = [name for name, cells in columns.items() if any(cells)]
-    screen.table(shown, list(zip(*(columns[name] for name in shown), strict=True)), whole="id")
+    screen.table(columns, whole="id")
 
 
 def valid(record: Record) -> str:
@@ -183,24 +149,26 @@ def show_record(screen: Screen, record: Record, options: Options) -> None:
     screen.say("")
     why = f": {record.why}" if record.why else ""
     meta = {name: value for name, value in record.meta.items() if name != _QUOTE}
-    facts = {
-        "written": f"{when(record.created)} by {record.by}, version {record.version} ({record.action}{why})",
-        "learned": learned(record),
-        "quote": f"“{record.meta[_QUOTE]}”" if record.meta.get(_QUOTE) else "",
-        "said": f"{count(record.evidence, 'time')}",
-        "also": "; ".join(filter(None, dict.fromkeys(_again(one, record.text) for one in record.wordings))),
-        "true": valid(record),
-        "category": record.category,
-        "tags": ", ".join(record.tags),
-        "priority": f"{record.priority} of 10" if record.priority != 5 else "",
-        "flags": ", ".join(flags(record)),
-        "replaces": record.replaces,
-        "agent": record.agent,
-        "run": record.run,
-        "used": f"{count(record.uses, 'time')}, last {when(record.used)}" if record.uses else "",
-        "metadata": json.dumps(meta, ensure_ascii=False) if meta else "",
-    }
-    screen.facts(*((name, value) for name, value in facts.items() if value))
+    screen.facts(
+        (
+            "written",
+            f"{when(record.created)} by {record.by}, version {record.version} ({record.action}{why})",
+        ),
+        ("learned", learned(record)),
+        ("quote", f"“{record.meta[_QUOTE]}”" if record.meta.get(_QUOTE) else ""),
+        ("said", count(record.evidence, "time")),
+        ("also", "; ".join(filter(None, dict.fromkeys(_again(one, record.text) for one in record.wordings)))),
+        ("true", valid(record)),
+        ("category", record.category),
+        ("tags", ", ".join(record.tags)),
+        ("priority", f"{record.priority} of 10" if record.priority != 5 else ""),
+        ("flags", ", ".join(flags(record))),
+        ("replaces", record.replaces),
+        ("agent", record.agent),
+        ("run", record.run),
+        ("used", f"{count(record.uses, 'time')}, last {when(record.used)}" if record.uses else ""),
+        ("metadata", json.dumps(meta, ensure_ascii=False) if meta else ""),
+    )
     if record.chat and record.messages:
         screen.say((f"Read what was said: {options.line('show', place(record))}", "dim"))
 

@@ -3,9 +3,11 @@
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import datetime
+from difflib import unified_diff
+from itertools import repeat
 from typing import Any, TextIO
 
 from rich.cells import cell_len
@@ -23,11 +25,8 @@ _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\
 # What drives a terminal, and what makes text read in another order than it is written.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _RAW_IN_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # JSON escapes those below U+0020 itself
-_AGO = re.compile(r"([0-9]{1,4})([mhd])")
-_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
-_DAYS_AGO = {"today": 0, "yesterday": 1}
 _WORD = re.compile(r"\s*\S+\s*")
-_LEAST_TEXT = 20  # columns of a terminal for text beside other columns
+_LEAST_WRAPPED, _LEAST_CUT = 20, 30  # columns of a terminal for text beside other columns
 _PIPE_WIDTH = 10_000  # wider than any row: in a pipe nothing is cut or wrapped
 
 
@@ -52,97 +51,153 @@ def _visible(code: int) -> str:
 class Screen:
     """A stream for text: wrapped and coloured on a terminal, plain in a pipe, and always safe."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self.console = Console(file=stream or sys.stdout, markup=False, emoji=False, highlight=False)
+    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        file = stream or sys.stdout
+        self.console = Console(file=file, markup=False, emoji=False, highlight=False, quiet=quiet)
         self.wraps = self.console.is_terminal
         if not self.wraps:
             self.console.width = _PIPE_WIDTH
 
-    def say(self, *parts: Part, indent: int = 0, hang: int = 0) -> None:
+    def say(self, *parts: Part | Text, indent: int = 0, hang: int = 0) -> None:
         """Print a paragraph, each of its lines indented, and those after the first by `hang` more.
 
         A word that is wider than the terminal, such as a path, stays unbroken on its own line, so that it can
         be copied.
         """
-        text = Text.assemble(
-            *(safe(one) if isinstance(one, str) else (safe(one[0]), one[1]) for one in parts)
-        )
-        lines: Iterable[Text]
-        if self.wraps:
-            lines = _wrapped(text, self.console, max(20, self.console.width - indent - hang))
-        else:
-            lines = text.split("\n", allow_blank=True)
-        for number, line in enumerate(lines):
+        text = Text.assemble(*(part if isinstance(part, Text) else _text(part) for part in parts))
+        width = max(20, self.console.width - indent - hang) if self.wraps else sys.maxsize
+        for number, line in enumerate(_wrapped(text, self.console, width)):
             line.rstrip()
             margin = " " * (indent + hang * (number > 0))
             self.console.print(Text(margin).append_text(line) if line else "", soft_wrap=True)
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], whole: str = "") -> None:
-        """Print a table; a column of numbers stands to the right, one that is to be copied stays `whole`.
+    def table(
+        self,
+        columns: Mapping[str, Sequence[Part]],
+        *,
+        whole: str = "",
+        cut: str = "",
+        margins: Sequence[str] = (),
+    ) -> None:
+        """Print a table of columns; numbers stand to the right, a column to be copied from stays `whole`.
 
-        What is too wide for a terminal is wrapped in its widest column; where there is no room for the words
-        of that, it stands below the rest of its row.
+        Columns without anything in them are omitted.
+        On a terminal that is too narrow the widest column is wrapped, or the one named by `cut` is cut. Where
+        that leaves no room for its words, they stand below the rest of their row, after its margin.
         """
-        rows = [[" ".join(safe(cell).split()) for cell in row] for row in rows]
-        cells = [[name, *(row[place] for row in rows)] for place, name in enumerate(columns)]
-        widths = [max(map(cell_len, column)) for column in cells]
-        spare = self.console.width - sum(widths) - 2 * (len(columns) - 1)
-        wide = max(
-            (place for place, name in enumerate(columns) if name != whole), key=widths.__getitem__, default=0
-        )
-        if self.wraps and spare < 0:
-            widths[wide] += spare
-            if widths[wide] < max(
-                _LEAST_TEXT, *(cell_len(word) for text in cells[wide] for word in text.split())
-            ):
-                for row in rows:
-                    self.say("  ".join(filter(None, (*row[:wide], *row[wide + 1 :]))), hang=4)
-                    self.say(row[wide], indent=4)
-                return
+        if self.console.quiet:
+            return
+        names = [name for name, column in columns.items() if any(column)]
+        cells = [[_line(cell) for cell in (name, *columns[name])] for name in names]
+        widths = [max(cell.cell_len for cell in column) for column in cells]
+        wide = max((n for n, name in enumerate(names) if name != whole), key=widths.__getitem__, default=0)
+        wide = names.index(cut) if cut else wide
+        room = self.console.width - sum(widths) + widths[wide] - 2 * (len(names) - 1)
+        words = (cell_len(word) for cell in cells[wide] for word in cell.plain.split())
+        least = _LEAST_CUT if cut else max((_LEAST_WRAPPED, *words))
+        if not self.wraps or room >= min(widths[wide], least):
+            if cut and self.wraps:
+                cells[wide] = [Text(fitted(cell.plain, room)) for cell in cells[wide]]
+            widths[wide] = min(widths[wide], room)
+            for line in self._grid(cells, widths):
+                self.say(line)
+            return
+        below = cells.pop(wide)
+        del widths[wide]
+        heads = self._grid(cells, widths)
+        if room < -2:  # not even the others have room
+            heads = [Text("  ").join(filter(None, row)) for row in zip(*cells, strict=True)]
+        self._list_below(heads, below, cut=bool(cut), margins=margins)
+
+    def _list_below(
+        self, heads: Sequence[Text], below: Sequence[Text], *, cut: bool, margins: Sequence[str]
+    ) -> None:
+        """Print the rows of a table, each with the text of its widest column below it."""
+        self.say(heads[0])
+        for head, text, margin in zip(heads[1:], below[1:], margins or repeat(""), strict=False):
+            self.say(head, hang=4)
+            if cut and text:
+                self.say((margin, "dim"), fitted(text.plain, self.console.width - len(margin)))
+            elif text:
+                self.say(text, indent=4)
+
+    def _grid(self, cells: Sequence[Sequence[Text]], widths: Sequence[int]) -> list[Text]:
+        """Return the lines of a table of columns, the first cell of each being its name."""
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for place, name in enumerate(columns):
-            numeric = all(_is_number(row[place]) for row in rows)
-            table.add_column(Text(safe(name)), justify="right" if numeric else "left", width=widths[place])
-        for row in rows:
-            table.add_row(*map(Text, row))
+        for (name, *column), width in zip(cells, widths, strict=True):
+            numeric = all(not cell.plain.strip("0123456789.,%×– ") for cell in column)
+            table.add_column(name, justify="right" if numeric else "left", width=width)
+        for row in zip(*(column[1:] for column in cells), strict=True):
+            table.add_row(*row)
         with self.console.capture() as capture:
             self.console.print(table)
-        for line in capture.get().splitlines():
-            self.console.file.write(f"{line.rstrip()}\n")
+        return [Text.from_ansi(line) for line in capture.get().splitlines()]
 
     def facts(self, *facts: tuple[str, str]) -> None:
-        """Print what is so, a line each: a name and its value."""
+        """Print what is so, a line each: a name and its value. Blank values are omitted."""
         for name, value in facts:
-            self.say((f"{name:<10}", "bold"), value, hang=10)
+            if value:
+                self.say((f"{name:<10}", "bold"), value, hang=10)
+
+    def diff(
+        self,
+        before: Sequence[str],
+        after: Sequence[str],
+        name: str = "",
+        *,
+        shown: Callable[[str], str] = str,
+    ) -> None:
+        """Print two texts as a unified diff, each line as `shown` returns it.
+
+        Without a name, its head is omitted, and that of a single hunk.
+        """
+        lines = list(unified_diff(before, after, name, name, lineterm="", n=2))
+        if not name:
+            lines = lines[2:] if sum(line.startswith("@@") for line in lines) > 1 else lines[3:]
+        for line in lines:
+            self.say((shown(line), {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
+
+    def say_more(self, *, more: bool, offset: int | None = None) -> None:
+        """Print how to list the rest, if there is more."""
+        if more:
+            way = "a larger --limit" if offset is None else f"--offset {offset}, or a larger --limit"
+            self.say((f"There are more: {way}.", "dim"))
 
 
-def say_more(screen: Screen, *, more: bool, offset: int) -> None:
-    """Print how to list the rest, if there is more."""
-    if more:
-        screen.say((f"There are more: --offset {offset}, or a larger --limit.", "dim"))
+def _text(part: Part) -> Text:
+    return Text(safe(part)) if isinstance(part, str) else Text(safe(part[0]), part[1])
+
+
+def _line(part: Part) -> Text:
+    """Return a cell of a table, on one line."""
+    text = _text(part)
+    return Text(" ".join(text.plain.split()), text.style)
 
 
 def _wrapped(text: Text, console: Console, width: int) -> Iterator[Text]:
     """Break text into lines at its spaces; what has none is broken anywhere if its characters are wide."""
     for line in text.split("\n", allow_blank=True):
-        words = [
-            (word.start(), cell_len(word[0]), cell_len(word[0].rstrip()))
-            for word in _WORD.finditer(line.plain)
-        ]
-        if cell_len(line.plain) > len(line) or max((cells for _, _, cells in words), default=0) <= width:
+        if line.cell_len > len(line) and width < sys.maxsize:
             yield from line.wrap(console, width)
             continue
         starts, used = [], 0
-        for start, room, cells in words:
-            if used and used + cells > width:
-                starts.append(start)
+        for word in _WORD.finditer(line.plain):
+            if used and used + len(word[0].rstrip()) > width:
+                starts.append(word.start())
                 used = 0
-            used += room
+            used += len(word[0])
         yield from line.divide(starts)
 
 
-def _is_number(cell: str) -> bool:
-    return not cell.strip("0123456789.,%×–- ")
+def fitted(line: str, width: int) -> str:
+    """Cut a line to so many columns of a terminal, at a word if there is one near."""
+    text = Text(line[: 2 * width])
+    if text.cell_len <= width:
+        return text.plain
+    text.truncate(width - 1)
+    cut_off = text.plain.rstrip()
+    word = cut_off.rfind(" ")
+    return (cut_off[:word] if word > len(cut_off) // 2 else cut_off).rstrip(" ,;:·-") + "…"
 
 
 def answer(document: Mapping[str, object] | Sequence[object]) -> None:
@@ -212,46 +267,6 @@ def period(since: datetime, until: datetime) -> str:
     if first == last:
         return first
     return f"{first} to {last[11:] if last[:10] == first[:10] else last}"
-
-
-def read_time(text: str) -> datetime:
-    """Return the time that a text names: a date, a time, `today`, `yesterday`, `7d`, `24h`.
-
-    Raises:
-        ValueError: it is none of these, or beyond the years that a calendar has.
-
-    """
-    try:
-        if ago := _AGO.fullmatch(text):
-            return datetime.now().astimezone() - int(ago[1]) * _UNITS[ago[2]]
-        day = _day(text)
-        return (datetime.combine(day, time()) if day else datetime.fromisoformat(text)).astimezone()
-    except OverflowError as error:
-        raise ValueError(text) from error
-
-
-def read_end(text: str) -> datetime:
-    """Read the end of a period: a day ends when it is over, anything else is as `read_time` has it.
-
-    Raises:
-        ValueError: it is none of these, or beyond the years that a calendar has.
-
-    """
-    try:
-        day = _day(text)
-        return datetime.combine(day + timedelta(days=1), time()).astimezone() if day else read_time(text)
-    except OverflowError as error:
-        raise ValueError(text) from error
-
-
-def _day(text: str) -> date | None:
-    """Read a day by its name or its date."""
-    if text in _DAYS_AGO:
-        return datetime.now().astimezone().date() - timedelta(days=_DAYS_AGO[text])
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 def count(number: int, noun: str, nouns: str = "") -> str:

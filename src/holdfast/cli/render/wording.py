@@ -10,8 +10,9 @@ _WORDS = tuple(
         (r"call `erase\(rewrite=True\)`", "run `holdfast erase --rewrite`"),
         (r"through a handle of the tenant: memory\.scoped\(user=''\)", "with --user ''"),
         (r"`rewrite=True`", "`--rewrite`"),
-        (r"`(?:memory\.(?:learning\.)?)?(changes|records|jobs|chats)\(\)`", r"`holdfast \1`"),
-        (r"`memory\.quarantine`", "`holdfast quarantine`"),
+        (r"`(?:memory\.learning\.jobs(?:\(\))?|jobs\(\))`", "`holdfast learn jobs`"),
+        (r"`memory\.(changes|records|quarantine|chats)(?:\(\))?`", r"`holdfast \1`"),
+        (r"`(changes|records|quarantine|chats)\(\)`", r"`holdfast \1`"),
         (r"`(changes|records)\((\w+)=…\)`", r"`holdfast \1 --\2 …`"),
         (r"`(changes|records)\((\w+)='([^']*)'\)`", r"`holdfast \1 --\2 \3`"),
         (r": (?:Learning|Memory|Compaction)\([^`]*\)\.", " in the program that opens the memory."),
@@ -28,7 +29,9 @@ def in_options(text: str) -> str:
     """Put options and commands in the place of arguments and calls.
 
     >>> in_options("Pass chat= as well, or see `memory.learning.jobs()`.")
-    'Pass --chat as well, or see `holdfast jobs`.'
+    'Pass --chat as well, or see `holdfast learn jobs`.'
+    >>> in_options("See `memory.quarantine`.")
+    'See `holdfast quarantine`.'
     """
     for pattern, words in _WORDS:
         text = pattern.sub(words, text)

@@ -1,0 +1,70 @@
+"""Chats as commands name them: found by their ids, described by their titles."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import cast
+
+from holdfast.cli.options import Options
+from holdfast.cli.render.screen import Screen, count, when
+from holdfast.errors import InvalidInput
+from holdfast.memory import Memory
+from holdfast.safety.guard import mask_name, mask_values
+from holdfast.text.references import Reference, read_reference
+from holdfast.types import ChatInfo
+
+
+def find_chat(memory: Memory, chat: str) -> ChatInfo | None:
+    """Describe a chat of the user, of whichever agent; None if there is none, nor could be."""
+    try:
+        info = memory.chat(chat).stats().info
+    except InvalidInput:  # no id that a chat can have
+        return None
+    return titled(info) if info else None
+
+
+def the_chat(options: Options, memory: Memory, chat: str) -> ChatInfo:
+    """Describe the chat that is named.
+
+    Raises:
+        InvalidInput: there is none; it says which one may have been meant.
+
+    """
+    if found := find_chat(memory, chat):
+        return found
+    memory.chat(chat)  # says what is wrong with what can be no id
+    known = map(titled, memory.chats(agent="", archived=None))
+    similar = [one.id for one in known if chat.lower() in f"{one.id} {one.title}".lower()]
+    meant = f"Did you mean {', '.join(similar[:3])}?" if similar else ""
+    raise InvalidInput(
+        f"There is no chat {chat!r}{options.whose()} here.",
+        meant or options.others() or "`holdfast chats` lists those there are.",
+    )
+
+
+def titled(info: ChatInfo) -> ChatInfo:
+    """Mask a title, of which older ones may hold credentials, and the metadata."""
+    meta = cast("dict[str, object]", mask_values(info.meta))
+    return replace(info, title=mask_name(info.title), meta=meta)
+
+
+def titles_of(memory: Memory, chats: Iterable[str]) -> dict[str, str]:
+    """Find the titles of chats, of which some may be in what all users share."""
+    shared = memory.scoped(user="")
+    found = (find_chat(memory, chat) or find_chat(shared, chat) for chat in dict.fromkeys(chats) if chat)
+    return {info.id: info.title for info in found if info}
+
+
+def messages_meant(memory: Memory, text: str) -> Reference | None:
+    """Read which messages are referred to; None if it is the id of a chat, which may look alike."""
+    said = read_reference(text)
+    return said if said and said.chat and find_chat(memory, text) is None else None
+
+
+def head(screen: Screen, info: ChatInfo) -> None:
+    """Print which chat this is."""
+    screen.say((info.title or info.id, "bold"), f"  ({info.id})")
+    agent = f", agent {info.agent}" if info.agent else ""
+    agent += f", channel {info.channel}" if info.channel else ""
+    counted = f"{count(info.messages, 'message')}, {count(info.tokens, 'token')}"
+    screen.say((f"{counted}, {when(info.oldest)} to {when(info.newest)}{agent}", "dim"))
+    screen.say("")

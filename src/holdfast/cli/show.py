@@ -1,0 +1,167 @@
+"""The commands that show a chat: show, window."""
+
+from collections.abc import Sequence
+from shlex import quote
+from typing import Annotated
+
+from typer import Argument, Option
+
+from holdfast.cli.arguments import ChatId, Full, chat_of, read_message
+from holdfast.cli.lookup import head, messages_meant, the_chat
+from holdfast.cli.options import ReadOptions
+from holdfast.cli.render.messages import show_messages
+from holdfast.cli.render.screen import Screen, count, plain
+from holdfast.cli.render.summaries import show_summaries
+from holdfast.errors import InvalidInput
+from holdfast.memory import Memory
+from holdfast.runtime import runtime_of
+from holdfast.text.references import Reference, write_reference
+from holdfast.types import ChatInfo, Message, Prompt, Window
+
+_Chat = Annotated[
+    str,
+    Argument(
+        metavar="CHAT|CHAT#N-N",
+        help="The id of a chat, which `holdfast chats` lists; or a message, or several, as monday#3-7.",
+    ),
+]
+_Before = Annotated[
+    Reference | None, Option(parser=read_message, metavar="N|CHAT#N", help="Only messages before this one.")
+]
+_After = Annotated[
+    Reference | None,
+    Option(parser=read_message, metavar="N|CHAT#N", help="Only messages after this one, the first of them."),
+]
+
+
+def show(
+    options: ReadOptions,
+    *,
+    chat: _Chat,
+    limit: Annotated[int, Option(min=0, help="At most so many, the newest unless --after is given.")] = 20,
+    before: _Before = None,
+    after: _After = None,
+    full: Full = False,
+) -> None:
+    """Read a chat, oldest message first.
+
+    For example: holdfast show porto-trip, or holdfast show porto-trip#3-7
+    """
+    with options.open() as memory:
+        said = messages_meant(memory, chat)
+        if said and (before or after):
+            raise InvalidInput(
+                f"{chat} names its messages.", "Leave out --before and --after, or name a chat alone."
+            )
+        if said:
+            show_said(options, memory, said, full=full)
+            return
+        info = the_chat(options, memory, chat)
+        for end in filter(None, (before, after)):
+            chat_of(end, chat)
+        found = memory.chat(chat).history(limit, before=before and before.first, after=after and after.first)
+        _show(options, memory, info, found, full=full)
+
+
+def show_said(options: ReadOptions, memory: Memory, said: Reference, *, full: bool) -> None:
+    """Print the messages that are referred to."""
+    info = the_chat(options, memory, said.chat)
+    found = memory.chat(said.chat).history(after=said.first - 1, before=said.last + 1)
+    _show(options, memory, info, found, full=full)
+
+
+def _show(
+    options: ReadOptions, memory: Memory, info: ChatInfo, messages: Sequence[Message], *, full: bool
+) -> None:
+    messages = options.masked(messages)
+    total = memory.chat(info.id).stats().messages
+    document = {"chat": info.id, "title": info.title, "total": total}
+    screen = options.answer({**document, "messages": plain(messages, info.id)})
+    head(screen, info)
+    show_messages(screen, info.id, messages, full=full)
+    if not messages:
+        screen.say("No messages there.")
+    elif len(messages) < total:
+        first, last = messages[0].seq, messages[-1].seq
+        earlier = f" Earlier: --before {quote(write_reference(info.id, first))}." if first > 1 else ""
+        later = f" Later: --after {quote(write_reference(info.id, last))}." if last < total else ""
+        shown = write_reference(info.id, first, last)
+        screen.say((f"Messages {shown} of {total:,}.{earlier}{later}", "dim"))
+
+
+def window(
+    options: ReadOptions,
+    *,
+    chat: ChatId,
+    budget: Annotated[int, Option(min=0, help="Tokens at most.")] = 8_000,
+    query: Annotated[
+        str | None, Option(help="Show the whole prompt for this question, with what is recalled for it.")
+    ] = None,
+    full: Full = False,
+) -> None:
+    """Show what a model would see of a chat within a budget.
+
+    For example: holdfast window porto-trip --query "when does the train leave?"
+    """
+    with options.open() as memory:
+        if runtime := runtime_of(memory):
+            # Nobody answers this prompt.
+            runtime.prompts.worker = ""
+        info = the_chat(options, memory, chat)
+        opened = memory.chat(chat)
+        prompt = None
+        if query is not None:
+            prompt = options.masked(opened.prompt(budget, query, secrets=options.secrets))
+        selected = prompt.window if prompt else options.masked(opened.window(budget))
+    found = {"query": query, "prompt": plain(prompt, chat)} if prompt else {"window": plain(selected, chat)}
+    screen = options.answer({"chat": chat, **found})
+    head(screen, info)
+    if prompt and prompt.system:
+        screen.say(("System text", "bold"))
+        screen.say(prompt.system, indent=4)
+        screen.say("")
+    show_omitted(screen, info.id, selected)
+    show_summaries(screen, selected.summaries, full=full)
+    show_messages(screen, info.id, selected.messages, full=full)
+    if prompt and prompt.hits:
+        screen.say(("Recalled, a message before the newest one of the user", "bold"))
+        screen.say(_recall_block(prompt), indent=4)
+        screen.say("")
+    show_account(screen, selected, prompt)
+
+
+def _recall_block(prompt: Prompt) -> str:
+    texts = [str(message["content"]) for message in prompt.messages]
+    return next((text for text in reversed(texts) if text.startswith("<recalled>")), "")
+
+
+def show_omitted(screen: Screen, chat: str, selected: Window, *, gap: bool = True) -> None:
+    """Print what a window of a chat leaves out, and why, and what it shows placeholders for."""
+    for one in selected.omitted:
+        where = write_reference(chat, one.first, one.last)
+        what = f"{where}, {count(one.messages, 'message')}, {count(one.tokens, 'token')}"
+        screen.say((f"Left out: {what}: {one.why}", "yellow"))
+    for short in selected.shortened:
+        saved = f"{short.saved:,} of {count(short.tokens, 'token')} saved"
+        screen.say((f"Shortened: {write_reference(chat, short.seq)}: {saved}", "yellow"))
+    if (selected.omitted or selected.shortened) and gap:
+        screen.say("")
+
+
+def show_account(screen: Screen, selected: Window, prompt: Prompt | None) -> None:
+    """Print where the tokens went."""
+    shown = count(len(selected.messages), "message")
+    if selected.summaries:
+        shown = f"{count(len(selected.summaries), 'summary', 'summaries')}, {shown}"
+    if prompt:
+        spent = prompt.tokens
+        screen.say(
+            ("Prompt: ", "bold"),
+            f"{spent['total']:,} of {count(spent['budget'], 'token')}: system {spent['system']:,}, known "
+            f"{spent['known']:,}, recalled {spent['recalled']:,} ({count(len(prompt.hits), 'turn')}), "
+            f"window {spent['window']:,} ({shown}), free {spent['free']:,}.",
+        )
+    else:
+        screen.say(("Window: ", "bold"), f"{shown}, {selected.tokens:,} of {selected.budget:,} tokens.")
+    if selected.over_budget:
+        screen.say("What is always kept of a chat, its newest message at least, takes more than the budget.")

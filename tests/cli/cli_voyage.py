@@ -1,0 +1,56 @@
+"""A chat that is long enough to be compacted, for the tests of summaries at the command line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_runs import Cli
+
+from holdfast import Memory
+from holdfast.chat import Chat
+
+BEGIN = datetime(2026, 5, 1, 8, tzinfo=UTC)
+TOPICS = ("the harbour", "a ferry", "the lighthouse", "our compass", "the anchor", "a storm", "the crew")
+
+
+def fill(chat: Chat, messages: int = 60) -> None:
+    """Append messages of about 30 tokens, a minute apart."""
+    chat.append(
+        [
+            {
+                "role": "assistant" if number % 2 else "user",
+                "content": f"Entry {number}: {TOPICS[number % 7]} was seen near buoy {number * 17} "
+                f"by {TOPICS[number % 5]}, "
+                f"and we decided to log it as item {number} of the voyage to Bergen.",
+                "timestamp": (BEGIN + timedelta(minutes=number)).isoformat(),
+            }
+            for number in range(messages)
+        ]
+    )
+
+
+def tree_of(cli: Cli) -> list[dict[str, Any]]:
+    summaries: list[dict[str, Any]] = cli.json("tree", "voyage")["summaries"]
+    return summaries
+
+
+def one_of(cli: Cli, kind: str) -> dict[str, Any]:
+    return next(one for one in tree_of(cli) if one["kind"] == kind)
+
+
+def with_voyage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Make a database with a chat of 60 messages the one that is used."""
+    cli = Cli(folder, monkeypatch).with_database()
+    with Memory(cli.db) as memory:
+        fill(memory.chat("voyage"))
+    return cli
+
+
+def compacted(cli: Cli) -> dict[str, Any]:
+    """Compact the chat until there are a condensed summary and leaves below it."""
+    answer: dict[str, Any] = cli.json("compact", "voyage", "--full", "--budget", "800")
+    assert answer["nodes"]
+    return answer
