@@ -177,7 +177,7 @@ def _show(report: Report, options: Output) -> None:
     screen = Screen()
     for table in report.tables():
         screen.say((table.title, "bold"))
-        screen.table(table.columns, table.rows)
+        screen.table(dict(zip(table.columns, zip(*table.rows, strict=True), strict=True)))
         screen.say("")
 
 
