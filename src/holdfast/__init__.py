@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from holdfast.acting_as import acting_as
 from holdfast.chat import Chat
 from holdfast.errors import (
     BudgetExceeded,
@@ -51,7 +52,6 @@ from holdfast.types import (
     Wording,
     Writer,
 )
-from holdfast.types.acting_as import acting_as
 from holdfast.types.messages import undo_disguises_with
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, cast, overload
 
-from holdfast.compaction.explorer import SearchScope, Sort
+from holdfast.compaction.explorer import SearchScope, Sort, SummaryExplorer
 from holdfast.errors import InvalidInput
 from holdfast.events import logged
 from holdfast.messages.fields import MessageFields, from_fields
@@ -16,6 +16,7 @@ from holdfast.messages.normalize import check_list, ready
 from holdfast.prompt.assembly import PromptOptions
 from holdfast.prompt.knowledge_block import run_text
 from holdfast.prompt.window import Lossless, Policy, SummaryBuffer
+from holdfast.records.options import RecordFilters
 from holdfast.records.view import count_uses
 from holdfast.run import Run
 from holdfast.safety.guard import Secrets
@@ -51,22 +52,18 @@ if TYPE_CHECKING:
     from holdfast.compaction.compactor import Progress
     from holdfast.learning.results import Extraction
     from holdfast.llm.model import LLM
-    from holdfast.memory import Memory
     from holdfast.records.options import RememberOptions
     from holdfast.runtime import Runtime
 
 
 class Chat:
-    """Append to a chat and read it back. Made by `Memory.chat`; holds no state but what it was given there.
-
-    Two handles are equal if they are of the same chat of the same open database.
-    """
+    """Append to a chat and read it back. Made by `Memory.chat`; handles of one chat of an open database are equal."""
 
     def __init__(
-        self, memory: Memory, runtime: Runtime, id: str, label: sessions.ChatLabel | None = None
+        self, runtime: Runtime, scope: Scope, id: str, label: sessions.ChatLabel | None = None
     ) -> None:
-        self._memory = memory
         self._runtime = runtime
+        self._scope = scope
         self._id = check_name(id, "The id of a chat")
         # Until the next message is stored.
         self._label = label
@@ -75,10 +72,6 @@ class Chat:
     def id(self) -> str:
         """The id of the chat, unique within its space."""
         return self._id
-
-    @property
-    def _scope(self) -> Scope:
-        return self._memory.scope
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Chat):
@@ -147,10 +140,6 @@ class Chat:
 
         A limit gives the latest; page back with `before=` the first `seq` of what you have. `after=` reads the other
         way: the first messages after that `seq`, from the beginning with `after=0`. An unknown chat has none.
-
-        Raises:
-            InvalidInput: a negative number.
-
         """
         return log.read(
             self._runtime.database,
@@ -192,7 +181,8 @@ class Chat:
         See `ChatReader.prompt` for all of it, and for the options system, limit, policy, images, secrets, format, strict,
         expand.
         """
-        return self._prompt(current_run(self), budget, query, options)
+        run = current_run(self)
+        return self._prompt(run if isinstance(run, Run) else None, budget, query, options)
 
     def _prompt(
         self, run: Run | None, budget: int | None, query: str | None, options: PromptOptions
@@ -207,10 +197,6 @@ class Chat:
 
         There is one for each answer, the first assistant's message that was appended after a prompt, in this process or
         another; they are kept for the newest 2,000 messages. An unknown chat has none.
-
-        Raises:
-            InvalidInput: a negative limit.
-
         """
         most = None if limit is None else check_count(limit, "limit")
         return prompt_receipts.read(self._runtime.database, self._scope.space, self._id, most)
@@ -227,10 +213,11 @@ class Chat:
         found = snapshots.read(self._runtime.database, self._scope, self._id)
         return None if found is None else found.version
 
+    @logged
     def remember(self, text: str, kind: str = "fact", **options: Unpack[RememberOptions]) -> Record:
         """Store something that was learned in this chat; see `Memory.remember`. The next prompt shows it."""
         options["chat"] = self._id
-        return self._memory.remember(text, kind, **options)
+        return cast("Record", self._runtime.writer(self._scope).remember(text, kind, **options))
 
     def notes(
         self,
@@ -244,11 +231,12 @@ class Chat:
 
         `target` is "session" or "plan", None for both; for the others see `RecordFilters`.
         """
-        found = self._memory.records(
+        runtime = self._runtime
+        filters = RecordFilters(
             kind="note", target=target, chat=self._id, category=category, tags=tags, text=text
         )
+        found = runtime.view(self._scope).records(**filters)
         found.sort(key=lambda note: (-note.priority, -note.uses))
-        runtime = self._runtime
         return count_uses(runtime.database, self._scope, runtime.kinds, runtime.now(), found)
 
     @property
@@ -259,9 +247,7 @@ class Chat:
     def run(self, id: str | None = None) -> Run:
         """Begin a run of this chat, for `with chat.run() as run`; or go on with one that was interrupted, by its id.
 
-        Raises:
-            Conflict: the run has ended, or is one of another chat.
-
+        One that has ended, or is one of another chat, raises Conflict.
         """
         return Run(self, id, self._runtime, self._scope, self._prompt)
 
@@ -274,7 +260,7 @@ class Chat:
     ) -> bool:
         """Return whether the chat takes more than a share of the budget, and compaction can do something about it.
 
-        See `Compactor.is_due`.
+        See `ChatCompactor.is_due`.
         """
         return self._runtime.compactor(self._scope, self._id).is_due(budget, threshold, policy)
 
@@ -291,7 +277,7 @@ class Chat:
         """Let summaries stand for the older messages. Every word stays in the log, and `expand` gives it back.
 
         Goes over the chat once if it needs compaction; with `full`, on until it is under its target; see
-        `Compactor.compact`.
+        `ChatCompactor.compact`.
         """
         return self._runtime.compactor(self._scope, self._id).compact(
             full=full, budget=budget, llm=llm, progress=progress, policy=policy
@@ -299,16 +285,16 @@ class Chat:
 
     def tree(self) -> list[Summary]:
         """List all summaries of the chat, leaves first, each level in the order of the messages."""
-        return self._runtime.explorer(self._scope, self._id).tree()
+        return self._explorer.tree()
 
     def describe(self, id: str) -> Description:
         """Describe a summary, of this chat or of another one of the same user, and its place in the tree."""
-        return self._runtime.explorer(self._scope, self._id).describe(id)
+        return self._explorer.describe(id)
 
     @logged
     def expand(self, id: str, max_tokens: int = 4_000, *, cursor: str | None = None) -> Expansion:
         """Read what stands behind a summary: the messages of a leaf, the children of a condensed one."""
-        return self._runtime.explorer(self._scope, self._id).expand(id, max_tokens, cursor=cursor)
+        return self._explorer.expand(id, max_tokens, cursor=cursor)
 
     @logged
     def search(
@@ -324,7 +310,7 @@ class Chat:
         secrets: Secrets = "mask",
     ) -> list[Hit]:
         """Find messages and summaries of this chat, each with a snippet around what matched, in words or a pattern."""
-        return self._runtime.explorer(self._scope, self._id).search(
+        return self._explorer.search(
             query, scope, limit, regex=regex, since=since, before=before, sort=sort, secrets=secrets
         )
 
@@ -338,8 +324,7 @@ class Chat:
     ) -> str:
         """Write the chat as text for a reviewer: what was said since a time, with earlier summaries as background."""
         count = self._runtime.count_tokens
-        explorer = self._runtime.explorer(self._scope, self._id)
-        return explorer.review(since, after=after, limit=limit, budget=budget, count_tokens=count)
+        return self._explorer.review(since, after=after, limit=limit, budget=budget, count_tokens=count)
 
     def end(self) -> list[Job]:
         """Mark the chat as ended, and return the jobs that this leaves: to learn from it, to write its episode.
@@ -349,8 +334,8 @@ class Chat:
         # What learns is loaded by those who do.
         from holdfast.learning.service import end_chat
 
-        runtime = self._runtime
-        return end_chat(runtime.database, self._scope.space, self._id, runtime.learning.kinds, runtime.now)
+        own = self._runtime
+        return end_chat(own.database, self._scope.space, self._id, own.learning.kinds, own.now)
 
     def extract(
         self,
@@ -364,7 +349,9 @@ class Chat:
 
         What the agent recalled, and what its prompts showed it from memory, is not learned again.
         """
-        return self._memory.learning.extract(chat=self._id, messages=messages, step=step, type=type, llm=llm)
+        # A chat is of one scope, so there is none to check.
+        learner = self._runtime.learner(self._scope, lambda _: None)
+        return learner.extract(chat=self._id, messages=messages, step=step, type=type, llm=llm)
 
     def rename(
         self,
@@ -400,12 +387,14 @@ class Chat:
     def archive(self, *, archived: bool = True) -> None:
         """Archive the chat, so that lists leave it out, or bring it back. It stays readable and recallable.
 
-        Raises:
-            InvalidInput: the chat has no messages yet.
-
+        A chat without messages raises InvalidInput.
         """
         check_flag(archived, "archived")
         sessions.archive(self._runtime.database, self._scope.space, self._id, archived=archived)
+
+    @property
+    def _explorer(self) -> SummaryExplorer:
+        return self._runtime.explorer(self._scope, self._id)
 
     def __repr__(self) -> str:
         return f"Chat({self._id!r})"

@@ -16,7 +16,7 @@ from holdfast.types.current_run import enter, leave
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from holdfast.chat import Chat
+    from holdfast.contract import Session
     from holdfast.prompt.assembly import PromptOptions
     from holdfast.runtime import Runtime
     from holdfast.types import Prompt
@@ -32,7 +32,7 @@ class Run:
 
     def __init__(
         self,
-        chat: Chat,
+        chat: Session,
         id: str | None,
         runtime: Runtime,
         scope: Scope,
@@ -51,7 +51,7 @@ class Run:
         return self._id
 
     @property
-    def chat(self) -> Chat:
+    def chat(self) -> Session:
         """The chat that it is a run of."""
         return self._chat
 

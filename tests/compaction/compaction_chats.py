@@ -11,6 +11,7 @@ from typing import Any
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
+from handles import memory_of
 from holdfast import CompactionResult, Message, Summary
 from holdfast.aio import AsyncChat
 from holdfast.chat import Chat
@@ -173,7 +174,7 @@ def check_pairs(chat: Chat, ends: Sequence[int]) -> None:
 
 
 def awaited(chat: Chat) -> AsyncChat:
-    return chat._memory.aio.chat(chat.id)
+    return memory_of(chat).aio.chat(chat.id)
 
 
 def compact(way: str, chat: Chat, llm: LLM, **options: Any) -> CompactionResult:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Unavailable
 from holdfast.records.draft import allow
 from holdfast.store import erasure
-from holdfast.types import check_flag
+from holdfast.types import Erasure, check_flag
 
 if TYPE_CHECKING:
     from holdfast.events import Events
     from holdfast.records.intake import Intake
     from holdfast.store.erasure import ErasureTarget
-    from holdfast.types import Erasure
 
 
 def target_of(
@@ -49,7 +48,7 @@ def erase(
         )
     except Unavailable as error:
         # It is erased, although the files still hold remains.
-        receipt = error.receipt
+        receipt = error.receipt if isinstance(error.receipt, Erasure) else None
         raise
     finally:
         if what.kind in ("chat", "user"):

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 import holdfast
 from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
+from holdfast.handle import chat_id
 from holdfast.learning.service import Learner
-from holdfast.memory import Memory, chat_id
+from holdfast.memory import Memory
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.normalize import ready
 from holdfast.prompt.build import build
@@ -30,7 +31,7 @@ from holdfast.run import Run
 from holdfast.runtime import THREADS
 from holdfast.scratchpad import Scratchpad
 from holdfast.types import AnyMessage, Message, Prompt, Record, Scope, Window, check_name, to_time
-from holdfast.types.acting_as import current
+from holdfast.types.acting import current
 
 if TYPE_CHECKING:
     from holdfast.aio import AsyncMemory
@@ -117,14 +118,16 @@ def _record(method: str, given: Mapping[str, object]) -> dict[str, object]:
     """Return what is particular to a record that a method would have written."""
     gone = "text" not in given and method != "release"
     handle = given["self"]
-    note = {**_NOTE, "run": handle.id, "chat": handle.chat.id} if isinstance(handle, Run) else {}
+    where: dict[str, object] = {"chat": handle.id} if isinstance(handle, Chat) else {}
+    if isinstance(handle, Run):
+        where = {**_NOTE, "run": handle.id, "chat": handle.chat.id}
     return {
         "id": given.get("what", ""),
         "agent": (getattr(handle, "_scope", None) or cast("Memory", handle).scope).agent,
         "action": "retract" if gone else _ACTIONS.get(method, "add"),
         "retracted": gone,
         "trust": "released" if method == "release" else "trusted",
-        **note,
+        **where,
     }
 
 
@@ -227,14 +230,14 @@ class NullRun(_WithScratchpad, Run):
         self._id = os.urandom(8).hex() if id is None else id
 
 
-@_emptied(but=("append", "prompt", "remember", "extract"))
+@_emptied(but=("append", "prompt"))
 class NullChat(_WithScratchpad, Chat):
     """Keep nothing of a chat. Made by `NullMemory.chat`."""
 
     _runtime = None  # type: ignore[assignment]
 
-    def __init__(self, memory: NullMemory, id: str) -> None:
-        self._memory = memory
+    def __init__(self, scope: Scope, id: str) -> None:
+        self._scope = scope
         self._id = check_name(id, "The id of a chat")
 
     def _store(self, messages: Sequence[AnyMessage]) -> list[Message]:
@@ -319,7 +322,7 @@ class NullMemory(_WithScratchpad, Memory):
         return "null"
 
     def _opened(self, id: str | None = None, **_: object) -> Chat:
-        return NullChat(self._fixed(self.scope), chat_id(id))
+        return NullChat(self.scope, chat_id(id))
 
     def _remembered(self, text: Any, kind: str = "fact", **given: Any) -> Any:
         if not isinstance(text, list | tuple):

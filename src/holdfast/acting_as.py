@@ -1,29 +1,13 @@
-"""Who acts, for code that has no handle: context variables that a handle without a user or an agent of its own follows."""
+"""Who acts, for code that has no handle: `acting_as` names them for all that is called within a block."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 
-from holdfast.errors import InvalidInput, shown
 from holdfast.safety.guard import check_name_is_open
-from holdfast.types import WRITERS, Scope, Writer, check_name
-
-
-@dataclass(frozen=True, slots=True)
-class Acting:
-    """Who acts; "" and None where nobody is named."""
-
-    user: str = ""
-    agent: str = ""
-    chat: str = ""
-    source: Writer | None = None
-
-
-_NOBODY = Acting()
-_ACTING: ContextVar[Acting] = ContextVar("holdfast_acting", default=_NOBODY)
+from holdfast.types import Scope, Writer, check_name
+from holdfast.types.acting import Acting, acting, check_writer, current
 
 
 @contextmanager
@@ -51,30 +35,15 @@ def acting_as(
     for name, value in names.items():
         if value is not None:
             check_name(value, name, empty=name != "chat")
-    Scope("", user or "", agent or "")  # its names have a limit of their own
+    # Its names have a limit of their own.
+    Scope("", user or "", agent or "")
     check_name_is_open(agent or "", "The name of the agent")
-    outer = _ACTING.get()
+    outer = current()
     inner = Acting(
         user=outer.user if user is None else user,
         agent=outer.agent if agent is None else agent,
         chat=outer.chat if chat is None else chat,
         source=outer.source if source is None else check_writer(source),
     )
-    token = _ACTING.set(inner)
-    try:
+    with acting(inner):
         yield inner
-    finally:
-        _ACTING.reset(token)
-
-
-def current() -> Acting:
-    """Return who acts here and now."""
-    return _ACTING.get()
-
-
-def check_writer(value: object) -> Writer:
-    """Return `value` if it is a writer, or raise InvalidInput."""
-    for writer in WRITERS:
-        if value == writer:
-            return writer
-    raise InvalidInput(f"{shown(value)} is not a writer.", f"Use one of {', '.join(WRITERS)}.")
