@@ -307,15 +307,12 @@ LEFT = set(
     """cli/chats.py
 cli/transfer.py export
 compaction/compactor.py compact
-compaction/explorer.py _matching
-compaction/explorer.py search
 integrations/mcp/http.py serve
 integrations/pydantic_ai.py
 learning/service.py
 learning/service.py episodes
 learning/service.py work
 llm/meter.py end
-prompt/assembly.py prompt
 records/view.py recall
 records/view.py records
 records/writing.py remember

@@ -123,8 +123,7 @@ undo_disguises_with(undisguise)
 
 __version__ = "0.1.0"
 
-# What is about learning, which takes a fifth of the time of importing all the rest, and about agents is imported when it
-# is first named.
+# Learning, which takes a fifth of the time of importing all the rest, and tools are imported when first named.
 _LATE = {
     "Event": "events",
     "Extraction": "learning.results",

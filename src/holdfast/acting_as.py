@@ -20,9 +20,10 @@ def acting_as(
 ) -> Iterator[Acting]:
     """Name who acts, for everything that is called within the block, in this thread or task.
 
-    A `Memory` that was opened without a user or an agent acts for those named here; one that has its own keeps it.
-    `chat` is the chat that `memory.chat()` opens and in which records are learned, `source` the writer that changes
-    are signed with. Without it that is the agent. Blocks nest; None keeps what the outer block says.
+    A `Memory` that was opened without a user or an agent acts for those named here; one that has its own
+    keeps it. `chat` is the chat that `memory.chat()` opens and in which records are learned, `source` the
+    writer that changes are signed with. Without it that is the agent. Blocks nest; None keeps what the outer
+    block says.
 
     >>> with acting_as(user="ada", source="user"):
     ...     memory.remember("Never plan runs on Mondays", kind="constraint")

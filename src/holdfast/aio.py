@@ -1,7 +1,7 @@
 """The same names, awaited: each call runs the synchronous method on a bounded pool of threads.
 
-There is one implementation. A call that was cancelled before it began does nothing; one that had begun finishes, so a
-message whose `append` was cancelled is stored whole or not at all.
+There is one implementation. A call that was cancelled before it began does nothing; one that had begun
+finishes, so a message whose `append` was cancelled is stored whole or not at all.
 """
 
 from __future__ import annotations
@@ -335,7 +335,7 @@ class AsyncMemory(Awaited[MemoryHandle]):
         return self.__wrapped__.on(event, observer)
 
     def tools(self, chat: AsyncChat | str | None = None, **options: Unpack[ToolOptions]) -> list[AsyncTool]:
-        """Make tools for an agent, as `Memory.tools` does; `confirm` is called on a thread, not on the loop."""
+        """Make tools for an agent, as `Memory.tools` does; `confirm` runs on a thread, not on the loop."""
         made = self.__wrapped__.tools(chat.__wrapped__ if isinstance(chat, AsyncChat) else chat, **options)
         return [AsyncTool(tool, self._executor) for tool in made]
 

@@ -1,4 +1,4 @@
-"""How a synchronous method is awaited: on a thread of the memory, or with the model answering on the caller's loop."""
+"""How synchronous methods are awaited: on a thread, or with the model answering on the caller's loop."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ async def metered(
 def asking(
     method: Callable[Concatenate[T, P], R],
 ) -> Callable[Concatenate[Awaited[T], P], Coroutine[Any, Any, R]]:
-    """Make the awaited form of a method that asks a model: an asynchronous one answers on the loop of the caller."""
+    """Make the awaited form of a method that asks a model, which answers on the caller's loop if it can."""
 
     @wraps(method)
     async def call(self: Awaited[T], /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -60,8 +60,8 @@ def chat_id(id: str | None) -> str:
 class MemoryHandle:
     """The operations of a memory on an open database, for one scope.
 
-    `Memory` opens the database; `scoped` makes further handles on it. `bound` is the scope that the handle was made
-    for, which a `pinned` one keeps whoever acts; `admin` allows it to act for other users.
+    `Memory` opens the database; `scoped` makes further handles on it. `bound` is the scope that the handle
+    was made for, which a `pinned` one keeps whoever acts; `admin` allows it to act for other users.
     """
 
     def __init__(self, runtime: Runtime, bound: Scope, *, admin: bool = False) -> None:
@@ -72,15 +72,15 @@ class MemoryHandle:
         """What this kind of memory is called among the providers of the contract."""
         return "holdfast"
 
-    # Chats: chat.py, store/ ----------------------------------------------------------------------------------------
+    # Chats: chat.py, store/ -------------------------------------------------------------------------------
 
     def chat(
         self, id: str | None = None, *, channel: str | None = None, meta: Mapping[str, object] | None = None
     ) -> Chat:
-        """Open a chat by its id; it comes into being with its first message, and stays with its user and agent.
+        """Return a handle on a chat, which exists from its first message on, and belongs to its user and agent.
 
-        Without an id it is the one that `acting_as` names, or else a new one. `channel` and `meta` are stored with the next
-        message that is appended through this handle; see `Chat.rename`.
+        Without an id it is the one that `acting_as` names, or else a new one. `channel` and `meta` are stored
+        with the next message that is appended through this handle; see `Chat.rename`.
         """
         name, scope = chat_id(id), self.scope
         opened = Chat(self._runtime, scope, name, sessions.check_label(channel, meta))
@@ -100,7 +100,8 @@ class MemoryHandle:
     ) -> list[ChatInfo]:
         """List chats, the one with the newest message first; see `holdfast.store.sessions.list_chats`.
 
-        None for `agent` and `user` is this handle's, "" for `agent` all agents. `archived` is None for both kinds.
+        None for `agent` and `user` is this handle's, "" for `agent` all agents. `archived` is None for both
+        kinds.
         """
         own = self.scope
         scope = Scope(own.tenant, own.user if user is None else user, own.agent if agent is None else agent)
@@ -114,13 +115,14 @@ class MemoryHandle:
             offset=check_count(offset, "offset"),
         )
 
-    # What is known: records/, search/ ------------------------------------------------------------------------------
+    # What is known: records/, search/ ---------------------------------------------------------------------
 
     @logged
     def recall(self, query: str, *, limit: int = 10, **options: Unpack[RecallOptions]) -> list[Hit]:
         """Find the messages, summaries and records that answer a question, best first, without a model.
 
-        See `View.recall` for sources, chat, roles, kinds, per_kind, tags, since, until, valid_at, min_score and secrets.
+        See `View.recall` for sources, chat, roles, kinds, per_kind, tags, since, until, valid_at, min_score
+        and secrets.
         """
         return self._view.recall(query, limit=limit, **options)
 
@@ -136,7 +138,8 @@ class MemoryHandle:
     ) -> Record | list[Record]:
         """Store one thing that is known, or a list of them, all or none, and return the records they became.
 
-        See `RecordWriter.remember`, and `RecordFields` for target, category, tags, meta, priority, source, chat and more.
+        See `RecordWriter.remember`, and `RecordFields` for target, category, tags, meta, priority, source,
+        chat and more.
         """
         return self._writer.remember(text, kind, **options)
 
@@ -144,7 +147,8 @@ class MemoryHandle:
     def replace(self, what: str, text: str, **options: Unpack[ReplaceOptions]) -> Record:
         """Replace the text of one record. It keeps its place, and its former text in its history.
 
-        See `RecordWriter.replace`, and `ReplaceOptions`; of fields that are left out the record keeps its own.
+        See `RecordWriter.replace`, and `ReplaceOptions`; of fields that are left out the record keeps its
+        own.
         """
         return self._writer.replace(what, text, **options)
 
@@ -174,14 +178,14 @@ class MemoryHandle:
         chat: str | None = None,
         by: Writer | None = None,
     ) -> list[Record]:
-        """Retract all records that meet all of the conditions (of tags, one is enough), in one transaction."""
+        """Retract the records that meet all conditions (of tags, one is enough), in one transaction."""
         return self._writer.retract_all(
             kind=kind, category=category, tags=tags, target=target, chat=chat, by=by
         )
 
     @logged
     def get(self, what: str) -> Record | None:
-        """Return a record by its id, or the one text of a kind, such as "profile"; None if there is none; see `View.get`."""
+        """Return a record by its id, or the one text of a kind, such as "profile"; else None. See `View.get`."""
         return self._view.get(what)
 
     @logged
@@ -191,13 +195,13 @@ class MemoryHandle:
         """List records in the order in which they were first written; see `RecordFilters` for the filters."""
         return self._view.records(limit=limit, offset=offset, **filters)
 
-    # Versions: records/ --------------------------------------------------------------------------------------------
+    # Versions: records/ -----------------------------------------------------------------------------------
 
     @logged
     def changes(
         self, *, kind: str | None = None, id: str | None = None, limit: int | None = None
     ) -> list[Change]:
-        """List what changed, the newest first: by whom, when, and the text before and after; see `View.changes`."""
+        """List changes, newest first: by whom, when, and the text before and after. See `View.changes`."""
         return self._view.changes(kind=kind, id=id, limit=limit)
 
     def version(self) -> int:
@@ -205,7 +209,7 @@ class MemoryHandle:
         return self._view.version()
 
     def at(self, version: int | Time) -> View:
-        """Look at what was known at a version or a time: a view with every read of records and recall; see `View`."""
+        """Return a view of what was known at a version or a time, for reads and recall. See `View`."""
         scope = self.scope
         return self._runtime.view(scope, point_in_time(self._runtime.database, scope, version))
 
@@ -219,7 +223,7 @@ class MemoryHandle:
         """Write again, as new versions, what a record or all records of a kind were at a version."""
         return self._writer.rollback(what, version, by=by)
 
-    # Agents and background work: tools/, learning/, events ------------------------------------------------------------
+    # Agents and background work: tools/, learning/, events ------------------------------------------------
 
     def tools(self, chat: Chat | str | None = None, **options: Unpack[ToolOptions]) -> list[Tool]:
         """Make tools for an agent, to be handed to any framework; see `holdfast.tools.tool.ToolOptions`.
@@ -239,7 +243,7 @@ class MemoryHandle:
 
     @property
     def learning(self) -> Learner:
-        """Learning from history: `work`, `jobs`, `extract`, `reflect`, `consolidate`, `relearn`, `episodes`, `usage`."""
+        """Learning from history: its jobs, its calls now, and what they cost. See `Learner`."""
         return self._runtime.learner(self.scope, self._check_scope)
 
     @property
@@ -254,21 +258,24 @@ class MemoryHandle:
         return Scratchpad(self._runtime, ScratchpadKey(self.scope.space))
 
     def on(self, event: str, observer: Callable[[Event], object]) -> Callable[[], None]:
-        """Call a function at each event of a name (see `holdfast.Event`), and return what ends that; see `Events.on`.
+        """Call a function at each event of a name (see `holdfast.Event`), and return what ends that.
+
+        Of another space it hears nothing; an agent hears what it may read. Of a handle without a user that
+        may act for all (`admin`), it hears the events of all users of the tenant.
 
         >>> off = memory.on("learned", lambda event: print(event.record.text))
         """
         everyone = self._admin and not self.scope.user
         return self._runtime.events.on(event, observer, self.scope, everyone=everyone)
 
-    # Safekeeping: verify.py, store/ --------------------------------------------------------------------------------
+    # Safekeeping: verify.py, store/ -----------------------------------------------------------------------
 
     @logged
     def verify(self, *, key: bytes | None = None, repair: bool = False) -> Verification:
         """Check that every message is reachable, every row as it was written, and the index true; linear.
 
-        `repair` makes the index of this space anew first. `key` is the one that the rows were sealed with; None for that of
-        `Memory(key=…)`. A row that somebody took out from the end of the log is not noticed.
+        `repair` makes the index of this space anew first. `key` is the one that the rows were sealed with;
+        None for that of `Memory(key=…)`. A row that somebody took out from the end of the log is not noticed.
         """
         # Loads numpy, which most programs never need.
         from holdfast.verify import verify
@@ -291,7 +298,7 @@ class MemoryHandle:
         rewrite: bool = False,
         by: Writer | None = None,
     ) -> Erasure:
-        """Remove words for ever, from every table, index and file, and return a receipt without them; see `docs/erasing.md`."""
+        """Erase words from every table, index and file, and return a receipt without them. See `docs/erasing.md`."""
         # Only for those who erase.
         from holdfast.records.erasing import erase, target_of
 
@@ -306,13 +313,13 @@ class MemoryHandle:
 
     @logged
     def backup(self, path: str | os.PathLike[str]) -> Verification:
-        """Copy the whole database, all its users, into a new file while others read and write, and check the copy."""
+        """Copy the whole database, with all users, into a new file while it is in use, and check the copy."""
         # Loads numpy, which most programs never need.
         from holdfast.verify import backup
 
         return backup(self._runtime.database, path)
 
-    # Handles ---------------------------------------------------------------------------------------------------------
+    # Handles ----------------------------------------------------------------------------------------------
 
     @property
     def scope(self) -> Scope:
@@ -324,9 +331,10 @@ class MemoryHandle:
         return Scope(own.tenant, own.user or acting.user, own.agent or acting.agent)
 
     def scoped(self, *, tenant: str | None = None, user: str | None = None, agent: str | None = None) -> Self:
-        """Make a handle for another tenant, user or agent on the same connections; None keeps what this one has.
+        """Return a handle for another tenant, user or agent on the same connections; None keeps its own.
 
-        Of a class of your own, it is of that class, with its attributes. Raises Denied where `admin` would be needed.
+        Of a class of your own, it is of that class, with its attributes. Raises Denied where `admin` would be
+        needed.
         """
         own = self._bound
         scope = Scope(

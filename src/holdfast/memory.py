@@ -32,35 +32,37 @@ class Memory(MemoryHandle):
     Open one per database and share it between threads; handles for other scopes are cheap and use the same
     connections. Close it, or use it as a context manager.
 
-    Who signs a write: the writer passed as `by`, else the source that `acting_as` names, else the agent for what is
-    learned (`remember`, `replace`, `retract`, `retract_all`), and the user for what goes back on it (`undo`,
-    `rollback`, `quarantine.release`, `quarantine.discard`, `erase`). Constraints are only ever the user's own word:
-    `by="user"`.
+    Who signs a write: the writer passed as `by`, else the source that `acting_as` names, else the agent for
+    what is learned (`remember`, `replace`, `retract`, `retract_all`), and the user for what goes back on it
+    (`undo`, `rollback`, `quarantine.release`, `quarantine.discard`, `erase`). Constraints are only ever the
+    user's own word: `by="user"`.
 
     Args:
         location: a path, ":memory:", or a postgresql:// URL.
         tenant: whose installation it is; empty for one's own.
-        user: whose memory it is. Nothing of one user is ever found by another. Without one, that of `acting_as`.
-        agent: who acts. Chats opened through this handle belong to it, and recall and `chats` cover only its chats;
-            of records, those of this agent and those of none. Empty covers those of all agents. Without one, that of
+        user: whose memory it is. Nothing of one user is ever found by another. Without one, that of
             `acting_as`.
-        durability: "full" survives a power cut at every append; "normal" may lose the last moments, never the order.
-        count_tokens: counts the tokens of a text: a function, or the name of a model or an encoding, with the extra
-            `tiktoken`: "openai:gpt-5-mini". By default an estimate from the number of characters.
+        agent: who acts. Chats opened through this handle belong to it, and recall and `chats` cover only its
+            chats; of records, those of this agent and those of none. Empty covers those of all agents.
+            Without one, that of `acting_as`.
+        durability: "full" survives a power cut at every append; "normal" may lose the last moments, never the
+            order.
+        count_tokens: counts the tokens of a text: a function, or the name of a model or an encoding, with the
+            extra `tiktoken`: "openai:gpt-5-mini". By default an estimate from the number of characters.
         clock: returns the time, for messages that come without one.
         kinds: rows of policy for kinds of your own, or in place of those of `holdfast.kinds`.
         learning: how it learns in the background, and limits for models; see `holdfast.Learning`.
         policy: how windows and prompts are made and chats compacted, where none is named there. None for
             `Lossless()`.
-        admin: whether a handle of one user may act for other users; without it that raises Denied. A guard against
-            mistakes, not against code that holds the database.
+        admin: whether a handle of one user may act for other users; without it that raises Denied. A guard
+            against mistakes, not against code that holds the database.
         key: 16 to 64 bytes that are stored nowhere: with it the checksums of rows cannot be forged.
         guard: your own classifier of what is an order to the model: a function from a text to True or False.
 
     Raises:
         InvalidInput: an argument is not usable.
-        Unavailable, Damaged, NewerSchema, MissingExtra: the database, or the tokenizer that is named, cannot be
-            opened.
+        Unavailable, Damaged, NewerSchema, MissingExtra: the database, or the tokenizer that is named, cannot
+            be opened.
 
     """
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 class Run:
     """Notes and a scratchpad for one run only. Made by `Chat.run`; a context manager that ends the run.
 
-    Within the block, in this thread or task, `chat.prompt` shows what the run noted; `run.prompt` does so anywhere.
-    Other runs never see it, also those of the same chat at the same time, nor do sub-agents with a chat or a run of
-    their own. A run whose process died can be gone on with by its id.
+    Within the block, in this thread or task, `chat.prompt` shows what the run noted; `run.prompt` does so
+    anywhere. Other runs never see it, also those of the same chat at the same time, nor do sub-agents with a
+    chat or a run of their own. A run whose process died can be gone on with by its id.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a process keeps in memory of the prompts that it made: what they show, and what their answers will be noted with."""
+"""What a process keeps in memory of its last prompts: what they show, and receipts not stored yet."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ V = TypeVar("V")
 class PromptCache:
     """Keep what the newest prompts of chats were made of; of each sort the entries of the newest 256 chats.
 
-    `worker` names this process among those whose prompts wait for an answer; it is "" for one that only looks.
+    `worker` names this process among those whose prompts wait for an answer; it is "" for one that only
+    looks.
     """
 
     def __init__(self, worker: str) -> None:
@@ -40,7 +41,7 @@ class PromptCache:
         self._unstored: dict[tuple[str, str], Receipt] = {}
 
     def frozen(self, key: tuple[Scope, Snapshot], make: Callable[[], KnowledgeBlock]) -> KnowledgeBlock:
-        """Return what the prompts of a chat show of what is known; made once for a snapshot, of which there are few."""
+        """Return the knowledge block of a snapshot, made once for all its prompts."""
         with self._lock:
             known = self._frozen.get(key)
         if known is None:
@@ -50,14 +51,14 @@ class PromptCache:
         return known
 
     def unchanged(self, key: tuple[Scope, str], prompt: Fingerprint) -> int:
-        """Count the tokens that the prompt of a chat begins with as its last one did, and keep it for the next."""
+        """Count the tokens at the beginning that are those of the last prompt of the chat, and keep this one."""
         with self._lock:
             before = self._fingerprints.pop(key, ())
             _put(self._fingerprints, key, prompt, PROMPTED)
         return unchanged(before, prompt)
 
     def show(self, space: str, chat: str, names: tuple[str, ...]) -> None:
-        """Keep what was recalled for the last prompt of a chat: what is said next was said with it in view."""
+        """Keep the names of what was recalled for the last prompt of a chat."""
         with self._lock:
             self._shown.pop((space, chat), None)
             if names:
@@ -68,7 +69,7 @@ class PromptCache:
         return self._shown.get((space, chat), ())
 
     def hold(self, space: str, chat: str, receipt: Receipt | None) -> None:
-        """Keep the receipt of a prompt of a chat that does not exist until there is an answer to store it with."""
+        """Keep the receipt of a prompt until the chat exists; None drops it."""
         with self._lock:
             self._unstored.pop((space, chat), None)
             if receipt is not None:

@@ -97,7 +97,7 @@ def _oversize(policy: Policy, shorten: Shorten | None) -> Oversize | None:
 
     The budget of the policy counts, not the part of it that a window has.
     """
-    if shorten is None or isinstance(policy, LastN) or not policy.oversize:
+    if shorten is None or not policy.oversize:
         return None
     return Oversize(min(policy.oversize, share_of(policy.budget, SHARE)), shorten)
 

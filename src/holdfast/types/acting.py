@@ -1,4 +1,4 @@
-"""Who acts, for code that has no handle: a context variable that handles without a user or an agent of their own follow."""
+"""Who acts: a context variable that handles without a user or an agent of their own follow."""
 
 from __future__ import annotations
 

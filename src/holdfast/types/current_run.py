@@ -23,7 +23,7 @@ def enter(run: RunOfChat) -> None:
 
 
 def leave(run: RunOfChat) -> None:
-    """Make a run no longer one of the current thread or task; another one than that of `enter` never had it."""
+    """Take a run off those of the current thread or task."""
     _RUNS.set(tuple(one for one in _RUNS.get() if one is not run))
 
 

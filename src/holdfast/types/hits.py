@@ -51,9 +51,9 @@ class Hit:
 
     The score is the share of the highest possible score of the query: comparable within one result, which is
     in the order of its scores. `source` is "message", "summary" or "record". Of a record, `kind` is its kind,
-    `role` its writer, `at` when it was said, and `chat` and `seq` to `last_seq` where it was learned ("" and 0 if
-    that is unknown). Of a summary, `seq` to `last_seq` are its messages, which `Chat.expand` returns. `flags`
-    name what the guard found in the text, and "released" a record that was released from quarantine.
+    `role` its writer, `at` when it was said, and `chat` and `seq` to `last_seq` where it was learned ("" and
+    0 if that is unknown). Of a summary, `seq` to `last_seq` are its messages, which `Chat.expand` returns.
+    `flags` name what the guard found in the text, and "released" a record that was released from quarantine.
     `wordings` are other words in which a record was said, and by which it is found as well. Credentials in
     the text and the name are masked, unless the recall asked to show them; `Chat.history` has the words as
     they were said.

@@ -24,7 +24,7 @@ from holdfast.memory import Memory
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.normalize import ready
 from holdfast.prompt.build import build
-from holdfast.prompt.window import Lossless, at_budget, own_budget
+from holdfast.prompt.window import LastN, Lossless, at_budget
 from holdfast.records.quarantine import Quarantine
 from holdfast.records.view import View
 from holdfast.run import Run
@@ -256,14 +256,14 @@ class NullChat(_WithScratchpad, Chat):
 
     def _windowed(self, budget: int | None = None, *, policy: Policy | None = None, **_: object) -> Window:
         chosen = at_budget(Lossless(), budget) if policy is None else policy
-        return Window((), (), 0, getattr(chosen, "budget", None), ())
+        return Window((), (), 0, None if isinstance(chosen, LastN) else chosen.budget, ())
 
     def _prompt(
         self, run: Run | None, budget: int | None, query: str | None, options: PromptOptions
     ) -> Prompt:
         del run, query
         policy = options.get("policy")
-        budget = own_budget(policy or Lossless()) if budget is None else budget
+        budget = (policy or Lossless()).budget if budget is None else budget
         window = partial(self.window, policy=policy)
         return build(window, (), chat=self.id, budget=budget, system=options.get("system", ""))
 
