@@ -17,7 +17,7 @@ from holdfast.prompt.build import PromptStyle, build, conversation
 from holdfast.prompt.knowledge_block import KnowledgeBlock, fitting_records, knowledge_text, target_name
 from holdfast.prompt.oversize import Placeholders
 from holdfast.prompt.recall_block import hit_limit
-from holdfast.prompt.selector import choose_window, expected_messages, selector
+from holdfast.prompt.selector import expected_messages, selector
 from holdfast.prompt.window import SUMMARISED, Policy, at_budget, check_policy, with_tail, within
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
 from holdfast.store import log, prompt_receipts, records, sessions, snapshots, summaries
@@ -157,7 +157,8 @@ class ChatReader:
             stats = self._stats()
             newest_first = self._newest_first(expected_messages(policy, stats))
             shorten = Placeholders(self.chat, self.count_tokens)
-            return choose_window(policy, newest_first, stats, self._frontier(policy, stats), shorten)
+            select = selector(policy, newest_first, stats, self._frontier(policy, stats), shorten)
+            return select(policy.budget)
 
     def policy_for(self, policy: Policy | None, budget: int | None) -> Policy:
         """Return the policy that was passed, or else that of the memory at this budget."""

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.prompt.cache_prefix import unchanged
 from holdfast.store.prompt_receipts import LastPrompt
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from holdfast.prompt.cache_prefix import Fingerprint
     from holdfast.prompt.knowledge_block import KnowledgeBlock
     from holdfast.store.snapshots import Snapshot
     from holdfast.types import Receipt, Scope
 
-FROZEN = 256  # chats of which the known part of the prompt is kept: a few megabytes
-PROMPTED = 256  # chats of which it is kept what their last prompt was made of: a few megabytes
+# Chats of which the newest prompt is kept, and knowledge blocks: a few megabytes each.
+NEWEST = 256
+
+Fingerprint = tuple[tuple[int, int], ...]
+"""The hash and the tokens of each part of a prompt, in order: the system text, then the messages."""
 
 K = TypeVar("K", bound="Hashable")
 V = TypeVar("V")
@@ -47,14 +49,14 @@ class PromptCache:
         if known is None:
             known = make()
             with self._lock:
-                _put(self._frozen, key, known, FROZEN)
+                _put(self._frozen, key, known)
         return known
 
     def unchanged(self, key: tuple[Scope, str], prompt: Fingerprint) -> int:
         """Count the tokens at the beginning that are those of the last prompt of the chat, and keep this one."""
         with self._lock:
             before = self._fingerprints.pop(key, ())
-            _put(self._fingerprints, key, prompt, PROMPTED)
+            _put(self._fingerprints, key, prompt)
         return unchanged(before, prompt)
 
     def show(self, space: str, chat: str, names: tuple[str, ...]) -> None:
@@ -62,7 +64,7 @@ class PromptCache:
         with self._lock:
             self._shown.pop((space, chat), None)
             if names:
-                _put(self._shown, (space, chat), names, PROMPTED)
+                _put(self._shown, (space, chat), names)
 
     def shown(self, space: str, chat: str) -> tuple[str, ...]:
         """Return what was recalled for the last prompt of a chat."""
@@ -73,7 +75,7 @@ class PromptCache:
         with self._lock:
             self._unstored.pop((space, chat), None)
             if receipt is not None:
-                _put(self._unstored, (space, chat), receipt, PROMPTED)
+                _put(self._unstored, (space, chat), receipt)
 
     def asked(self, space: str, chat: str) -> LastPrompt:
         """Return what only this process knows of the prompts of a chat."""
@@ -90,8 +92,14 @@ class PromptCache:
                     del kept[key]
 
 
-def _put(entries: dict[K, V], key: K, value: V, most: int) -> None:
+def unchanged(before: Fingerprint, now: Fingerprint) -> int:
+    """Count the tokens of the parts that both begin with: those that a provider has cached."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False))
+    return sum(part[1] for part, _ in same)
+
+
+def _put(entries: dict[K, V], key: K, value: V) -> None:
     """Put an entry, in place of the oldest one where there are too many."""
-    if len(entries) >= most:
+    if len(entries) >= NEWEST:
         entries.pop(next(iter(entries)))
     entries[key] = value
