@@ -25,7 +25,7 @@ MADE = "Made by"  # what a class says of itself that nobody else constructs
 _SECTION = re.compile(r"^(Args|Attributes|Raises):\n", re.MULTILINE)
 _ITEM = re.compile(r"^(\S[^:\n]*): ", re.MULTILINE)
 _DOCTEST = re.compile(r" +# doctest: .*$", re.MULTILINE)
-_TWIN = re.compile(r"_(?:awaited|asking)\((\w+)\.")  # how an awaited method is made of another one
+_TWIN = re.compile(r"\b(?:awaited|asking)\((\w+)\.")  # how an awaited method is made of another one
 _NOTE = "<!-- Made by scripts/reference.py from the docstrings: change those. -->"
 
 
@@ -62,10 +62,39 @@ PAGES = (
         ),
         only=True,
     ),
+    Page("holdfast.prompt.assembly", ("ChatReader", "PromptOptions"), only=True),
+    Page("holdfast.messages.fields", ("MessageFields",), only=True),
+    Page(
+        "holdfast.records.options",
+        (
+            "RecordFields",
+            "RecordFilters",
+            "RecallFilters",
+            "RecallOptions",
+            "RememberOptions",
+            "ReplaceOptions",
+            "NewRecord",
+        ),
+        only=True,
+    ),
+    Page("holdfast.records.writing", ("RecordWriter",), only=True),
+    Page("holdfast.records.quarantine", ("Quarantine",), only=True),
+    Page("holdfast.compaction.compactor", ("ChatCompactor",), only=True),
+    Page("holdfast.compaction.explorer", ("SummaryExplorer", "SearchOptions"), only=True),
     Page("holdfast.compaction.recent_turns", ("RingBuffer",), only=True),
+    Page("holdfast.learning.service", ("Learner",), only=True),
     Page(
         "holdfast.aio",
-        ("AsyncMemory", "AsyncChat", "AsyncRun", "AsyncScratchpad", "AsyncView", "AsyncTool"),
+        (
+            "AsyncMemory",
+            "AsyncChat",
+            "AsyncRun",
+            "AsyncScratchpad",
+            "AsyncView",
+            "AsyncTool",
+            "AsyncLearner",
+            "AsyncQuarantine",
+        ),
         only=True,
     ),
     Page("holdfast.tools.tool", ("Tool", "ToolResult", "tools_for", "tool_of"), only=True),
@@ -263,7 +292,12 @@ def _awaited(thing: griffe.Class) -> str:
     made = {one.name: _TWIN.match(str(one.value)) for one in thing.attributes.values()}
     twins = {name: match[1] for name, match in made.items() if match}
     names = ", ".join(f"`{name}`" for name in twins)
-    return f"The methods of `{next(iter(twins.values()))}`, awaited: {names}." if twins else ""
+    # `Memory` is the handle that opens the database.
+    return (
+        f"The methods of `{next(iter(twins.values())).removesuffix('Handle')}`, awaited: {names}."
+        if twins
+        else ""
+    )
 
 
 def _code(text: str) -> str:

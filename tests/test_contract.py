@@ -42,7 +42,7 @@ from holdfast.integrations.claude_agent import HoldfastSessionStore
 from holdfast.integrations.mcp.server import make_server
 from holdfast.integrations.openai_agents import HoldfastSession
 from holdfast.integrations.pydantic_ai import Remembering
-from holdfast.prompt.selector import choose_window
+from holdfast.prompt.selector import selector
 from holdfast.prompt.window import Compaction, LastN, Lossless
 from holdfast.providers.null import NullChat, NullMemory
 from holdfast.providers.tracing import traced
@@ -388,7 +388,7 @@ def test_the_tail_is_there_pairs_are_whole_and_the_budget_holds(
     log = log_of(pieces)
     stats = ChatStats(len(log), sum(message.tokens for message in log))
     policy = Lossless(budget, Compaction(turns=turns), keep=tail)
-    window = choose_window(policy, reversed(log), stats)
+    window = selector(policy, reversed(log), stats)(policy.budget)
     kept = list(window.messages)
     assert kept == log[len(log) - len(kept) :]
     assert len(kept) >= min(tail, len(log))

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from handles import memory_of
 from holdfast import Chat, Memory, Window
 from holdfast.prompt.window import Lossless
 from holdfast.search.index import FREEZE
@@ -76,7 +77,7 @@ def between(
     chat: Chat, place: int, act: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
     """Let something happen before the query number `place`, counted from here."""
-    database = chat._memory._runtime.database
+    database = chat._runtime.database
     reading, passed = database.reading, 0
 
     def counted() -> object:
@@ -134,7 +135,7 @@ def test_verifying_beside_a_writer_finds_nothing_wrong(
     other, chat = full_chat
     for place in range(1, 9):
         with between(chat, place, lambda: talk(other.chat("monday"), 2), monkeypatch):
-            assert chat._memory.verify().problems == ()
+            assert memory_of(chat).verify().problems == ()
 
 
 def test_whether_compaction_is_needed_is_decided_at_once(
@@ -194,4 +195,4 @@ def test_nothing_is_lost_beside_a_process_that_appends_and_compacts(
     assert chat.stats().messages > 40
     _, errors = writer.communicate("stop\n")
     assert (writer.returncode, errors) == (0, "")
-    assert chat._memory.verify().ok
+    assert memory_of(chat).verify().ok

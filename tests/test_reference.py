@@ -6,6 +6,7 @@ import importlib.util
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -99,9 +100,60 @@ def test_what_the_guides_import_is_on_a_page(pages: dict[str, str]) -> None:
 
 def test_what_is_awaited_is_named_on_the_page_of_who_has_it(pages: dict[str, str]) -> None:
     awaited = re.findall(r"^The methods of `(\w+)`, awaited: (.*)\.$", pages["aio.md"], re.MULTILINE)
-    assert [name for name, _ in awaited] == ["Memory", "Chat", "Run", "Scratchpad", "View"]
+    assert [name for name, _ in awaited] == [
+        "Memory",
+        "Chat",
+        "Run",
+        "Scratchpad",
+        "View",
+        "Learner",
+        "Quarantine",
+    ]
     assert "`recall`" in awaited[0][1].split(", ")
     assert "`append`" in awaited[1][1].split(", ")
+
+
+# Classes whose fields docstrings name, from modules that `holdfast` imports late.
+PUBLIC = ("settings.Learning",)
+FRONT = (
+    "acting_as aio awaiting chat contract errors events handle kinds memory run runtime scratchpad settings verify"
+).split()
+
+
+def docstrings(module: griffe.Module) -> Iterator[str]:
+    """Yield the docstrings of a module, its classes and its functions."""
+    for thing in (module, *module.members.values()):
+        if isinstance(thing, griffe.Alias):
+            continue
+        parts = thing.members.values() if isinstance(thing, griffe.Class) else ()
+        yield from (
+            one.docstring.value
+            for one in (thing, *parts)
+            if not isinstance(one, griffe.Alias) and one.docstring
+        )
+
+
+def is_there(package: griffe.Module, name: str) -> bool:
+    """Return whether a dotted name, from `holdfast` on, is one of the package."""
+    try:
+        return bool(package[name.removeprefix("holdfast.")])
+    except KeyError:
+        return False
+
+
+@pytest.mark.parametrize("name", FRONT)
+def test_the_names_in_docstrings_of_the_front_are_on_a_page(
+    package: griffe.Module, pages: dict[str, str], name: str
+) -> None:
+    headings = {*re.findall(r"^##+ ([\w.]+)$", "\n".join(pages.values()), re.MULTILINE)}
+    module = package[name]
+    text = "\n".join(docstrings(module))
+    own = [*module.classes.values(), *(package[name] for name in PUBLIC)]
+    known = {path for one in own for path in (one.name, *(f"{one.name}.{part}" for part in one.members))}
+    classes = {*re.findall(r"`([A-Z][a-z]\w*(?:\.\w+)*)[`(]", text)} - {"None", "True", "False"}
+    dotted = {*re.findall(r"`(holdfast(?:\.\w+)+)[`(]", text)}
+    assert classes - headings - known == set()
+    assert {one for one in dotted if not is_there(package, one)} == set()
 
 
 def test_the_pages_are_markdown_that_links_to_what_is_there(pages: dict[str, str]) -> None:

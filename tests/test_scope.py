@@ -209,8 +209,8 @@ def test_a_handle_of_a_class_of_ones_own_is_of_that_class() -> None:
         memory.label = "the book"
         bob = memory.scoped(user="bob").scoped(agent="coach")
         assert bob.greeting() == "the book of bob"
-        assert isinstance(bob.chat("monday")._memory, Named)
         assert (bob.scope.agent, memory.scope.user) == ("coach", "")
+        assert bob.chat("monday") == memory.scoped(user="bob").chat("monday")
         bob.remember("Ada runs")
         assert memory.records() == []
 

@@ -49,13 +49,7 @@ ROOMS = (
 )
 FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms.split()}
 # The handles, and what a program imports.
-FRONT = set("holdfast aio chat logs memory run runtime scratchpad verify __main__".split())
-# What still runs up. It only gets shorter.
-UP = {
-    tuple(line.split(" -> "))
-    for line in """__main__ -> holdfast.cli.main
-types/acting_as -> holdfast.safety.guard.check_name_is_open""".splitlines()
-}
+FRONT = set("holdfast acting_as aio awaiting chat handle memory run runtime scratchpad verify".split())
 
 
 class Import(NamedTuple):
@@ -69,7 +63,8 @@ def part_of(file: Path) -> str:
 
 
 def room_of(part: str) -> str:
-    return "front" if part in FRONT else part
+    # What `python -m holdfast` runs is the command line.
+    return "cli" if part == "__main__" else "front" if part in FRONT else part
 
 
 def targets(file: Path) -> Iterator[str]:
@@ -95,8 +90,7 @@ def imports(file: Path) -> Iterator[Import]:
 def test_imports_point_one_way(file: Path) -> None:
     own = room_of(part_of(file))
     wrong = {found.target for found in imports(file) if found.room != own and FLOOR[found.room] >= FLOOR[own]}
-    module = "/".join(file.relative_to(ROOT).with_suffix("").parts)
-    assert {(module, target) for target in wrong} <= UP
+    assert wrong == set()
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if not str(file.id).startswith("safety/")])
@@ -121,7 +115,7 @@ HOMES = {
     "typer": {"cli"},
     "rich": {"cli"},
     "platformdirs": {"cli"},
-    "asyncio": {"aio", "llm", "integrations"},
+    "asyncio": {"aio", "awaiting", "llm", "integrations"},
     "pydantic_ai": {"llm", "integrations"},
     "pydantic": {"integrations"},
     "mcp": {"integrations"},
@@ -315,18 +309,11 @@ def test_what_is_raised_says_what_happened_and_what_to_do(file: Path) -> None:
         assert all(map(ends_as_a_sentence, call.args)), ast.unparse(call)
 
 
-# Sizes and names. What stands in LEFT exceeds a limit still; it only gets shorter.
+# Sizes and names
 
 TREES = {file: ast.parse(file.read_text("utf-8")) for file in sorted(ROOT.rglob("*.py"))}
 FILE_LINES, FUNCTION_LINES, CLASS_METHODS = 400, 40, 25
-LEFT = set(
-    """aio.py
-chat.py
-compaction/explorer.py _matching
-compaction/explorer.py search
-memory.py
-prompt/assembly.py prompt""".splitlines()
-)
+LEFT = set("".splitlines())
 
 
 TEST_LINES = 600
@@ -371,12 +358,12 @@ def wide_classes() -> Iterator[str]:
                     if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
                     and not part.name.startswith("_")
                 }
-                if len(methods) > CLASS_METHODS and node.name not in ("Memory", "AsyncMemory"):
+                if len(methods) > CLASS_METHODS and node.name not in ("MemoryHandle", "AsyncMemory"):
                     yield f"{named(file)} {node.name}"
 
 
 def test_files_functions_and_classes_stay_small() -> None:
-    assert {*long_files(), *long_functions(), *wide_classes()} == LEFT
+    assert [*long_files(), *long_functions(), *wide_classes()] == []
 
 
 def test_a_name_means_one_thing() -> None:
@@ -433,4 +420,4 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     }:
         for name in free:
             del edges[name]
-    assert sorted(edges) == [f"holdfast.{name}" for name in ("aio", "chat", "memory", "run")]
+    assert sorted(edges) == []

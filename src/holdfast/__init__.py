@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from holdfast.acting_as import acting_as
 from holdfast.chat import Chat
 from holdfast.errors import (
     BudgetExceeded,
@@ -51,7 +52,6 @@ from holdfast.types import (
     Wording,
     Writer,
 )
-from holdfast.types.acting_as import acting_as
 from holdfast.types.messages import undo_disguises_with
 
 if TYPE_CHECKING:
@@ -123,8 +123,7 @@ undo_disguises_with(undisguise)
 
 __version__ = "0.1.0"
 
-# What is about learning, which takes a fifth of the time of importing all the rest, and about agents is imported when it
-# is first named.
+# Learning, which takes a fifth of the time of importing all the rest, and tools are imported when first named.
 _LATE = {
     "Event": "events",
     "Extraction": "learning.results",

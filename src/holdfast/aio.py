@@ -1,22 +1,22 @@
 """The same names, awaited: each call runs the synchronous method on a bounded pool of threads.
 
-There is one implementation. A call that was cancelled before it began does nothing; one that had begun finishes, so a
-message whose `append` was cancelled is stored whole or not at all.
+There is one implementation. A call that was cancelled before it began does nothing; one that had begun
+finishes, so a message whose `append` was cancelled is stored whole or not at all.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextvars import copy_context
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Self
 
+from holdfast.awaiting import Awaited, all_answers, asking, awaited, metered, run_on
 from holdfast.chat import Chat
 from holdfast.compaction.compactor import ChatCompactor, resolved, summary_question
 from holdfast.errors import Closed
+from holdfast.handle import MemoryHandle
 from holdfast.learning.service import Learner
-from holdfast.memory import Memory
 from holdfast.records.quarantine import Quarantine
 from holdfast.records.view import View
 from holdfast.run import Run
@@ -29,126 +29,31 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from holdfast.compaction.compactor import Progress
-    from holdfast.compaction.driver import OnThread, TimeLimit
+    from holdfast.compaction.driver import TimeLimit
     from holdfast.events import Event
-    from holdfast.llm.llm_request import LLMRequest
-    from holdfast.llm.meter import Meter
-    from holdfast.llm.model import LLM, Model
+    from holdfast.llm.model import LLM
     from holdfast.prompt.window import Lossless, SummaryBuffer
     from holdfast.runtime import Runtime
     from holdfast.tools.tool import Tool, ToolOptions, ToolResult
     from holdfast.types import Scope
 
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-R = TypeVar("R")
-AT_ONCE = 4  # summaries that a model writes at the same time
-P = ParamSpec("P")
+# Summaries that an asynchronous model writes at the same time.
+AT_ONCE = 4
 
 
-class _Async(Generic[T_co]):
-    """The awaited form of a handle, which is its `__wrapped__`."""
-
-    def __init__(self, sync: T_co, executor: Callable[[], Executor]) -> None:
-        self.__wrapped__ = sync
-        self._executor = executor
-
-    def __eq__(self, other: object) -> bool:
-        return self.__wrapped__ == other.__wrapped__ if isinstance(other, type(self)) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.__wrapped__)
-
-    def __repr__(self) -> str:
-        return f"{self.__wrapped__!r}.aio"
-
-
-def _awaited(
-    method: Callable[Concatenate[T, P], R],
-) -> Callable[Concatenate[_Async[T], P], Coroutine[Any, Any, R]]:
-    """Make the awaited form of a method, with the same parameters."""
-
-    @wraps(method)
-    async def call(self: _Async[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        own = getattr(self.__wrapped__, method.__name__)  # of a class of one's own, its own
-        return await _on(self._executor, partial(own, *args, **kwargs))
-
-    return call
-
-
-async def _on(executor: Callable[[], Executor], work: Callable[[], R]) -> R:
-    """Do some work on a thread of the memory, in the context of the caller."""
-    try:
-        result = asyncio.get_running_loop().run_in_executor(executor(), copy_context().run, work)
-    except RuntimeError as error:  # the memory was closed since its pool was asked for
-        raise Closed("The memory is closed.", "Open a new Memory.") from error
-    return await result
-
-
-async def _all_answers(asked: Sequence[Awaitable[str]]) -> list[str]:
-    """Await all answers, or raise the first error and let the others go."""
-    tasks = [asyncio.ensure_future(one) for one in asked]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-        # They close their connections.
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _metered(
-    meter: Meter, model: Model, question: LLMRequest, patience: float, chat: str, on_thread: OnThread
-) -> str:
-    """Ask a model and await its answer; `Meter.ask` is its twin."""
-    # Only for those who have a model.
-    from holdfast.llm.model import acomplete
-
-    begin = partial(meter.begin, model, question.purpose, question.prompt, question.answer_tokens, chat=chat)
-    call = await on_thread(begin)
-    try:
-        answer = await acomplete(model, question.prompt, patience)
-    except BaseException as error:
-        await asyncio.shield(on_thread(partial(meter.end, call, error)))
-        raise
-    await on_thread(partial(meter.end, call, answer))
-    return answer
-
-
-def _asking(
-    method: Callable[Concatenate[T, P], R],
-) -> Callable[Concatenate[_Async[T], P], Coroutine[Any, Any, R]]:
-    """Make the awaited form of a method that asks a model: an asynchronous one answers on the loop of the caller."""
-
-    @wraps(method)
-    async def call(self: _Async[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        on_thread = partial(_on, self._executor)
-        model = await on_thread(partial(resolved, cast("LLM | None", kwargs.get("llm"))))
-        given: dict[str, Any] = dict(kwargs)
-        if model is not None:
-            # Only for those who have a model.
-            from holdfast.llm.model import hosted
-
-            given["llm"] = hosted(model, asyncio.get_running_loop())
-        # Not on the memory's own threads: closing it waits for these, and a model may think for minutes.
-        return await asyncio.to_thread(partial(getattr(self.__wrapped__, method.__name__), *args, **given))
-
-    return call
-
-
-class AsyncScratchpad(_Async[Scratchpad]):
+class AsyncScratchpad(Awaited[Scratchpad]):
     """A scratchpad whose methods are awaited. Made by `scratchpad` of an awaited memory, chat or run."""
 
-    get = _awaited(Scratchpad.get)
-    set = _awaited(Scratchpad.__setitem__)
-    delete = _awaited(Scratchpad.__delitem__)
-    clear = _awaited(Scratchpad.clear)
-    list = _awaited(Scratchpad.list)
-    search = _awaited(Scratchpad.search)
-    stored = _awaited(Scratchpad.stored)
+    get = awaited(Scratchpad.get)
+    set = awaited(Scratchpad.__setitem__)
+    delete = awaited(Scratchpad.__delitem__)
+    clear = awaited(Scratchpad.clear)
+    list = awaited(Scratchpad.list)
+    search = awaited(Scratchpad.search)
+    stored = awaited(Scratchpad.stored)
 
 
-class AsyncRun(_Async[Run]):
+class AsyncRun(Awaited[Run]):
     """A run whose methods are awaited. Made by `AsyncChat.run`, for `async with chat.run() as run`."""
 
     def __init__(self, chat: AsyncChat, begin: Callable[[], Run], executor: Callable[[], Executor]) -> None:
@@ -171,24 +76,25 @@ class AsyncRun(_Async[Run]):
         """The scratchpad of this run."""
         return AsyncScratchpad(self.__wrapped__.scratchpad, self._executor)
 
-    remember = _awaited(Run.remember)
-    notes = _awaited(Run.notes)
-    replace = _awaited(Run.replace)
-    retract = _awaited(Run.retract)
-    prompt = _awaited(Run.prompt)
-    end = _awaited(Run.end)
+    remember = awaited(Run.remember)
+    notes = awaited(Run.notes)
+    replace = awaited(Run.replace)
+    retract = awaited(Run.retract)
+    prompt = awaited(Run.prompt)
+    end = awaited(Run.end)
 
     async def __aenter__(self) -> Self:
-        self.__wrapped__ = await _on(self._executor, self._begin)
+        self.__wrapped__ = await run_on(self._executor, self._begin)
         enter(self.__wrapped__)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         leave(self.__wrapped__)
-        await asyncio.shield(self.end())  # also when the task is cancelled
+        # Also when the task is cancelled.
+        await asyncio.shield(self.end())
 
 
-class AsyncChat(_Async[Chat]):
+class AsyncChat(Awaited[Chat]):
     """A chat whose methods are awaited. Made by `AsyncMemory.chat`.
 
     `compactor` is None for a chat of a memory that keeps nothing.
@@ -208,22 +114,22 @@ class AsyncChat(_Async[Chat]):
         """The id of the chat."""
         return self.__wrapped__.id
 
-    append = _awaited(Chat.append)
-    history = _awaited(Chat.history)
-    stats = _awaited(Chat.stats)
-    rename = _awaited(Chat.rename)
-    archive = _awaited(Chat.archive)
-    window = _awaited(Chat.window)
-    prompt = _awaited(Chat.prompt)
-    remember = _awaited(Chat.remember)
-    notes = _awaited(Chat.notes)
-    refresh = _awaited(Chat.refresh)
-    needs_compaction = _awaited(Chat.needs_compaction)
-    describe = _awaited(Chat.describe)
-    expand = _awaited(Chat.expand)
-    tree = _awaited(Chat.tree)
-    search = _awaited(Chat.search)
-    review = _awaited(Chat.review)
+    append = awaited(Chat.append)
+    history = awaited(Chat.history)
+    stats = awaited(Chat.stats)
+    rename = awaited(Chat.rename)
+    archive = awaited(Chat.archive)
+    window = awaited(Chat.window)
+    prompt = awaited(Chat.prompt)
+    remember = awaited(Chat.remember)
+    notes = awaited(Chat.notes)
+    refresh = awaited(Chat.refresh)
+    needs_compaction = awaited(Chat.needs_compaction)
+    describe = awaited(Chat.describe)
+    expand = awaited(Chat.expand)
+    tree = awaited(Chat.tree)
+    search = awaited(Chat.search)
+    review = awaited(Chat.review)
 
     async def compact(
         self,
@@ -234,8 +140,8 @@ class AsyncChat(_Async[Chat]):
         progress: Progress | None = None,
         policy: Lossless | SummaryBuffer | None = None,
     ) -> CompactionResult:
-        """As `Chat.compact`; an asynchronous model writes several summaries at once."""
-        on_thread = partial(_on, self._executor)
+        """As `Chat.compact`, awaited; an asynchronous model writes several summaries at once."""
+        on_thread = partial(run_on, self._executor)
         model = await on_thread(partial(resolved, llm))
         if model is None or self._compactor is None:
             plain = partial(
@@ -248,11 +154,9 @@ class AsyncChat(_Async[Chat]):
             meter = compactor.meter()
 
             async def one(prompt: str) -> str:
-                return await _metered(
-                    meter, model, summary_question(prompt), limit.wait(), self.id, on_thread
-                )
+                return await metered(meter, model, summary_question(prompt), limit.wait(), self.id, on_thread)
 
-            return await _all_answers([one(prompt) for prompt in prompts])
+            return await all_answers([one(prompt) for prompt in prompts])
 
         return await compactor.run(
             model,
@@ -266,11 +170,11 @@ class AsyncChat(_Async[Chat]):
         )
 
     compact.__doc__ = Chat.compact.__doc__
-    extract = _asking(Chat.extract)
-    end = _awaited(Chat.end)
+    extract = asking(Chat.extract)
+    end = awaited(Chat.end)
 
-    snapshot = _awaited(Chat.snapshot)
-    receipts = _awaited(Chat.receipts)
+    snapshot = awaited(Chat.snapshot)
+    receipts = awaited(Chat.receipts)
 
     @property
     def scratchpad(self) -> AsyncScratchpad:
@@ -282,7 +186,7 @@ class AsyncChat(_Async[Chat]):
         return AsyncRun(self, partial(self.__wrapped__.run, id), self._executor)
 
 
-class AsyncView(_Async[View]):
+class AsyncView(Awaited[View]):
     """A view of an earlier version whose methods are awaited. Made by `AsyncMemory.at`."""
 
     @property
@@ -290,11 +194,11 @@ class AsyncView(_Async[View]):
         """Whose memory this handle is."""
         return self.__wrapped__.scope
 
-    version = _awaited(View.version)
-    get = _awaited(View.get)
-    records = _awaited(View.records)
-    recall = _awaited(View.recall)
-    changes = _awaited(View.changes)
+    version = awaited(View.version)
+    get = awaited(View.get)
+    records = awaited(View.records)
+    recall = awaited(View.recall)
+    changes = awaited(View.changes)
 
 
 class AsyncTool:
@@ -337,7 +241,7 @@ class AsyncTool:
     async def __call__(self, arguments: Mapping[str, object] | str | None = None, /) -> ToolResult:
         """Call it with arguments as a mapping or as JSON. Never raises."""
         try:
-            return await _on(self._executor, partial(self.__wrapped__, arguments))
+            return await run_on(self._executor, partial(self.__wrapped__, arguments))
         except Closed as error:
             # Only for those who use tools.
             from holdfast.tools.tool import failure
@@ -345,39 +249,39 @@ class AsyncTool:
             return failure(error)
 
 
-class AsyncLearner(_Async[Learner]):
+class AsyncLearner(Awaited[Learner]):
     """Learning whose methods are awaited. `AsyncMemory.learning`."""
 
-    work = _asking(Learner.work)
-    extract = _asking(Learner.extract)
-    reflect = _asking(Learner.reflect)
-    consolidate = _asking(Learner.consolidate)
-    relearn = _asking(Learner.relearn)
-    episodes = _asking(Learner.episodes)
-    jobs = _awaited(Learner.jobs)
-    retry_job = _awaited(Learner.retry_job)
-    usage = _awaited(Learner.usage)
+    work = asking(Learner.work)
+    extract = asking(Learner.extract)
+    reflect = asking(Learner.reflect)
+    consolidate = asking(Learner.consolidate)
+    relearn = asking(Learner.relearn)
+    episodes = asking(Learner.episodes)
+    jobs = awaited(Learner.jobs)
+    retry_job = awaited(Learner.retry_job)
+    usage = awaited(Learner.usage)
 
 
-class AsyncQuarantine(_Async[Quarantine]):
+class AsyncQuarantine(Awaited[Quarantine]):
     """A quarantine whose methods are awaited, for `async for`. `AsyncMemory.quarantine`."""
 
     async def __aiter__(self) -> AsyncIterator[Record]:
-        for record in await _on(self._executor, partial(list[Record], self.__wrapped__)):
+        for record in await run_on(self._executor, partial(list[Record], self.__wrapped__)):
             yield record
 
-    release = _awaited(Quarantine.release)
-    discard = _awaited(Quarantine.discard)
+    release = awaited(Quarantine.release)
+    discard = awaited(Quarantine.discard)
 
 
-class AsyncMemory(_Async[Memory]):
+class AsyncMemory(Awaited[MemoryHandle]):
     """A memory whose methods are awaited. Made by `Memory.aio`; shares its connections.
 
     `runtime` is None for a memory that keeps nothing.
     """
 
     def __init__(
-        self, sync: Memory, executor: Callable[[], Executor], runtime: Runtime | None = None
+        self, sync: MemoryHandle, executor: Callable[[], Executor], runtime: Runtime | None = None
     ) -> None:
         super().__init__(sync, executor)
         self._runtime = runtime
@@ -396,7 +300,8 @@ class AsyncMemory(_Async[Memory]):
         self, *, tenant: str | None = None, user: str | None = None, agent: str | None = None
     ) -> AsyncMemory:
         """Make a handle for another tenant, user or agent, as `Memory.scoped` does."""
-        return self.__wrapped__.scoped(tenant=tenant, user=user, agent=agent).aio
+        handle = self.__wrapped__.scoped(tenant=tenant, user=user, agent=agent)
+        return AsyncMemory(handle, self._executor, self._runtime)
 
     @property
     def scratchpad(self) -> AsyncScratchpad:
@@ -430,36 +335,37 @@ class AsyncMemory(_Async[Memory]):
         return self.__wrapped__.on(event, observer)
 
     def tools(self, chat: AsyncChat | str | None = None, **options: Unpack[ToolOptions]) -> list[AsyncTool]:
-        """Make tools for an agent, as `Memory.tools` does; `confirm` is called on a thread, not on the loop."""
+        """Make tools for an agent, as `Memory.tools` does; `confirm` runs on a thread, not on the loop."""
         made = self.__wrapped__.tools(chat.__wrapped__ if isinstance(chat, AsyncChat) else chat, **options)
         return [AsyncTool(tool, self._executor) for tool in made]
 
-    version = _awaited(Memory.version)
-    get = _awaited(Memory.get)
-    records = _awaited(Memory.records)
-    recall = _awaited(Memory.recall)
-    changes = _awaited(Memory.changes)
-    remember = _awaited(Memory.remember)
-    replace = _awaited(Memory.replace)
-    retract = _awaited(Memory.retract)
-    retract_all = _awaited(Memory.retract_all)
-    rollback = _awaited(Memory.rollback)
-    undo = _awaited(Memory.undo)
-    erase = _awaited(Memory.erase)
-    chats = _awaited(Memory.chats)
-    users = _awaited(Memory.users)
-    verify = _awaited(Memory.verify)
-    backup = _awaited(Memory.backup)
+    version = awaited(MemoryHandle.version)
+    get = awaited(MemoryHandle.get)
+    records = awaited(MemoryHandle.records)
+    recall = awaited(MemoryHandle.recall)
+    changes = awaited(MemoryHandle.changes)
+    remember = awaited(MemoryHandle.remember)
+    replace = awaited(MemoryHandle.replace)
+    retract = awaited(MemoryHandle.retract)
+    retract_all = awaited(MemoryHandle.retract_all)
+    rollback = awaited(MemoryHandle.rollback)
+    undo = awaited(MemoryHandle.undo)
+    erase = awaited(MemoryHandle.erase)
+    chats = awaited(MemoryHandle.chats)
+    users = awaited(MemoryHandle.users)
+    verify = awaited(MemoryHandle.verify)
+    backup = awaited(MemoryHandle.backup)
 
     async def at(self, version: int | Time) -> AsyncView:
         """As `Memory.at`, awaited."""
-        return AsyncView(await _on(self._executor, partial(self.__wrapped__.at, version)), self._executor)
+        return AsyncView(await run_on(self._executor, partial(self.__wrapped__.at, version)), self._executor)
 
-    at.__doc__ = Memory.at.__doc__
+    at.__doc__ = MemoryHandle.at.__doc__
 
     async def close(self) -> None:
         """Wait for the calls that have begun, then close the memory."""
-        await asyncio.to_thread(self.__wrapped__.close)  # not on the memory's own threads: it waits for them
+        # Not on the memory's own threads: it waits for them.
+        await asyncio.to_thread(self.__wrapped__.close)
 
     async def __aenter__(self) -> Self:
         return self

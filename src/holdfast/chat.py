@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, cast, overload
 
-from holdfast.compaction.explorer import SearchScope, Sort
+from holdfast.compaction.explorer import SearchOptions, SearchScope, SummaryExplorer
 from holdfast.errors import InvalidInput
 from holdfast.events import logged
 from holdfast.messages.fields import MessageFields, from_fields
@@ -16,9 +16,9 @@ from holdfast.messages.normalize import check_list, ready
 from holdfast.prompt.assembly import PromptOptions
 from holdfast.prompt.knowledge_block import run_text
 from holdfast.prompt.window import Lossless, Policy, SummaryBuffer
+from holdfast.records.options import RecordFilters
 from holdfast.records.view import count_uses
 from holdfast.run import Run
-from holdfast.safety.guard import Secrets
 from holdfast.scratchpad import Scratchpad
 from holdfast.store import log, prompt_receipts, sessions, snapshots
 from holdfast.store.pads import ScratchpadKey
@@ -51,22 +51,18 @@ if TYPE_CHECKING:
     from holdfast.compaction.compactor import Progress
     from holdfast.learning.results import Extraction
     from holdfast.llm.model import LLM
-    from holdfast.memory import Memory
     from holdfast.records.options import RememberOptions
     from holdfast.runtime import Runtime
 
 
 class Chat:
-    """Append to a chat and read it back. Made by `Memory.chat`; holds no state but what it was given there.
-
-    Two handles are equal if they are of the same chat of the same open database.
-    """
+    """Append to a chat and read it back. Made by `Memory.chat`; handles of one chat are equal."""
 
     def __init__(
-        self, memory: Memory, runtime: Runtime, id: str, label: sessions.ChatLabel | None = None
+        self, runtime: Runtime, scope: Scope, id: str, label: sessions.ChatLabel | None = None
     ) -> None:
-        self._memory = memory
         self._runtime = runtime
+        self._scope = scope
         self._id = check_name(id, "The id of a chat")
         # Until the next message is stored.
         self._label = label
@@ -75,10 +71,6 @@ class Chat:
     def id(self) -> str:
         """The id of the chat, unique within its space."""
         return self._id
-
-    @property
-    def _scope(self) -> Scope:
-        return self._memory.scope
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Chat):
@@ -101,13 +93,15 @@ class Chat:
     ) -> Message | list[Message]:
         """Store one message, or many in one transaction, and return them as stored.
 
-        When the call returns they are durable, readable and recallable. Pass the fields of one message by name; or a
-        `Message`, a dict in the OpenAI or Anthropic chat format, or the message of a client's response, such as
-        `response.choices[0].message` (whatever has `model_dump`); or a list of these. The same `id` twice in one chat
-        is one message. Calls are serialized per chat, across threads and processes; an empty list does nothing.
+        When the call returns they are durable, readable and recallable. Pass the fields of one message by
+        name; or a `Message`, a dict in the OpenAI or Anthropic chat format, or the message of a client's
+        response, such as `response.choices[0].message` (whatever has `model_dump`); or a list of these. The
+        same `id` twice in one chat is one message. Calls are serialized per chat, across threads and
+        processes; an empty list does nothing.
 
         Raises:
-            InvalidInput: a message is empty, has an unknown role, or is otherwise not a message; none was stored.
+            InvalidInput: a message is empty, has an unknown role, or is otherwise not a message; none was
+                stored.
             Conflict: another message is stored under the same id; none was stored.
 
         """
@@ -145,12 +139,9 @@ class Chat:
     ) -> list[Message]:
         """Read messages, oldest first.
 
-        A limit gives the latest; page back with `before=` the first `seq` of what you have. `after=` reads the other
-        way: the first messages after that `seq`, from the beginning with `after=0`. An unknown chat has none.
-
-        Raises:
-            InvalidInput: a negative number.
-
+        A limit gives the latest; page back with `before=` the first `seq` of what you have. `after=` reads
+        the other way: the first messages after that `seq`, from the beginning with `after=0`. An unknown chat
+        has none.
         """
         return log.read(
             self._runtime.database,
@@ -162,7 +153,7 @@ class Chat:
         )
 
     def stats(self) -> ChatStats:
-        """Count messages and tokens; all zero for an unknown chat. `stats().info` describes it as `Memory.chats` does."""
+        """Count messages and tokens, all zero for an unknown chat; `stats().info` is that of `Memory.chats`."""
         database, scope = self._runtime.database, self._scope
         with database.one_read():
             info = sessions.info(database, scope, self._id)
@@ -174,8 +165,8 @@ class Chat:
     ) -> Window:
         """Return what a model will see of the chat: summaries of the older part, then the newest messages.
 
-        Of at most `budget` tokens, but for what the policy guarantees, such as the newest `tail` messages; see
-        `ChatReader.window`.
+        Of at most `budget` tokens, but for what the policy guarantees, such as the newest `tail` messages;
+        see `ChatReader.window`.
         """
         return self._runtime.reader(self._scope, self._id).window(budget, tail, policy)
 
@@ -186,13 +177,14 @@ class Chat:
         query: str | None = None,
         **options: Unpack[PromptOptions],
     ) -> Prompt:
-        """Assemble a prompt: system text, what is known, the window, and what recall finds for the query, in one budget.
+        """Assemble a prompt in one budget: system text, what is known, the window, and what recall finds.
 
-        The first prompt of a chat freezes what is known, until the chat itself remembers something or `refresh` is called.
-        See `ChatReader.prompt` for all of it, and for the options system, limit, policy, images, secrets, format, strict,
-        expand.
+        A budget of None is that of the policy; what is known is shown whole, whatever it takes. `query` is
+        what to recall, usually the user's newest message; None recalls nothing. See `ChatReader.prompt`, and
+        `PromptOptions`.
         """
-        return self._prompt(current_run(self), budget, query, options)
+        run = current_run(self)
+        return self._prompt(run if isinstance(run, Run) else None, budget, query, options)
 
     def _prompt(
         self, run: Run | None, budget: int | None, query: str | None, options: PromptOptions
@@ -205,12 +197,8 @@ class Chat:
     def receipts(self, limit: int | None = None) -> list[Receipt]:
         """Read what the answered prompts of this chat were made of, oldest first; a limit gives the latest.
 
-        There is one for each answer, the first assistant's message that was appended after a prompt, in this process or
-        another; they are kept for the newest 2,000 messages. An unknown chat has none.
-
-        Raises:
-            InvalidInput: a negative limit.
-
+        There is one for each answer, the first assistant's message that was appended after a prompt, in this
+        process or another; they are kept for the newest 2,000 messages. An unknown chat has none.
         """
         most = None if limit is None else check_count(limit, "limit")
         return prompt_receipts.read(self._runtime.database, self._scope.space, self._id, most)
@@ -223,14 +211,15 @@ class Chat:
         return snapshots.advance(self._runtime.database, self._scope, self._id, self._runtime.now())
 
     def snapshot(self) -> int | None:
-        """Return the version that the prompts of this chat show; None before the first one of a chat that exists."""
+        """Return the version that the prompts of this chat show; None before the first one."""
         found = snapshots.read(self._runtime.database, self._scope, self._id)
         return None if found is None else found.version
 
+    @logged
     def remember(self, text: str, kind: str = "fact", **options: Unpack[RememberOptions]) -> Record:
         """Store something that was learned in this chat; see `Memory.remember`. The next prompt shows it."""
         options["chat"] = self._id
-        return self._memory.remember(text, kind, **options)
+        return cast("Record", self._runtime.writer(self._scope).remember(text, kind, **options))
 
     def notes(
         self,
@@ -244,11 +233,12 @@ class Chat:
 
         `target` is "session" or "plan", None for both; for the others see `RecordFilters`.
         """
-        found = self._memory.records(
+        runtime = self._runtime
+        filters = RecordFilters(
             kind="note", target=target, chat=self._id, category=category, tags=tags, text=text
         )
+        found = runtime.view(self._scope).records(**filters)
         found.sort(key=lambda note: (-note.priority, -note.uses))
-        runtime = self._runtime
         return count_uses(runtime.database, self._scope, runtime.kinds, runtime.now(), found)
 
     @property
@@ -257,11 +247,9 @@ class Chat:
         return Scratchpad(self._runtime, ScratchpadKey(self._scope.space, self._id))
 
     def run(self, id: str | None = None) -> Run:
-        """Begin a run of this chat, for `with chat.run() as run`; or go on with one that was interrupted, by its id.
+        """Begin a run of this chat, for `with chat.run() as run`; or resume an interrupted one by its id.
 
-        Raises:
-            Conflict: the run has ended, or is one of another chat.
-
+        One that has ended, or is one of another chat, raises Conflict.
         """
         return Run(self, id, self._runtime, self._scope, self._prompt)
 
@@ -272,9 +260,9 @@ class Chat:
         *,
         policy: Lossless | SummaryBuffer | None = None,
     ) -> bool:
-        """Return whether the chat takes more than a share of the budget, and compaction can do something about it.
+        """Return whether the chat takes more than a share of the budget, and compaction can change that.
 
-        See `Compactor.is_due`.
+        See `ChatCompactor.is_due`.
         """
         return self._runtime.compactor(self._scope, self._id).is_due(budget, threshold, policy)
 
@@ -288,10 +276,10 @@ class Chat:
         progress: Progress | None = None,
         policy: Lossless | SummaryBuffer | None = None,
     ) -> CompactionResult:
-        """Let summaries stand for the older messages. Every word stays in the log, and `expand` gives it back.
+        """Let summaries stand for the older messages; the log keeps every word, and `expand` returns them.
 
         Goes over the chat once if it needs compaction; with `full`, on until it is under its target; see
-        `Compactor.compact`.
+        `ChatCompactor.compact`.
         """
         return self._runtime.compactor(self._scope, self._id).compact(
             full=full, budget=budget, llm=llm, progress=progress, policy=policy
@@ -299,34 +287,26 @@ class Chat:
 
     def tree(self) -> list[Summary]:
         """List all summaries of the chat, leaves first, each level in the order of the messages."""
-        return self._runtime.explorer(self._scope, self._id).tree()
+        return self._explorer.tree()
 
     def describe(self, id: str) -> Description:
         """Describe a summary, of this chat or of another one of the same user, and its place in the tree."""
-        return self._runtime.explorer(self._scope, self._id).describe(id)
+        return self._explorer.describe(id)
 
     @logged
     def expand(self, id: str, max_tokens: int = 4_000, *, cursor: str | None = None) -> Expansion:
         """Read what stands behind a summary: the messages of a leaf, the children of a condensed one."""
-        return self._runtime.explorer(self._scope, self._id).expand(id, max_tokens, cursor=cursor)
+        return self._explorer.expand(id, max_tokens, cursor=cursor)
 
     @logged
     def search(
-        self,
-        query: str,
-        scope: SearchScope = "both",
-        limit: int = 20,
-        *,
-        regex: bool = False,
-        since: Time | None = None,
-        before: Time | None = None,
-        sort: Sort | None = None,
-        secrets: Secrets = "mask",
+        self, query: str, scope: SearchScope = "both", limit: int = 20, **options: Unpack[SearchOptions]
     ) -> list[Hit]:
-        """Find messages and summaries of this chat, each with a snippet around what matched, in words or a pattern."""
-        return self._runtime.explorer(self._scope, self._id).search(
-            query, scope, limit, regex=regex, since=since, before=before, sort=sort, secrets=secrets
-        )
+        """Find messages and summaries of this chat by words or a pattern, each with a snippet of the match.
+
+        See `SummaryExplorer.search`, and `SearchOptions` for regex, since, before, sort and secrets.
+        """
+        return self._explorer.search(query, scope, limit, **options)
 
     def review(
         self,
@@ -336,21 +316,21 @@ class Chat:
         limit: int = 200,
         budget: int | None = None,
     ) -> str:
-        """Write the chat as text for a reviewer: what was said since a time, with earlier summaries as background."""
+        """Write the chat as text for a reviewer: what is new since a time, after summaries of the rest."""
         count = self._runtime.count_tokens
-        explorer = self._runtime.explorer(self._scope, self._id)
-        return explorer.review(since, after=after, limit=limit, budget=budget, count_tokens=count)
+        return self._explorer.review(since, after=after, limit=limit, budget=budget, count_tokens=count)
 
     def end(self) -> list[Job]:
-        """Mark the chat as ended, and return the jobs that this leaves: to learn from it, to write its episode.
+        """Mark the chat as ended, and return the jobs that this queues: to learn from it, to write its episode.
 
-        They are done by the next `memory.learning.work`. The chat may go on all the same; see `Learning.idle`.
+        They are done by the next `memory.learning.work`. The chat may go on all the same; see
+        `Learning.idle`.
         """
         # What learns is loaded by those who do.
         from holdfast.learning.job_runner import end_chat
 
-        runtime = self._runtime
-        return end_chat(runtime.database, self._scope.space, self._id, runtime.learning.kinds, runtime.now)
+        own = self._runtime
+        return end_chat(own.database, self._scope.space, self._id, own.learning.kinds, own.now)
 
     def extract(
         self,
@@ -364,7 +344,9 @@ class Chat:
 
         What the agent recalled, and what its prompts showed it from memory, is not learned again.
         """
-        return self._memory.learning.extract(chat=self._id, messages=messages, step=step, type=type, llm=llm)
+        # A chat is of one scope, so there is none to check.
+        learner = self._runtime.learner(self._scope, lambda _: None)
+        return learner.extract(chat=self._id, messages=messages, step=step, type=type, llm=llm)
 
     def rename(
         self,
@@ -379,13 +361,14 @@ class Chat:
 
         Args:
             title: until it is given, it is the beginning of the first user message. Credentials are cut out.
-            channel: where the chat takes place, such as "telegram"; `Memory.chats(channel=…)` lists its chats, and ""
-                takes it away.
-            meta: any JSON object. Its keys replace those of the same name, all others stay, and None takes one away.
+            channel: where the chat takes place, such as "telegram"; `Memory.chats(channel=…)` lists its
+                chats, and "" takes it away.
+            meta: any JSON object. Its keys replace those of the same name, all others stay, and None takes
+                one away.
 
         Raises:
-            InvalidInput: the chat has no messages yet, nothing is given, the title is blank, the channel is no name or
-                holds a credential, or the metadata is no JSON object.
+            InvalidInput: the chat has no messages yet, nothing is given, the title is blank, the channel is
+                no name or holds a credential, or the metadata is no JSON object.
 
         """
         database, space = self._runtime.database, self._scope.space
@@ -400,12 +383,14 @@ class Chat:
     def archive(self, *, archived: bool = True) -> None:
         """Archive the chat, so that lists leave it out, or bring it back. It stays readable and recallable.
 
-        Raises:
-            InvalidInput: the chat has no messages yet.
-
+        A chat without messages raises InvalidInput.
         """
         check_flag(archived, "archived")
         sessions.archive(self._runtime.database, self._scope.space, self._id, archived=archived)
+
+    @property
+    def _explorer(self) -> SummaryExplorer:
+        return self._runtime.explorer(self._scope, self._id)
 
     def __repr__(self) -> str:
         return f"Chat({self._id!r})"

@@ -1,15 +1,16 @@
 """The provider contract: what a memory is to those who build on one, as protocols.
 
-A provider opens chats; to append to them, to make windows of them and to count them is the core. Everything else is a
-capability that a provider has or has not: it has it if its methods are there, on the provider and on the chats that it
-opens. Nothing is declared, so nothing declared can be wrong.
+A provider opens chats; to append to them, to make windows of them and to count them is the core. Everything
+else is a capability that a provider has or has not: it has it if its methods are there, on the provider and
+on the chats that it opens. Nothing is declared, so nothing declared can be wrong.
 
-What is not there, such as an unknown id, version or scope, and what is not allowed, is refused: with one of our errors, or a
-ValueError, LookupError or PermissionError of one's own. What is refused changes nothing, and counts no version. Methods may
-take more than is said here; `compact(llm=…)` and `reflect(llm=…)`, with a model from text to text, are known to the suite.
+What is not there, such as an unknown id, version or scope, and what is not allowed, is refused: with one of
+our errors, or a ValueError, LookupError or PermissionError of one's own. What is refused changes nothing, and
+counts no version. Methods may take more than is said here; `compact(llm=…)` and `reflect(llm=…)`, with a
+model from text to text, are known to the suite.
 
-`holdfast.Memory` has all of it. Messages, records and results are the types of `holdfast`. `holdfast.testing` holds
-a small provider to read, and the suite that checks any.
+`holdfast.Memory` has all of it. Messages, records and results are the types of `holdfast`. `holdfast.testing`
+holds a small provider to read, and the suite that checks any.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ Capability = Literal[
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
 
 
-# The core ------------------------------------------------------------------------------------------------------------
+# The core -------------------------------------------------------------------------------------------------
 
 
 class Session(Protocol):
@@ -68,22 +69,23 @@ class Session(Protocol):
         """Its id."""
 
     def append(self, messages: Sequence[Message], /) -> list[Message]:
-        """Store messages in their order, all or none, and return them, numbered by `seq` from 1 on, with their tokens.
+        """Store messages in order, all or none, and return them with their `seq`, from 1 on, and their tokens.
 
         One that comes without an id or a time gets one, the others keep theirs.
 
-        Appends to one chat come one after the other, whoever calls; those to others may go on at the same time.
+        Appends to one chat come one after the other, whoever calls; those to others may go on at the same
+        time.
         """
 
     def window(self, budget: int = 8_000, *, tail: int | None = None) -> Window:
-        """Choose what a model is to see, oldest first, within so many tokens; `window.omitted` says what is left out.
+        """Return what a model is to see within a budget, oldest first; `window.omitted` names what is left out.
 
-        The newest `tail` messages are always there, whatever they cost. A call is never parted from its results. What
-        comes before the first message of a user may be left out, beyond the tail.
+        The newest `tail` messages are always there, whatever they cost. A call is never parted from its
+        results. What comes before the first message of a user may be left out, beyond the tail.
         """
 
     def stats(self) -> ChatStats:
-        """Count messages and tokens; all zero for a chat that nothing was said in."""
+        """Count messages and tokens; all zero for a chat without messages."""
 
 
 class Provider(Protocol):
@@ -94,16 +96,16 @@ class Provider(Protocol):
         """What it is called, in traces and reports; not empty."""
 
     def chat(self, id: str, /) -> Session:
-        """Open a chat. That costs nothing and stores nothing: a chat comes into being with its first message.
+        """Return a handle on a chat. Nothing is stored: a chat exists from its first message on.
 
         Ids that differ are different chats, and all handles of one id are one chat.
         """
 
     def close(self) -> None:
-        """Let go of what is held. Closing twice is harmless."""
+        """Release connections and files. Closing twice is harmless."""
 
 
-# The capabilities: what a provider has, and what its chats have --------------------------------------------------------
+# The capabilities: what a provider has, and what its chats have -------------------------------------------
 
 
 class Scopes(Protocol):
@@ -112,12 +114,13 @@ class Scopes(Protocol):
     def scoped(self, *, user: str | None = None, agent: str | None = None) -> Provider:
         """Return a provider for another user or agent on the same store; None keeps what this one has.
 
-        One that is bound to a user may refuse another with Denied; the conformance suite is given one that does not.
+        One that is bound to a user may refuse another with Denied; the conformance suite is given one that
+        does not.
         """
 
 
 class PromptedChat(Protocol):
-    """prompt: what is sent to a model, in one budget."""
+    """prompt: all that is sent to a model, in one budget."""
 
     def prompt(self, budget: int = 8_000, query: str | None = None, *, system: str = "") -> Prompt:
         """Assemble system text, what is known, the window, and what the query recalls."""
@@ -139,7 +142,7 @@ class SearchedChat(Protocol):
     def search(
         self, query: str, scope: Literal["messages", "summaries", "both"] = "both", limit: int = 20
     ) -> list[Hit]:
-        """Find where a text stands, or words of it, whatever their case; no character of it is a wildcard or an operator."""
+        """Find a text, or words of it, in any case; no character of it is a wildcard or an operator."""
 
 
 class Recall(Protocol):
@@ -156,7 +159,7 @@ class ExploredChat(Protocol):
         """Show a summary and what stands above and below it; raise for an id that is unknown or foreign."""
 
     def expand(self, id: str, max_tokens: int = 4_000, *, cursor: str | None = None) -> Expansion:
-        """Open a summary: the messages of a leaf, the summaries of a node; at least one, and on from `cursor`."""
+        """Read the messages of a leaf, or the summaries below a node: at least one, and on from `cursor`."""
 
 
 class Records(Protocol):
@@ -165,7 +168,7 @@ class Records(Protocol):
     def remember(
         self, text: str, kind: str = "fact", *, by: Writer | None = None, chat: str | None = None
     ) -> Record:
-        """Store one thing that is known. A `chat` in whose course that is done shows it from its next prompt on."""
+        """Store one thing that is known. Learned in a `chat`, it is in that chat's prompts from the next one on."""
 
     def replace(self, what: str, text: str, *, by: Writer | None = None) -> Record:
         """Replace the text of the record with the id `what`. A retracted one does not exist."""
@@ -178,18 +181,19 @@ class Records(Protocol):
 
 
 class Profile(Protocol):
-    """profile: what stands in every prompt, beside the system text.
+    """profile: what is in every prompt beside the system text.
 
-    The kind "profile" is one text about the user, "soul" one about what the agent is to this user; `remember` writes the
-    whole of it, and `retract` with the name of the kind takes it back. "constraint" is what always holds, by the user's
-    own word: adding and removing one is denied unless `by` is "user", also where nobody is named.
+    The kind "profile" is one text about the user, "soul" one about what the agent is to this user; `remember`
+    writes the whole of it, and `retract` with the name of the kind takes it back. "constraint" is what always
+    holds, by the user's own word: adding and removing one is denied unless `by` is "user", also where nobody
+    is named.
     """
 
     def get(self, what: str) -> Record | None:
         """Return a record by its id, or the profile or soul by the name of its kind; None if there is none.
 
-        These two are as prompts show them: that of this agent, else the one of no agent, else one that all users share,
-        as far as a provider has these.
+        These two are as prompts show them: that of this agent, else the one of no agent, else one that all
+        users share, as far as a provider has these.
         """
 
 
@@ -203,18 +207,19 @@ class Versions(Protocol):
         """Look at what was known then."""
 
     def rollback(self, what: str, version: int, *, by: Writer | None = None) -> list[Record]:
-        """Write again what a record, or the one text of a kind, said in a version: a new version, by the user.
+        """Write what a record, or the one text of a kind, was at a version, again, as a new version by the user.
 
-        `what` is an id, of a record that may be taken back by now, or a kind; what there never was is refused. Where there was
-        no text of the kind yet, as in version 0, the one that is there is taken back.
+        `what` is an id, of a record that may be taken back by now, or a kind; what there never was is
+        refused. Where there was no text of the kind yet, as in version 0, the one that is there is taken
+        back.
         """
 
 
 class Reading(Protocol):
-    """What was known at a version; with `records` and `get` for those who have them."""
+    """What was known at a version, with `records` and `get` where the provider has them."""
 
     def version(self) -> int:
-        """Return its number."""
+        """Return the number of the version."""
 
 
 class SnapshotChat(Protocol):
@@ -224,18 +229,18 @@ class SnapshotChat(Protocol):
         """Return the version that the prompts of the chat show; None before the first."""
 
     def refresh(self) -> int:
-        """Show the newest version from now on, and return it."""
+        """Let prompts show the newest version from now on, and return it."""
 
 
 class Changes(Protocol):
-    """changes: an account of what was written, before and after."""
+    """changes: what was written when and by whom, with the text before and after."""
 
     def changes(self, *, kind: str | None = None, limit: int | None = None) -> list[Change]:
         """List what changed, the newest first."""
 
 
 class Sessions(Protocol):
-    """sessions: which chats there are."""
+    """sessions: the list of chats."""
 
     def chats(
         self, *, archived: bool | None = False, limit: int | None = None, offset: int = 0
@@ -244,7 +249,7 @@ class Sessions(Protocol):
 
 
 class KeptChat(Protocol):
-    """sessions: what is kept of a chat."""
+    """sessions: the messages, the title and the archiving of one chat."""
 
     def history(
         self, limit: int | None = None, *, before: int | None = None, after: int | None = None
@@ -259,21 +264,21 @@ class KeptChat(Protocol):
 
 
 class ReviewedChat(Protocol):
-    """review: a chat as a text, for those who reflect on it."""
+    """review: a chat as text, for a reviewer."""
 
     def review(self, since: datetime | None = None, *, limit: int = 200) -> str:
-        """Write what was said since a time, after the summaries of what was said before; "" if nothing was."""
+        """Write what was said since a time, after summaries of what was before; "" if nothing was said."""
 
 
 class LearningFacet(Protocol):
     """The background work of a provider."""
 
     def work(self, *, limit: int | None = None) -> object:
-        """Do what there is to do, at most so many jobs, and return what became of it."""
+        """Run the jobs that are due, at most `limit`, and return their results."""
 
 
 class Learns(Protocol):
-    """learn: what happened is turned into what is known, in the background."""
+    """learn: records are made from chats, in the background."""
 
     @property
     def learning(self) -> LearningFacet:
@@ -284,18 +289,18 @@ class EndedChat(Protocol):
     """learn: a chat that can be marked as ended."""
 
     def end(self) -> object:
-        """Leave the chat to be learned from."""
+        """Mark the chat as ended, and queue the jobs that learn from it."""
 
 
 class Scratchpads(Protocol):
-    """scratchpad: names with values, kept."""
+    """scratchpad: stored texts, by name."""
 
     @property
     def scratchpad(self) -> MutableMapping[str, str]:
         """The scratchpad of the user."""
 
 
-# What a provider can do ------------------------------------------------------------------------------------------------
+# What a provider can do -----------------------------------------------------------------------------------
 
 
 class Methods(NamedTuple):
@@ -332,8 +337,8 @@ METHODS: dict[Capability, Methods] = {
 def capabilities(provider: Provider) -> frozenset[Capability]:
     """Return what a provider can do beside the core, by the methods that it and its chats really have.
 
-    It looks at a chat that it opens, which stores nothing. A method that is None is not there, so that a class can take
-    back what it inherits.
+    It looks at a chat that it opens, which stores nothing. A method that is None is not there, so that a
+    class can take back what it inherits.
 
     >>> from holdfast import Memory
     >>> sorted(set(CAPABILITIES) - capabilities(Memory(":memory:")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 Reason = Literal["authentication", "quota", "timeout", "answer", "limit", "unavailable", "error"]
 """Why a model failed."""
@@ -85,8 +85,8 @@ class Unavailable(HoldfastError):
     it names the files, and why.
     """
 
-    # Any: an `Erasure`, or None; its type is defined above this module.
-    def __init__(self, what: str, todo: str, *, receipt: Any = None) -> None:
+    # An object: the type `Erasure` is defined above this module.
+    def __init__(self, what: str, todo: str, *, receipt: object = None) -> None:
         super().__init__(what, todo)
         self.receipt = receipt
 

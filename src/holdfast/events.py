@@ -74,10 +74,11 @@ class Call:
 class Event:
     """Notify observers of an event, after it was stored.
 
-    `name` is "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone", "rolled_back" or "evicted"
-    (with the `record`; one is evicted that gives its place to newer ones), "erased" (with the receipt in `erasure`),
-    "compacted" (with the account of the `compaction` and its `chat`), "failed" (with the `job`, or the `chat`, and why in `error`), or "spent" (with the
-    `call` of a model).
+    `name` is "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone",
+    "rolled_back" or "evicted" (with the `record`; one is evicted that gives its place to newer ones),
+    "erased" (with the receipt in `erasure`), "compacted" (with the account of the `compaction` and its
+    `chat`), "failed" (with the `job`, or the `chat`, and why in `error`), or "spent" (with the `call` of a
+    model).
     """
 
     name: Name
@@ -128,8 +129,8 @@ class Events:
     ) -> Callable[[], None]:
         """Call an observer at each event of a name in a scope from now on, and return what ends that.
 
-        Of another space it hears nothing, but with `everyone` the events of all users of the tenant. An agent hears what
-        it may read: its own, and records of no agent.
+        Of another space it hears nothing, but with `everyone` the events of all users of the tenant. An agent
+        hears what it may read: its own, and records of no agent.
 
         Raises:
             InvalidInput: there is no such event, or what was passed cannot be called.
@@ -156,7 +157,7 @@ class Events:
         return off
 
     def tell(self, event: Event) -> None:
-        """Call the observers of an event, one after the other. One that raises is reported and disturbs nothing."""
+        """Call the observers of an event, one after the other; an exception of one is logged, not raised."""
         for listener in self._observers.get(event.name, ()):
             if not listener.hears(event):
                 continue
@@ -178,13 +179,13 @@ class Events:
                 self.tell(Event(name_of_it, scope, record=record))
 
 
-# Logging --------------------------------------------------------------------------------------------------------------
+# Logging --------------------------------------------------------------------------------------------------
 
 _COUNTED = ("messages", "summaries", "hits", "records", "count", "calls", "tokens")
 
 
 def debug(message: str, *parts: object) -> None:
-    """Log a message at DEBUG. A program that has not imported `logging` hears of nothing, and need not load it."""
+    """Log a message at DEBUG, in a program that has imported `logging`."""
     if "logging" in sys.modules:
         _logger().debug(message, *parts)
 

@@ -1,106 +1,68 @@
-"""The front door: an open database bound to a scope."""
+"""`Memory`: opens a database, for a scope."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from copy import copy
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from functools import partial
-from typing import TYPE_CHECKING, Self, overload
+from typing import TYPE_CHECKING, Self
 
-from holdfast.chat import Chat
-from holdfast.errors import Denied, InvalidInput
-from holdfast.events import logged
+from holdfast.handle import MemoryHandle
 from holdfast.kinds import Kind
 from holdfast.prompt.window import Policy
-from holdfast.records.quarantine import Quarantine
-from holdfast.records.view import View, point_in_time
-from holdfast.records.writing import check_chat_id, writer_of
 from holdfast.runtime import open_runtime
 from holdfast.safety.guard import check_name_is_open
-from holdfast.scratchpad import Scratchpad
-from holdfast.store import sessions
 from holdfast.store.database import Durability
-from holdfast.store.pads import ScratchpadKey
 from holdfast.text.tokens import CountBy, estimate_tokens
-from holdfast.types import (
-    Change,
-    ChatInfo,
-    Erasure,
-    Hit,
-    Record,
-    Scope,
-    Time,
-    Verification,
-    Writer,
-    check_count,
-    check_flag,
-    check_key,
-    check_name,
-)
-from holdfast.types.acting_as import current
+from holdfast.types import Scope, check_flag, check_key, check_name
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from holdfast.aio import AsyncMemory
-    from holdfast.events import Event
     from holdfast.learning.guard_job import Guard
-    from holdfast.learning.service import Learner
-    from holdfast.records.options import (
-        NewRecords,
-        RecallOptions,
-        RecordFilters,
-        RememberOptions,
-        ReplaceOptions,
-    )
-    from holdfast.records.writing import RecordWriter
     from holdfast.settings import Learning
-    from holdfast.tools.tool import Tool, ToolOptions
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def chat_id(id: str | None) -> str:
-    """Return the id of a chat: as given, else the one that `acting_as` names, else a new one."""
-    return (current().chat or os.urandom(8).hex()) if id is None else id
-
-
-class Memory:
+class Memory(MemoryHandle):
     """Remember conversations and what was learned from them, and find both again.
 
     Open one per database and share it between threads; handles for other scopes are cheap and use the same
     connections. Close it, or use it as a context manager.
 
-    Who signs a write: the writer passed as `by`, else the source that `acting_as` names, else the agent for what is
-    learned (`remember`, `replace`, `retract`, `retract_all`), and the user for what goes back on it (`undo`, `rollback`,
-    `quarantine.release`, `quarantine.discard`, `erase`). Constraints are only ever the user's own word: `by="user"`.
+    Who signs a write: the writer passed as `by`, else the source that `acting_as` names, else the agent for
+    what is learned (`remember`, `replace`, `retract`, `retract_all`), and the user for what goes back on it
+    (`undo`, `rollback`, `quarantine.release`, `quarantine.discard`, `erase`). Constraints are only ever the
+    user's own word: `by="user"`.
 
     Args:
         location: a path, ":memory:", or a postgresql:// URL.
         tenant: whose installation it is; empty for one's own.
-        user: whose memory it is. Nothing of one user is ever found by another. Without one, that of `acting_as`.
-        agent: who acts. Chats opened through this handle belong to it, and recall and `chats` cover only its chats;
-            of records, those of this agent and those of none. Empty covers those of all agents. Without one, that of
+        user: whose memory it is. Nothing of one user is ever found by another. Without one, that of
             `acting_as`.
-        durability: "full" survives a power cut at every append; "normal" may lose the last moments, never the order.
-        count_tokens: counts the tokens of a text: a function, or the name of a model or an encoding, with the extra
-            `tiktoken`: "openai:gpt-5-mini". By default an estimate from the number of characters.
+        agent: who acts. Chats opened through this handle belong to it, and recall and `chats` cover only its
+            chats; of records, those of this agent and those of none. Empty covers those of all agents.
+            Without one, that of `acting_as`.
+        durability: "full" survives a power cut at every append; "normal" may lose the last moments, never the
+            order.
+        count_tokens: counts the tokens of a text: a function, or the name of a model or an encoding, with the
+            extra `tiktoken`: "openai:gpt-5-mini". By default an estimate from the number of characters.
         clock: returns the time, for messages that come without one.
         kinds: rows of policy for kinds of your own, or in place of those of `holdfast.kinds`.
         learning: how it learns in the background, and limits for models; see `holdfast.Learning`.
-        policy: how windows and prompts are made and chats compacted, where none is named there. None for `Lossless()`.
-        admin: whether a handle of one user may act for other users; without it that raises Denied. A guard against
-            mistakes, not against code that holds the database.
+        policy: how windows and prompts are made and chats compacted, where none is named there. None for
+            `Lossless()`.
+        admin: whether a handle of one user may act for other users; without it that raises Denied. A guard
+            against mistakes, not against code that holds the database.
         key: 16 to 64 bytes that are stored nowhere: with it the checksums of rows cannot be forged.
         guard: your own classifier of what is an order to the model: a function from a text to True or False.
 
     Raises:
         InvalidInput: an argument is not usable.
-        Unavailable, Damaged, NewerSchema, MissingExtra: the database, or the tokenizer that is named, cannot be opened.
+        Unavailable, Damaged, NewerSchema, MissingExtra: the database, or the tokenizer that is named, cannot
+            be opened.
 
     """
 
@@ -122,8 +84,8 @@ class Memory:
         guard: Guard | None = None,
     ) -> None:
         agent = check_name_is_open(check_name(agent, "agent", empty=True), "The name of the agent")
-        self._bound, self._pinned, self._admin = Scope(tenant, user, agent), False, check_flag(admin, "admin")
-        self._runtime = open_runtime(
+        scope, is_admin = Scope(tenant, user, agent), check_flag(admin, "admin")
+        runtime = open_runtime(
             location,
             durability=durability,
             count_tokens=count_tokens,
@@ -134,285 +96,7 @@ class Memory:
             key=check_key(key),
             guard=guard,
         )
-
-    @property
-    def name(self) -> str:
-        """What this kind of memory is called among the providers of the contract."""
-        return "holdfast"
-
-    # Chats: chat.py, store/ ----------------------------------------------------------------------------------------
-
-    def chat(
-        self, id: str | None = None, *, channel: str | None = None, meta: Mapping[str, object] | None = None
-    ) -> Chat:
-        """Open a chat by its id; it comes into being with its first message, and stays with its user and agent.
-
-        Without an id it is the one that `acting_as` names, or else a new one. `channel` and `meta` are stored with the next
-        message that is appended through this handle; see `Chat.rename`.
-        """
-        name = chat_id(id)
-        opened = Chat(self._fixed(self.scope), self._runtime, name, sessions.check_label(channel, meta))
-        check_chat_id(self._runtime.database, self.scope, name)
-        return opened
-
-    @logged
-    def chats(
-        self,
-        *,
-        agent: str | None = None,
-        user: str | None = None,
-        archived: bool | None = False,
-        channel: str | None = None,
-        limit: int | None = None,
-        offset: int = 0,
-    ) -> list[ChatInfo]:
-        """List chats, the one with the newest message first; see `holdfast.store.sessions.list_chats`.
-
-        None for `agent` and `user` is this handle's, "" for `agent` all agents. `archived` is None for both kinds.
-        """
-        own = self.scope
-        scope = Scope(own.tenant, own.user if user is None else user, own.agent if agent is None else agent)
-        self._check_scope(scope)
-        return sessions.list_chats(
-            self._runtime.database,
-            scope,
-            archived=None if archived is None else check_flag(archived, "archived"),
-            channel=None if channel is None else check_name(channel, "The channel", empty=True),
-            limit=None if limit is None else check_count(limit, "limit"),
-            offset=check_count(offset, "offset"),
-        )
-
-    # What is known: records/, search/ ------------------------------------------------------------------------------
-
-    @logged
-    def recall(self, query: str, *, limit: int = 10, **options: Unpack[RecallOptions]) -> list[Hit]:
-        """Find the messages, summaries and records that answer a question, best first, without a model.
-
-        See `View.recall` for sources, chat, roles, kinds, per_kind, tags, since, until, valid_at, min_score and secrets.
-        """
-        return self._view.recall(query, limit=limit, **options)
-
-    @overload
-    def remember(self, text: str, kind: str = "fact", **options: Unpack[RememberOptions]) -> Record: ...
-    @overload
-    def remember(
-        self, text: NewRecords, kind: str = "fact", **options: Unpack[RememberOptions]
-    ) -> list[Record]: ...
-    @logged
-    def remember(
-        self, text: str | NewRecords, kind: str = "fact", **options: Unpack[RememberOptions]
-    ) -> Record | list[Record]:
-        """Store one thing that is known, or a list of them, all or none, and return the records they became.
-
-        See `RecordWriter.remember`, and `RecordFields` for target, category, tags, meta, priority, source, chat and more.
-        """
-        return self._writer.remember(text, kind, **options)
-
-    @logged
-    def replace(self, what: str, text: str, **options: Unpack[ReplaceOptions]) -> Record:
-        """Replace the text of one record. It keeps its place, and its former text in its history.
-
-        See `RecordWriter.replace`, and `ReplaceOptions`; of fields that are left out the record keeps its own.
-        """
-        return self._writer.replace(what, text, **options)
-
-    @logged
-    def retract(
-        self,
-        what: str,
-        *,
-        kind: str | None = None,
-        by: Writer | None = None,
-        why: str = "",
-        chat: str | None = None,
-        expected_version: int | None = None,
-    ) -> Record:
-        """Take one record back: it is in no list, recall or prompt any more, but in the history."""
-        return self._writer.retract(
-            what, kind=kind, by=by, why=why, chat=chat, expected_version=expected_version
-        )
-
-    def retract_all(
-        self,
-        *,
-        kind: str | None = None,
-        category: str | None = None,
-        tags: Iterable[str] | None = None,
-        target: str | None = None,
-        chat: str | None = None,
-        by: Writer | None = None,
-    ) -> list[Record]:
-        """Retract all records that meet all of the conditions (of tags, one is enough), in one transaction."""
-        return self._writer.retract_all(
-            kind=kind, category=category, tags=tags, target=target, chat=chat, by=by
-        )
-
-    @logged
-    def get(self, what: str) -> Record | None:
-        """Return a record by its id, or the one text of a kind, such as "profile"; None if there is none; see `View.get`."""
-        return self._view.get(what)
-
-    @logged
-    def records(
-        self, *, limit: int | None = None, offset: int = 0, **filters: Unpack[RecordFilters]
-    ) -> list[Record]:
-        """List records in the order in which they were first written; see `RecordFilters` for the filters."""
-        return self._view.records(limit=limit, offset=offset, **filters)
-
-    # Versions: records/ --------------------------------------------------------------------------------------------
-
-    @logged
-    def changes(
-        self, *, kind: str | None = None, id: str | None = None, limit: int | None = None
-    ) -> list[Change]:
-        """List what changed, the newest first: by whom, when, and the text before and after; see `View.changes`."""
-        return self._view.changes(kind=kind, id=id, limit=limit)
-
-    def version(self) -> int:
-        """Return the number of the newest change of this space; 0 before the first."""
-        return self._view.version()
-
-    def at(self, version: int | Time) -> View:
-        """Look at what was known at a version or a time: a view with every read of records and recall; see `View`."""
-        scope = self.scope
-        return self._runtime.view(scope, point_in_time(self._runtime.database, scope, version))
-
-    @logged
-    def undo(self, *, by: Writer | None = None) -> list[Record]:
-        """Take back what the newest call changed that was not taken back yet; see `RecordWriter.undo`."""
-        return self._writer.undo(by=by)
-
-    @logged
-    def rollback(self, what: str, version: int, *, by: Writer | None = None) -> list[Record]:
-        """Write again, as new versions, what a record or all records of a kind were at a version."""
-        return self._writer.rollback(what, version, by=by)
-
-    # Agents and background work: tools/, learning/, events ------------------------------------------------------------
-
-    def tools(self, chat: Chat | str | None = None, **options: Unpack[ToolOptions]) -> list[Tool]:
-        """Make tools for an agent, to be handed to any framework; see `holdfast.tools.tool.ToolOptions`.
-
-        Tools of a chat stay with the user and the agent that they were made for, whoever acts later.
-        """
-        # Only for those who use tools.
-        from holdfast.tools.tool import tools_for
-
-        inner = getattr(chat, "__wrapped__", chat)  # one that is traced as well
-        if isinstance(inner, Chat) and inner != self.chat(inner.id):
-            raise InvalidInput(
-                "The chat is that of another user or database.", "Make the tools of its own memory."
-            )
-        return tools_for(self if chat is None else self._fixed(self.scope), chat, **options)
-
-    @property
-    def learning(self) -> Learner:
-        """Learning from history: `work`, `jobs`, `extract`, `reflect`, `consolidate`, `relearn`, `episodes`, `usage`."""
-        return self._runtime.learner(self.scope, self._check_scope)
-
-    @property
-    def quarantine(self) -> Quarantine:
-        """What is in quarantine, to be iterated over, with `release` and `discard`."""
-        runtime, scope = self._runtime, self.scope
-        return Quarantine(runtime.database, scope, self._writer.users_intake, runtime.events)
-
-    @property
-    def scratchpad(self) -> Scratchpad:
-        """The scratchpad of the user: a dict of texts that is kept."""
-        return Scratchpad(self._runtime, ScratchpadKey(self.scope.space))
-
-    def on(self, event: str, observer: Callable[[Event], object]) -> Callable[[], None]:
-        """Call a function at each event of a name (see `holdfast.Event`), and return what ends that; see `Events.on`.
-
-        >>> off = memory.on("learned", lambda event: print(event.record.text))
-        """
-        everyone = self._admin and not self.scope.user
-        return self._runtime.events.on(event, observer, self.scope, everyone=everyone)
-
-    # Safekeeping: verify.py, store/ --------------------------------------------------------------------------------
-
-    @logged
-    def verify(self, *, key: bytes | None = None, repair: bool = False) -> Verification:
-        """Check that every message is reachable, every row as it was written, and the index true; linear.
-
-        `repair` makes the index of this space anew first. `key` is the one that the rows were sealed with; None for that of
-        `Memory(key=…)`. A row that somebody took out from the end of the log is not noticed.
-        """
-        # Loads numpy, which most programs never need.
-        from holdfast.verify import verify
-
-        database, space = self._runtime.database, self.scope.space
-        sealed_with = database.key if key is None else check_key(key)
-        if check_flag(repair, "repair"):
-            self._runtime.search().rebuild(space)
-        with database.one_read():
-            return verify(database, space, sealed_with)
-
-    @logged
-    def erase(
-        self,
-        *,
-        chat: str | None = None,
-        messages: int | tuple[int, int] | None = None,
-        record: str | None = None,
-        user: str | None = None,
-        rewrite: bool = False,
-        by: Writer | None = None,
-    ) -> Erasure:
-        """Remove words for ever, from every table, index and file, and return a receipt without them; see `docs/erasing.md`."""
-        # Only for those who erase.
-        from holdfast.records.erasing import erase
-        from holdfast.store.erasure import erasure_target
-
-        scope = self.scope
-        what = erasure_target(chat=chat, messages=messages, record=record, user=user, rewrite=rewrite)
-        if user is not None:
-            scope = Scope(scope.tenant, user)
-            self._check_scope(scope)
-        forget = partial(self._runtime.forget, scope.space, chat=what.chat)
-        intake = self._runtime.intake(scope, writer_of(by, "user"))
-        return erase(intake, what, rewrite=rewrite, events=self._runtime.events, forget=forget)
-
-    @logged
-    def backup(self, path: str | os.PathLike[str]) -> Verification:
-        """Copy the whole database, all its users, into a new file while others read and write, and check the copy."""
-        # Loads numpy, which most programs never need.
-        from holdfast.verify import backup
-
-        return backup(self._runtime.database, path)
-
-    # Handles ---------------------------------------------------------------------------------------------------------
-
-    @property
-    def scope(self) -> Scope:
-        """Whose memory this handle is."""
-        acting = current()
-        if self._pinned or not (acting.user or acting.agent):
-            return self._bound
-        own = self._bound
-        return Scope(own.tenant, own.user or acting.user, own.agent or acting.agent)
-
-    def scoped(self, *, tenant: str | None = None, user: str | None = None, agent: str | None = None) -> Self:
-        """Make a handle for another tenant, user or agent on the same connections; None keeps what this one has.
-
-        Of a class of your own, it is of that class, with its attributes. Raises Denied where `admin` would be needed.
-        """
-        own = self._bound
-        scope = Scope(
-            own.tenant if tenant is None else tenant,
-            own.user if user is None else user,
-            own.agent if agent is None else agent,
-        )
-        self._check_scope(scope)
-        if agent is not None:
-            check_name_is_open(agent, "The name of the agent")
-        handle = copy(self)
-        vars(handle).update(_bound=scope)
-        return handle
-
-    def users(self) -> list[str]:
-        """Name the users of this tenant of whom something is stored; "" stands for what all of them share."""
-        self._check_scope(None)
-        return sessions.users(self._runtime.database, self.scope.tenant)
+        super().__init__(runtime, scope, admin=is_admin)
 
     @property
     def aio(self) -> AsyncMemory:
@@ -422,40 +106,8 @@ class Memory:
 
         return AsyncMemory(self, self._runtime.executor, self._runtime)
 
-    def close(self) -> None:
-        """Close the connections of this handle and of all that share them. Closing twice is harmless."""
-        self._runtime.close()
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"Memory({self.scope})"
-
-    @property
-    def _view(self) -> View:
-        return self._runtime.view(self.scope)
-
-    @property
-    def _writer(self) -> RecordWriter:
-        return self._runtime.writer(self.scope)
-
-    def _fixed(self, scope: Scope) -> Self:
-        """Return a handle that stays with a scope, whoever acts later."""
-        handle = copy(self)
-        vars(handle).update(_bound=scope, _pinned=True)
-        return handle
-
-    def _check_scope(self, scope: Scope | None) -> None:
-        """Raise Denied where a handle of one user would act for another; None stands for all users."""
-        own = self._bound
-        if not own.user or self._admin or (scope is not None and scope.space == own.space):
-            return
-        whom = "all users" if scope is None else f"tenant {scope.tenant!r}, user {scope.user!r}"
-        raise Denied(
-            f"This handle is bound to user {own.user!r} and does not act for {whom}.",
-            "Use a handle that names no user, or open one for such work: Memory(…, admin=True).",
-        )

@@ -16,7 +16,7 @@ from holdfast.types.current_run import enter, leave
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from holdfast.chat import Chat
+    from holdfast.contract import Session
     from holdfast.prompt.assembly import PromptOptions
     from holdfast.runtime import Runtime
     from holdfast.types import Prompt
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 class Run:
     """Notes and a scratchpad for one run only. Made by `Chat.run`; a context manager that ends the run.
 
-    Within the block, in this thread or task, `chat.prompt` shows what the run noted; `run.prompt` does so anywhere.
-    Other runs never see it, also those of the same chat at the same time, nor do sub-agents with a chat or a run of
-    their own. A run whose process died can be gone on with by its id.
+    Within the block, in this thread or task, `chat.prompt` shows what the run noted; `run.prompt` does so
+    anywhere. Other runs never see it, also those of the same chat at the same time, nor do sub-agents with a
+    chat or a run of their own. A run whose process died can be gone on with by its id.
     """
 
     def __init__(
         self,
-        chat: Chat,
+        chat: Session,
         id: str | None,
         runtime: Runtime,
         scope: Scope,
@@ -51,7 +51,7 @@ class Run:
         return self._id
 
     @property
-    def chat(self) -> Chat:
+    def chat(self) -> Session:
         """The chat that it is a run of."""
         return self._chat
 

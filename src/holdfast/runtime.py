@@ -1,4 +1,4 @@
-"""What all handles on one database share: its connections, search, threads, and what is kept in memory only."""
+"""What all handles on one database share: connections, search, threads, and what is in memory only."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Runtime:
         """Return the time in microseconds since the epoch."""
         return to_micros(self.clock())
 
-    # Services -------------------------------------------------------------------------------------------------------
+    # Services ---------------------------------------------------------------------------------------------
 
     def view(self, scope: Scope, at: PointInTime | None = None) -> View:
         """Return what reads the records of a scope, and recalls."""
@@ -166,7 +166,8 @@ class Runtime:
         )
 
     def learner(self, scope: Scope, check_scope: Callable[[Scope | None], None]) -> Learner:
-        """Return what learns for a scope; `check_scope` raises Denied where it may not do so for another one."""
+        """Return what learns for a scope; `check_scope` raises Denied where another one is not allowed."""
+        # What is about learning takes a fifth of the time of importing all the rest.
         from holdfast.learning.job_context import JobContext
         from holdfast.learning.job_runner import JobRunner
         from holdfast.learning.service import Learner
@@ -192,7 +193,7 @@ class Runtime:
 
         return Meter(self.database, scope, self.count_tokens, self.now, self.learning.limits, self.events)
 
-    # The end ---------------------------------------------------------------------------------------------------------
+    # The end ----------------------------------------------------------------------------------------------
 
     def forget(self, space: str, *, chat: str | None = None, run: str | None = None) -> None:
         """Drop what is kept in memory only of a run, of a chat, or of a whole space."""
@@ -206,8 +207,8 @@ class Runtime:
     def close(self) -> None:
         """Wait for the calls that run, and close the connections.
 
-        Workers end after the part of a job that they are at. One that takes longer than that loses its job, which is
-        given back.
+        Workers end after the part of a job that they are at. One that takes longer than that loses its job,
+        which is given back.
         """
         left = self.workers.stop()
         try:
@@ -260,7 +261,7 @@ def _guard_model(guard: Guard | None) -> Model | None:
 
 
 def runtime_of(handle: object) -> Runtime | None:
-    """Return what a `Memory` or a `Chat` has open; None for one that keeps nothing, and for other providers."""
+    """Return what a `Memory` or a `Chat` has open; None for a null memory and for other providers."""
     found = getattr(handle, "_runtime", None)
     return found if isinstance(found, Runtime) else None
 

@@ -21,10 +21,10 @@ TEMPORARY = "temp:"
 
 
 class Scratchpad(MutableMapping[str, str]):
-    """Texts under names, each durable when the assignment returns. `scratchpad` of a memory, a chat, or a run.
+    """Texts by name, durable when the assignment returns. `scratchpad` of a memory, a chat, or a run.
 
-    Names that begin with "temp:" are kept in this process only, for as long as the memory is open, or the run lasts:
-    the place for credentials, which no other name takes. Iteration is in the order of the names.
+    Names that begin with "temp:" are kept in this process only, for as long as the memory is open, or the run
+    lasts: the place for credentials, which no other name takes. Iteration is in the order of the names.
     """
 
     def __init__(self, runtime: Runtime, place: ScratchpadKey) -> None:

@@ -303,11 +303,13 @@ def _check_index(
 def backup(db: Database, path: str | os.PathLike[str]) -> Verification:
     """Copy a database into a new file, and check the copy; see `Memory.backup`.
 
-    The copy holds what was committed when it began, and opens as any database. It is readable by its owner only, and there
-    whole or not at all. A row that was damaged before is copied as it is, and named among the problems.
+    The copy holds what was committed when it began, and opens as any database. It is readable by its owner
+    only, and there whole or not at all. A row that was damaged before is copied as it is, and named among the
+    problems.
 
     Raises:
-        InvalidInput: there is a file at the path; or the database is on PostgreSQL, which has pg_dump for that.
+        InvalidInput: there is a file at the path; or the database is on PostgreSQL, which has pg_dump for
+            that.
         Unavailable: the copy cannot be written; nothing of it is left.
         Damaged: the database cannot be read whole; `holdfast salvage` saves what can be.
 

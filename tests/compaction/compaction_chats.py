@@ -12,6 +12,7 @@ import pytest
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
+from handles import memory_of
 from holdfast import CompactionResult, Memory, Message, Summary
 from holdfast.aio import AsyncChat
 from holdfast.chat import Chat
@@ -181,7 +182,7 @@ def check_pairs(chat: Chat, ends: Sequence[int]) -> None:
 
 
 def awaited(chat: Chat) -> AsyncChat:
-    return chat._memory.aio.chat(chat.id)
+    return memory_of(chat).aio.chat(chat.id)
 
 
 def compact(way: str, chat: Chat, llm: LLM, **options: Any) -> CompactionResult:

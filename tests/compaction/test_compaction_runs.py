@@ -22,6 +22,7 @@ from compaction_chats import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from handles import memory_of
 from holdfast import CompactionResult, Memory, Message, ToolCall
 from holdfast.chat import Chat
 
@@ -106,7 +107,7 @@ def test_of_two_that_condense_at_once_one_says_that_the_other_was_first(memory: 
 
 
 def test_an_erasure_meanwhile_of_what_was_to_be_condensed_next_ends_it_well(chat: Chat) -> None:
-    memory = chat._memory
+    memory = memory_of(chat)
     how = policy(1_000, fan_in=(4, 4))
     scribe = Scribe("Cranes lifted many boxes to the piers. " * 3)
     tell(chat, 400)

@@ -25,6 +25,7 @@ from tree_logs import (
     steps_of,
 )
 
+from handles import memory_of
 from holdfast import InvalidInput, Memory, Message, ToolCall
 from holdfast.chat import Chat
 from holdfast.compaction.driver import advance
@@ -180,11 +181,11 @@ def test_an_erasure_between_two_summaries_of_summaries_ends_it_as_any_other_chan
         leaves = [one for one in chat.tree() if not one.depth]
         if not erased and chat.stats().messages - chat.stats().summarised <= 3:
             erased = True
-            chat._memory.erase(chat="monday", messages=leaves[4].first)
+            memory_of(chat).erase(chat="monday", messages=leaves[4].first)
         batch = advance(running.send, ["A short note."] * len(batch))
     assert erased
     assert isinstance(batch, CompactionResult)
-    check_tree(chat._memory, chat, chat.history())
+    check_tree(memory_of(chat), chat, chat.history())
 
 
 def again(memory: Memory, messages: list[Message]) -> None:
@@ -298,7 +299,7 @@ def test_a_policy_that_does_not_say_how_is_refused_also_when_awaited(chat: Chat)
     with pytest.raises(InvalidInput, match="does not say how to compact"):
         chat.compact(policy=wrong)
     with pytest.raises(InvalidInput, match="does not say how to compact"):
-        asyncio.run(chat._memory.aio.chat("monday").compact(llm=answer, policy=wrong))
+        asyncio.run(memory_of(chat).aio.chat("monday").compact(llm=answer, policy=wrong))
 
 
 @pytest.mark.parametrize("calls", [0, 1, 3])

@@ -124,7 +124,7 @@ MODELS: Mapping[str, Callable[[str], str] | None] = {
 
 
 def session_of(chat: Chat) -> CompactionInput:
-    return chat._runtime.compactor(chat._memory.scope, chat.id).session()
+    return chat._runtime.compactor(chat._scope, chat.id).session()
 
 
 def steps_of(chat: Chat, mode: str, policy: Policy) -> Steps:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from handles import memory_of
 from holdfast import Chat, InvalidInput, Memory, NewerSchema, ToolCall
 from holdfast.io.everything import export_everything
 from holdfast.io.importing import import_paths
@@ -260,7 +261,7 @@ OF_A_CHAT: dict[str, Callable[[Chat], object]] = {
     "compact": lambda chat: chat.compact(budget=40),
     "prompt": lambda chat: chat.prompt(budget=500),
     "end": lambda chat: chat.end(),
-    "erase": lambda chat: chat._memory.erase(chat=chat.id, messages=chat.history()[0].seq),
+    "erase": lambda chat: memory_of(chat).erase(chat=chat.id, messages=chat.history()[0].seq),
 }
 
 

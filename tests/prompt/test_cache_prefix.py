@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from test_prompt import hit, summarised, summary
 
 from holdfast import Chat, InvalidInput, Memory, Prompt, ToolCall
-from holdfast.prompt.cache_prefix import unchanged
+from holdfast.prompt.prompt_cache import unchanged
 from holdfast.prompt.window import FreshTail, LastN, Policy
 from holdfast.types import Message
 from window_logs import parse

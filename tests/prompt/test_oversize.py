@@ -16,7 +16,7 @@ from holdfast import Chat, InvalidInput, Memory, Message, Prompt, Shortened, Too
 from holdfast.io.importing import import_paths
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.prompt.oversize import Placeholders
-from holdfast.prompt.selector import choose_window, selector
+from holdfast.prompt.selector import selector
 from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, SummaryBuffer, TokenBudget, make_policy
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
 from holdfast.text.tokens import estimate_tokens
@@ -295,8 +295,8 @@ def test_the_budget_holds_and_the_pairs_stay(
         TokenBudget(budget, keep, oversize=oversize),
         FreshTail(budget, turns=keep, oversize=oversize, user_first=user_first),
     ):
-        window = choose_window(policy, reversed(log), stats, (), shorten)
-        whole = choose_window(policy, reversed(log), stats)
+        window = selector(policy, reversed(log), stats, (), shorten)(policy.budget)
+        whole = selector(policy, reversed(log), stats)(policy.budget)
         short = {one.seq: one for one in window.shortened}
         assert {one.seq for one in whole.messages} <= {one.seq for one in window.messages} or user_first
         assert window.tokens == sum(one.tokens for one in window.messages)

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from erasures import Marks, fill
 
-from holdfast import InvalidInput, Memory, Unavailable
+from holdfast import Erasure, InvalidInput, Memory, Unavailable
 from holdfast.store import database
 from programs import start
 from stored_texts import erasures_of
@@ -120,7 +120,7 @@ def test_an_older_transaction_that_is_open_is_named_and_the_next_erasure_ends_it
         with pytest.raises(Unavailable, match="older than the erasure") as raised:
             ada.erase(chat="secret", rewrite=rewrite)
         receipt = raised.value.receipt
-        assert receipt
+        assert isinstance(receipt, Erasure)
         assert receipt.key
         assert "older than the erasure" in receipt.remains["messages"]
         assert "messages" not in receipt.rewritten
@@ -176,7 +176,7 @@ def test_a_role_that_does_not_own_the_tables_is_told(
                     guest.erase(chat="secret", rewrite=rewrite)
                 assert guest.chat("secret").history() == []
             receipt = raised.value.receipt
-            assert receipt
+            assert isinstance(receipt, Erasure)
             assert receipt.rewritten == ()
             assert {"messages", "records", "spend"} <= set(receipt.remains)
             assert not owner.verify().ok
@@ -197,7 +197,7 @@ def test_a_table_that_others_hold_is_named_and_the_others_are_written_anew(
         with pytest.raises(Unavailable, match="pads") as raised:
             ada.erase(record=known.id, rewrite=True)
         receipt = raised.value.receipt
-        assert receipt
+        assert isinstance(receipt, Erasure)
         assert "lock timeout" in receipt.remains["pads"]
         assert "messages" in receipt.rewritten
 
@@ -226,7 +226,7 @@ def test_a_file_that_others_read_is_named_with_the_reason(no_patience: None, tmp
         with pytest.raises(Unavailable, match="others read it") as raised:
             ada.erase(chat="secret")
         receipt = raised.value.receipt
-        assert receipt
+        assert isinstance(receipt, Erasure)
         assert receipt.key
         assert (receipt.rewritten, list(receipt.remains)) == ((), ["file"])
         assert dict(erasures_of(ada)[0].remains) == dict(receipt.remains)

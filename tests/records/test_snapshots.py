@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handles import memory_of
 from holdfast import Chat, Memory, Writer, acting_as
 from holdfast.tools.presets.observations import remember_fil
 from programs import run, start
@@ -405,13 +406,13 @@ def test_only_the_chat_itself_changes_the_frozen_part(
 
 def _undone(chat: Chat) -> object:
     with acting_as(chat=chat.id):
-        return chat._memory.undo()
+        return memory_of(chat).undo()
 
 
 WRITES: dict[str, Callable[[Chat], object]] = {
     "remember": lambda chat: chat.remember("Ada grows tulips"),
-    "replace": lambda chat: chat._memory.replace("roses", "Ada grows tulips", chat="monday"),
-    "retract": lambda chat: chat._memory.retract("roses", chat="monday"),
+    "replace": lambda chat: memory_of(chat).replace("roses", "Ada grows tulips", chat="monday"),
+    "retract": lambda chat: memory_of(chat).retract("roses", chat="monday"),
     "undo": _undone,
 }
 

@@ -159,7 +159,7 @@ def erase(
                 the_chat(options, memory, chat)
             raise
         except Unavailable as error:
-            if error.receipt:  # its key is shown this once
+            if isinstance(error.receipt, Erasure):  # its key is shown this once
                 _report(options, error.receipt)
             raise
     _report(options, receipt)

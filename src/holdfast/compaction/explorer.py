@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, TypeVar, get_args
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.safety.guard import Secrets, is_masked, mask_name, masked_hit
@@ -39,9 +39,29 @@ _SCOPES: dict[str, tuple[Literal["message", "summary"], ...]] = {
     "summaries": ("summary",),
     "both": ("message", "summary"),
 }
-SNIPPET = 500  # characters of what `search` shows of a hit
+# Characters of what `search` shows of a hit.
+SNIPPET = 500
 Sort = Literal["relevance", "newest", "oldest"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
+
+
+class SearchOptions(TypedDict, total=False):
+    r"""How `Chat.search` finds.
+
+    `regex`: the query is a regular expression, such as `r"ORA-\d{5}"`, for the words as they are shown,
+    masked or not: as for `re`, with `^` and `$` at each line, `(?i)` at its start for any case, and no
+    lookarounds or backreferences. Takes time that is linear in the length of the chat. `since`: only what was
+    said at this time or later; of summaries the latest message counts. `before`: only what was said before
+    this time. `sort`: "relevance", best first, which a regular expression has not; "newest" or "oldest"
+    first. None for "relevance", and for "newest" with `regex`. Of words the best hits are put in order.
+    `secrets`: "mask" or "show", as in `Memory.recall`.
+    """
+
+    regex: bool
+    since: Time | None
+    before: Time | None
+    sort: Sort | None
+    secrets: Secrets
 
 
 class SummaryExplorer:
@@ -76,7 +96,7 @@ class SummaryExplorer:
         return Description(summary, tuple(above), tuple(part.id for part in parts))
 
     def expand(self, id: str, max_tokens: int, *, cursor: str | None) -> Expansion:
-        """Read what stands behind a summary: the original messages of a leaf, the children of a condensed one.
+        """Read what stands behind a summary: the messages of a leaf, the children of a condensed one.
 
         Args:
             id: of a summary of this chat, or of another one of the same user.
@@ -121,40 +141,22 @@ class SummaryExplorer:
         scope: SearchScope,
         limit: int,
         *,
-        regex: bool,
-        since: Time | None,
-        before: Time | None,
-        sort: Sort | None,
-        secrets: Secrets,
+        regex: bool = False,
+        since: Time | None = None,
+        before: Time | None = None,
+        sort: Sort | None = None,
+        secrets: Secrets = "mask",
     ) -> list[Hit]:
-        r"""Find messages and summaries of this chat, each with a snippet around what matched.
+        """Find messages and summaries of this chat, each with a snippet around what matched, at most `limit`.
 
-        As `Memory.recall`, but within this chat, and the texts of hits are cut to 500 characters. A query without
-        letters and digits finds nothing.
-
-        Args:
-            query: a question or some words, in any language; all characters of it are plain text, but with `regex`.
-            scope: "messages", "summaries" or "both".
-            limit: at most so many hits.
-            regex: the query is a regular expression, such as `r"ORA-\d{5}"`, for the words as they are shown, masked or
-                not: as for `re`, with `^` and `$` at each line, `(?i)` at its start for any case, and no lookarounds or
-                backreferences. Takes time that is linear in the length of the chat.
-            since: only what was said at this time or later; of summaries the latest message counts.
-            before: only what was said before this time.
-            sort: "relevance", best first, which a regular expression has not; "newest" or "oldest" first. None for
-                "relevance", and for "newest" with `regex`. Of words the best hits are put in order.
-            secrets: "mask" or "show", as in `Memory.recall`.
+        As `Memory.recall`, but within this chat, and the texts of hits are cut to 500 characters. Without
+        `regex`, all characters of the query are plain text, and one without letters and digits finds nothing.
 
         Raises:
-            InvalidInput: an unknown scope or sort order, a query that is not text, a negative limit, what is no time, or
-                no such regular expression.
+            InvalidInput: an unknown scope or sort order, a query that is not text, a negative limit, what is
+                no time, or no such regular expression.
 
         """
-        # numpy is loaded by the first search.
-        from holdfast.search import filters
-        from holdfast.search.query import has_words
-        from holdfast.text.snippet import snippet
-
         if scope not in tuple(_SCOPES):
             raise InvalidInput(f"{shown(scope)} is no scope.", f"Use one of {', '.join(_SCOPES)}.")
         if not isinstance(query, str):
@@ -163,27 +165,36 @@ class SummaryExplorer:
         if sort not in (None, *orders):
             raise InvalidInput(f"`sort` is {shown(sort)}.", f"Use one of {', '.join(orders)}.")
         check_count(limit, "limit")
-        masked = is_masked(secrets)
-        since, before = as_time(since, "since"), as_time(before, "before")
+        shown_as = masked_hit if is_masked(secrets) else _as_it_is
+        span = _Span(as_time(since, "since"), as_time(before, "before"))
         if regex:
-            return self._matching(query, scope, limit, since, before, oldest=sort == "oldest", masked=masked)
+            return self._matching(query, scope, limit, span, shown_as, oldest=sort == "oldest")
+        hits = self._recalled(query, scope, limit, span, shown_as)
+        return hits if sort in (None, "relevance") else sorted(hits, key=_position, reverse=sort == "newest")
+
+    def _recalled(
+        self, query: str, scope: SearchScope, limit: int, span: _Span, shown_as: Callable[[Hit], Hit]
+    ) -> list[Hit]:
+        """Find the words of a query, best first."""
+        # numpy is loaded by the first search.
+        from holdfast.search import filters
+        from holdfast.search.query import has_words
+        from holdfast.text.snippet import snippet
+
         if not has_words(query):
             return []
-        # The chat is named, whoever opened it.
         wanted = filters.check(
             sources=_SCOPES[scope],
             chat=self._chat,
-            since=since,
-            until=before,
+            since=span.since,
+            until=span.before,
             valid_at=self._clock(),
             limit=5 * limit,
         )
+        # The chat is named, whoever opened it.
         near = self._search().recall(replace(self._scope, agent=""), query, wanted)
-        if masked:
-            near = list(map(masked_hit, near))
-        hits = [hit for hit in near if hit.why.words][:limit]  # not those that only stand beside a match
-        if sort in ("newest", "oldest"):
-            hits.sort(key=_position, reverse=sort == "newest")
+        # Not those that only stand beside a match.
+        hits = [hit for hit in map(shown_as, near) if hit.why.words][:limit]
         return [replace(hit, text=snippet(hit.text, hit.why.words, SNIPPET)) for hit in hits]
 
     def _matching(
@@ -191,18 +202,15 @@ class SummaryExplorer:
         query: str,
         scope: SearchScope,
         limit: int,
-        since: datetime | None,
-        before: datetime | None,
+        span: _Span,
+        shown_as: Callable[[Hit], Hit],
         *,
         oldest: bool,
-        masked: bool,
     ) -> list[Hit]:
-        """Find what a regular expression stands in, reading the session until there is enough."""
+        """Find what a regular expression stands in, reading the chat until there is enough."""
         # numpy is loaded by the first search.
         from holdfast.search.message_source import message_hit
         from holdfast.search.summary_source import summary_hit
-
-        # Only for those who search with one.
         from holdfast.text.pattern import Pattern
         from holdfast.text.snippet import around
 
@@ -210,23 +218,17 @@ class SummaryExplorer:
         database, space = self._database, self._scope.space
 
         def matches(hits: Iterable[Hit]) -> Iterator[Hit]:
-            for hit in hits:
-                if not hit.text or (since and hit.at < since) or (before and hit.at >= before):
-                    continue
-                shown_hit = masked_hit(hit) if masked else hit
-                if (end := pattern.find(shown_hit.text)) is not None:
-                    yield replace(shown_hit, text=around(shown_hit.text, end - SNIPPET // 2, SNIPPET))
+            for hit in map(shown_as, filter(span.has, hits)):
+                if (end := pattern.find(hit.text)) is not None:
+                    yield replace(hit, text=around(hit.text, end - SNIPPET // 2, SNIPPET))
 
         with database.one_read():
             found: list[Hit] = []
             if scope != "messages":
                 found += matches(summary_hit(1.0, why, one) for one in self.tree())
             if scope != "summaries":
-                said = (
-                    log.forward(database, space, self._chat, 0, MAX_COUNT)
-                    if oldest
-                    else log.backward(database, space, self._chat, verdicts=True)
-                )
+                forward = log.forward(database, space, self._chat, 0, MAX_COUNT)
+                said = forward if oldest else log.backward(database, space, self._chat, verdicts=True)
                 found += islice(matches(message_hit(1.0, why, self._chat, one) for one in said), limit)
         return sorted(found, key=_position, reverse=not oldest)[:limit]
 
@@ -239,17 +241,17 @@ class SummaryExplorer:
         budget: int | None,
         count_tokens: CountTokens,
     ) -> str:
-        """Write the chat as text for a reviewer: what was said since a time, with earlier summaries as background.
+        """Write the chat as text for a reviewer: what is new since a time, after summaries of the rest.
 
-        Everything in it is framed as data. "" for an unknown chat, and where nothing was said since. Where messages
-        between the summaries and those shown are left out, a line says how many.
+        Everything in it is framed as data. "" for an unknown chat, and where nothing was said since. Where
+        messages between the summaries and those shown are left out, a line says how many.
 
         Args:
             since: the messages after this time; None for those of the whole chat.
             after: only messages with a larger `seq`.
             limit: the newest so many of them.
-            budget: of these, the newest that take about so many tokens as they are written here, and one at least; None
-                for all.
+            budget: of these, the newest that take about so many tokens as they are written here, and one at
+                least; None for all.
 
         Raises:
             InvalidInput: `since` is no time, or a negative number.
@@ -267,6 +269,22 @@ class SummaryExplorer:
             frontier = summaries.frontier(self._database, self._scope.space, self._chat)
             newest_first = log.backward(self._database, self._scope.space, self._chat)
             return review(frontier, newest_first, extent, count_tokens).text
+
+
+class _Span(NamedTuple):
+    """The times between which something was said."""
+
+    since: datetime | None
+    before: datetime | None
+
+    def has(self, hit: Hit) -> bool:
+        """Return whether a hit was said then, and has words."""
+        too_early = self.since and hit.at < self.since
+        return bool(hit.text) and not too_early and not (self.before and hit.at >= self.before)
+
+
+def _as_it_is(hit: Hit) -> Hit:
+    return hit
 
 
 def _position(hit: Hit) -> int:

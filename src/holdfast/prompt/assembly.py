@@ -17,8 +17,8 @@ from holdfast.prompt.build import PromptStyle, build, conversation
 from holdfast.prompt.knowledge_block import KnowledgeBlock, fitting_records, knowledge_text, target_name
 from holdfast.prompt.oversize import Placeholders
 from holdfast.prompt.recall_block import hit_limit
-from holdfast.prompt.selector import choose_window, expected_messages, selector
-from holdfast.prompt.window import SUMMARISED, Policy, at_budget, check_policy, own_budget, with_tail, within
+from holdfast.prompt.selector import expected_messages, selector
+from holdfast.prompt.window import SUMMARISED, Policy, at_budget, check_policy, with_tail, within
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
 from holdfast.store import log, prompt_receipts, records, sessions, snapshots, summaries
 from holdfast.store.message_rows import from_micros, to_micros
@@ -26,6 +26,7 @@ from holdfast.store.records import AsOf, RecordFilter, RecordOutline
 from holdfast.store.snapshots import Snapshot
 from holdfast.text.references import write_reference
 from holdfast.types import (
+    MAX_COUNT,
     ChatStats,
     Hit,
     Message,
@@ -53,7 +54,22 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 class PromptOptions(TypedDict, total=False):
-    """How a prompt is assembled; see `Chat.prompt`."""
+    """How a prompt is assembled; see `Chat.prompt`.
+
+    `system`: your own instructions, which stand first. `limit`: at most so many recalled messages and
+    records; None for as many as fit. `policy`: how to choose the window, within what is left of the budget;
+    None for that of `Memory(policy=…)`.
+
+    `images`: "keep" sends images, files and sound as they came in, in the form that the `format` takes;
+    "placeholder" shows a line such as `[image: cat.png]` for each, for models that read text only. `secrets`:
+    "mask" masks credentials in what was recalled, in summaries and in placeholders; "show" shows those of the
+    first two. The messages of this chat are always shown as they were said. `format`: the form of `messages`:
+    "openai", of its chat completions, or "anthropic", of its Messages API.
+
+    `strict`: raise BudgetExceeded where what is always shown takes more than the budget, in place of noting
+    it in `tokens["over"]`. `expand`: whether the model has the tool `expand` (see `Memory.tools`): summaries
+    and placeholders then name it.
+    """
 
     system: str
     limit: int | None
@@ -94,7 +110,15 @@ class _Options:
 
 @dataclass(frozen=True, slots=True)
 class ChatReader:
-    """Make the windows and prompts of one chat. `policy` is that of the memory."""
+    """Make the windows and prompts of one chat. `policy` is that of the memory.
+
+    The first prompt of a chat freezes what is known: constraints, soul, profile and facts are from then on
+    the same to the byte, and what others learn meanwhile waits until the chat itself remembers something or
+    `refresh` is called. Then come the notes of the run, if there is one, and the window. What was recalled is
+    a message before the newest user message, framed as data, with dates and speakers; what the window shows
+    already is not repeated. So the beginning is the same from turn to turn, for the caches of providers;
+    `tokens["unchanged"]` counts how much that is. See `docs/budgets.md`.
+    """
 
     database: Database
     scope: Scope
@@ -109,16 +133,16 @@ class ChatReader:
     def window(self, budget: int | None, tail: int | None, policy: Policy | None) -> Window:
         """Return what a model will see of the chat: summaries of the older part, then the newest messages.
 
-        Costs what the window costs, however long the chat is. A large tool result in a turn that is over is shown as a
-        placeholder, which says how it begins and where it is; `window.shortened` names each.
+        Costs what the window costs, however long the chat is. A large tool result in a turn that is over is
+        shown as a placeholder, which says how it begins and where it is; `window.shortened` names each.
 
         Args:
-            budget: tokens at most; exceeded only by what the policy guarantees, and the window says so. None for that of
-                the policy, 8,000 by default.
+            budget: tokens at most; exceeded only by what the policy guarantees, and the window says so. None
+                for that of the policy, 8,000 by default.
             tail: the newest messages that are there whatever they cost; None leaves that to the policy.
             policy: how to choose, with its own budget; see `holdfast.prompt.window`. None for that of
-                `Memory(policy=…)` at this budget: by default `Lossless`, which shows the summaries and all messages
-                after them while that fits, and never less than the newest message.
+                `Memory(policy=…)` at this budget: by default `Lossless`, which shows the summaries and all
+                messages after them while that fits, and never less than the newest message.
 
         Raises:
             InvalidInput: a negative budget or tail, or a tail beside a policy, which has its own.
@@ -133,94 +157,49 @@ class ChatReader:
             stats = self._stats()
             newest_first = self._newest_first(expected_messages(policy, stats))
             shorten = Placeholders(self.chat, self.count_tokens)
-            return choose_window(policy, newest_first, stats, self._frontier(policy, stats), shorten)
+            select = selector(policy, newest_first, stats, self._frontier(policy, stats), shorten)
+            return select(policy.budget)
 
     def policy_for(self, policy: Policy | None, budget: int | None) -> Policy:
         """Return the policy that was passed, or else that of the memory at this budget."""
         return at_budget(self.policy, budget) if policy is None else check_policy(policy)
 
     def prompt(
-        self,
-        budget: int | None,
-        query: str | None,
-        options: PromptOptions,
-        run_notes: Callable[[], str],
+        self, budget: int | None, query: str | None, options: PromptOptions, run_notes: Callable[[], str]
     ) -> Prompt:
-        """Assemble a prompt: system text, what is known, the window, and what recall finds for the query, in one budget.
-
-        The first prompt of a chat freezes what is known: constraints, soul, profile and facts are from then on the same
-        to the byte, and what others learn meanwhile waits until the chat itself remembers something or `refresh` is
-        called. Then come the notes of the run, if this is called within one, and the window. What was recalled is a
-        message before the newest user message, framed as data, with dates and speakers; what the window shows already
-        is not repeated. So the beginning is the same from turn to turn, for the caches of providers;
-        `tokens["unchanged"]` counts how much that is. All of it is as of one moment. See `docs/budgets.md`.
-
-        Args:
-            budget: tokens at most for all of it; what is known is shown whole, whatever it takes. None for that of the
-                policy, and where it has none for 8,000.
-            query: what to recall; usually the user's newest message. None recalls nothing.
-            options:
-                system: your own instructions, which stand first.
-                limit: at most so many recalled messages and records; None for as many as fit.
-                policy: how to choose the window, within what is left of the budget; None for that of
-                `Memory(policy=…)`.
-                images: "keep" sends images, files and sound as they came in, in the form that the `format` takes;
-                "placeholder" shows a line such as `[image: cat.png]` for each, for models that read text only.
-                secrets: "mask" masks credentials in what was recalled, in summaries and in placeholders; "show" shows
-                those of the first two. The messages of this chat are always shown as they were said.
-                format: the form of `messages`: "openai", of its chat completions, or "anthropic", of its Messages API.
-                strict: raise where what is always shown takes more than the budget, in place of noting it in
-                `tokens["over"]`.
-                expand: whether the model has the tool `expand` (see `Memory.tools`): summaries and placeholders then
-                name it.
+        """Assemble a prompt as of one moment; `run_notes` writes the notes of the run, "" outside of any.
 
         Raises:
-            BudgetExceeded: with `strict`, where that is so.
-            InvalidInput: a negative budget or limit, a query or a system that is not text, or an unknown option.
+            BudgetExceeded: what is always shown takes more than the budget, and `strict` is set.
+            InvalidInput: a negative budget or limit, a query or a system that is not text, or an unknown
+                option.
 
         """
         chosen = _Options(**options)
         given = None if budget is None else check_count(budget, "budget")
         policy = self.policy_for(chosen.policy, given)
-        budget = own_budget(policy) if given is None else given
+        budget = min(policy.budget, MAX_COUNT) if given is None else given
         if query is not None and not isinstance(query, str):
             raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
         policy = within(policy, budget)
-        # Writes, models and what takes long come before the one read in which all is read that the prompt speaks of.
+        # What writes, asks a model or takes long comes before the one read that the prompt is made in.
         snapshots.freeze(self.database, self.scope, self.chat, self._now())
         with self._one_read(query) as read:
             stats = self._stats()
             snapshot, frozen = self._frozen()
             always = "\n\n".join(part for part in (frozen.text, run_notes()) if part)
-            hits = self._recalled(
-                read, query, snapshot, frozen.records, self._room(budget, always, chosen), chosen
-            )
+            text = f"{chosen.system}{always}"
+            room = budget - (self.count_tokens(text) if text else 0)
+            hits = self._recalled(read, query, snapshot, frozen.records, room, chosen)
             prompt = self._built(policy, budget, hits, stats, always, chosen)
         if chosen.strict and prompt.tokens["over"]:
             raise BudgetExceeded(
                 f"The prompt takes {prompt.tokens['total']:,} tokens at least; the budget is {budget:,}.",
                 "Raise the budget, shorten `system`, or choose a policy that keeps less.",
             )
-        receipt = Receipt(
-            0,
-            from_micros(self._now()),
-            snapshot.version,
-            snapshot.shared,
-            budget,
-            type(policy).__name__,
-            asdict(policy),
-            prompt_receipts.digest(chosen.system),
-            prompt_receipts.digest(query or ""),
-            tuple(one.id for one in prompt.window.summaries),
-            tuple(_reference(hit) for hit in prompt.hits),
-        )
+        receipt = self._receipt(prompt, snapshot, policy, chosen.system, query or "")
         self._note(receipt, snapshot, exists=bool(stats.messages))
         return replace(prompt, omitted=frozen.omitted)
-
-    def _room(self, budget: int, always: str, options: _Options) -> int:
-        """Return how many tokens are left for the window and what is recalled."""
-        system = options.system
-        return budget - (self.count_tokens(f"{system}{always}") if system or always else 0)
 
     def _built(
         self,
@@ -231,7 +210,7 @@ class ChatReader:
         always: str,
         options: _Options,
     ) -> Prompt:
-        """Build the prompt of what was read for it, and of the messages, which are read as far as they fit."""
+        """Build the prompt of what was read for it, reading messages as far as they fit."""
         images = options.images == "keep"
         expected = expected_messages(within(policy, conversation(budget)) if hits else policy, stats)
         newest_first = self._newest_first(expected, images=images)
@@ -250,6 +229,27 @@ class ChatReader:
             unchanged=lambda fingerprint: self.cache.unchanged((self.scope, self.chat), fingerprint),
         )
 
+    def _receipt(
+        self, prompt: Prompt, snapshot: Snapshot, policy: Policy, system: str, query: str
+    ) -> Receipt:
+        return Receipt(
+            seq=0,
+            at=from_micros(self._now()),
+            version=snapshot.version,
+            shared=snapshot.shared,
+            budget=prompt.tokens["budget"],
+            policy=type(policy).__name__,
+            parameters=asdict(policy),
+            system=prompt_receipts.digest(system),
+            query=prompt_receipts.digest(query),
+            summaries=tuple(one.id for one in prompt.window.summaries),
+            # Named as in `Message.shown`.
+            hits=tuple(
+                hit.id if hit.source == "record" else write_reference(hit.chat, hit.seq)
+                for hit in prompt.hits
+            ),
+        )
+
     def _note(self, receipt: Receipt, snapshot: Snapshot, *, exists: bool) -> None:
         """Note what a prompt was made of, where whoever stores its answer finds it."""
         space, cache = self.scope.space, self.cache
@@ -263,8 +263,8 @@ class ChatReader:
     def _newest_first(self, expected: int, *, images: bool = True) -> Iterator[Message]:
         """Yield the messages newest first, with the tokens that they take as they are shown.
 
-        A message with images counts without them where they are not sent, and with them where it was stored before they
-        were counted.
+        A message with images counts without them where they are not sent, and with them where it was stored
+        before they were counted.
         """
         for message in log.backward(self.database, self.scope.space, self.chat, expected):
             if has_media(message.raw):
@@ -273,7 +273,7 @@ class ChatReader:
                 yield message
 
     def _frontier(self, policy: Policy, stats: ChatStats) -> list[Summary]:
-        """Read the summaries that stand for the older part, if there are any and the policy has a use for them."""
+        """Read the summaries that stand for the older part, if the policy shows any."""
         if not stats.summarised or not isinstance(policy, SUMMARISED):
             return []
         return summaries.frontier(self.database, self.scope.space, self.chat)
@@ -313,8 +313,8 @@ class ChatReader:
     ) -> list[Hit]:
         """Recall for a prompt what is not shown anyway, records as of the snapshot.
 
-        The query itself is not recalled, once it has been appended. Summaries are not wanted: the turns behind them are
-        found themselves.
+        The query itself is not recalled, once it has been appended. Summaries are not wanted: the turns
+        behind them are found themselves.
         """
         if read is None or query is None:
             return []
@@ -347,11 +347,6 @@ class ChatReader:
 
     def _now(self) -> int:
         return to_micros(self.clock())
-
-
-def _reference(hit: Hit) -> str:
-    """Return the name of what was recalled, as in `Message.shown`."""
-    return hit.id if hit.source == "record" else write_reference(hit.chat, hit.seq)
 
 
 def known_at(

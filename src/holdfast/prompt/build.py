@@ -22,7 +22,7 @@ from holdfast.text.tokens import MESSAGE_OVERHEAD, estimate_tokens
 from holdfast.types import MAX_COUNT, Hit, Message, Prompt, Window, check_count
 
 if TYPE_CHECKING:
-    from holdfast.prompt.cache_prefix import Fingerprint
+    from holdfast.prompt.prompt_cache import Fingerprint
     from holdfast.prompt.recall_block import RecallBlock, RecallEntry
     from holdfast.prompt.selector import Select
     from holdfast.text.tokens import CountTokens

@@ -1,24 +1,26 @@
-"""What a process keeps in memory of the prompts that it made: what they show, and what their answers will be noted with."""
+"""What a process keeps in memory of its last prompts: what they show, and receipts not stored yet."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.prompt.cache_prefix import unchanged
 from holdfast.store.prompt_receipts import LastPrompt
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from holdfast.prompt.cache_prefix import Fingerprint
     from holdfast.prompt.knowledge_block import KnowledgeBlock
     from holdfast.store.snapshots import Snapshot
     from holdfast.types import Receipt, Scope
 
-FROZEN = 256  # chats of which the known part of the prompt is kept: a few megabytes
-PROMPTED = 256  # chats of which it is kept what their last prompt was made of: a few megabytes
+# Chats of which the newest prompt is kept, and knowledge blocks: a few megabytes each.
+NEWEST = 256
+
+Fingerprint = tuple[tuple[int, int], ...]
+"""The hash and the tokens of each part of a prompt, in order: the system text, then the messages."""
 
 K = TypeVar("K", bound="Hashable")
 V = TypeVar("V")
@@ -27,7 +29,8 @@ V = TypeVar("V")
 class PromptCache:
     """Keep what the newest prompts of chats were made of; of each sort the entries of the newest 256 chats.
 
-    `worker` names this process among those whose prompts wait for an answer; it is "" for one that only looks.
+    `worker` names this process among those whose prompts wait for an answer; it is "" for one that only
+    looks.
     """
 
     def __init__(self, worker: str) -> None:
@@ -40,39 +43,39 @@ class PromptCache:
         self._unstored: dict[tuple[str, str], Receipt] = {}
 
     def frozen(self, key: tuple[Scope, Snapshot], make: Callable[[], KnowledgeBlock]) -> KnowledgeBlock:
-        """Return what the prompts of a chat show of what is known; made once for a snapshot, of which there are few."""
+        """Return the knowledge block of a snapshot, made once for all its prompts."""
         with self._lock:
             known = self._frozen.get(key)
         if known is None:
             known = make()
             with self._lock:
-                _put(self._frozen, key, known, FROZEN)
+                _put(self._frozen, key, known)
         return known
 
     def unchanged(self, key: tuple[Scope, str], prompt: Fingerprint) -> int:
-        """Count the tokens that the prompt of a chat begins with as its last one did, and keep it for the next."""
+        """Count the tokens at the beginning that are those of the last prompt of the chat, and keep this one."""
         with self._lock:
             before = self._fingerprints.pop(key, ())
-            _put(self._fingerprints, key, prompt, PROMPTED)
+            _put(self._fingerprints, key, prompt)
         return unchanged(before, prompt)
 
     def show(self, space: str, chat: str, names: tuple[str, ...]) -> None:
-        """Keep what was recalled for the last prompt of a chat: what is said next was said with it in view."""
+        """Keep the names of what was recalled for the last prompt of a chat."""
         with self._lock:
             self._shown.pop((space, chat), None)
             if names:
-                _put(self._shown, (space, chat), names, PROMPTED)
+                _put(self._shown, (space, chat), names)
 
     def shown(self, space: str, chat: str) -> tuple[str, ...]:
         """Return what was recalled for the last prompt of a chat."""
         return self._shown.get((space, chat), ())
 
     def hold(self, space: str, chat: str, receipt: Receipt | None) -> None:
-        """Keep the receipt of a prompt of a chat that does not exist until there is an answer to store it with."""
+        """Keep the receipt of a prompt until the chat exists; None drops it."""
         with self._lock:
             self._unstored.pop((space, chat), None)
             if receipt is not None:
-                _put(self._unstored, (space, chat), receipt, PROMPTED)
+                _put(self._unstored, (space, chat), receipt)
 
     def asked(self, space: str, chat: str) -> LastPrompt:
         """Return what only this process knows of the prompts of a chat."""
@@ -89,8 +92,14 @@ class PromptCache:
                     del kept[key]
 
 
-def _put(entries: dict[K, V], key: K, value: V, most: int) -> None:
+def unchanged(before: Fingerprint, now: Fingerprint) -> int:
+    """Count the tokens of the parts that both begin with: those that a provider has cached."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False))
+    return sum(part[1] for part, _ in same)
+
+
+def _put(entries: dict[K, V], key: K, value: V) -> None:
     """Put an entry, in place of the oldest one where there are too many."""
-    if len(entries) >= most:
+    if len(entries) >= NEWEST:
         entries.pop(next(iter(entries)))
     entries[key] = value

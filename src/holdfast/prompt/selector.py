@@ -45,14 +45,16 @@ def expected_messages(policy: Policy, stats: ChatStats) -> int:
     return min(math.ceil(min(policy.budget, MAX_COUNT) / max(1.0, average)) + 8, there)
 
 
-def choose_window(
+def selector(
     policy: Policy,
     newest_first: Iterable[Message],
     stats: ChatStats,
     frontier: Sequence[Summary] = (),
     shorten: Shorten | None = None,
-) -> Window:
-    """Return the window of a chat.
+) -> Select:
+    """Return a function from a token budget to a window of a chat, which reads each message only once.
+
+    The summary of a `SummaryBuffer` is always there.
 
     Args:
         policy: how to choose.
@@ -62,21 +64,8 @@ def choose_window(
         shorten: writes the placeholders; None for no placeholders.
 
     """
-    return _choose(policy, _log(newest_first, stats), frontier, _oversize(policy, shorten))
-
-
-def selector(
-    policy: Policy,
-    newest_first: Iterable[Message],
-    stats: ChatStats,
-    frontier: Sequence[Summary] = (),
-    shorten: Shorten | None = None,
-) -> Select:
-    """Return a function from a token budget to a window, which reads each message only once.
-
-    Arguments are those of `choose_window`. The summary of a `SummaryBuffer` is always there.
-    """
-    log, oversize = _log(newest_first, stats), _oversize(policy, shorten)
+    log = ChatLog(newest_first, stats.messages + stats.erased, stats.stored_tokens, stats.erased)
+    oversize = _oversize(policy, shorten)
 
     def select(budget: int, summaries: int = MAX_COUNT, fresh: int = 0) -> Window:
         large = oversize and replace(oversize, fresh=fresh)
@@ -88,16 +77,12 @@ def selector(
     return select
 
 
-def _log(newest_first: Iterable[Message], stats: ChatStats) -> ChatLog:
-    return ChatLog(newest_first, stats.messages + stats.erased, stats.stored_tokens, stats.erased)
-
-
 def _oversize(policy: Policy, shorten: Shorten | None) -> Oversize | None:
     """Return which results are placeholders.
 
     The budget of the policy counts, not the part of it that a window has.
     """
-    if shorten is None or isinstance(policy, LastN) or not policy.oversize:
+    if shorten is None or not policy.oversize:
         return None
     return Oversize(min(policy.oversize, share_of(policy.budget, SHARE)), shorten)
 

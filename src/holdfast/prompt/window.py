@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.prompt.window_selection import NO_BUDGET, Reach
@@ -36,9 +36,10 @@ def share_of(budget: int, share: float) -> int:
     return math.floor(share * min(budget, MAX_COUNT) + 1e-6)
 
 
-def _check_optional(value: int | None, name: str) -> None:
-    if value is not None:
-        check_count(value, name)
+def _check_counts(policy: object, *names: str, optional: tuple[str, ...] = ()) -> None:
+    """Check that fields are whole numbers of 0 or more; those that are `optional` may be None."""
+    for name in (*names, *(one for one in optional if getattr(policy, one) is not None)):
+        check_count(getattr(policy, name), name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +106,7 @@ class Compaction:
         for name in ("seconds", "patience"):
             if not isinstance(span := getattr(self, name), int | float) or not span >= 0:
                 raise InvalidInput(f"`{name}` is {span!r}.", "Pass a number of seconds, 0 or more.")
-        _check_optional(self.spend, "spend")
-        for name in ("turns", "keep", "previous", "passes", "calls"):
-            check_count(getattr(self, name), name)
+        _check_counts(self, "turns", "keep", "previous", "passes", "calls", optional=("spend",))
         for name in ("leaf_source", "leaf_target", "condensed_target"):
             if check_count(getattr(self, name), name) < 1:
                 raise InvalidInput(f"`{name}` is 0.", "Pass 1 or more.")
@@ -135,6 +134,9 @@ class LastN:
 
     n: int = 20
     user_first: bool = True
+    # That of a prompt, where none is named; a window of so many messages has none.
+    budget: ClassVar[int] = 8_000
+    oversize: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         check_count(self.n, "n")
@@ -163,9 +165,7 @@ class TokenBudget:
     oversize: int | None = 2_000
 
     def __post_init__(self) -> None:
-        check_count(self.budget, "budget")
-        check_count(self.keep, "keep")
-        _check_optional(self.oversize, "oversize")
+        _check_counts(self, "budget", "keep", optional=("oversize",))
 
     def reach(self, oversize: Oversize | None = None) -> Reach:
         """Return how far a window goes back."""
@@ -193,10 +193,7 @@ class FreshTail:
     oversize: int | None = 2_000
 
     def __post_init__(self) -> None:
-        check_count(self.budget, "budget")
-        check_count(self.turns, "turns")
-        _check_optional(self.cap, "cap")
-        _check_optional(self.oversize, "oversize")
+        _check_counts(self, "budget", "turns", optional=("cap", "oversize"))
 
     def reach(self, oversize: Oversize | None = None) -> Reach:
         """Return how far a window goes back."""
@@ -230,9 +227,7 @@ class Lossless:
     oversize: int | None = 2_000
 
     def __post_init__(self) -> None:
-        check_count(self.budget, "budget")
-        _check_optional(self.oversize, "oversize")
-        _check_optional(self.keep, "keep")
+        _check_counts(self, "budget", optional=("oversize", "keep"))
         compaction: object = self.compaction
         if not isinstance(compaction, Compaction):
             raise InvalidInput(f"`compaction` is {compaction!r}.", "Pass a Compaction.")
@@ -268,9 +263,7 @@ class SummaryBuffer:
     oversize: int | None = 2_000
 
     def __post_init__(self) -> None:
-        check_count(self.budget, "budget")
-        check_count(self.keep, "keep")
-        _check_optional(self.oversize, "oversize")
+        _check_counts(self, "budget", "keep", optional=("oversize",))
         # This checks both.
         Compaction(threshold=self.threshold, target=self.target)
 
@@ -333,11 +326,6 @@ def check_policy(policy: object) -> Policy:
     return policy
 
 
-def within(policy: Policy, budget: int) -> Policy:
-    """Return the policy with a budget of at most `budget` tokens; `LastN` stays as it is."""
-    return policy if isinstance(policy, LastN) else replace(policy, budget=min(policy.budget, budget))
-
-
 def at_budget(policy: Policy, budget: int | None) -> Policy:
     """Return the policy with another budget, None for its own; `LastN` stays as it is."""
     if budget is None or isinstance(policy, LastN):
@@ -345,14 +333,14 @@ def at_budget(policy: Policy, budget: int | None) -> Policy:
     return replace(policy, budget=budget)
 
 
+def within(policy: Policy, budget: int) -> Policy:
+    """Return the policy with a budget of at most `budget` tokens; `LastN` stays as it is."""
+    return at_budget(policy, min(policy.budget, budget))
+
+
 def unshortened(policy: Policy) -> Policy:
     """Return the same policy, with every result of a tool as it is."""
     return policy if isinstance(policy, LastN) else replace(policy, oversize=None)
-
-
-def own_budget(policy: Policy) -> int:
-    """Return the budget of a policy; of one that counts messages, that of the default one."""
-    return min(Lossless().budget if isinstance(policy, LastN) else policy.budget, MAX_COUNT)
 
 
 def with_tail(policy: Policy, tail: int | None) -> Policy:

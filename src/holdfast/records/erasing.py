@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Unavailable
 from holdfast.records.draft import allow
 from holdfast.store import erasure
+from holdfast.types import Erasure
 
 if TYPE_CHECKING:
     from holdfast.events import Events
     from holdfast.records.intake import Intake
     from holdfast.store.erasure import ErasureTarget
-    from holdfast.types import Erasure
 
 
 def erase(
@@ -38,7 +38,7 @@ def erase(
         )
     except Unavailable as error:
         # It is erased, although the files still hold remains.
-        receipt = error.receipt
+        receipt = error.receipt if isinstance(error.receipt, Erasure) else None
         raise
     finally:
         if what.kind in ("chat", "user"):

@@ -21,7 +21,7 @@ from holdfast.types import (
     check_name,
     is_whole,
 )
-from holdfast.types.acting_as import check_writer, current
+from holdfast.types.acting import check_writer, current
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -28,7 +28,7 @@ from holdfast.tools.file_paths import ROOT, FileCommandError, is_below, resolve
 from holdfast.tools.file_tree import Tree, at_or_below, is_folder, lay_out, versions
 from holdfast.tools.memory_internals import internals_of, unwrapped
 from holdfast.types import Record, Writer
-from holdfast.types.acting_as import check_writer, current
+from holdfast.types.acting import check_writer, current
 
 KIND = "file"
 TOOL: Mapping[str, str] = {"type": "memory_20250818", "name": "memory"}  # the tool in Anthropic's API

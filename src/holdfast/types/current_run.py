@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Any
-
-_RUNS: ContextVar[tuple[Any, ...]] = ContextVar("holdfast_run", default=())
+from typing import Protocol
 
 
-def enter(run: object) -> None:
+class RunOfChat(Protocol):
+    """What is known here of a run: its chat."""
+
+    @property
+    def chat(self) -> object:
+        """The chat that it is a run of."""
+
+
+_RUNS: ContextVar[tuple[RunOfChat, ...]] = ContextVar("holdfast_run", default=())
+
+
+def enter(run: RunOfChat) -> None:
     """Make a run the innermost of the current thread or task."""
     _RUNS.set((*_RUNS.get(), run))
 
 
-def leave(run: object) -> None:
-    """Make a run no longer one of the current thread or task; another one than that of `enter` never had it."""
+def leave(run: RunOfChat) -> None:
+    """Take a run off those of the current thread or task."""
     _RUNS.set(tuple(one for one in _RUNS.get() if one is not run))
 
 
-def current_run(chat: object) -> Any:
-    """Return the innermost `Run` of this chat in the current thread or task; None outside of any."""
+def current_run(chat: object) -> RunOfChat | None:
+    """Return the innermost run of this chat in the current thread or task; None outside of any."""
     return next((run for run in reversed(_RUNS.get()) if run.chat == chat), None)

@@ -18,19 +18,20 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 import holdfast
 from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
+from holdfast.handle import chat_id
 from holdfast.learning.service import Learner
-from holdfast.memory import Memory, chat_id
+from holdfast.memory import Memory
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.normalize import ready
 from holdfast.prompt.build import build
-from holdfast.prompt.window import Lossless, at_budget, own_budget
+from holdfast.prompt.window import LastN, Lossless, at_budget
 from holdfast.records.quarantine import Quarantine
 from holdfast.records.view import View
 from holdfast.run import Run
 from holdfast.runtime import THREADS
 from holdfast.scratchpad import Scratchpad
 from holdfast.types import AnyMessage, Message, Prompt, Record, Scope, Window, check_name, to_time
-from holdfast.types.acting_as import current
+from holdfast.types.acting import current
 
 if TYPE_CHECKING:
     from holdfast.aio import AsyncMemory
@@ -100,14 +101,16 @@ def _record_fields(method: str, given: Mapping[str, object]) -> dict[str, object
     handle: Any = given["self"]
     retracted = "text" not in given and method != "release"
     action = method if method in ("replace", "release") else "add"
-    note = isinstance(handle, Run)
+    where: dict[str, object] = {"chat": handle.id} if isinstance(handle, Chat) else {}
+    if isinstance(handle, Run):
+        where = {"kind": "note", "target": "run", "run": handle.id, "chat": handle.chat.id}
     return {
         "id": given.get("what", ""),
         "agent": (getattr(handle, "_scope", None) or handle.scope).agent,
         "action": "retract" if retracted else action,
         "retracted": retracted,
         "trust": "released" if method == "release" else "trusted",
-        **({"kind": "note", "target": "run", "run": handle.id, "chat": handle.chat.id} if note else {}),
+        **where,
     }
 
 
@@ -211,15 +214,15 @@ class NullRun(_WithScratchpad, Run):
         self._id = os.urandom(8).hex() if id is None else id
 
 
-@_emptied("append", "prompt", "remember", "extract")
+@_emptied("append", "prompt")
 class NullChat(_WithScratchpad, Chat):
     """A chat that stores nothing. Made by `NullMemory.chat`."""
 
     # Nothing is open; two chats are equal by scope and id.
     _runtime = None  # type: ignore[assignment]
 
-    def __init__(self, memory: NullMemory, id: str) -> None:
-        self._memory = memory
+    def __init__(self, scope: Scope, id: str) -> None:
+        self._scope = scope
         self._id = check_name(id, "The id of a chat")
 
     def _store(self, messages: Sequence[AnyMessage]) -> list[Message]:
@@ -240,13 +243,13 @@ class NullChat(_WithScratchpad, Chat):
     def window(self, budget: int | None = None, *, policy: Policy | None = None, **_: object) -> Window:
         """As `Chat.window`: a window without messages."""
         chosen = at_budget(Lossless(), budget) if policy is None else policy
-        return Window((), (), 0, getattr(chosen, "budget", None), ())
+        return Window((), (), 0, None if isinstance(chosen, LastN) else chosen.budget, ())
 
     def _prompt(
         self, _run: Run | None, budget: int | None, _query: str | None, options: PromptOptions
     ) -> Prompt:
         policy = options.get("policy")
-        budget = own_budget(policy or Lossless()) if budget is None else budget
+        budget = (policy or Lossless()).budget if budget is None else budget
         window = partial(self.window, policy=policy)
         return build(window, (), chat=self.id, budget=budget, system=options.get("system", ""))
 
@@ -304,7 +307,7 @@ class NullMemory(_WithScratchpad, Memory):
     @_like(Memory.chat)
     def chat(self, id: str | None = None, **_: object) -> Chat:
         """As `Memory.chat`: a chat without messages."""
-        return NullChat(self._fixed(self.scope), chat_id(id))
+        return NullChat(self.scope, chat_id(id))
 
     @_like(Memory.remember)
     def remember(self, text: Any, kind: str = "fact", **given: Any) -> Any:

@@ -1,0 +1,48 @@
+"""Who acts: a context variable that handles without a user or an agent of their own follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from holdfast.errors import InvalidInput, shown
+from holdfast.types import WRITERS, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """Who acts; "" and None where nobody is named."""
+
+    user: str = ""
+    agent: str = ""
+    chat: str = ""
+    source: Writer | None = None
+
+
+_NOBODY = Acting()
+_ACTING: ContextVar[Acting] = ContextVar("holdfast_acting", default=_NOBODY)
+
+
+@contextmanager
+def acting(who: Acting) -> Iterator[Acting]:
+    """Let `who` act within the block, in this thread or task."""
+    token = _ACTING.set(who)
+    try:
+        yield who
+    finally:
+        _ACTING.reset(token)
+
+
+def current() -> Acting:
+    """Return who acts here and now."""
+    return _ACTING.get()
+
+
+def check_writer(value: object) -> Writer:
+    """Return `value` if it is a writer, or raise InvalidInput."""
+    for writer in WRITERS:
+        if value == writer:
+            return writer
+    raise InvalidInput(f"{shown(value)} is not a writer.", f"Use one of {', '.join(WRITERS)}.")
