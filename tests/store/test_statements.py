@@ -18,10 +18,12 @@ SCRIPTS = [ROOT / "store" / "schema.sql", *sorted((ROOT / "store" / "migrations"
 TABLES = re.findall(r"CREATE TABLE (\w+)", SCRIPTS[0].read_text("utf-8"))
 OURS = "|".join(table for table in TABLES if table != "schema_version")
 
-# A table that is read or changed, and the condition that comes next.
+# A table that is read or changed, and the condition that comes next, behind what stands in parentheses. Looked
+# for everywhere, also within these.
+PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 USE = re.compile(
-    rf"\b(?:FROM|JOIN|UPDATE|USING)\s+(?:{OURS})\b"
-    r"(?:(?!\bWHERE\b|\bON\s+(?!CONFLICT))(?:\([^()]*\)|[^()]))*(?:\b(?:WHERE|ON)\s+(\S* = \S+))?"
+    rf"(?=(\b(?:FROM|JOIN|UPDATE|USING)\s+(?:{OURS})\b"
+    rf"(?:(?!\bWHERE\b|\bON\s+(?!CONFLICT))(?:{PARENTHESES}|[^()]))*(?:\b(?:WHERE|ON)\s+(\S* = \S+))?))"
 )
 SPACE_FIRST = re.compile(r"(?:\w+\.)?space = (?::space|\w+\.space)")
 SPACE_GIVEN = re.compile(r"\b(?:WHERE|ON) (?:\w+\.)?space = :space")
@@ -57,8 +59,8 @@ def problem(statement: str) -> str | None:
     """Say what is wrong with a statement that uses one of our tables."""
     uses = list(USE.finditer(statement))
     for use in uses:
-        if not SPACE_FIRST.fullmatch((use[1] or "").rstrip(",)")):
-            return f"does not begin its condition with the space: {use[0]}"
+        if not SPACE_FIRST.fullmatch((use[2] or "").rstrip(",)")):
+            return f"does not begin its condition with the space: {use[1]}"
     if uses and not SPACE_GIVEN.search(statement):
         return "is not given the space"
     if any(column != "space" for column in INSERT.findall(statement)):
@@ -105,6 +107,8 @@ def test_the_statements_were_found() -> None:
         "SELECT m.seq FROM messages m JOIN sessions s ON s.space = m.space WHERE m.chat = :chat",
         "SELECT (SELECT max(doc) FROM messages) FROM sessions WHERE space = :space",
         "UPDATE sessions SET title = :title WHERE chat = :chat",
+        "UPDATE sessions SET (length, tokens) = (SELECT max(seq), sum(tokens) FROM messages) WHERE space = :space",
+        "UPDATE sessions SET length = (SELECT coalesce(max(seq), 0) FROM messages WHERE space = :space)",
         "DELETE FROM segments",
         "INSERT INTO sessions (chat, space) VALUES (:chat, :space)",
         "INSERT INTO sessions (space, chat) VALUES (:space, :chat) ON CONFLICT (chat) DO NOTHING",

@@ -259,14 +259,14 @@ def read(
 ) -> list[Job]:
     """Return the jobs of a space, the oldest first; of some agents, or of all."""
     condition, values = matching({}, {"status": statuses, "agent": agents})
-    sql = f"SELECT {_COLUMNS} FROM jobs WHERE space = :space{condition} ORDER BY at, id"
+    sql = f"SELECT {_COLUMNS} FROM jobs WHERE space = :space {condition} ORDER BY at, id"
     return [_to_job(row) for row in db.all(sql, space=space, **values)]
 
 
 def count(db: Reader, space: str, status: JobStatus, agent: str | None = None) -> int:
     """Return the number of jobs of a status; of an agent, or of all."""
     condition, values = matching({"status": status, "agent": agent}, {})
-    sql = f"SELECT count(*) FROM jobs WHERE space = :space{condition}"
+    sql = f"SELECT count(*) FROM jobs WHERE space = :space {condition}"
     return int(db.all(sql, space=space, **values)[0][0])
 
 
