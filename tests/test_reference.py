@@ -116,7 +116,8 @@ def test_what_is_awaited_is_named_on_the_page_of_who_has_it(pages: dict[str, str
 # Classes whose fields docstrings name, from modules that `holdfast` imports late.
 PUBLIC = ("settings.Learning",)
 FRONT = (
-    "acting_as aio awaiting chat contract errors events handle kinds memory run runtime scratchpad settings verify"
+    "acting_as aio awaiting chat contract errors events handle kinds memory run runtime scratchpad settings "
+    "verify"
 ).split()
 
 

@@ -123,7 +123,7 @@ undo_disguises_with(undisguise)
 
 __version__ = "0.1.0"
 
-# Learning, which takes a fifth of the time of importing all the rest, and tools are imported when first named.
+# Learning, a fifth of the time of importing all the rest, and tools are imported when first named.
 _LATE = {
     "Event": "events",
     "Extraction": "learning.results",

@@ -153,7 +153,7 @@ class Chat:
         )
 
     def stats(self) -> ChatStats:
-        """Count messages and tokens, all zero for an unknown chat; `stats().info` is that of `Memory.chats`."""
+        """Count messages and tokens, zero for an unknown chat; `stats().info` is that of `Memory.chats`."""
         database, scope = self._runtime.database, self._scope
         with database.one_read():
             info = sessions.info(database, scope, self._id)
@@ -321,7 +321,7 @@ class Chat:
         return self._explorer.review(since, after=after, limit=limit, budget=budget, count_tokens=count)
 
     def end(self) -> list[Job]:
-        """Mark the chat as ended, and return the jobs that this queues: to learn from it, to write its episode.
+        """Mark the chat as ended, and return the jobs this queues: to learn from it, to write its episode.
 
         They are done by the next `memory.learning.work`. The chat may go on all the same; see
         `Learning.idle`.

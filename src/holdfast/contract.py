@@ -69,7 +69,7 @@ class Session(Protocol):
         """Its id."""
 
     def append(self, messages: Sequence[Message], /) -> list[Message]:
-        """Store messages in order, all or none, and return them with their `seq`, from 1 on, and their tokens.
+        """Store messages in order, all or none, and return them with their `seq`, from 1 on, and tokens.
 
         One that comes without an id or a time gets one, the others keep theirs.
 
@@ -78,7 +78,7 @@ class Session(Protocol):
         """
 
     def window(self, budget: int = 8_000, *, tail: int | None = None) -> Window:
-        """Return what a model is to see within a budget, oldest first; `window.omitted` names what is left out.
+        """Return what a model is to see within a budget, oldest first; `window.omitted` names the rest.
 
         The newest `tail` messages are always there, whatever they cost. A call is never parted from its
         results. What comes before the first message of a user may be left out, beyond the tail.
@@ -168,7 +168,7 @@ class Records(Protocol):
     def remember(
         self, text: str, kind: str = "fact", *, by: Writer | None = None, chat: str | None = None
     ) -> Record:
-        """Store one thing that is known. Learned in a `chat`, it is in that chat's prompts from the next one on."""
+        """Store one thing that is known; learned in a `chat`, it is in that chat's next prompt."""
 
     def replace(self, what: str, text: str, *, by: Writer | None = None) -> Record:
         """Replace the text of the record with the id `what`. A retracted one does not exist."""
@@ -207,7 +207,7 @@ class Versions(Protocol):
         """Look at what was known then."""
 
     def rollback(self, what: str, version: int, *, by: Writer | None = None) -> list[Record]:
-        """Write what a record, or the one text of a kind, was at a version, again, as a new version by the user.
+        """Write again what a record, or the one text of a kind, was at a version, as a new version by the user.
 
         `what` is an id, of a record that may be taken back by now, or a kind; what there never was is
         refused. Where there was no text of the kind yet, as in version 0, the one that is there is taken

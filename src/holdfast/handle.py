@@ -77,7 +77,7 @@ class MemoryHandle:
     def chat(
         self, id: str | None = None, *, channel: str | None = None, meta: Mapping[str, object] | None = None
     ) -> Chat:
-        """Return a handle on a chat, which exists from its first message on, and belongs to its user and agent.
+        """Return a handle on a chat, which exists from its first message on, for its user and agent.
 
         Without an id it is the one that `acting_as` names, or else a new one. `channel` and `meta` are stored
         with the next message that is appended through this handle; see `Chat.rename`.
@@ -185,7 +185,7 @@ class MemoryHandle:
 
     @logged
     def get(self, what: str) -> Record | None:
-        """Return a record by its id, or the one text of a kind, such as "profile"; else None. See `View.get`."""
+        """Return a record by its id, or the one text of a kind such as "profile", or None. See `View.get`."""
         return self._view.get(what)
 
     @logged
@@ -298,7 +298,7 @@ class MemoryHandle:
         rewrite: bool = False,
         by: Writer | None = None,
     ) -> Erasure:
-        """Erase words from every table, index and file, and return a receipt without them. See `docs/erasing.md`."""
+        """Erase words from all tables, indexes and files, and return a receipt. See `docs/erasing.md`."""
         # Only for those who erase.
         from holdfast.records.erasing import erase
         from holdfast.store.erasure import erasure_target

@@ -18,8 +18,8 @@ SCRIPTS = [ROOT / "store" / "schema.sql", *sorted((ROOT / "store" / "migrations"
 TABLES = re.findall(r"CREATE TABLE (\w+)", SCRIPTS[0].read_text("utf-8"))
 OURS = "|".join(table for table in TABLES if table != "schema_version")
 
-# A table that is read or changed, and the condition that comes next, behind what stands in parentheses. Looked
-# for everywhere, also within these.
+# A table that is read or changed, and the condition that comes next, behind what stands in parentheses.
+# Looked for everywhere, also within these.
 PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 USE = re.compile(
     rf"(?=(\b(?:FROM|JOIN|UPDATE|USING)\s+(?:{OURS})\b"
@@ -107,7 +107,8 @@ def test_the_statements_were_found() -> None:
         "SELECT m.seq FROM messages m JOIN sessions s ON s.space = m.space WHERE m.chat = :chat",
         "SELECT (SELECT max(doc) FROM messages) FROM sessions WHERE space = :space",
         "UPDATE sessions SET title = :title WHERE chat = :chat",
-        "UPDATE sessions SET (length, tokens) = (SELECT max(seq), sum(tokens) FROM messages) WHERE space = :space",
+        "UPDATE sessions SET (length, tokens) = (SELECT max(seq), sum(tokens) FROM messages) "
+        "WHERE space = :space",
         "UPDATE sessions SET length = (SELECT coalesce(max(seq), 0) FROM messages WHERE space = :space)",
         "DELETE FROM segments",
         "INSERT INTO sessions (chat, space) VALUES (:chat, :space)",

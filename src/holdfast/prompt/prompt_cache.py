@@ -53,7 +53,7 @@ class PromptCache:
         return known
 
     def unchanged(self, key: tuple[Scope, str], prompt: Fingerprint) -> int:
-        """Count the tokens at the beginning that are those of the last prompt of the chat, and keep this one."""
+        """Return the tokens of the beginning shared with the last prompt of the chat, and keep this one."""
         with self._lock:
             before = self._fingerprints.pop(key, ())
             _put(self._fingerprints, key, prompt)

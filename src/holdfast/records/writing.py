@@ -55,9 +55,9 @@ class RecordWriter:
     ) -> Record | list[Record]:
         """Store one thing that is known, or a list of them, all or none, and return what became of each.
 
-        `record.action` is "add"; "duplicate" if a record said so already and now has more evidence; "update" of
-        a record; "replace" of the one text of its kind, such as the profile; or "quarantine" of what looks like
-        an order to the model, unless the user or the application wrote it. Credentials are cut out.
+        `record.action` is "add"; "duplicate" if a record said so already and now has more evidence; "update"
+        of a record; "replace" of the one text of its kind, such as the profile; or "quarantine" of what looks
+        like an order to the model, unless the user or the application wrote it. Credentials are cut out.
 
         Args:
             text: what is known. Items of a list are texts, or dicts with `text`, `kind` and fields.

@@ -81,7 +81,7 @@ def read_best(
     read: Callable[[list[int]], dict[int, _Row]],
     passes: Callable[[_Row], bool],
 ) -> list[tuple[int, _Row]]:
-    """Return the best rows that pass, best first, each with its place in the scores; rows are read by pages."""
+    """Return the best rows that pass, best first, each with its place in the scores; reads by pages."""
     found: list[tuple[int, _Row]] = []
     limit = filters.limit
     if not limit:
