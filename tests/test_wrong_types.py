@@ -11,10 +11,17 @@ from pathlib import Path
 import pytest
 
 from holdfast import Chat, Denied, HoldfastError, InvalidInput, Memory, Message, ToolCall
+from holdfast.compaction.explorer import SearchOptions
 from holdfast.learning.service import Learner
 from holdfast.messages.fields import MessageFields
 from holdfast.prompt.assembly import PromptOptions
-from holdfast.records.options import RecallOptions, RecordFilters, RememberOptions, ReplaceOptions
+from holdfast.records.options import (
+    RecallFilters,
+    RecallOptions,
+    RecordFilters,
+    RememberOptions,
+    ReplaceOptions,
+)
 from holdfast.records.quarantine import Quarantine
 from holdfast.records.view import View
 from holdfast.run import Run
@@ -25,8 +32,8 @@ HANDLES: tuple[type, ...] = (Memory, Chat, View, Run, Learner, Quarantine)
 OPTIONS: dict[str, type] = {
     f"Unpack[{one.__name__}]": one
     for one in (
-        MessageFields, PromptOptions, RecallOptions, RecordFilters, RememberOptions, ReplaceOptions,
-        ToolOptions,
+        MessageFields, PromptOptions, RecallFilters, RecallOptions, RecordFilters, RememberOptions,
+        ReplaceOptions, SearchOptions, ToolOptions,
     )
 }  # fmt: skip
 # Of no type that anything here takes; and those that pass for numbers, lists and texts until somebody writes
@@ -51,11 +58,7 @@ def parameters() -> Iterator[tuple[type, str, str]]:
                 continue
             for one in inspect.signature(method).parameters.values():
                 if one.annotation in OPTIONS:
-                    fields = OPTIONS[one.annotation].__annotations__
-                    # A chat remembers in itself, whatever chat is named.
-                    yield from (
-                        (handle, name, field) for field in fields if (handle, field) != (Chat, "chat")
-                    )
+                    yield from ((handle, name, field) for field in OPTIONS[one.annotation].__annotations__)
                 elif one.name != "self" and one.kind is not one.VAR_POSITIONAL:
                     assert one.kind is not one.VAR_KEYWORD, f"{name} takes options that are not known here"
                     yield handle, name, one.name

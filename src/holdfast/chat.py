@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast, overload
 
 from holdfast.compaction.explorer import SearchOptions, SearchScope, SummaryExplorer
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, shown
 from holdfast.events import logged
 from holdfast.messages.fields import MessageFields, from_fields
 from holdfast.messages.message_tokens import message_tokens
@@ -218,6 +218,10 @@ class Chat:
     @logged
     def remember(self, text: str, kind: str = "fact", **options: Unpack[RememberOptions]) -> Record:
         """Store something that was learned in this chat; see `Memory.remember`. The next prompt shows it."""
+        if options.setdefault("chat", self._id) not in (None, self._id):
+            raise InvalidInput(
+                f"`chat` is {shown(options['chat'])}.", "Leave it out, or call `Memory.remember`."
+            )
         options["chat"] = self._id
         return cast("Record", self._runtime.writer(self._scope).remember(text, kind, **options))
 

@@ -207,7 +207,7 @@ class Versions(Protocol):
         """Look at what was known then."""
 
     def rollback(self, what: str, version: int, *, by: Writer | None = None) -> list[Record]:
-        """Write again what a record, or the one text of a kind, was at a version, as a new version by the user.
+        """Write again what a record, or the one text of a kind, was at a version; the user's by default.
 
         `what` is an id, of a record that may be taken back by now, or a kind; what there never was is
         refused. Where there was no text of the kind yet, as in version 0, the one that is there is taken

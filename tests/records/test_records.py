@@ -538,3 +538,10 @@ def test_all_pages_together_are_all_records(memory: Memory) -> None:
     assert [one.text for one in every[:2]] == ["changed since", "finding 0 1"]
     assert len({one.id for one in every}) == 600
     assert memory.records(limit=300, offset=250) == every[250:550]
+
+
+def test_a_chat_remembers_for_no_other_chat(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    with pytest.raises(InvalidInput, match="tuesday"):
+        chat.remember("likes tea", chat="tuesday")
+    assert memory.records() == []

@@ -107,8 +107,7 @@ def test_the_statements_were_found() -> None:
         "SELECT m.seq FROM messages m JOIN sessions s ON s.space = m.space WHERE m.chat = :chat",
         "SELECT (SELECT max(doc) FROM messages) FROM sessions WHERE space = :space",
         "UPDATE sessions SET title = :title WHERE chat = :chat",
-        "UPDATE sessions SET (length, tokens) = (SELECT max(seq), sum(tokens) FROM messages) "
-        "WHERE space = :space",
+        "UPDATE sessions SET (length, tokens) = (SELECT max(seq), 0 FROM messages) WHERE space = :space",
         "UPDATE sessions SET length = (SELECT coalesce(max(seq), 0) FROM messages WHERE space = :space)",
         "DELETE FROM segments",
         "INSERT INTO sessions (chat, space) VALUES (:chat, :space)",
