@@ -19,10 +19,8 @@ from programs import run
 
 ROOT = Path(holdfast.__file__).parent
 CHECKOUT = Path(__file__).parents[1]
-FILES = [pytest.param(file, id=str(file.relative_to(ROOT))) for file in sorted(ROOT.rglob("*.py"))]
-BENCHMARKS = [
-    pytest.param(file, id=f"benchmarks/{file.name}") for file in sorted(CHECKOUT.glob("benchmarks/*.py"))
-]
+TREES = {file: ast.parse(file.read_text("utf-8")) for file in sorted(ROOT.rglob("*.py"))}
+BENCHMARKS = {file: ast.parse(file.read_text("utf-8")) for file in sorted(CHECKOUT.glob("benchmarks/*.py"))}
 
 # From the ground up: a room imports only what is below it, wherever the import stands; those of one line do
 # not import each other.
@@ -57,6 +55,10 @@ class Import(NamedTuple):
     target: str
 
 
+def named(file: Path) -> str:
+    return file.relative_to(ROOT).as_posix()
+
+
 def part_of(file: Path) -> str:
     place = file.relative_to(ROOT).with_suffix("").parts
     return "holdfast" if place == ("__init__",) else place[0]
@@ -69,7 +71,7 @@ def room_of(part: str) -> str:
 
 def targets(file: Path) -> Iterator[str]:
     """Yield the modules that a file imports, late imports and those for types included."""
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in ast.walk(TREES[file]):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -86,23 +88,30 @@ def imports(file: Path) -> Iterator[Import]:
             yield Import(room if room in FLOOR else "front", target)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_imports_point_one_way(file: Path) -> None:
-    own = room_of(part_of(file))
-    wrong = {found.target for found in imports(file) if found.room != own and FLOOR[found.room] >= FLOOR[own]}
-    assert wrong == set()
+def test_imports_point_one_way() -> None:
+    wrong = [
+        f"{named(file)} imports {found.target}"
+        for file in TREES
+        for found in imports(file)
+        if found.room != (own := room_of(part_of(file))) and FLOOR[found.room] >= FLOOR[own]
+    ]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if not str(file.id).startswith("safety/")])
-def test_the_guard_is_the_door_of_the_room_of_safety(file: Path) -> None:
-    found = {target for target in targets(file) if target.startswith("holdfast.safety")}
-    assert {one for one in found if not f"{one}.".startswith("holdfast.safety.guard.")} == set()
-
-
-@pytest.mark.parametrize("file", [file for file in FILES if not str(file.id).startswith("dedup/")])
-def test_the_room_of_dedup_is_entered_by_its_door(file: Path) -> None:
-    found = {target for target in targets(file) if target.startswith("holdfast.dedup")}
-    assert found <= {f"holdfast.dedup.{name}" for name in dedup.__all__}
+def test_the_rooms_of_safety_and_dedup_are_entered_by_their_doors() -> None:
+    doors = {f"holdfast.dedup.{name}" for name in dedup.__all__}
+    wrong = [
+        f"{named(file)} imports {target}"
+        for file in TREES
+        for target in targets(file)
+        if (
+            part_of(file) != "safety"
+            and target.startswith("holdfast.safety")
+            and not f"{target}.".startswith("holdfast.safety.guard.")
+        )
+        or (part_of(file) != "dedup" and target.startswith("holdfast.dedup") and target not in doors)
+    ]
+    assert wrong == []
 
 
 def test_every_part_of_the_package_is_in_a_room() -> None:
@@ -136,10 +145,14 @@ HOMES = {
 }
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_a_library_is_imported_only_where_it_belongs(file: Path) -> None:
-    heads = {target.split(".")[0] for target in targets(file)}
-    assert [head for head in heads if part_of(file) not in HOMES.get(head, {part_of(file)})] == []
+def test_a_library_is_imported_only_where_it_belongs() -> None:
+    wrong = [
+        f"{named(file)} imports {head}"
+        for file in TREES
+        for head in {target.split(".")[0] for target in targets(file)}
+        if part_of(file) not in HOMES.get(head, {part_of(file)})
+    ]
+    assert wrong == []
 
 
 SQL = re.compile(
@@ -161,10 +174,15 @@ def strings(tree: ast.AST) -> Iterator[str]:
             yield node.value
 
 
-@pytest.mark.parametrize("file", [one for one in FILES if not str(one.id).startswith("store/")])
-def test_there_is_no_sql_outside_of_the_store(file: Path) -> None:
-    tree = ast.parse(file.read_text("utf-8"))
-    assert [text for text in strings(tree) if SQL.search(text)] == []
+def test_there_is_no_sql_outside_of_the_store() -> None:
+    wrong = [
+        f"{named(file)}: {text}"
+        for file, tree in TREES.items()
+        if part_of(file) != "store"
+        for text in strings(tree)
+        if SQL.search(text)
+    ]
+    assert wrong == []
 
 
 # What is exported
@@ -203,11 +221,14 @@ def public_parts(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
                 yield from public_parts(node)
 
 
-@pytest.mark.parametrize("file", FILES + BENCHMARKS)
-def test_everything_public_is_documented(file: Path) -> None:
-    tree = ast.parse(file.read_text("utf-8"))
-    assert ast.get_docstring(tree)
-    assert [part.name for part in public_parts(tree) if not ast.get_docstring(part)] == []
+def test_everything_public_is_documented() -> None:
+    missing = [
+        f"{file.name} {getattr(part, 'name', '')}"
+        for file, tree in (TREES | BENCHMARKS).items()
+        for part in (tree, *public_parts(tree))
+        if not ast.get_docstring(part)
+    ]
+    assert missing == []
 
 
 def test_an_installation_has_the_package_and_nothing_beside_it() -> None:
@@ -297,21 +318,19 @@ def ends_as_a_sentence(text: ast.expr) -> bool:
     return not isinstance(text, ast.Constant) or str(text.value).endswith((".", "!"))
 
 
-@pytest.mark.parametrize("file", FILES + BENCHMARKS)
-def test_what_is_raised_says_what_happened_and_what_to_do(file: Path) -> None:
-    raised = [
-        node
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS
+def test_what_is_raised_says_what_happened_and_what_to_do() -> None:
+    wrong = [
+        f"{file.name}: {ast.unparse(call)}"
+        for file, tree in (TREES | BENCHMARKS).items()
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ERRORS
+        if len(call.args) != 2 or not all(map(ends_as_a_sentence, call.args))
     ]
-    for call in raised:
-        assert len(call.args) == 2, ast.unparse(call)
-        assert all(map(ends_as_a_sentence, call.args)), ast.unparse(call)
+    assert wrong == []
 
 
 # Sizes and names
 
-TREES = {file: ast.parse(file.read_text("utf-8")) for file in sorted(ROOT.rglob("*.py"))}
 FILE_LINES, FUNCTION_LINES, CLASS_METHODS = 400, 40, 25
 LEFT = set("".splitlines())
 
@@ -327,10 +346,6 @@ def test_files_of_tests_stay_small() -> None:
         if len(file.read_text("utf-8").splitlines()) > TEST_LINES
     }
     assert long == set()
-
-
-def named(file: Path) -> str:
-    return file.relative_to(ROOT).as_posix()
 
 
 def long_files() -> Iterator[str]:

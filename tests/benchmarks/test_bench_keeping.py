@@ -51,6 +51,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_every_system_is_measured_on_the_same_questions(file: Path) -> None:
     told: list[str] = []
     # A conversation of a few lines is not worth a summary to `compact`, so its sentences are chosen directly.

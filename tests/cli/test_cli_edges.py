@@ -132,6 +132,7 @@ def test_options_of_a_group_are_those_of_its_commands(cli: Cli) -> None:
     assert "--limit" in usage(cli.complaint("chats", "--limit", "1", "rename", sample[0]["id"], "x", code=2))
 
 
+@pytest.mark.slow
 def test_python_m_holdfast(cli: Cli) -> None:
     done = cli.with_sample().process("chats", "--json", "--limit", "1")
     assert (done.returncode, done.stderr) == (0, "")
@@ -176,6 +177,7 @@ def as_nobody(*words: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written(cli: Cli, public: Path) -> None:
     transcript = public / "t.jsonl"
     transcript.write_text('{"role": "user", "content": "hello"}')
@@ -189,6 +191,7 @@ def test_a_folder_that_cannot_be_written(cli: Cli, public: Path) -> None:
     assert list(locked.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_or_written(cli: Cli, public: Path) -> None:
     place = public / "m.db"
     with Memory(place) as memory:
@@ -209,6 +212,7 @@ def test_a_file_that_cannot_be_read_or_written(cli: Cli, public: Path) -> None:
     assert done.stderr.startswith(f"Error: {place} cannot be opened")
 
 
+@pytest.mark.slow
 def test_a_folder_for_the_default_database_that_cannot_be_made(cli: Cli, public: Path) -> None:
     transcript = public / "t.jsonl"
     transcript.write_text('{"role": "user", "content": "hello"}')
@@ -246,6 +250,7 @@ def test_the_command_line_starts_without_what_it_does_not_need(cli: Cli) -> None
 
 
 @pytest.mark.parametrize("words", ["export", "chats", "chats --json"])
+@pytest.mark.slow
 def test_output_that_cannot_be_written(cli: Cli, words: str) -> None:
     full = Path("/dev/full")
     if not full.exists():
@@ -270,6 +275,7 @@ def test_output_that_nobody_wants(cli: Cli) -> None:
     assert (done.stdout, done.stderr) == (b"0\n", b"")
 
 
+@pytest.mark.slow
 def test_bytes_that_are_no_text(cli: Cli) -> None:
     cli.with_sample()
     for words in (

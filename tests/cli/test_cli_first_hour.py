@@ -148,6 +148,7 @@ def test_help_is_h_too(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.slow
 def test_shells_complete_commands_and_options(cli: Cli, shell: str) -> None:
     def ask(instruction: str, words: str) -> str:
         asked = {"_HOLDFAST_COMPLETE": f"{instruction}_{shell}", "COMP_WORDS": words, "COMP_CWORD": "1"}
@@ -221,11 +222,10 @@ def told_by_errors() -> Iterator[str]:
                             yield text.value
 
 
-@pytest.mark.parametrize(
-    "text", sorted(text for text in set(told_by_errors()) if not text.startswith(OF_PROGRAMS))
-)
-def test_no_error_names_a_call_of_python(text: str) -> None:
-    assert not PYTHON.search(in_options(text))
+def test_no_error_names_a_call_of_python() -> None:
+    texts = {text for text in told_by_errors() if not text.startswith(OF_PROGRAMS)}
+    assert len(texts) > 400
+    assert [text for text in sorted(texts) if PYTHON.search(in_options(text))] == []
 
 
 # Narrow terminals

@@ -188,6 +188,7 @@ def test_consolidate(cli: Cli, server: Server) -> None:
     assert cli.json("learn", "consolidate", *MODEL)["failed"] == []
 
 
+@pytest.mark.slow
 def test_relearn_shows_the_difference_and_applies_it(cli: Cli, server: Server) -> None:
     nothing = cli.text("learn", "relearn", *MODEL)
     assert nothing == (

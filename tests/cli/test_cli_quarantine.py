@@ -251,6 +251,7 @@ def test_erase_names_what_will_go_and_asks(cli: Cli, chat: str) -> None:
     assert code == 1
 
 
+@pytest.mark.slow
 def test_erase_names_the_summaries_that_will_go(cli: Cli) -> None:
     with Memory(cli.db) as memory:
         chat = memory.chat("log")

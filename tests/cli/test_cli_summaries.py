@@ -173,6 +173,7 @@ def test_expand_shows_the_messages_as_show_does(cli: Cli, done: dict[str, Any]) 
     assert "Entry 0: " in shown
 
 
+@pytest.mark.slow
 def test_an_expansion_goes_on_by_the_command_that_it_gives(cli: Cli, done: dict[str, Any]) -> None:
     for kind in ("leaf", "condensed"):
         one = one_of(cli, kind)

@@ -232,6 +232,7 @@ def test_an_import_that_is_interrupted_keeps_what_it_has(cli: Cli, transcript: P
     assert cli.json("stats")["messages"] == 2
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_only(cli: Cli, transcript: Path) -> None:
     terminal, its_end = pty.openpty()
     command = [sys.executable, "-m", "holdfast", "import", str(transcript), "--json"]

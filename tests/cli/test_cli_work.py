@@ -173,6 +173,7 @@ def test_a_job_that_fails_says_why_and_how_to_retry(cli: Cli, server: Server) ->
     assert f"+ finding  {OBSERVED}" in cli.text("work", *MODEL)
 
 
+@pytest.mark.slow
 def test_a_failure_for_good_is_in_the_exit_code(cli: Cli, server: Server) -> None:
     server.reply = lambda _: (200, completion("no JSON at all"))
     for _ in range(Learning().attempts - 1):
@@ -333,6 +334,7 @@ def test_a_watch_works_waits_and_ends_by_a_signal(cli: Cli, ending: signal.Signa
     assert len(texts(cli, "episode")) == 1
 
 
+@pytest.mark.slow
 def test_a_watch_does_what_comes_later_and_says_so_in_a_line_each(cli: Cli) -> None:
     with watching("--every", "1", "--json") as process:
         lines = lines_until(process, '"id":"episode:queue"')

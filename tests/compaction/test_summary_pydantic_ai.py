@@ -120,6 +120,7 @@ def test_a_server_that_refuses_leaves_the_session_as_it_was(
     assert (chat.window(), chat.stats()) == before
 
 
+@pytest.mark.slow
 def test_calls_that_fail_together_leave_no_connection_open(chat: Chat, server: Server) -> None:
     tell(chat, 40)
     together = threading.Barrier(4)

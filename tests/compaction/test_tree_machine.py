@@ -251,11 +251,13 @@ def test_a_session_in_memory_stays_true() -> None:
         run_machine(memory, 60, 10)
 
 
+@pytest.mark.slow
 def test_a_session_on_disk_stays_true(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", user="ada", admin=True, durability="normal") as memory:
         run_machine(memory, 8, 8)
 
 
+@pytest.mark.slow
 def test_a_session_on_a_server_stays_true(postgres_url: str) -> None:
     with Memory(postgres_url, user="ada", admin=True) as memory:
         run_machine(memory, 8, 8)

@@ -285,6 +285,7 @@ def test_other_memories_do_as_well(memory: Memory, make: Callable[[Memory], Memo
     budget=st.sampled_from([0, 50, 200, 1_000, 8_000]),
     passed=st.booleans(),
 )
+@pytest.mark.slow
 def test_whatever_runs_do_they_are_stored_once_and_models_accept_them(
     runs: list[list[int]], budget: int, passed: bool
 ) -> None:

@@ -43,6 +43,7 @@ def everything(memory: Memory) -> dict[str, object]:
     return {info.id: (info, memory.chat(info.id).history()) for info in memory.chats(archived=None)}
 
 
+@pytest.mark.slow
 def test_an_export_comes_back_equal_on_every_database(memory: Memory, tmp_path: Path) -> None:
     fill(memory)
     path = tmp_path / "backup.jsonl"

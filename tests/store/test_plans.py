@@ -295,6 +295,7 @@ def turn(chat: Chat) -> None:
     chat.compact(budget=200)
 
 
+@pytest.mark.slow
 def test_postgresql_passes_over_no_summary_that_has_grown_since(own_postgres_url: str, plans: Plans) -> None:
     with Memory(own_postgres_url, user="ada", durability="normal") as memory:
         chat = grow(memory)

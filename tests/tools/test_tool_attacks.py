@@ -267,6 +267,7 @@ def test_ten_threads_hold_one_tool(memory: Memory) -> None:
     assert set(chat.append(role="assistant", content="Long.").shown) == {record.id for record in records}
 
 
+@pytest.mark.slow
 def test_tools_do_not_keep_a_memory_alive() -> None:
     memory = Memory(":memory:", user="ada")
     assert len(memory.tools("monday")) > 1
