@@ -306,9 +306,9 @@ def options_of(make: Callable[..., object]) -> dict[str, inspect.Parameter]:
 
 
 def is_given(context: typer.Context, name: str) -> bool:
-    """Return whether an option is on the command line."""
+    """Return whether an option is on the command line, or in its environment variable."""
     source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+    return source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT")
 
 
 def _before_command(context: typer.Context, known: Container[str]) -> dict[str, object]:
