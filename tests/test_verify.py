@@ -194,7 +194,7 @@ INDEX: Mapping[str, tuple[Damage, str]] = {
     ),
     "other frequencies": (
         in_row(0, forged(lambda s: replace(s, frequencies=s.frequencies + np.uint8(1)))),
-        "messages 1 to 16 says something else than the log: run `rebuild`",
+        "messages 1 to 16 differs from the log: repair the index",
     ),
     "other terms": (
         in_row(0, forged(lambda s: replace(s, terms=s.terms + np.uint64(1)))),

@@ -296,7 +296,7 @@ def _check_index(
         documents = indexed.documents(db, space, row.first - 1, row.last)
         if segment != segments.build(documents):
             made_from = "log" if indexed.name == "message" else things
-            yield f"{name} says something else than the {made_from}: run `rebuild`"
+            yield f"{name} differs from the {made_from}: repair the index"
         checked[count] += sum(bool(one.role) for one in documents)
 
 
