@@ -190,7 +190,7 @@ INDEX: Mapping[str, tuple[Damage, str]] = {
     ),
     "documents that do not exist": (
         in_row(-1, lambda row: forged(longer)(row)._replace(last=row.last + 1000)),
-        "says something else than the log",
+        "differs from the log",
     ),
     "other frequencies": (
         in_row(0, forged(lambda s: replace(s, frequencies=s.frequencies + np.uint8(1)))),
@@ -198,21 +198,21 @@ INDEX: Mapping[str, tuple[Damage, str]] = {
     ),
     "other terms": (
         in_row(0, forged(lambda s: replace(s, terms=s.terms + np.uint64(1)))),
-        "says something else than the log",
+        "differs from the log",
     ),
     "other lengths": (
         in_row(0, forged(lambda s: replace(s, words=s.words + np.uint32(1)))),
-        "says something else than the log",
+        "differs from the log",
     ),
     "other chats": (
         in_row(0, forged(lambda s: replace(s, chats=tuple(reversed(s.chats))))),
-        "says something else than the log",
+        "differs from the log",
     ),
     "a changed message": (
         sql(
             "UPDATE messages SET content = 'other words' WHERE space = :space AND chat = 'chat0' AND seq = 2"
         ),
-        "says something else than the log",
+        "differs from the log",
     ),
 }
 
