@@ -383,9 +383,9 @@ def test_files_functions_and_classes_stay_small() -> None:
     assert [*long_files(), *long_functions(), *wide_classes()] == []
 
 
-# Code lines of each room at most: as planned, and what the answers to attacks (checksums, receipts, salvage, the
-# guard) and the windows of real agents (media, large results, caches of providers) added since. What is added
-# later is written beside it.
+# Code lines of each room at most: as planned, and what the answers to attacks (checksums, receipts, salvage,
+# the guard) and the windows of real agents (media, large results, caches of providers) added since. What is
+# added later is written beside it.
 BUDGETS = {
     "types settings kinds events contract errors": 1_050 + 300,
     "text": 1_000 + 150 + 500,  # tokens of values and words without content came from dedup
