@@ -287,6 +287,7 @@ def test_runs_in_threads_at_the_same_time_stay_apart(memory: Memory) -> None:
     assert memory.verify().ok
 
 
+@pytest.mark.slow
 def test_runs_in_processes_at_the_same_time_stay_apart(shared_location: str) -> None:
     script = """
 import sys

@@ -131,6 +131,7 @@ def test_the_history_has_as_many_records_as_were_asked_for_and_more_versions(lab
     assert 0 < actions.count("retract") <= actions.count("replace")
 
 
+@pytest.mark.slow
 def test_parts_can_be_chosen(pairs: Path) -> None:
     numbers: Any = records.run(plan=TINY, only=["guard"]).to_json()
     assert {one["name"].split(",")[0] for one in numbers["measurements"]} == {"guard"}

@@ -472,6 +472,7 @@ def test_the_hints_of_commands_refer_to_messages_in_one_form(cli: Cli) -> None:
     assert [one["ref"] for one in cli.json(*shlex.split(line[1]))["messages"]] == ["team#1", "team#2"]
 
 
+@pytest.mark.slow
 def test_messages_that_cannot_be_meant(cli: Cli) -> None:
     with Memory(cli.db) as memory:
         memory.chat("team").append(role="user", content="Hello")

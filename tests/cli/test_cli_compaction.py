@@ -176,6 +176,7 @@ def test_an_interrupt_leaves_a_valid_tree(cli: Cli, server: Server) -> None:
     assert cli.json("compact", "voyage", "--full", "--budget", "800")["noop"] is False
 
 
+@pytest.mark.slow
 def test_a_progress_bar_on_a_terminal(cli: Cli) -> None:
     pty = pytest.importorskip("pty")
     terminal, its_end = pty.openpty()

@@ -60,5 +60,6 @@ def test_an_answer_that_is_not_found_is_said_so(cli: Cli, monkeypatch: pytest.Mo
     assert cli.json("demo")["questions"][1]["rank"] is None
 
 
+@pytest.mark.slow
 def test_the_demo_runs_as_a_program(cli: Cli) -> None:
     assert cli.process("demo").returncode == 0

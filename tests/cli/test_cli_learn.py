@@ -60,6 +60,7 @@ def test_extract_from_a_text(cli: Cli, tmp_path: Path) -> None:
     assert "said 3 times" in text
 
 
+@pytest.mark.slow
 def test_extract_from_standard_input(cli: Cli) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "holdfast", "learn", "extract", "-"],

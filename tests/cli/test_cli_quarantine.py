@@ -234,6 +234,7 @@ def ask(reply: str, *words: str) -> tuple[int, str, str]:
     return process.returncode, stdout, " ".join(shown.decode().split())
 
 
+@pytest.mark.slow
 def test_erase_names_what_will_go_and_asks(cli: Cli, chat: str) -> None:
     code, stdout, shown = ask("n", "--chat", chat)
     assert "This erases for ever: chat 'porto', with 5 messages, 2 records, 1 pad name." in shown

@@ -237,6 +237,7 @@ def test_replace_and_retract(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("kind", ["profile", "soul"])
+@pytest.mark.slow
 def test_a_whole_text_is_shown_and_replaced(cli: Cli, kind: str) -> None:
     show, write = ("records", kind), ("--kind", kind)
     assert cli.text("remember", "x", "--kind", "finding")

@@ -72,6 +72,7 @@ def test_a_hostile_transcript_reaches_no_command(cli: Cli, words: tuple[str, ...
     json.loads(raw)
 
 
+@pytest.mark.slow
 def test_json_is_ascii_where_the_stream_is_not_unicode(cli: Cli) -> None:
     with Memory(cli.db) as memory:
         memory.chat("c").append(role="user", content="Grüße 😀 日本")

@@ -221,6 +221,7 @@ def assert_all_is_reached(cli: Cli, chat: str, tokens: int) -> None:
 
 
 @pytest.mark.parametrize("tokens", [0, 70, 4000])
+@pytest.mark.slow
 def test_every_message_is_reached(cli: Cli, done: dict[str, Any], tokens: int) -> None:
     assert_all_is_reached(cli, "voyage", tokens)
 

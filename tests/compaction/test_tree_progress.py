@@ -120,6 +120,7 @@ def test_the_newest_turns_stay_also_when_a_call_before_them_waits_for_its_result
 
 
 @given(EVENTS, LOSSLESS, st.sampled_from(sorted(MODELS)))
+@pytest.mark.slow
 def test_needs_compaction_is_false_when_no_more_could_be_done(
     events: list[Event], policy: Lossless, model: str
 ) -> None:

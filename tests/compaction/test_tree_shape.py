@@ -164,6 +164,7 @@ def test_an_imported_session_fills_the_target(memory: Memory, budget: int) -> No
     assert 0.85 * 0.6 * budget <= result.tokens_after < 0.6 * budget
 
 
+@pytest.mark.slow
 def test_a_last_resort_is_named(memory: Memory) -> None:
     """Each summary is as short as can be, and there is no room for one more."""
     chat, random = memory.chat("c"), Random(3)

@@ -41,6 +41,7 @@ def asked(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("prompted", [True, False])
+@pytest.mark.slow
 def test_what_a_prompt_showed_in_another_process_is_not_learned(
     reopen: Reopen, shared_location: str, prompted: bool
 ) -> None:

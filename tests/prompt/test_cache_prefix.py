@@ -274,6 +274,7 @@ def changes_of(chat: Chat, turns: int, *, budget: int, compacts_for: int | None)
 
 @pytest.mark.parametrize("budget", [2_000, 8_000])
 @pytest.mark.parametrize("room", [1.0, 0.9])
+@pytest.mark.slow
 def test_without_a_query_it_changes_once_per_compaction_at_most(
     memory: Memory, budget: int, room: float
 ) -> None:

@@ -462,6 +462,7 @@ def test_what_is_known_is_shown_whole_in_whatever_budget(memory: Memory, budget:
 
 @settings(max_examples=40, deadline=None)
 @given(budget=st.integers(0, 1_500))
+@pytest.mark.slow
 def test_no_budget_is_exceeded_but_for_what_is_always_shown(spaces: Iterator[Memory], budget: int) -> None:
     memory = next(spaces)
     memory.remember("Ada runs", "profile")

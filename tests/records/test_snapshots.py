@@ -313,6 +313,7 @@ def test_a_snapshot_survives_reopening(reopen: Callable[[], Memory]) -> None:
     assert frozen(last.chat("monday")) == before
 
 
+@pytest.mark.slow
 def test_another_process_shows_the_same_and_does_not_move_it(
     shared_location: str, reopen: Callable[[], Memory]
 ) -> None:

@@ -414,6 +414,7 @@ def spaces() -> Iterator[Iterator[Memory]]:
         max_size=25,
     )
 )
+@pytest.mark.slow
 def test_recall_as_of_a_version_is_what_it_was_to_the_last_bit(
     spaces: Iterator[Memory], history: list[tuple[str, int, str]]
 ) -> None:

@@ -54,6 +54,7 @@ PATTERNS = st.recursive(st.sampled_from(ATOMS + PLACES), repeated, max_leaves=8)
 
 @settings(max_examples=1_500, deadline=None)
 @given(st.sampled_from(["", "(?i)", "(?s)", "(?is)"]), PATTERNS, st.text("abAc1_ .é\n{]", max_size=12))
+@pytest.mark.slow
 def test_it_finds_what_re_finds(flags: str, pattern: str, text: str) -> None:
     pattern = flags + pattern.replace("(?P<x>", "(")
     found = re.compile(pattern, re.MULTILINE).search(text)
