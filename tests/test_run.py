@@ -17,7 +17,7 @@ def texts(records: list[Record]) -> list[str]:
     return [record.text for record in records]
 
 
-def system(chat: Chat | Run) -> str:
+def system(chat: Chat | Run[Chat]) -> str:
     return chat.prompt().system
 
 

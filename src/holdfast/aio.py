@@ -53,10 +53,12 @@ class AsyncScratchpad(Awaited[Scratchpad]):
     stored = awaited(Scratchpad.stored)
 
 
-class AsyncRun(Awaited[Run]):
+class AsyncRun(Awaited[Run[Chat]]):
     """A run whose methods are awaited. Made by `AsyncChat.run`, for `async with chat.run() as run`."""
 
-    def __init__(self, chat: AsyncChat, begin: Callable[[], Run], executor: Callable[[], Executor]) -> None:
+    def __init__(
+        self, chat: AsyncChat, begin: Callable[[], Run[Chat]], executor: Callable[[], Executor]
+    ) -> None:
         self._chat = chat
         self._begin = begin
         self._executor = executor

@@ -187,7 +187,7 @@ class Chat:
         return self._prompt(run if isinstance(run, Run) else None, budget, query, options)
 
     def _prompt(
-        self, run: Run | None, budget: int | None, query: str | None, options: PromptOptions
+        self, run: Run[Chat] | None, budget: int | None, query: str | None, options: PromptOptions
     ) -> Prompt:
         def notes() -> str:
             return run_text(run.notes(), run.scratchpad.stored()) if run else ""
@@ -250,7 +250,7 @@ class Chat:
         """The scratchpad of this chat: a dict of texts that is kept."""
         return Scratchpad(self._runtime, ScratchpadKey(self._scope.space, self._id))
 
-    def run(self, id: str | None = None) -> Run:
+    def run(self, id: str | None = None) -> Run[Chat]:
         """Begin a run of this chat, for `with chat.run() as run`; or resume an interrupted one by its id.
 
         One that has ended, or is one of another chat, raises Conflict.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from holdfast.scratchpad import Scratchpad
 from holdfast.store import records, runs
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from holdfast.runtime import Runtime
     from holdfast.types import Prompt
 
+# The class of the chat, which this module does not know.
+C = TypeVar("C", bound="Session")
 
-class Run:
+
+class Run(Generic[C]):
     """Notes and a scratchpad for one run only. Made by `Chat.run`; a context manager that ends the run.
 
     Within the block, in this thread or task, `chat.prompt` shows what the run noted; `run.prompt` does so
@@ -32,11 +35,11 @@ class Run:
 
     def __init__(
         self,
-        chat: Session,
+        chat: C,
         id: str | None,
         runtime: Runtime,
         scope: Scope,
-        prompt: Callable[[Run, int | None, str | None, PromptOptions], Prompt],
+        prompt: Callable[[Run[C], int | None, str | None, PromptOptions], Prompt],
     ) -> None:
         self._chat = chat
         self._runtime = runtime
@@ -51,7 +54,7 @@ class Run:
         return self._id
 
     @property
-    def chat(self) -> Session:
+    def chat(self) -> C:
         """The chat that it is a run of."""
         return self._chat
 

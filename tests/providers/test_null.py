@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -169,7 +170,7 @@ CHAT: dict[str, tuple[Callable[[Chat], object], type]] = {
     "tree": (lambda chat: chat.tree(), LIST),
     "window": (lambda chat: chat.window(100, tail=3), Window),
 }
-RUN: dict[str, tuple[Callable[[Run], object], type]] = {
+RUN: dict[str, tuple[Callable[[Run[Any]], object], type]] = {
     "end": (lambda run: run.end(), NONE),
     "notes": (lambda run: run.notes(), LIST),
     "prompt": (lambda run: run.prompt(100, system="You are a coach."), Prompt),

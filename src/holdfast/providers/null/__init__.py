@@ -204,7 +204,7 @@ class NullQuarantine(_OfScope, Quarantine):
 
 
 @_emptied("prompt")
-class NullRun(_WithScratchpad, Run):
+class NullRun(_WithScratchpad, Run[Chat]):
     """A run without notes. Made by `NullChat.run`."""
 
     def __init__(self, chat: NullChat, id: str | None, scope: Scope, prompt: Callable[..., Prompt]) -> None:
@@ -246,7 +246,7 @@ class NullChat(_WithScratchpad, Chat):
         return Window((), (), 0, None if isinstance(chosen, LastN) else chosen.budget, ())
 
     def _prompt(
-        self, _run: Run | None, budget: int | None, _query: str | None, options: PromptOptions
+        self, _run: Run[Chat] | None, budget: int | None, _query: str | None, options: PromptOptions
     ) -> Prompt:
         policy = options.get("policy")
         budget = (policy or Lossless()).budget if budget is None else budget
@@ -254,7 +254,7 @@ class NullChat(_WithScratchpad, Chat):
         return build(window, (), chat=self.id, budget=budget, system=options.get("system", ""))
 
     @_like(Chat.run)
-    def run(self, id: str | None = None) -> Run:
+    def run(self, id: str | None = None) -> Run[Chat]:
         """As `Chat.run`: a run without notes."""
         return NullRun(self, id, self._scope, self._prompt)
 
