@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.search import weights
 from holdfast.text import analyze
 from holdfast.types import MAX_COUNT
 
@@ -20,7 +21,22 @@ PAUSE = 6 * 3600 * 1_000_000
 BLOCK = 128
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
-_Numbers: TypeAlias = NDArray[np.int64]
+Integers: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Numbers: TypeAlias = NDArray[np.integer[Any]]
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+class TermPostings(NamedTuple):
+    """The documents with a term, rising, and its frequency in each.
+
+    `passages` are the places and frequencies within those documents that have several passages.
+    """
+
+    docs: Numbers
+    frequencies: Floats
+    passages: tuple[Numbers, Floats] | None = None
+
 
 _COMMON: dict[str, type[np.generic]] = {
     "words": np.uint32,
@@ -43,11 +59,13 @@ class Columns(ABC):
     at: NDArray[np.int64]
     chat: NDArray[np.int32]
     actor: NDArray[np.int32]
-    tells_time: NDArray[np.bool_]
+    tells_time: Mask
 
     def __init__(self) -> None:
         self.last = 0
         self.total_words = 0
+        # The words of output, and the documents that have some.
+        self.total_output = self.outputs = 0
         self.chats: dict[tuple[str, str], int] = {}
         self.actors: dict[tuple[str, str], int] = {}
         # Hash of a word of a name → the actors that have it.
@@ -55,6 +73,14 @@ class Columns(ABC):
         # The newest document of each chat.
         self._newest = np.zeros(64, np.int32)
         self._allocate(1024)
+
+    def documents(self, places: Numbers) -> Numbers:
+        """Return the documents of passages; here each document is one passage."""
+        return places
+
+    def by_document(self, places: Numbers, frequencies: Floats) -> TermPostings:
+        """Return the postings of documents for those of passages."""
+        return TermPostings(places, frequencies)
 
     def _allocate(self, size: int) -> None:
         for name, kind in self.KINDS.items():
@@ -77,19 +103,23 @@ class Columns(ABC):
         if last >= len(self.words):
             self._allocate(max(last + 1, len(self.words) * 3 // 2))
         new = slice(first, last + 1)
-        self.words[new], self.at[new], self.tells_time[new] = segment.words, segment.at, segment.tells_time
+        passages = segment.passages.astype(np.int64)
+        words = np.add.reduceat(segment.words, np.cumsum(passages) - passages)
+        self.words[new], self.at[new], self.tells_time[new] = words, segment.at, segment.tells_time
         self.chat[new] = self._number(segment.chats, self.chats)[segment.chat]
         self.actor[new] = self._number_actors(segment.actors)[segment.actor]
         self.last = last
-        self.total_words += int(np.maximum(segment.words, 1).sum(dtype=np.int64))
+        self.total_words += int(np.maximum(words, 1).sum(dtype=np.int64))
+        self._add_passages(first, segment.words, passages, segment.output)
         self._newest = _grown(self._newest, len(self.chats))
-        order, begins, before = self._by_chat(first, last)
-        self._link(order, begins, before)
-        ends = np.append(begins[1:], True)
-        self._newest[self.chat[order][ends]] = order[ends]
+        order = np.argsort(self.chat[new], kind="stable").astype(np.int64) + first
+        self._link(order, *self._by_chat(order, self._newest))
 
-    def add(self, document: IndexedDocument, words: int, *, tells_time: bool) -> None:
-        """Add one document, which must follow the last one, faster than `extend` with a segment of it."""
+    def add(self, document: IndexedDocument, words: list[int], output: int, *, tells_time: bool) -> None:
+        """Add one document, which must follow the last one, faster than `extend` with a segment of it.
+
+        `words` are those of each of its passages.
+        """
         number = document.number
         if number >= len(self.words):
             self._allocate(max(number + 1, len(self.words) * 3 // 2))
@@ -97,27 +127,36 @@ class Columns(ABC):
         actor = (document.role, document.name)
         if actor not in self.actors:
             self._number_actors((actor,))
-        self.words[number], self.at[number], self.tells_time[number] = words, document.at, tells_time
+        self.words[number], self.at[number], self.tells_time[number] = sum(words), document.at, tells_time
         self.chat[number], self.actor[number] = chat, self.actors[actor]
         self.last = number
-        self.total_words += max(words, 1)
+        self.total_words += max(sum(words), 1)
+        self._add_passages(number, np.array(words), np.array([len(words)]), np.array([output]))
         self._newest = _grown(self._newest, len(self.chats))
         self._link_one(number, chat)
         self._newest[chat] = number
 
-    def _by_chat(self, first: int, last: int) -> tuple[_Numbers, NDArray[np.bool_], _Numbers]:
-        """Return documents first … last by chat, whether each begins its chat, and the one before or 0."""
-        order = np.argsort(self.chat[first : last + 1], kind="stable").astype(np.int64) + first
-        chat = self.chat[order]
-        begins = np.ones(len(order), bool)
+    @abstractmethod
+    def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
+        """Note the words of the passages of new documents, how many each has, and their words of output."""
+
+    def _by_chat(self, docs: Integers, newest: NDArray[np.int32]) -> tuple[Mask, Integers]:
+        """Return whether each document, sorted by chat, begins its chat, and the one before it or 0.
+
+        The newest one of each chat is noted.
+        """
+        chat = self.chat[docs]
+        begins = np.ones(len(docs), bool)
         begins[1:] = chat[1:] != chat[:-1]
-        before = np.empty(len(order), np.int64)
-        before[1:] = order[:-1]
-        before[begins] = self._newest[chat[begins]]
-        return order, begins, before
+        before = np.empty(len(docs), np.int64)
+        before[1:] = docs[:-1]
+        before[begins] = newest[chat[begins]]
+        ends = np.append(begins[1:], True)
+        newest[chat[ends]] = docs[ends]
+        return begins, before
 
     @abstractmethod
-    def _link(self, order: _Numbers, begins: NDArray[np.bool_], before: _Numbers) -> None:
+    def _link(self, order: Integers, begins: Mask, before: Integers) -> None:
         """Relate documents, sorted by chat, to those before them."""
 
     @abstractmethod
@@ -143,7 +182,7 @@ class RecordColumns(Columns):
 
     ended: NDArray[np.int64]
 
-    def visible(self, version: int, agent: str, *, shared: bool) -> NDArray[np.bool_]:
+    def visible(self, version: int, agent: str, *, shared: bool) -> Mask:
         """Return for each place whether it was alive at a version, with words, and visible to the agent.
 
         With `shared`, what is no agent's is visible to all; the agent "" sees what all agents have.
@@ -158,7 +197,10 @@ class RecordColumns(Columns):
             alive &= allowed.take(self.chat[:size])
         return alive
 
-    def _link(self, order: _Numbers, begins: NDArray[np.bool_], before: _Numbers) -> None:
+    def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
+        """Do nothing: a record is one passage."""
+
+    def _link(self, order: Integers, begins: Mask, before: Integers) -> None:
         del begins
         self.ended[order] = MAX_COUNT
         self.ended[before[before > 0]] = order[before > 0]
@@ -174,37 +216,98 @@ class MessageColumns(Columns):
 
     `previous` and `next` are the neighbours in the same chat, 0 where there is none or a pause lies between.
     `block` is the part of a chat, between pauses, that a document belongs to. `run` counts from the last
-    pause.
+    pause. `output` are the words of output, `several` whether there are several passages, and `begins` the
+    place of the first one; `passage_words` are those at each place. `context_share` is that of the neighbours
+    in the score.
     """
 
     KINDS: ClassVar[dict[str, type[np.generic]]] = {
         **_COMMON,
-        # These two index arrays as they stand, for every posting.
+        # These index arrays as they stand, for every posting.
         "previous": np.int64,
         "next": np.int64,
+        "block": np.int64,
         "run": np.int32,
-        "block": np.int32,
+        "output": np.uint32,
+        "several": np.bool_,
+        "begins": np.int64,
+        "context_share": np.float64,
     }
 
     previous: NDArray[np.int64]
     next: NDArray[np.int64]
     run: NDArray[np.int32]
-    block: NDArray[np.int32]
+    block: NDArray[np.int64]
+    output: NDArray[np.uint32]
+    several: Mask
+    begins: NDArray[np.int64]
+    context_share: NDArray[np.float64]
 
     def __init__(self) -> None:
         super().__init__()
         self.blocks = 0
         self._block_words = np.zeros(64, np.int64)
+        # The last place, and the document and the words of each.
+        self.places = 0
+        self._owner = np.zeros(64, np.int64)
+        self.passage_words = np.zeros(64, np.uint32)
 
     @property
     def nbytes(self) -> int:
         """The memory that the columns take, in bytes."""
-        return super().nbytes + self._block_words.nbytes
+        by_place = self._owner.nbytes + self.passage_words.nbytes
+        return super().nbytes + self._block_words.nbytes + by_place
 
     @property
     def block_words(self) -> NDArray[np.int64]:
         """The words of each block."""
         return self._block_words[: self.blocks]
+
+    def documents(self, places: Numbers) -> Numbers:
+        """Return the documents of passages."""
+        return places if self.places == self.last else self._owner.take(places)
+
+    def by_document(self, places: Numbers, frequencies: Floats) -> TermPostings:
+        """Return the postings of documents for those of passages."""
+        if self.places == self.last:
+            return TermPostings(places, frequencies)
+        docs = self._owner.take(places)
+        within = np.flatnonzero(self.several.take(docs))
+        if not len(within):
+            return TermPostings(docs, frequencies)
+        first = np.flatnonzero(np.diff(docs, prepend=0))
+        passages = (places[within], frequencies[within])
+        return TermPostings(docs[first], np.add.reduceat(frequencies, first), passages)
+
+    def concludes(self, docs: Numbers) -> Mask:
+        """Return whether each document is an assistant's last one of several in its turn."""
+        roles = [role for role, _ in self.actors]
+        assistant = np.array([role == "assistant" for role in roles], bool)
+        in_turn = np.array([role in ("assistant", "tool") for role in roles], bool)
+
+        def goes_on(places: Numbers) -> Mask:
+            there: Mask = places > 0
+            there &= in_turn.take(self.actor.take(places))
+            return there
+
+        last: Mask = assistant.take(self.actor.take(docs))
+        last &= goes_on(self.previous.take(docs)) & ~goes_on(self.next.take(docs))
+        return last
+
+    def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
+        new, start = slice(first, first + len(passages)), self.places + 1
+        self.places += len(words)
+        self._owner = _grown(self._owner, self.places + 1)
+        self.passage_words = _grown(self.passage_words, self.places + 1)
+        self._owner[start : self.places + 1] = np.repeat(np.arange(new.start, new.stop), passages)
+        self.passage_words[start : self.places + 1] = words
+        self.begins[new] = start + np.cumsum(passages) - passages
+        self.several[new] = passages > 1
+        w = weights.WEIGHTS
+        self.context_share[new] = w.context / (1 + self.words[new] / w.context_words)
+        self.output[new] = output
+        self.total_output += int(output.sum())
+        self.outputs += int(np.count_nonzero(output))
 
     def _link_one(self, number: int, chat: int) -> None:
         before = int(self._newest[chat])
@@ -230,7 +333,7 @@ class MessageColumns(Columns):
                         self.names.setdefault(term, set()).add(number)
         return numbers
 
-    def _link(self, order: _Numbers, begins: NDArray[np.bool_], before: _Numbers) -> None:
+    def _link(self, order: Integers, begins: Mask, before: Integers) -> None:
         """Set the neighbours and the block of documents."""
         paused = (before == 0) | (np.abs(self.at[order] - self.at[before]) > PAUSE)
         place = np.arange(len(order))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic
 from holdfast.errors import HoldfastError, Unavailable
 from holdfast.search import segment as segments
 from holdfast.search.memtable import Memtable
-from holdfast.search.postings import MaskedPostings, Postings, Searched
+from holdfast.search.postings import Postings, Searched
 from holdfast.search.segment import BadSegment, IndexedDocument, Segment
 from holdfast.search.source import C, SearchSource, SourceView
 from holdfast.store import segments as stored
@@ -79,11 +79,9 @@ class Index(Generic[C]):
     def view(self, terms: Sequence[int], agent: str, as_of: AsOf) -> SourceView[C]:
         """Return what an agent sees as of a version, with the postings of terms given by their hashes."""
         visible = self.source.visible(self.columns, agent, as_of)
-        postings, names = Postings(terms, self.parts, self._memtable), self.columns.names
-        if visible is None:
-            searched = Searched(postings, self.covered, names)
-        else:
-            searched = Searched(MaskedPostings(postings, visible), int(visible.sum()), names)
+        postings = Postings(terms, self.parts, self._memtable, self.columns, visible)
+        documents = self.covered if visible is None else int(visible.sum())
+        searched = Searched(postings, documents, self.columns.names)
         return SourceView(self.source, self._database, self._space, agent, self.columns, visible, searched)
 
     def is_near(self, state: stored.IndexState) -> bool:
@@ -169,8 +167,8 @@ class Index(Generic[C]):
         """Add new documents: a few to the memtable, or else, together with the memtable, as a segment."""
         if len(self._memtable.documents) + len(documents) < FREEZE:
             for document in documents:
-                words, tells_time = self._memtable.add(document)
-                self.columns.add(document, words, tells_time=tells_time)
+                words, output, tells_time = self._memtable.add(document)
+                self.columns.add(document, words, output, tells_time=tells_time)
             return
         new = segments.build(documents)
         before = [segments.build(self._memtable.documents)] if self._memtable.documents else []

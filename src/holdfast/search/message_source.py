@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from holdfast.search import rank
-from holdfast.search.columns import MessageColumns
+from holdfast.search.columns import Mask, MessageColumns
 from holdfast.search.segment import IndexedDocument
-from holdfast.search.source import Mask, SearchSource, SourceView, parsed, texts_in, time_masks
+from holdfast.search.source import SearchSource, SourceView, parsed, texts_in, time_masks
 from holdfast.store import log, segments
 from holdfast.store.message_rows import EPOCH, from_micros
+from holdfast.text import prose
 from holdfast.text.dates import spans
 from holdfast.types import MAX_COUNT, Hit, Message, Why
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
-    from holdfast.search.postings import Numbers, QueryTerm
+    from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
@@ -37,13 +38,8 @@ def find(
     focus = rank.Focus(
         named or _actors_of_roles(columns, query.roles), query.asks_time, _date_spans(columns, query)
     )
-    scores = rank.score(terms, columns, focus)
-    shares = scores.total / scores.ceiling
-    masks = list(_masks(view, scores.docs, filters))
-    if masks:
-        shares *= np.logical_and.reduce(masks)
-    best = rank.top(shares, filters.limit)
-    best = best[shares[best] >= filters.min_score]
+    scores = rank.score(terms, columns, focus, _mask(view, filters), filters.limit)
+    best = scores.ranked((), filters.min_score, filters.limit)
     docs = [int(doc) for doc in scores.docs[best]]
     stored = {doc: (chat, one) for doc, chat, one in log.by_docs(view.database, view.space, docs)}
     return [
@@ -108,27 +104,31 @@ def _date_spans(columns: MessageColumns, query: Query) -> tuple[tuple[int, int, 
     return tuple(span for date in query.dates for span in spans(date, first, last))
 
 
-def _masks(view: SourceView[MessageColumns], docs: Numbers, filters: Filters) -> Iterator[Mask]:
-    """Yield which of some documents pass each filter."""
-    columns, agent = view.columns, view.agent
-    if filters.chat is not None or agent:
-        allowed = [filters.chat in (None, chat) and agent in ("", owner) for chat, owner in columns.chats]
-        yield np.array(allowed, bool).take(columns.chat.take(docs))
+def _mask(view: SourceView[MessageColumns], filters: Filters) -> Mask | None:
+    """Return which messages pass the filters; None for all."""
+    columns, agent, docs = view.columns, view.agent, slice(view.columns.last + 1)
+    masks = []
+    allowed = [filters.chat in (None, chat) and agent in ("", owner) for chat, owner in columns.chats]
+    if not all(allowed):
+        masks.append(np.array(allowed, bool).take(columns.chat[docs]))
     if filters.roles is not None:
         allowed = [role in filters.roles for role, _ in columns.actors]
-        yield np.array(allowed, bool).take(columns.actor.take(docs))
-    yield from time_masks(columns, docs, filters)
+        masks.append(np.array(allowed, bool).take(columns.actor[docs]))
+    masks.extend(time_masks(columns.at[docs], filters))
     if view.visible is not None:
         # A neighbour of a message that was there may be a later one.
-        yield view.visible.take(docs)
+        masks.append(view.visible)
+    return np.logical_and.reduce(masks) if masks else None
 
 
 def _read(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:
-    """Yield messages as documents: their content, and the names and arguments of their calls."""
+    """Yield messages as documents; the names and arguments of their calls are output."""
     rows = segments.documents(database, space, after, limit)
     for doc, chat, agent, role, name, at, content, calls in rows:
-        text = content if calls is None else "\n".join([content, *texts_in(parsed(calls))])
-        yield IndexedDocument(doc, chat, agent, role, name or "", at, text)
+        said, output = prose.split(role, content)
+        if calls is not None:
+            output = "\n".join([output, *texts_in(parsed(calls))])
+        yield IndexedDocument(doc, chat, agent, role, name or "", at, prose.passages(said), output)
 
 
 MESSAGES = SearchSource("message", MessageColumns, _read, _visible, find)

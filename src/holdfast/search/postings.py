@@ -2,88 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Container, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search import weights
+from holdfast.search.columns import Columns, Floats, Numbers, TermPostings
 from holdfast.search.memtable import Memtable
 from holdfast.search.query import MAX_TERMS, Query
 from holdfast.search.segment import Segment
+from holdfast.text import analyze
 
 # Synonyms that stand in a thousand messages together, or in a hundredth of all, tell nothing further.
 _RELATED = 1_000
 
-Floats: TypeAlias = NDArray[np.float64]
-Numbers: TypeAlias = NDArray[np.integer[Any]]
-TermPostings: TypeAlias = tuple[Numbers, Floats]
-_NOTHING: TermPostings = (np.empty(0, np.int64), np.empty(0))
+NOTHING = TermPostings(np.empty(0, np.int64), np.empty(0))
 
 
 class QueryTerm(NamedTuple):
-    """A term of a query with its postings in one source.
-
-    `docs` rise, and `frequencies` are those of the term in each.
+    """A term of a query with its postings in one source, in what is said and in output.
 
     `rarity` is its inverse document frequency over all sources that are searched together: messages and
     records weigh a word alike, so that their scores can be compared.
     """
 
     written: str
-    docs: Numbers
-    frequencies: Floats
+    said: TermPostings
     weight: float
     rarity: float
+    output: TermPostings = NOTHING
 
 
 class Postings:
-    """The postings of terms given by their hashes: how many documents have each, on demand which."""
+    """The postings of terms given by their hashes: how many places have each, on demand which documents.
 
-    def __init__(self, terms: Sequence[int], parts: Sequence[Segment], memtable: Memtable) -> None:
-        hashes = np.array(terms, np.uint64)
-        self._spans = [(part, *part.spans(hashes)) for part in parts]
-        self._newest = [memtable.postings(term) for term in terms]
-        self.counts = [len(docs) for docs, _ in self._newest]
-        for _, starts, ends in self._spans:
-            self.counts = [count + int(size) for count, size in zip(self.counts, ends - starts, strict=True)]
+    With a mask, of the documents that it lets pass.
+    """
+
+    def __init__(
+        self,
+        terms: Sequence[int],
+        parts: Sequence[Segment],
+        memtable: Memtable,
+        columns: Columns,
+        mask: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self._columns = columns
+        self._mask = mask
+        self._count = len(terms)
+        # The terms of output follow those of what is said.
+        marked = [term ^ analyze.OUTPUT for term in terms] if columns.total_output else []
+        hashes = np.array([*terms, *marked], np.uint64)
+        self._spans = []
+        first = 1
+        for part in parts:
+            self._spans.append((first, part, *part.spans(hashes)))
+            first += len(part.words)
+        self._newest = [memtable.postings(int(term)) for term in hashes.tolist()]
+        self._first = first
+        counts = np.array([len(places) for places, _ in self._newest], np.int64)
+        for _, _, starts, ends in self._spans:
+            counts += ends - starts
+        self._counts: list[int] = counts.tolist()
+
+    def count(self, n: int) -> int:
+        """Return how many places have the n-th term."""
+        # Of more documents than a mask lets pass nothing may show.
+        return self._counts[n] if self._mask is None else len(self.of(n).docs)
+
+    def output(self, n: int) -> TermPostings:
+        """Return the postings of the n-th term in output."""
+        return self.of(n + self._count) if self._columns.total_output else NOTHING
 
     def of(self, n: int) -> TermPostings:
-        """Return the documents with the n-th term, rising, and its frequency in each."""
-        docs = np.empty(self.counts[n], np.int64)
-        frequencies = np.empty(self.counts[n])
+        """Return the postings of the n-th term in what is said."""
+        if not self._counts[n]:
+            return NOTHING
+        places = np.empty(self._counts[n], np.int64)
+        frequencies = np.empty(self._counts[n])
         filled = 0
-        for part, starts, ends in self._spans:
+        for first, part, starts, ends in self._spans:
             span = slice(int(starts[n]), int(ends[n]))
             into = slice(filled, filled + span.stop - span.start)
-            np.add(part.docs[span], part.first, out=docs[into])
+            np.add(part.places[span], first, out=places[into])
             frequencies[into] = part.frequencies[span]
             filled = into.stop
-        docs[filled:], frequencies[filled:] = self._newest[n]
-        return docs, frequencies
-
-
-class MaskedPostings:
-    """The postings of the documents that a mask lets pass."""
-
-    def __init__(self, postings: Postings, mask: NDArray[np.bool_]) -> None:
-        self._terms: list[TermPostings] = []
-        for n, count in enumerate(postings.counts):
-            docs, frequencies = postings.of(n) if count else _NOTHING
-            passing = mask.take(docs)
-            self._terms.append((docs[passing], frequencies[passing]))
-        self.counts = [len(docs) for docs, _ in self._terms]
-
-    def of(self, n: int) -> TermPostings:
-        """Return the documents with the n-th term, rising, and its frequency in each."""
-        return self._terms[n]
+        newest, frequencies[filled:] = self._newest[n]
+        places[filled:] = newest
+        places[filled:] += self._first
+        if self._mask is not None:
+            kept = self._mask.take(self._columns.documents(places))
+            places, frequencies = places[kept], frequencies[kept]
+        return self._columns.by_document(places, frequencies)
 
 
 class Searched(NamedTuple):
     """The postings of a source, its number of documents, and the words that name its speakers."""
 
-    postings: Postings | MaskedPostings
+    postings: Postings
     documents: int
     names: Container[int]
 
@@ -97,26 +115,37 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
     found: list[list[QueryTerm]] = [[] for _ in sources]
     total = sum(source.documents for source in sources)
     count = len(query.words)
-    having = [sum(source.postings.counts[n] for source in sources) for n in range(count)]
-    present = sorted((n for n in range(count) if having[n]), key=lambda n: having[n])[:MAX_TERMS]
-    for n in sorted(present):
+    for n in _rarest(count, sources):
         word = query.words[n]
         is_name = any(word.term in source.names for source in sources)
         weight = word.weight * (weights.WEIGHTS.name_as_word if is_name else 1.0)
-        rarity = weights.inverse_frequency(total, having[n])
-        for into, source in zip(found, sources, strict=True):
-            into.append(QueryTerm(word.written, *source.postings.of(n), weight, rarity))
+        said = [source.postings.of(n) for source in sources]
+        output = [source.postings.output(n) for source in sources]
+        if not any(len(one.docs) for one in (*said, *output)):
+            continue
+        rarity = weights.inverse_frequency(total, sum(len(one.docs) for one in said))
+        for into, one, other in zip(found, said, output, strict=True):
+            into.append(QueryTerm(word.written, one, weight, rarity, other))
     share = weights.WEIGHTS.related * min(1.0, weights.WEIGHTS.short / count)
     first = count
     for word in query.words:
         terms = range(first, first + len(word.related))
         first = terms.stop
         groups = [_joined(source, terms) for source in sources]
-        if any(len(docs) for docs, _ in groups):
-            rarity = weights.inverse_frequency(total, sum(len(docs) for docs, _ in groups))
+        if any(len(one.docs) for one in groups):
+            rarity = weights.inverse_frequency(total, sum(len(one.docs) for one in groups))
             for into, group in zip(found, groups, strict=True):
-                into.append(QueryTerm(f"like {word.written}", *group, share * word.weight, rarity))
+                into.append(QueryTerm(f"like {word.written}", group, share * word.weight, rarity))
     return found
+
+
+def _rarest(count: int, sources: Sequence[Searched]) -> Iterable[int]:
+    """Return the words of a query, the `MAX_TERMS` rarest of more."""
+    if count <= MAX_TERMS:
+        return range(count)
+    having = [sum(source.postings.count(n) for source in sources) for n in range(count)]
+    present = [n for n in range(count) if having[n]] or range(count)
+    return sorted(sorted(present, key=lambda n: having[n])[:MAX_TERMS])
 
 
 def _joined(source: Searched, terms: range) -> TermPostings:
@@ -124,15 +153,19 @@ def _joined(source: Searched, terms: range) -> TermPostings:
     room = max(_RELATED, source.documents * _RELATED // 100_000)
     chosen = []
     for n in terms:
-        if 0 < source.postings.counts[n] <= room:
-            chosen.append(source.postings.of(n))
-            room -= source.postings.counts[n]
+        found = source.postings.of(n)
+        if 0 < len(found.docs) <= room:
+            chosen.append(found)
+            room -= len(found.docs)
     if len(chosen) < 2:
-        return chosen[0] if chosen else _NOTHING
-    size = max(int(docs[-1]) for docs, _ in chosen) + 1
-    sums, having = np.zeros(size), np.zeros(size, bool)
-    for docs, frequencies in chosen:
-        sums[docs] += frequencies
-        having[docs] = True
-    found = np.flatnonzero(having)
-    return found, sums[found]
+        return chosen[0] if chosen else NOTHING
+    inside = [one.passages for one in chosen if one.passages is not None]
+    passages = _united(inside) if inside else None
+    return TermPostings(*_united([(one.docs, one.frequencies) for one in chosen]), passages)
+
+
+def _united(lists: Sequence[tuple[Numbers, Floats]]) -> tuple[Numbers, Floats]:
+    """Join lists of rising numbers, and add up what belongs to each."""
+    numbers, places = np.unique(np.concatenate([docs for docs, _ in lists]), return_inverse=True)
+    values = np.concatenate([values for _, values in lists])
+    return numbers, np.bincount(places, values, len(numbers)).astype(np.float64, copy=False)

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from holdfast.search import rank
-from holdfast.search.columns import RecordColumns
+from holdfast.search.columns import Mask, RecordColumns
 from holdfast.search.segment import IndexedDocument
-from holdfast.search.source import Mask, SearchSource, SourceView, parsed, read_best, texts_in, time_masks
+from holdfast.search.source import SearchSource, SourceView, parsed, read_best, texts_in, time_masks
 from holdfast.store import records
 from holdfast.store.message_rows import EPOCH
 from holdfast.text import analyze
 from holdfast.types import Hit, Record, Why
 
 if TYPE_CHECKING:
+    from holdfast.search.columns import Numbers
     from holdfast.search.filters import Filters
-    from holdfast.search.postings import Numbers, QueryTerm
+    from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
@@ -59,7 +60,7 @@ def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> 
         yield allowed.take(view.columns.actor.take(docs))
     if filters.tags is not None:
         yield np.isin(docs, records.versions_with_tags(view.database, view.space, sorted(filters.tags)))
-    yield from time_masks(view.columns, docs, filters)
+    yield from time_masks(view.columns.at.take(docs), filters)
 
 
 def _passes(filters: Filters, record: Record) -> bool:
@@ -99,7 +100,7 @@ def _read(database: Database, space: str, after: int, limit: int) -> Iterator[In
     """Yield versions of records as documents, one each."""
     rows = records.documents(database, space, after, limit)
     for version, identity, agent, kind, at, text, wordings in rows:
-        yield IndexedDocument(version, identity, agent, kind, "", at, _with_wordings(text, wordings))
+        yield IndexedDocument(version, identity, agent, kind, "", at, (_with_wordings(text, wordings),))
 
 
 def _with_wordings(text: str, wordings: str | None) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from holdfast.text import analyze
 
 # The analysis, and the layout below.
-VERSION = analyze.VERSION * 100 + 1
+VERSION = analyze.VERSION * 100 + 2
 _MAGIC = b"HFSEG\x00\x00\x01"
 # What a byte holds: the frequency of a term in a document is not counted further.
 MAX_FREQUENCY = 255
@@ -26,8 +26,10 @@ _LAYOUT: tuple[tuple[str, type[np.generic], str], ...] = (
     ("terms", np.uint64, "terms"),
     ("at", np.int64, "count"),
     ("offsets", np.uint32, "offsets"),
-    ("docs", np.uint32, "postings"),
-    ("words", np.uint32, "count"),
+    ("places", np.uint32, "postings"),
+    ("words", np.uint32, "passages"),
+    ("passages", np.uint32, "count"),
+    ("output", np.uint32, "count"),
     ("chat", np.uint32, "count"),
     ("actor", np.uint32, "count"),
     ("frequencies", np.uint8, "postings"),
@@ -38,7 +40,8 @@ _LAYOUT: tuple[tuple[str, type[np.generic], str], ...] = (
 class IndexedDocument(NamedTuple):
     """What the index needs of a message, a summary or a version of a record.
 
-    `number` counts 1, 2, 3 … within the space, `at` is in microseconds since the epoch.
+    `number` counts 1, 2, 3 … within the space, `at` is in microseconds since the epoch. `passages` are the
+    parts of its text, one at least; `output` is what a program put out, which is looked for apart from it.
     """
 
     number: int
@@ -47,7 +50,8 @@ class IndexedDocument(NamedTuple):
     role: str
     name: str
     at: int
-    text: str
+    passages: Sequence[str]
+    output: str = ""
 
 
 class BadSegment(ValueError):
@@ -58,17 +62,21 @@ class BadSegment(ValueError):
 class Segment:
     """The index of the documents `first` … `last`.
 
-    Postings: `terms` are sorted hashes; those of term i are `docs[offsets[i]:offsets[i + 1]]`, rising and
-    relative to `first`, with as many `frequencies`. Columns: one entry per document; `chat` and `actor` point
-    into `chats` (chat, agent) and `actors` (role, name).
+    Postings: `terms` are sorted hashes; those of term i are `places[offsets[i]:offsets[i + 1]]`, rising, with
+    as many `frequencies`. A place is that of a passage among all passages of the documents, and `words` are
+    those of each. The terms of output are marked with `analyze.OUTPUT`, and have the place of the first
+    passage. Columns: one entry per document; `output` are its words of output, `chat` and `actor` point into
+    `chats` (chat, agent) and `actors` (role, name).
     """
 
     first: int
     terms: NDArray[np.uint64]
     offsets: NDArray[np.uint32]
-    docs: NDArray[np.uint32]
+    places: NDArray[np.uint32]
     frequencies: NDArray[np.uint8]
     words: NDArray[np.uint32]
+    passages: NDArray[np.uint32]
+    output: NDArray[np.uint32]
     at: NDArray[np.int64]
     chat: NDArray[np.uint32]
     actor: NDArray[np.uint32]
@@ -79,7 +87,7 @@ class Segment:
     @property
     def count(self) -> int:
         """The number of documents."""
-        return len(self.words)
+        return len(self.passages)
 
     @property
     def last(self) -> int:
@@ -92,7 +100,7 @@ class Segment:
         return sum(array.nbytes for array in self._arrays())
 
     def spans(self, terms: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where the postings of each term begin and end in `docs`; 0 and 0 if it has none."""
+        """Return where the postings of each term begin and end in `places`; 0 and 0 if it has none."""
         if not len(self.terms):
             return np.zeros(len(terms), np.int64), np.zeros(len(terms), np.int64)
         places = np.minimum(self.terms.searchsorted(terms), len(self.terms) - 1)
@@ -117,7 +125,8 @@ class Segment:
                 "first": self.first,
                 "count": self.count,
                 "terms": len(self.terms),
-                "postings": len(self.docs),
+                "postings": len(self.places),
+                "passages": len(self.words),
                 "chats": self.chats,
                 "actors": self.actors,
             }
@@ -156,7 +165,7 @@ def _read(body: bytes) -> tuple[Segment, int]:
         raise BadSegment("it does not begin as a segment does")
     size = int.from_bytes(body[8:16], "little")
     header = json.loads(body[16 : 16 + size])
-    lengths = {key: int(header[key]) for key in ("count", "terms", "postings")}
+    lengths = {key: int(header[key]) for key in ("count", "terms", "postings", "passages")}
     lengths["offsets"] = lengths["terms"] + 1
     position = 16 + size + -(16 + size) % 8
     arrays: dict[str, Any] = {}
@@ -176,20 +185,22 @@ def _is_sound(segment: Segment) -> bool:
         and segment.first > 0
         and bool(np.all(segment.terms[1:] > segment.terms[:-1]))
         and int(offsets[0]) == 0
-        and int(offsets[-1]) == len(segment.docs)
+        and int(offsets[-1]) == len(segment.places)
         and bool(np.all(np.diff(offsets.astype(np.int64)) > 0))
-        and (not len(segment.docs) or int(segment.docs.max()) < segment.count)
+        and (not len(segment.places) or int(segment.places.max()) < len(segment.words))
+        and int(segment.passages.min()) > 0
+        and int(segment.passages.sum(dtype=np.uint64)) == len(segment.words)
         and int(segment.chat.max()) < len(segment.chats)
         and int(segment.actor.max()) < len(segment.actors)
         and int(segment.at.min()) >= _EARLIEST
         and int(segment.at.max()) <= _LATEST
-        and _rise(segment.docs, offsets)
+        and _rise(segment.places, offsets)
     )
 
 
-def _rise(docs: NDArray[np.uint32], offsets: NDArray[np.uint32]) -> bool:
-    """Return whether the documents of each term rise: only the first of a term may follow a larger one."""
-    falls = np.flatnonzero(docs[1:] <= docs[:-1]) + 1
+def _rise(places: NDArray[np.uint32], offsets: NDArray[np.uint32]) -> bool:
+    """Return whether the places of each term rise: only the first of a term may follow a larger one."""
+    falls = np.flatnonzero(places[1:] <= places[:-1]) + 1
     return bool(np.isin(falls, offsets, assume_unique=True).all())
 
 
@@ -206,31 +217,53 @@ def read_words(text: str) -> tuple[list[int], int, bool]:
     return terms, words, tells_time
 
 
+def read_output(text: str) -> tuple[list[int], int]:
+    """Return the hashes of the terms of output, marked as such, and the number of its words."""
+    if not text:
+        return [], 0
+    terms, words, _ = read_words(text)
+    return [term ^ analyze.OUTPUT for term in terms], words
+
+
 def build(documents: Sequence[IndexedDocument]) -> Segment:
     """Return the index of documents that are numbered without gaps.
 
     Linear in their words, times its logarithm.
     """
     hashes: list[int] = []
+    # For each text, where its terms end in `hashes`, and the place that they have.
     ends: list[int] = []
+    places: list[int] = []
     words: list[int] = []
+    output: list[int] = []
     tells_time: list[bool] = []
     for document in documents:
-        terms, length, tells = read_words(document.text)
-        hashes.extend(terms)
-        ends.append(len(hashes))
-        words.append(length)
+        first, tells = len(words), False
+        for passage in document.passages:
+            terms, length, tells_here = read_words(passage)
+            places.append(len(words))
+            hashes.extend(terms)
+            ends.append(len(hashes))
+            words.append(length)
+            tells = tells or tells_here
         tells_time.append(tells)
+        terms, length = read_output(document.output)
+        output.append(length)
+        if length:
+            places.append(first)
+            hashes.extend(terms)
+            ends.append(len(hashes))
     starts = np.array([0, *ends], np.int64)
-    owners = np.repeat(np.arange(len(documents), dtype=np.uint32), starts[1:] - starts[:-1])
     chats: dict[tuple[str, str], int] = {}
     actors: dict[tuple[str, str], int] = {}
     return _assemble(
         documents[0].number,
         np.array(hashes, np.uint64),
-        owners,
+        np.repeat(np.array(places, np.uint32), starts[1:] - starts[:-1]),
         None,
         words=np.array(words, np.uint32),
+        passages=np.array([len(document.passages) for document in documents], np.uint32),
+        output=np.array(output, np.uint32),
         at=np.array([document.at for document in documents], np.int64),
         chat=np.array([chats.setdefault((d.chat, d.agent), len(chats)) for d in documents], np.uint32),
         actor=np.array([actors.setdefault((d.role, d.name), len(actors)) for d in documents], np.uint32),
@@ -244,17 +277,17 @@ def merge(parts: Sequence[Segment]) -> Segment:
     """Return one segment for several that follow each other, equal to `build` of all documents."""
     if len(parts) == 1:
         return parts[0]
-    first = parts[0].first
     chats: dict[tuple[str, str], int] = {}
     actors: dict[tuple[str, str], int] = {}
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("words", "at", "tells_time")
+        for name in ("words", "passages", "output", "at", "tells_time")
     }
+    before = np.cumsum([0, *(len(part.words) for part in parts)], dtype=np.uint32)
     return _assemble(
-        first,
+        parts[0].first,
         np.concatenate([np.repeat(part.terms, part.offsets[1:] - part.offsets[:-1]) for part in parts]),
-        np.concatenate([part.docs + np.uint32(part.first - first) for part in parts]),
+        np.concatenate([part.places + start for part, start in zip(parts, before, strict=False)]),
         np.concatenate([part.frequencies for part in parts]),
         **columns,
         chat=np.concatenate([_renumber(part.chat, part.chats, chats) for part in parts]),
@@ -274,23 +307,23 @@ def _renumber(
 def _assemble(
     first: int,
     hashes: NDArray[np.uint64],
-    docs: NDArray[np.uint32],
+    places: NDArray[np.uint32],
     frequencies: NDArray[np.uint8] | None,
     **columns: Any,
 ) -> Segment:
-    """Sort (term, document) pairs into postings; without frequencies, equal pairs are counted."""
-    # Documents already rise, and stay in order within a term.
+    """Sort (term, place) pairs into postings; without frequencies, equal pairs are counted."""
+    # Places already rise, and stay in order within a term.
     order = np.argsort(hashes, kind="stable")
-    hashes, docs = hashes[order], docs[order]
+    hashes, places = hashes[order], places[order]
     if frequencies is None:
         new = np.ones(len(hashes), bool)
-        new[1:] = (hashes[1:] != hashes[:-1]) | (docs[1:] != docs[:-1])
+        new[1:] = (hashes[1:] != hashes[:-1]) | (places[1:] != places[:-1])
         starts = np.flatnonzero(new)
         counts = np.diff(starts, append=len(hashes))
-        hashes, docs = hashes[starts], docs[starts]
+        hashes, places = hashes[starts], places[starts]
         frequencies = np.minimum(counts, MAX_FREQUENCY).astype(np.uint8)
     else:
         frequencies = frequencies[order]
     starts = np.flatnonzero(np.concatenate([np.ones(min(1, len(hashes)), bool), hashes[1:] != hashes[:-1]]))
     offsets = np.append(starts, len(hashes)).astype(np.uint32)
-    return Segment(first, hashes[starts], offsets, docs, frequencies, **columns)
+    return Segment(first, hashes[starts], offsets, places, frequencies, **columns)

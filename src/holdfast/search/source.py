@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.search.columns import Columns
+from holdfast.search.columns import Columns, Mask
 from holdfast.search.segment import IndexedDocument
 from holdfast.types import Hit, Source
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
-    from holdfast.search.postings import Numbers, QueryTerm, Searched
+    from holdfast.search.postings import QueryTerm, Searched
     from holdfast.search.query import Query
     from holdfast.search.rank import Scores
     from holdfast.store.database import Database
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound=Columns)
 _Row = TypeVar("_Row")
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class SearchSource(Generic[C]):
         """
         found = {one.number: one for one in self.read(database, space, after, until - after)}
         numbers = range(after + 1, until + 1)
-        return [found.get(number) or IndexedDocument(number, "", "", "", "", 0, "") for number in numbers]
+        return [found.get(number) or IndexedDocument(number, "", "", "", "", 0, ("",)) for number in numbers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +64,12 @@ class SourceView(Generic[C]):
     searched: Searched
 
 
-def time_masks(columns: Columns, docs: Numbers, filters: Filters) -> Iterator[Mask]:
-    """Yield which of some documents pass the filters by time."""
+def time_masks(at: NDArray[np.int64], filters: Filters) -> Iterator[Mask]:
+    """Yield which of some times pass the filters."""
     if filters.since is not None:
-        yield columns.at.take(docs) >= filters.since
+        yield at >= filters.since
     if filters.until is not None:
-        yield columns.at.take(docs) < filters.until
+        yield at < filters.until
 
 
 def read_best(
@@ -86,7 +85,7 @@ def read_best(
     limit = filters.limit
     if not limit:
         return found
-    places = scores.ranked(masks, filters.min_score)[: filters.candidates]
+    places = scores.ranked(masks, filters.min_score, filters.candidates)
     for start in range(0, len(places), page):
         some = places[start : start + page]
         docs = [int(doc) for doc in scores.docs[some]]

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from holdfast.search import rank, weights
-from holdfast.search.columns import RecordColumns
+from holdfast.search.columns import Mask, RecordColumns
 from holdfast.search.segment import IndexedDocument
-from holdfast.search.source import Mask, SearchSource, SourceView, read_best, time_masks
+from holdfast.search.source import SearchSource, SourceView, read_best, time_masks
 from holdfast.store import summaries
 from holdfast.store.message_rows import to_micros
 from holdfast.store.records import NOW
 from holdfast.types import Hit, Summary, Why
 
 if TYPE_CHECKING:
+    from holdfast.search.columns import Numbers
     from holdfast.search.filters import Filters
-    from holdfast.search.postings import Numbers, QueryTerm
+    from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
@@ -66,7 +67,7 @@ def _visible(columns: RecordColumns, agent: str, _as_of: AsOf) -> Mask:
 
 
 def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[Mask]:
-    yield from time_masks(view.columns, docs, filters)
+    yield from time_masks(view.columns.at.take(docs), filters)
     if filters.chat is not None:
         yield np.isin(docs, summaries.numbers(view.database, view.space, filters.chat))
 
@@ -79,7 +80,7 @@ def _passes(filters: Filters, summary: Summary) -> bool:
 def _read(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:
     """Yield summaries as documents; one that has grown since is a document as well."""
     for number, identity, agent, at, text in summaries.documents(database, space, after, limit):
-        yield IndexedDocument(number, identity, agent, "summary", "", at, text)
+        yield IndexedDocument(number, identity, agent, "summary", "", at, (text,))
 
 
 SUMMARIES = SearchSource("summary", RecordColumns, _read, _visible, find)

@@ -12,19 +12,28 @@ class RankWeights:
 
     k1: float = 0.9
     b: float = 0.75
-    # The share of the message with its neighbours, against the message alone.
-    context: float = 0.5
+    # The share of the best passage of a message in the score of its own words.
+    passage: float = 0.5
+    # The share of the message with its neighbours, against the message alone, and the words at which a
+    # message has half of it: a long one says itself what it is about.
+    context: float = 0.7
+    context_words: float = 60.0
     # How much the previous and the next message count in it, and those two places away.
-    near: float = 0.5
+    before: float = 0.5
+    after: float = 0.25
     two_before: float = 0.3
     two_after: float = 0.15
     session: float = 0.6
     session_k1: float = 1.5
     session_b: float = 0.5
-    speaker: float = 1.0
+    speaker: float = 0.5
     name_as_word: float = 0.25
     time: float = 0.3
     date: float = 0.5
+    # What the last message of several of an assistant in a turn counts more.
+    conclusion: float = 0.2
+    # What a word counts in output, against one that is said.
+    output: float = 0.2
     # What the synonyms of a word count, all together, against that word.
     related: float = 0.5
     # The number of words of a query up to which they do: in longer queries they count for less.

@@ -20,6 +20,9 @@ from holdfast.text.tables import table_lines
 
 VERSION = 2
 
+# What marks the hash of a term of output, so that it is another than that of the word as somebody says it.
+OUTPUT = 0x9E3779B97F4A7C15
+
 STOP_WORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
     "they this to was will with i you he she we me him her us my your his our its from has have had do does "
