@@ -52,13 +52,19 @@ def texts(words: Sequence[str] = WORDS, longest: int = 8) -> st.SearchStrategy[s
     return st.lists(st.sampled_from(words), min_size=1, max_size=longest).map(" ".join)
 
 
+def long_texts() -> st.SearchStrategy[str]:
+    """Make texts of several passages, and such with what a program put out."""
+    sentences = st.lists(texts(longest=14), min_size=1, max_size=12)
+    return sentences.map(". ".join) | st.builds("{}\n```\n{}\n```\n{}".format, texts(), texts(), texts())
+
+
 def conversations(largest: int = 40) -> st.SearchStrategy[list[Said]]:
     """Make chats that alternate, with pauses, clocks that go back, and speakers with and without names."""
-    roles: st.SearchStrategy[Role] = st.sampled_from(["user", "assistant"])
+    roles: st.SearchStrategy[Role] = st.sampled_from(["user", "assistant", "tool"])
     said = st.builds(
         Said,
         chat=st.sampled_from("abc"),
-        text=texts(),
+        text=texts() | long_texts(),
         role=roles,
         name=st.sampled_from([None, "Ada", "Bob Stone"]),
         minutes=st.integers(0, 30) | st.integers(0, 20_000),

@@ -10,17 +10,30 @@ from hypothesis import strategies as st
 from holdfast.search import columns
 from holdfast.search.columns import PAUSE, MessageColumns
 from holdfast.search.query import parse
-from holdfast.search.segment import IndexedDocument, Segment, build
+from holdfast.search.segment import IndexedDocument, Segment, build, read_document
+from holdfast.text import prose
 from recall_corpora import Said, conversations
 
 MINUTE = 60_000_000
 
 
 def documents(said: list[Said], first: int = 1) -> list[IndexedDocument]:
-    return [
-        IndexedDocument(number, one.chat, "", one.role, one.name or "", one.minutes * MINUTE, one.text)
-        for number, one in enumerate(said, first)
-    ]
+    found = []
+    for number, one in enumerate(said, first):
+        text, output = prose.split(one.role, one.text)
+        found.append(
+            IndexedDocument(
+                number,
+                one.chat,
+                "",
+                one.role,
+                one.name or "",
+                one.minutes * MINUTE,
+                prose.passages(text),
+                output,
+            )
+        )
+    return found
 
 
 def parts(docs: list[IndexedDocument], cuts: list[int]) -> list[Segment]:
@@ -48,8 +61,8 @@ def added(docs: list[IndexedDocument], cuts: list[int]) -> MessageColumns:
         if segment.count % 3 == 0:
             grown.extend(segment)
             continue
-        for n, doc in enumerate(docs[segment.first - 1 : segment.last]):
-            grown.add(doc, int(segment.words[n]), tells_time=bool(segment.tells_time[n]))
+        for doc in docs[segment.first - 1 : segment.last]:
+            grown.add(doc, read_document(doc))
     return grown
 
 
@@ -63,7 +76,9 @@ def blocks(grown: MessageColumns) -> dict[int, list[int]]:
 
 def chain(minutes: list[float]) -> MessageColumns:
     """Extend by one document after the other, all of one chat."""
-    docs = [IndexedDocument(n, "a", "", "user", "", round(m * MINUTE), "x") for n, m in enumerate(minutes, 1)]
+    docs = [
+        IndexedDocument(n, "a", "", "user", "", round(m * MINUTE), ("x",)) for n, m in enumerate(minutes, 1)
+    ]
     return added(docs, [1])
 
 
@@ -84,10 +99,27 @@ def test_extending_bit_by_bit_equals_extending_at_once(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columns, "BLOCK", block)
         once, grown = extended([build(docs)]), grow(docs, cuts)
-    for name in ("words", "at", "chat", "actor", "tells_time", "previous", "next", "run"):
-        size = once.last + 1
+    size = once.last + 1
+    for name in (
+        "words",
+        "at",
+        "chat",
+        "actor",
+        "tells_time",
+        "previous",
+        "next",
+        "run",
+        "output",
+        "several",
+    ):
+        assert np.array_equal(getattr(once, name)[:size], getattr(grown, name)[:size]), name
+    for name in ("begins", "context_share"):
         assert np.array_equal(getattr(once, name)[:size], getattr(grown, name)[:size]), name
     assert (once.last, once.total_words, once.chats) == (grown.last, grown.total_words, grown.chats)
+    places = np.arange(1, once.places + 1)
+    assert np.array_equal(once.passage_words[places], grown.passage_words[places])
+    assert np.array_equal(once.documents(places), grown.documents(places))
+    assert (once.total_output, once.outputs, once.places) == (grown.total_output, grown.outputs, grown.places)
     assert (once.actors, once.names, once.blocks) == (grown.actors, grown.names, grown.blocks)
     assert blocks(once) == blocks(grown)
     assert sorted(once.block_words) == sorted(grown.block_words)
@@ -147,28 +179,30 @@ def test_a_chat_without_pauses_is_cut_into_blocks_of_128() -> None:
 
 
 def test_chats_that_alternate_do_not_part_each_other() -> None:
-    docs = [IndexedDocument(n, "ab"[n % 2], "", "user", "", n, "x") for n in range(1, 7)]
+    docs = [IndexedDocument(n, "ab"[n % 2], "", "user", "", n, ("x",)) for n in range(1, 7)]
     assert list(extended([build(docs)]).previous[1:7]) == [0, 0, 1, 2, 3, 4]
 
 
 def test_chats_of_two_agents_under_one_id_are_not_joined() -> None:
-    docs = [IndexedDocument(n, "a", agent, "user", "", n, "x") for n, agent in enumerate(["x", "y", "x"], 1)]
+    docs = [
+        IndexedDocument(n, "a", agent, "user", "", n, ("x",)) for n, agent in enumerate(["x", "y", "x"], 1)
+    ]
     assert list(extended([build(docs)]).previous[1:4]) == [0, 0, 1]
 
 
 def test_the_times_at_both_ends_of_the_calendar_do_not_overflow() -> None:
     ends = [-62_135_596_800_000_000, 253_402_300_799_999_999]
-    docs = [IndexedDocument(n, "a", "", "user", "", at, "x") for n, at in enumerate(ends, 1)]
+    docs = [IndexedDocument(n, "a", "", "user", "", at, ("x",)) for n, at in enumerate(ends, 1)]
     assert extended([build(docs)]).blocks == 2
 
 
 @pytest.mark.parametrize("name", ["Ada", "Bob Stone", "José", "McKenzie", "O'Brien", "李雷", "anna-maria"])
 @pytest.mark.parametrize("written", [str, str.lower, str.upper])
 def test_a_speaker_is_known_by_every_way_to_write_the_name(name: str, written: type[str]) -> None:
-    grown = extended([build([IndexedDocument(1, "a", "", "user", name, 0, "x")])])
+    grown = extended([build([IndexedDocument(1, "a", "", "user", name, 0, ("x",))])])
     assert any(word.term in grown.names for word in parse(f"did {written(name)} swim?").words)
 
 
 @pytest.mark.parametrize("role", ["tool", "system", "developer"])
 def test_the_name_of_what_is_no_person_is_no_speaker(role: str) -> None:
-    assert extended([build([IndexedDocument(1, "a", "", role, "search", 0, "x")])]).names == {}
+    assert extended([build([IndexedDocument(1, "a", "", role, "search", 0, ("x",))])]).names == {}

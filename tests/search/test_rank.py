@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from holdfast import Memory
-from holdfast.search import rank, weights
+from holdfast.search import bm25, rank, weights
 from holdfast.text import analyze
 from recall_corpora import START, Said, ask, tell
 
@@ -26,8 +26,11 @@ ACTORS = ("Ada", "Bob", "Eve")
 LIKE_THE_REFERENCE = weights.RankWeights(
     k1=0.9,
     b=0.75,
+    passage=0.0,
     context=0.5,
-    near=0.5,
+    context_words=float("inf"),
+    before=0.5,
+    after=0.5,
     two_before=0.3,
     two_after=0.15,
     session=0.6,
@@ -37,6 +40,8 @@ LIKE_THE_REFERENCE = weights.RankWeights(
     name_as_word=0.25,
     time=0.3,
     date=0.3,
+    conclusion=0.0,
+    output=0.0,
     related=0.0,
     substance=0.0,
 )
@@ -153,7 +158,7 @@ def test_common_and_rare_words_are_scored_alike_to_the_last_bit(
     results = []
     for dense in (0, 2**40):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(rank, "_DENSE", dense)
+            patch.setattr(bm25, "_DENSE", dense)
             results.append(ask(space, " ".join(asked)))
     assert results[0] == results[1]
 

@@ -16,17 +16,18 @@ from holdfast.text import analyze
 from recall_corpora import Said, conversations
 
 
-def doc(number: int, text: str) -> IndexedDocument:
-    return IndexedDocument(number, "a", "", "user", "", 0, text)
+def doc(number: int, *passages: str, output: str = "") -> IndexedDocument:
+    return IndexedDocument(number, "a", "", "user", "", 0, passages, output)
 
 
 def postings(segment: Segment, term: str) -> list[tuple[int, int]]:
     starts, ends = segment.spans(np.array([analyze.hash_term(term)], np.uint64))
     span = slice(int(starts[0]), int(ends[0]))
-    return [(int(d), int(f)) for d, f in zip(segment.docs[span], segment.frequencies[span], strict=True)]
+    return [(int(d), int(f)) for d, f in zip(segment.places[span], segment.frequencies[span], strict=True)]
 
 
 SAMPLE = build([doc(5, "berlin marathon berlin"), doc(6, "the marathon"), doc(7, "http_header")])
+SEVERAL = build([doc(1, "berlin", "the marathon", output="tokyo marathon"), doc(2, "tokyo")])
 
 
 # Postings
@@ -53,7 +54,7 @@ def test_terms_are_looked_up_in_the_order_of_the_question() -> None:
         [analyze.hash_term(term) for term in ("the", "nothing", "marathon", "berlin")], np.uint64
     )
     starts, ends = SAMPLE.spans(terms)
-    found = [list(SAMPLE.docs[start:end]) for start, end in zip(starts, ends, strict=True)]
+    found = [list(SAMPLE.places[start:end]) for start, end in zip(starts, ends, strict=True)]
     assert found == [[1], [], [0, 1], [0]]
 
 
@@ -71,6 +72,19 @@ def test_a_segment_without_any_word_can_be_stored() -> None:
     assert Segment.decode(segment.encode()) == segment
 
 
+def test_the_passages_of_a_document_have_places_of_their_own() -> None:
+    assert postings(SEVERAL, "marathon") == [(1, 1)]
+    assert postings(SEVERAL, "tokyo") == [(2, 1)]
+    assert (list(SEVERAL.passages), list(SEVERAL.words)) == ([2, 1], [1, 1, 1])
+
+
+def test_the_terms_of_output_are_apart_from_those_that_are_said() -> None:
+    marked = np.array([analyze.hash_term(term) ^ analyze.OUTPUT for term in ("marathon", "tokyo")], np.uint64)
+    starts, ends = SEVERAL.spans(marked)
+    assert [list(SEVERAL.places[a:b]) for a, b in zip(starts, ends, strict=True)] == [[0], [0]]
+    assert list(SEVERAL.output) == [2, 0]
+
+
 # The newest documents
 
 
@@ -79,20 +93,21 @@ def test_a_segment_without_any_word_can_be_stored() -> None:
 def test_the_tail_has_what_a_segment_of_its_documents_has(said: list[Said], first: int) -> None:
     docs = documents(said, first)
     segment, tail = build(docs), Memtable()
-    assert [tail.add(one) for one in docs] == [
-        (int(words), bool(tells)) for words, tells in zip(segment.words, segment.tells_time, strict=True)
-    ]
+    found = [tail.add(one) for one in docs]
+    assert [words for one in found for words in one.words] == list(segment.words)
+    assert [one.output_words for one in found] == list(segment.output)
+    assert [one.tells_time for one in found] == list(segment.tells_time)
     assert tail.documents == docs
     for term, start, end in zip(segment.terms, segment.offsets[:-1], segment.offsets[1:], strict=True):
-        numbers, frequencies = tail.postings(int(term))
-        assert numbers == [int(one) + first for one in segment.docs[start:end]]
+        places, frequencies = tail.postings(int(term))
+        assert places == list(segment.places[start:end])
         assert frequencies == [int(one) for one in segment.frequencies[start:end]]
 
 
 def test_the_tail_counts_a_word_255_times_at_most() -> None:
     tail = Memtable()
     tail.add(doc(1, "berlin " * 1000))
-    assert tail.postings(analyze.hash_term("berlin")) == ([1], [255])
+    assert tail.postings(analyze.hash_term("berlin")) == ([0], [255])
 
 
 def test_the_tail_has_nothing_of_an_unknown_term() -> None:
@@ -148,6 +163,7 @@ def test_the_hash_of_a_term_is_the_same_on_every_machine() -> None:
         replace(SAMPLE, actors=(("tool", ""),)),
         replace(SAMPLE, frequencies=SAMPLE.frequencies + np.uint8(1)),
         replace(SAMPLE, at=SAMPLE.at + 1),
+        replace(SAMPLE, output=SAMPLE.output + np.uint32(1)),
     ],
 )
 def test_segments_that_differ_in_anything_are_not_the_same(other: Segment) -> None:
@@ -171,15 +187,15 @@ def array(values: Any, like: np.ndarray[Any, Any]) -> Any:
 
 
 HOSTILE = {
-    "a document out of range": replace(SAMPLE, docs=SAMPLE.docs + np.uint32(7)),
+    "a document out of range": replace(SAMPLE, places=SAMPLE.places + np.uint32(7)),
     "documents that do not rise": replace(
         SAMPLE,
         terms=SAMPLE.terms[:2],
         offsets=array([0, 2, 4], SAMPLE.offsets),
-        docs=array([0, 1, 2, 1], SAMPLE.docs),
+        places=array([0, 1, 2, 1], SAMPLE.places),
         frequencies=array([1, 1, 1, 1], SAMPLE.frequencies),
     ),
-    "a document twice": replace(SAMPLE, docs=np.zeros_like(SAMPLE.docs)),
+    "a document twice": replace(SAMPLE, places=np.zeros_like(SAMPLE.places)),
     "terms that do not rise": replace(SAMPLE, terms=SAMPLE.terms[::-1].copy()),
     "a term twice": replace(SAMPLE, terms=np.full_like(SAMPLE.terms, 7)),
     "offsets that do not rise": replace(SAMPLE, offsets=SAMPLE.offsets[::-1].copy()),
@@ -194,6 +210,9 @@ HOSTILE = {
     "document 0": replace(SAMPLE, first=0),
     "a negative document": replace(SAMPLE, first=-5),
     "too few frequencies": replace(SAMPLE, frequencies=SAMPLE.frequencies[1:]),
+    "a document without passages": replace(SEVERAL, passages=array([0, 3], SEVERAL.passages)),
+    "more passages than there are": replace(SEVERAL, passages=array([2, 2], SEVERAL.passages)),
+    "passages that add up by overflow": replace(SEVERAL, passages=array([2**32 - 1, 4], SEVERAL.passages)),
     "too many words": replace(SAMPLE, words=np.append(SAMPLE.words, SAMPLE.words)),
 }
 
@@ -224,7 +243,11 @@ WRONG: list[object] = [
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [(field, value) for field in ("count", "terms", "postings", "chats", "actors") for value in WRONG]
+    [
+        (field, value)
+        for field in ("count", "terms", "postings", "passages", "chats", "actors")
+        for value in WRONG
+    ]
     + [("first", value) for value in WRONG[:2] + WRONG[6:10]],
 )
 def test_a_header_with_a_wrong_value_is_refused(field: str, value: object) -> None:
@@ -273,7 +296,8 @@ def test_a_changed_byte_raises_nothing_but_bad_segment(data: st.DataObject) -> N
         segment = Segment.decode(bytes(body))
     except BadSegment:
         return
-    assert all(0 <= d < segment.count for d in segment.docs)
+    assert all(0 <= place < len(segment.words) for place in segment.places)
+    assert sum(segment.passages) == len(segment.words)
     merge([segment, build([doc(segment.last + 1, "berlin")])])
 
 

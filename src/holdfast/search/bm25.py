@@ -68,7 +68,8 @@ class MessageSums:
         block_idf = w.session * term.weight * inverse_frequency(columns.blocks, len(blocks))
         length = 1 - w.session_b + w.session_b * self._of_average[blocks]
         self.blocks[blocks] += saturate(in_block / length, w.session_k1, block_idf)
-        self.ceiling += idf * (w.k1 + 1) + block_idf * (w.session_k1 + 1)
+        most = 1 if self.output is None else 1 + w.output
+        self.ceiling += most * idf * (w.k1 + 1) + block_idf * (w.session_k1 + 1)
         if self._passages is not None and term.said.passages is not None:
             places, within = term.said.passages
             within = relative(within, columns.passage_words.take(places), self._passage_slope, w.b)
@@ -90,21 +91,19 @@ class MessageSums:
         share = self._weights.passage
         self.words[docs] = (1 - share) * self.words[docs] + share * best
 
-    def rough(self, mask: NDArray[np.bool_] | None) -> Floats:
-        """Return for each message its score but for factors; 0 if it is masked."""
+    def total(self) -> Floats:
+        """Return for each message all sums, 0 where no word is in it, its neighbours or its output."""
         columns, size = self._columns, len(self.words)
-        rough = self.context - self.words
-        rough *= columns.context_share[:size]
-        rough += self.words
+        total = self.context - self.words
+        total *= columns.context_share[:size]
+        total += self.words
         if self.output is not None:
-            rough += self.output
-        found = rough > 0
-        if mask is not None:
-            found &= mask
+            total += self.output
+        found = total > 0
         # A message that merely stands in a session where the words were said is no answer: it has no score.
-        rough += self.blocks.take(columns.block[:size])
-        rough *= found
-        return rough
+        total += self.blocks.take(columns.block[:size])
+        total *= found
+        return total
 
 
 def _add_context(

@@ -13,7 +13,7 @@ from holdfast.text import analyze
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
-    from holdfast.search.segment import IndexedDocument, Segment
+    from holdfast.search.segment import DocumentTerms, IndexedDocument, Segment
 
 # Microseconds without a message in a chat after which a new block begins.
 PAUSE = 6 * 3600 * 1_000_000
@@ -115,11 +115,8 @@ class Columns(ABC):
         order = np.argsort(self.chat[new], kind="stable").astype(np.int64) + first
         self._link(order, *self._by_chat(order, self._newest))
 
-    def add(self, document: IndexedDocument, words: list[int], output: int, *, tells_time: bool) -> None:
-        """Add one document, which must follow the last one, faster than `extend` with a segment of it.
-
-        `words` are those of each of its passages.
-        """
+    def add(self, document: IndexedDocument, found: DocumentTerms) -> None:
+        """Add one document, which must follow the last one, faster than `extend` with a segment of it."""
         number = document.number
         if number >= len(self.words):
             self._allocate(max(number + 1, len(self.words) * 3 // 2))
@@ -127,11 +124,13 @@ class Columns(ABC):
         actor = (document.role, document.name)
         if actor not in self.actors:
             self._number_actors((actor,))
-        self.words[number], self.at[number], self.tells_time[number] = sum(words), document.at, tells_time
+        words = sum(found.words)
+        self.words[number], self.at[number], self.tells_time[number] = words, document.at, found.tells_time
         self.chat[number], self.actor[number] = chat, self.actors[actor]
         self.last = number
-        self.total_words += max(sum(words), 1)
-        self._add_passages(number, np.array(words), np.array([len(words)]), np.array([output]))
+        self.total_words += max(words, 1)
+        passages = np.array([len(found.words)])
+        self._add_passages(number, np.array(found.words), passages, np.array([found.output_words]))
         self._newest = _grown(self._newest, len(self.chats))
         self._link_one(number, chat)
         self._newest[chat] = number

@@ -167,8 +167,7 @@ class Index(Generic[C]):
         """Add new documents: a few to the memtable, or else, together with the memtable, as a segment."""
         if len(self._memtable.documents) + len(documents) < FREEZE:
             for document in documents:
-                words, output, tells_time = self._memtable.add(document)
-                self.columns.add(document, words, output, tells_time=tells_time)
+                self.columns.add(document, self._memtable.add(document))
             return
         new = segments.build(documents)
         before = [segments.build(self._memtable.documents)] if self._memtable.documents else []

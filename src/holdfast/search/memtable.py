@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from holdfast.search.segment import MAX_FREQUENCY, IndexedDocument, read_output, read_words
+from holdfast.search.segment import MAX_FREQUENCY, DocumentTerms, IndexedDocument, read_document
 
 
 class Memtable:
@@ -18,24 +18,15 @@ class Memtable:
         # About what the texts and the lists take, in bytes.
         self.nbytes = 0
 
-    def add(self, document: IndexedDocument) -> tuple[list[int], int, bool]:
-        """Add a document; return the words of its passages and of its output, and whether they tell a time.
-
-        Linear in its words.
-        """
-        first, tells_time = self.places, False
-        words: list[int] = []
-        for passage in document.passages:
-            terms, length, tells = read_words(passage)
-            self._add(terms, first + len(words))
-            words.append(length)
-            tells_time = tells_time or tells
-        terms, output = read_output(document.output)
-        self._add(terms, first)
+    def add(self, document: IndexedDocument) -> DocumentTerms:
+        """Add a document, and return its terms; linear in its words."""
+        found = read_document(document)
+        for place, terms in [*enumerate(found.passages, self.places), (self.places, found.output)]:
+            self._add(terms, place)
         self.documents.append(document)
         self.nbytes += sum(map(len, document.passages)) + len(document.output)
-        self.places += len(words)
-        return words, output, tells_time
+        self.places += len(found.passages)
+        return found
 
     def _add(self, terms: list[int], place: int) -> None:
         self.nbytes += 100 * len(terms)

@@ -9,8 +9,9 @@ since and on what evidence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,24 +102,56 @@ def score(
     depend on how the documents are cut into segments, to the last bit.
     """
     sums = MessageSums(columns, terms)
-    rough = sums.rough(mask)
+    # No message can have a higher score than this.
+    bound = sums.total()
+    bound *= _most(focus, columns)
+    exact = partial(_exact, terms, sums, columns, focus)
+    bonus = None
     if focus.dates:
-        # Their bonus goes by the best score of all.
-        return _of_messages(terms, np.flatnonzero(rough), sums, columns, focus)
-    # What is best before the factors shows how good the best are, and that which others can still be as good.
-    best = _of_messages(terms, np.sort(top(rough, 2 * limit)), sums, columns, focus)
-    floor = float(np.partition(best.total, -limit)[-limit]) if len(best.docs) >= limit > 0 else 0.0
+        best = float(exact(_in_reach(bound, 1, exact)).total.max(initial=0.0))
+        bonus = weights.WEIGHTS.date * best * _fit(columns, focus.dates)
+        bound += bonus * (bound > 0)
+    if mask is not None:
+        bound *= mask
+    return exact(_in_reach(bound, limit, partial(exact, bonus=bonus)), bonus=bonus)
+
+
+def _in_reach(bound: Floats, limit: int, exact: Callable[[Numbers], Scores]) -> Numbers:
+    """Return the documents that can be among the `limit` best."""
+    some = exact(np.sort(top(bound, 2 * limit))).total
+    if not len(some) >= limit > 0:
+        return np.flatnonzero(bound)
+    floor = float(np.partition(some, -limit)[-limit])
+    # A little less, for the rounding of products.
+    return np.flatnonzero(bound >= floor * (1 - 1e-9))
+
+
+def _most(focus: Focus, columns: Columns) -> float:
+    """Return what all factors together can be."""
     w = weights.WEIGHTS
-    most = (1 + w.speaker * bool(focus.actors)) * (1 + w.time * focus.asks_time) * (1 + w.conclusion)
-    # A little less than that, for the rounding of the products.
-    docs = np.flatnonzero(rough >= floor / most * (1 - 1e-9)) if floor else np.flatnonzero(rough)
-    return _of_messages(terms, docs, sums, columns, focus)
+    most = 1 + w.conclusion if isinstance(columns, MessageColumns) else 1.0
+    return most * (1 + w.speaker * bool(focus.actors)) * (1 + w.time * focus.asks_time)
 
 
-def _of_messages(
-    terms: Sequence[QueryTerm], docs: Numbers, sums: MessageSums, columns: MessageColumns, focus: Focus
+def _fit(columns: MessageColumns, dates: Sequence[tuple[int, int, float]]) -> Floats:
+    """Return for each message how well its time fits dates, 0 to 1."""
+    at = columns.at[: columns.last + 1]
+    fit = np.zeros(len(at))
+    for start, end, share in dates:
+        inside = (at >= start) & (at < end)
+        fit[inside] = np.maximum(fit[inside], share)
+    return fit
+
+
+def _exact(
+    terms: Sequence[QueryTerm],
+    sums: MessageSums,
+    columns: MessageColumns,
+    focus: Focus,
+    docs: Numbers,
+    bonus: Floats | None = None,
 ) -> Scores:
-    """Return the scores of some messages."""
+    """Return the scores of some messages; each has the bonus at its place."""
     share = columns.context_share.take(docs)
     parts = {
         "words": (1 - share) * sums.words.take(docs),
@@ -126,6 +159,8 @@ def _of_messages(
         "session": sums.blocks.take(columns.block.take(docs)),
     }
     bonuses = {} if sums.output is None else {"output": sums.output.take(docs)}
+    if bonus is not None:
+        bonuses["date"] = bonus.take(docs)
     return _combine(terms, docs, parts, bonuses, columns, focus, sums.ceiling)
 
 
@@ -164,22 +199,20 @@ def _combine(
     focus: Focus,
     ceiling: float,
 ) -> Scores:
-    """Return the sum of the parts times the factors, with the bonuses, among them that for dates."""
+    """Return the sum of the parts times the factors, plus the bonuses."""
     w = weights.WEIGHTS
     length = np.maximum(columns.words.take(docs), 1).astype(np.float64)
     factors: dict[str, Floats] = {
         "substance": length / (length + w.substance) if w.substance else np.ones(len(docs))
     }
     if isinstance(columns, MessageColumns) and w.conclusion:
-        factors["conclusion"] = 1 + w.conclusion * columns.concludes(docs)
+        factors["conclusion"] = 1 + w.conclusion * columns.concludes(docs).astype(np.float64)
     if focus.actors:
         spoken = np.ones(len(columns.actors))
         spoken[list(focus.actors)] += w.speaker
         factors["speaker"] = spoken.take(columns.actor.take(docs))
-        ceiling *= 1 + w.speaker
     if focus.asks_time:
         factors["time words"] = 1 + w.time * columns.tells_time.take(docs).astype(np.float64)
-        ceiling *= 1 + w.time
     total = np.zeros(len(docs))
     for part in parts.values():
         total += part
@@ -187,15 +220,7 @@ def _combine(
         total *= factor
     for bonus in bonuses.values():
         total += bonus
-    if focus.dates:
-        fit = np.zeros(len(docs))
-        at = columns.at.take(docs)
-        for start, end, share in focus.dates:
-            inside = (at >= start) & (at < end)
-            fit[inside] = np.maximum(fit[inside], share)
-        bonuses = {**bonuses, "date": w.date * float(total.max(initial=0.0)) * fit}
-        total += bonuses["date"]
-        ceiling *= 1 + w.date
+    ceiling *= _most(focus, columns) * (1 + w.date * bool(focus.dates))
     return Scores(terms, docs, total, parts, factors, bonuses, max(ceiling, 1e-9))
 
 

@@ -217,12 +217,27 @@ def read_words(text: str) -> tuple[list[int], int, bool]:
     return terms, words, tells_time
 
 
-def read_output(text: str) -> tuple[list[int], int]:
-    """Return the hashes of the terms of output, marked as such, and the number of its words."""
-    if not text:
-        return [], 0
-    terms, words, _ = read_words(text)
-    return [term ^ analyze.OUTPUT for term in terms], words
+class DocumentTerms(NamedTuple):
+    """The hashes of the terms of each passage and of the output, and the words of each."""
+
+    passages: list[list[int]]
+    words: list[int]
+    output: list[int]
+    output_words: int
+    tells_time: bool
+
+
+def read_document(document: IndexedDocument) -> DocumentTerms:
+    """Return the terms of a document, those of its output marked; linear in its words."""
+    said = [read_words(passage) for passage in document.passages]
+    output, output_words, _ = read_words(document.output)
+    return DocumentTerms(
+        [terms for terms, _, _ in said],
+        [words for _, words, _ in said],
+        [term ^ analyze.OUTPUT for term in output],
+        output_words,
+        any(tells_time for _, _, tells_time in said),
+    )
 
 
 def build(documents: Sequence[IndexedDocument]) -> Segment:
@@ -234,25 +249,14 @@ def build(documents: Sequence[IndexedDocument]) -> Segment:
     # For each text, where its terms end in `hashes`, and the place that they have.
     ends: list[int] = []
     places: list[int] = []
-    words: list[int] = []
-    output: list[int] = []
-    tells_time: list[bool] = []
-    for document in documents:
-        first, tells = len(words), False
-        for passage in document.passages:
-            terms, length, tells_here = read_words(passage)
-            places.append(len(words))
+    found = [read_document(document) for document in documents]
+    first = 0
+    for one in found:
+        for place, terms in [*enumerate(one.passages, first), (first, one.output)]:
             hashes.extend(terms)
             ends.append(len(hashes))
-            words.append(length)
-            tells = tells or tells_here
-        tells_time.append(tells)
-        terms, length = read_output(document.output)
-        output.append(length)
-        if length:
-            places.append(first)
-            hashes.extend(terms)
-            ends.append(len(hashes))
+            places.append(place)
+        first += len(one.passages)
     starts = np.array([0, *ends], np.int64)
     chats: dict[tuple[str, str], int] = {}
     actors: dict[tuple[str, str], int] = {}
@@ -261,13 +265,13 @@ def build(documents: Sequence[IndexedDocument]) -> Segment:
         np.array(hashes, np.uint64),
         np.repeat(np.array(places, np.uint32), starts[1:] - starts[:-1]),
         None,
-        words=np.array(words, np.uint32),
-        passages=np.array([len(document.passages) for document in documents], np.uint32),
-        output=np.array(output, np.uint32),
+        words=np.array([words for one in found for words in one.words], np.uint32),
+        passages=np.array([len(one.passages) for one in found], np.uint32),
+        output=np.array([one.output_words for one in found], np.uint32),
         at=np.array([document.at for document in documents], np.int64),
         chat=np.array([chats.setdefault((d.chat, d.agent), len(chats)) for d in documents], np.uint32),
         actor=np.array([actors.setdefault((d.role, d.name), len(actors)) for d in documents], np.uint32),
-        tells_time=np.array(tells_time, np.uint8),
+        tells_time=np.array([one.tells_time for one in found], np.uint8),
         chats=tuple(chats),
         actors=tuple(actors),
     )
