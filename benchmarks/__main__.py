@@ -1,5 +1,6 @@
 """`python -m benchmarks`: how well recall finds and how fast everything is, on this machine."""
 
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,17 +23,30 @@ def recall(
     *,
     data: Annotated[
         list[Path],
-        typer.Argument(metavar="DATA", exists=True, help="LoCoMo or RealMem files, or folders of them."),
+        typer.Argument(metavar="DATA", exists=True, help="Files of data sets, or folders of them."),
     ],
+    strip_markup: Annotated[
+        bool,
+        typer.Option("--strip-markup", help="Remove the markup of tool use from the sessions of agents."),
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(dir_okay=False, metavar="FILE", help="Write all of it there as JSON.")
+    ] = None,
 ) -> None:
     """Measure how well recall finds, beside other searches.
 
-    Example: `python -m benchmarks recall locomo.json realmem/`
+    Reads LoCoMo, RealMem, LongMemEval, REALTALK, BEAM, MemSim, sessions of agents with questions.jsonl, and
+    sets of your own.
+
+    Example: `python -m benchmarks recall locomo.json realmem/ --out recall.json`
     """
     # No other part is loaded.
     from benchmarks.recall import run
 
-    _show(run(data, progress=_progress), options)
+    report = run(data, strip_markup=strip_markup, progress=_progress)
+    if out:
+        out.write_text(json.dumps(report.to_json(), indent=1), encoding="utf-8")
+    _show(report, options)
 
 
 def speed(

@@ -25,8 +25,9 @@ def large(lab: SpeedLab) -> Iterator[Measurement]:
 
 def _ask(lab: SpeedLab, size: int) -> tuple[list[Cost], list[Cost]]:
     """Ask both, taking turns; where FTS5 needs a second for a question it gets but a few."""
-    full_text = FullText("unicode61", lab.folder / f"fts5-{size}.db")
-    full_text.add_all(lab.words.messages(size))
+    full_text = FullText(lab.folder / f"fts5-{size}.db")
+    for number, text in enumerate(lab.words.messages(size)):
+        full_text.add(str(number), text)
     questions = lab.words.questions(lab.plan.queries)
     both = questions[: lab.plan.slow_queries] if size >= _SLOW else questions
     with Memory(lab.store(size), user="all") as memory:
@@ -34,7 +35,6 @@ def _ask(lab: SpeedLab, size: int) -> tuple[list[Cost], list[Cost]]:
         ours, theirs = each([memory.recall, lambda asked: full_text.rank(asked, 10)], both, lab.plan.repeats)
         if both is not questions:
             (ours,) = each([memory.recall], questions, lab.plan.repeats)
-    full_text.close()
     return ours, theirs
 
 

@@ -22,7 +22,9 @@ from programs import run
 ROOT = Path(holdfast.__file__).parent
 CHECKOUT = Path(__file__).parents[1]
 TREES = {file: ast.parse(file.read_text("utf-8")) for file in sorted(ROOT.rglob("*.py"))}
-BENCHMARKS = {file: ast.parse(file.read_text("utf-8")) for file in sorted(CHECKOUT.glob("benchmarks/*.py"))}
+BENCHMARKS = {
+    file: ast.parse(file.read_text("utf-8")) for file in sorted(CHECKOUT.glob("benchmarks/**/*.py"))
+}
 
 # From the ground up: a room imports only what is below it, wherever the import stands; those of one line do
 # not import each other.

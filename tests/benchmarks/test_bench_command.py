@@ -48,14 +48,17 @@ def test_recall_prints_tables_or_json(conversation: Path) -> None:
     assert "Holdfast" in result.stdout
     assert "R@10" in result.stdout
     assert "conv-1" in result.stderr  # what it is doing
-    assert json.loads(run("recall", conversation, "--json").stdout)["locomo"]["unit"] == "turn"
+    out = conversation.with_name("out.json")
+    sets = json.loads(run("recall", conversation, "--json", "--out", out).stdout)["sets"]
+    assert sets["LoCoMo, messages"]["unit"] == "message"
+    assert json.loads(out.read_text())["sets"].keys() == sets.keys()
 
 
 def test_recall_needs_questions(tmp_path: Path) -> None:
     (tmp_path / "chat.jsonl").write_text('{"role": "user", "content": "hello"}')
     complaint = run("recall", tmp_path / "chat.jsonl", code=1)
     assert complaint.stdout == ""
-    assert "→ Give LoCoMo or RealMem files" in complaint.stderr
+    assert "→ Give files of LoCoMo, RealMem" in complaint.stderr
     run("recall", code=2)
 
 
@@ -80,7 +83,9 @@ def test_help_explains_itself_and_each_command_has_an_example() -> None:
     )
     assert "Usage: python -m benchmarks" in done.stdout
     assert "make bench" in done.stdout
-    names = [command.callback.__name__ for command in app.registered_commands if command.callback]
+    names = [
+        command.name or command.callback.__name__ for command in app.registered_commands if command.callback
+    ]
     assert names == ["recall", "speed", "context", "records", "learn", "agents"]
     for name in names:
         assert f"│ {name} " in done.stdout
