@@ -40,17 +40,17 @@ class FullText:
     needs = ""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._keys: list[str] = []
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None)
         self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = 'porter unicode61')")
+        self._db.execute(
+            "CREATE VIRTUAL TABLE texts USING fts5(key UNINDEXED, text, tokenize = 'porter unicode61')"
+        )
 
     def add(self, key: str, text: str) -> None:
         """Take in a text, in one transaction with those after it until something is asked."""
         if not self._db.in_transaction:
             self._db.execute("BEGIN")
-        self._db.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (len(self._keys) + 1, text))
-        self._keys.append(key)
+        self._db.execute("INSERT INTO texts (key, text) VALUES (?, ?)", (key, text))
 
     def rank(self, question: str, limit: int) -> list[str]:
         """Return the keys of the best texts."""
@@ -59,8 +59,8 @@ class FullText:
         query = any_word(question)
         if not query:
             return []
-        sql = "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY bm25(texts), rowid LIMIT ?"
-        return [self._keys[row - 1] for (row,) in self._db.execute(sql, (query, limit))]
+        sql = "SELECT key FROM texts WHERE texts MATCH ? ORDER BY bm25(texts), rowid LIMIT ?"
+        return [key for (key,) in self._db.execute(sql, (query, limit))]
 
 
 class Okapi:
@@ -137,6 +137,8 @@ class Tantivy:
         builder = tantivy.SchemaBuilder()
         builder.add_text_field("key", stored=True, tokenizer_name="raw")
         builder.add_text_field("text", stored=True, tokenizer_name="en_stem")
+        if path:
+            path.mkdir(exist_ok=True)
         self._document = tantivy.Document
         self._index = tantivy.Index(builder.build(), path=str(path) if path else None)
         self._writer: Any = None

@@ -16,7 +16,7 @@ SHOWN = ("hit@1", "hit@5", "hit@10", "all@10", "R@5", "R@10", "nDCG@10", "MRR")
 _OF_KINDS = ("hit@1", "hit@5", "R@10", "nDCG@10", "MRR")
 _OUTDATED = "outdated first"
 _BESIDE = next(iter(BASELINES))  # of the baselines, the one that the longer tables show
-_INSTALL = "not measured: pip install '.[bench]' in a checkout"
+_INSTALL = "not measured: pip install '.[bench,peers]' in a checkout"
 _PARTS = range(2, 21)  # so many parts are shown one by one
 _UNTRIED = "its reader has read small files in this form only, never the real ones"
 

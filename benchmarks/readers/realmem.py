@@ -55,7 +55,8 @@ def _said(turns: list[dict[str, object]], start: datetime | None) -> Iterator[Me
 
 
 def _asked(turns: list[dict[str, object]], earlier: set[str], before: int) -> Iterator[Question]:
-    for turn, reply in zip_longest(turns, turns[1:], fillvalue={}):
+    nothing: dict[str, object] = {}
+    for turn, reply in zip_longest(turns, turns[1:], fillvalue=nothing):
         if turn.get("is_query") is True and text_of(turn.get("content")):
             gold = tuple(id for id in texts_of(reply.get("memory_session_uuids")) if id in earlier)
             yield Question(text_of(turn["content"]), _kind(turn), gold, before=before)

@@ -70,11 +70,13 @@ def test_speed_takes_options(monkeypatch: pytest.MonkeyPatch) -> None:
         return Report({"fast": True}, (Table("Speed", ("what", "ms"), (("append", "0.1"),)),))
 
     monkeypatch.setattr("benchmarks.speed.run", measure)
-    done = run("speed", "--size", "1000", "--size", "2000", "--only", "append", "--full")
+    done = run("speed", "--size", "1000", "--size", "2000", "--only", "window", "--full")
     assert done.stdout == "Speed\nwhat     ms\nappend  0.1\n\n"
-    assert (asked["sizes"], asked["only"], asked["full"]) == ([1000, 2000], ["append"], True)
+    assert (asked["sizes"], asked["only"], asked["full"]) == ([1000, 2000], ["window"], True)
     assert json.loads(run("speed", "--json").stdout) == {"fast": True}
-    assert "none of append" in " ".join(run("speed", "--only", "x", code=2).stderr.replace("│", " ").split())
+    assert "none of append and recall" in " ".join(
+        run("speed", "--only", "x", code=2).stderr.replace("│", " ").split()
+    )
 
 
 def test_help_explains_itself_and_each_command_has_an_example() -> None:
@@ -84,9 +86,9 @@ def test_help_explains_itself_and_each_command_has_an_example() -> None:
     assert "Usage: python -m benchmarks" in done.stdout
     assert "make bench" in done.stdout
     names = [
-        command.name or command.callback.__name__ for command in app.registered_commands if command.callback
+        command.callback.__name__.replace("_", "-") for command in app.registered_commands if command.callback
     ]
-    assert names == ["recall", "speed", "context", "records", "learn", "agents"]
+    assert names == ["recall", "side-by-side", "speed", "context", "records", "learn", "agents"]
     for name in names:
         assert f"│ {name} " in done.stdout
         assert f"python -m benchmarks {name} " in run(name, "-h").stdout

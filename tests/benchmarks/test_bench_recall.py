@@ -159,7 +159,7 @@ def test_a_set_without_a_known_answer_has_no_figures(tmp_path: Path) -> None:
     report = recall.run([tmp_path])
     assert report.tables() == []
     numbers: Any = report.to_json()["sets"]
-    assert list(numbers.values())[0]["left_out"] == 1
+    assert next(iter(numbers.values()))["left_out"] == 1
 
 
 def test_missing_packages_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +168,7 @@ def test_missing_packages_are_named(folder: Path, monkeypatch: pytest.MonkeyPatc
     missing = [name for name in BASELINES if name != FTS5]
     assert report.to_json()["not installed"] == missing
     assert [row[:2] for row in report.tables()[0].rows[-len(missing) :]] == [
-        (name, "not measured: pip install '.[bench]' in a checkout") for name in missing
+        (name, "not measured: pip install '.[bench,peers]' in a checkout") for name in missing
     ]
 
 
