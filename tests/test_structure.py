@@ -306,7 +306,7 @@ def test_an_error_reads_as_two_sentences() -> None:
 
 def test_how_to_install_an_extra_is_said_in_one_place() -> None:
     project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = project["optional-dependencies"].keys() - {"bench", "dev"}
+    extras = project["optional-dependencies"].keys() - {"bench", "peers", "dev"}
     assert {extra for extra in extras if f"pip install '.[{extra}]'" in MissingExtra.of(extra).todo} == extras
     saying = [
         file.name
