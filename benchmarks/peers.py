@@ -58,15 +58,11 @@ class Threaded(Peer, Protocol):
         """Return a handle on the same file for another thread, and another conversation."""
 
 
-class Ours:
-    """Holdfast: a memory, and a chat of it."""
+class OurChat:
+    """Holdfast: a chat of a memory that is open elsewhere."""
 
-    def __init__(self, path: Path, durability: Durability, chat: Chat | None = None) -> None:
-        self._open = ExitStack()
-        memory = None if chat else self._open.enter_context(Memory(path, user="ada", durability=durability))
-        self._memory = memory
-        self._chat = chat or memory.chat("monday")  # type: ignore[union-attr]  # one of the two is there
-        self._path, self._durability = path, durability
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
 
     def made(self, text: str) -> str:
         """Return the text: whatever else is needed is part of an append."""
@@ -79,14 +75,24 @@ class Ours:
         else:
             self._chat.append([Message("user", text) for text in some])
 
-    def thread(self, number: int) -> Ours:
+    def close(self) -> None:
+        """Leave the memory open."""
+
+
+class Ours(OurChat):
+    """Holdfast: a memory, and a chat of it."""
+
+    def __init__(self, path: Path, durability: Durability) -> None:
+        self._memory = Memory(path, user="ada", durability=durability)
+        super().__init__(self._memory.chat("monday"))
+
+    def thread(self, number: int) -> OurChat:
         """Return another chat of the same memory."""
-        assert self._memory is not None  # noqa: S101 - the first handle has it
-        return Ours(self._path, self._durability, self._memory.chat(f"thread-{number}"))
+        return OurChat(self._memory.chat(f"thread-{number}"))
 
     def close(self) -> None:
-        """Close the memory, if it is this one's."""
-        self._open.close()
+        """Close the memory."""
+        self._memory.close()
 
 
 class Bare:

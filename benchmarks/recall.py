@@ -54,7 +54,7 @@ def run(
         for corpus in (corpus for one in found for corpus in one.corpora()):
             files += corpus.files
             stripped = strip_markup and reader is agent_sessions.READER
-            scores = by_unit.setdefault(corpus.unit, Scores(reader, corpus.unit, stripped))
+            scores = by_unit.setdefault(corpus.unit, Scores(reader, corpus.unit, stripped=stripped))
             progress(f"{reader.name}: {len(corpus.questions)} questions about {corpus.name}")
             _measure(agent_sessions.without_markup(corpus) if stripped else corpus, scores)
         for unit, scores in by_unit.items():

@@ -26,7 +26,7 @@ Groups = dict[str, NDArray[np.bool_]]  # of questions, by name
 class Scores:
     """Gathers the answers of each system to the same questions."""
 
-    def __init__(self, reader: Reader, unit: Unit, stripped: bool = False) -> None:  # noqa: FBT001, FBT002 - of one caller
+    def __init__(self, reader: Reader, unit: Unit, *, stripped: bool = False) -> None:
         self.left_out = 0
         self._reader, self._unit, self._stripped = reader, unit, stripped
         self._kinds: list[str] = []

@@ -44,7 +44,7 @@ def _read(path: Path, value: object) -> Iterator[Corpus]:
             known = {message.id for message in messages}
             asked = dicts_of(one.get("question_list")) or dicts_of([one.get("QA")])
             questions = tuple(
-                Question(text_of(each.get("question")), kind, _gold(each, known), part=kind)
+                Question(text_of(each.get("question")), kind, _gold(each, known))
                 for each in asked
                 if text_of(each.get("question")) not in ("", *_INVALID) and each.get("answer") not in _INVALID
             )

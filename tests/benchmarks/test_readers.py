@@ -137,7 +137,7 @@ def test_memsim_has_a_memory_for_each_trajectory(tmp_path: Path, *, whole: bool)
     assert [(m.id, m.content, str(m.at)) for m in corpus.messages()][1:] == [
         ("1", "论坛的地点是北京。", "2024-04-01 08:30:00+00:00")
     ]
-    assert corpus.questions == (Question("论坛的地点是什么？", "simple", ("1",), part="simple"),)
+    assert corpus.questions == (Question("论坛的地点是什么？", "simple", ("1",)),)
 
 
 def test_sessions_of_agents_lie_beside_their_questions(tmp_path: Path) -> None:
