@@ -82,7 +82,7 @@ def _compared(
                 against=name,
                 theirs=theirs,
                 ratio=ratio,
-                ratio_of="× as fast by wall time",
+                ratio_of=f"× as fast by wall time, {theirs.cpu / ours.cpu:.2f} by CPU time",
                 bar=own if own and name == _BARE else asked,
             )
 
