@@ -66,14 +66,17 @@ def run(
             "Give files of LoCoMo, RealMem, LongMemEval, REALTALK, BEAM or MemSim, sessions of agents with "
             "questions.jsonl, or your own; docs/benchmarks.md has the forms.",
         )
-    about = {
+    return Report({**_about(files), "sets": sets}, tuple(tables))
+
+
+def _about(files: Iterable[Path]) -> dict[str, object]:
+    return {
         "commit": commit(),
         "machine": machine(),
         "files": checksums(files),
         "intervals": f"[mean, low, high], 95 %, bootstrap of questions, {RESAMPLES} resamples, seed {SEED}",
         "not installed": [name for name in BASELINES if name not in installed()],
     }
-    return Report({**about, "sets": sets}, tuple(tables))
 
 
 def _measure(corpus: Corpus, scores: Scores) -> None:
