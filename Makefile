@@ -25,6 +25,7 @@ format: $(VENV)/.installed-dev  ## mend what lint can, and the layout
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.installed-dev   ## measure the numbers of the README and the how-tos; DATA=folder adds recall
+	$(BIN)/python -m benchmarks side-by-side --full
 	$(BIN)/python -m benchmarks speed --full
 	$(BIN)/python -m benchmarks records
 	$(BIN)/python -m benchmarks agents

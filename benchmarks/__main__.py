@@ -1,5 +1,6 @@
 """`python -m benchmarks`: how well recall finds and how fast everything is, on this machine."""
 
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +16,10 @@ Only = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this 
 Folder = Annotated[
     Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
 ]
+Full = Annotated[bool, typer.Option("--full", help="At full size: a million messages, a thousand users.")]
+Sizes = Annotated[
+    list[int] | None, typer.Option(min=1, help="Measure recall among so many messages; may be repeated.")
+]
 
 
 def recall(
@@ -22,43 +27,81 @@ def recall(
     *,
     data: Annotated[
         list[Path],
-        typer.Argument(metavar="DATA", exists=True, help="LoCoMo or RealMem files, or folders of them."),
+        typer.Argument(metavar="DATA", exists=True, help="Files of data sets, or folders of them."),
     ],
+    strip_markup: Annotated[
+        bool,
+        typer.Option("--strip-markup", help="Remove the markup of tool use from the sessions of agents."),
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(dir_okay=False, metavar="FILE", help="Write all of it there as JSON.")
+    ] = None,
 ) -> None:
     """Measure how well recall finds, beside other searches.
 
-    Example: `python -m benchmarks recall locomo.json realmem/`
+    Reads LoCoMo, RealMem, LongMemEval, REALTALK, BEAM, MemSim, sessions of agents with questions.jsonl, and
+    sets of your own.
+
+    Example: `python -m benchmarks recall locomo.json realmem/ --out recall.json`
     """
     # No other part is loaded.
     from benchmarks.recall import run
 
-    _show(run(data, progress=_progress), options)
+    report = run(data, strip_markup=strip_markup, progress=_progress)
+    if out:
+        out.write_text(json.dumps(report.to_json(), indent=1), encoding="utf-8")
+    _show(report, options)
+
+
+def side_by_side(
+    options: Output,
+    *,
+    data: Annotated[
+        Path | None,
+        typer.Argument(metavar="DATA", exists=True, help="A data set to take words and questions from."),
+    ] = None,
+    full: Full = False,
+    size: Sizes = None,
+    only: Only = None,
+    folder: Folder = None,
+) -> None:
+    """Measure recall and appends beside the searches and stores that are installed, in turns.
+
+    Example: `python -m benchmarks side-by-side locomo.json --only recall --size 100000`
+    """
+    # No other part is loaded.
+    from benchmarks.speed import SIDE_BY_SIDE, run
+
+    _check_parts(only, SIDE_BY_SIDE)
+    report = run(
+        SIDE_BY_SIDE,
+        sizes=size or None,
+        full=full,
+        text=data,
+        folder=folder,
+        only=only or (),
+        progress=_progress,
+    )
+    _show(report, options)
 
 
 def speed(
     options: Output,
     *,
-    full: Annotated[
-        bool, typer.Option("--full", help="At full size: a million messages, a thousand users.")
-    ] = False,
-    size: Annotated[
-        list[int] | None, typer.Option(min=1, help="Measure recall among so many messages; may be repeated.")
-    ] = None,
+    full: Full = False,
+    size: Sizes = None,
     only: Only = None,
-    text: Annotated[
-        Path | None, typer.Option(exists=True, metavar="FILE", help="A LoCoMo file to take words from.")
-    ] = None,
     folder: Folder = None,
 ) -> None:
-    """Measure the time and space that everything takes.
+    """Measure the time and space that everything else takes.
 
-    Example: `python -m benchmarks speed --only append`
+    Example: `python -m benchmarks speed --only window`
     """
     # No other part is loaded.
     from benchmarks.speed import MEASUREMENTS, run
 
     _check_parts(only, MEASUREMENTS)
-    report = run(sizes=size or None, full=full, text=text, folder=folder, only=only or (), progress=_progress)
+    report = run(sizes=size or None, full=full, folder=folder, only=only or (), progress=_progress)
     _show(report, options)
 
 
@@ -197,7 +240,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _function in (recall, speed, context, records, learn, agents):
+for _function in (recall, side_by_side, speed, context, records, learn, agents):
     app.command()(command(_function))
 
 if __name__ == "__main__":

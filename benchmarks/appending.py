@@ -1,80 +1,29 @@
-"""How fast one message is stored, beside a bare SQLite insert of the same row at the same durability."""
+"""How fast messages are stored, beside the same rows in bare SQLite and beside what others keep them in."""
 
 from __future__ import annotations
 
-import random
-import sqlite3
-import time
-from collections.abc import Callable, Iterator
-from itertools import count, islice
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+from threading import Barrier
 
-from benchmarks.clock import Cost, middle, timed
-from benchmarks.measurement import Measurement, SpeedLab, at_least, at_most, measured
-from holdfast.memory import Memory
+from benchmarks.clock import Cost, cost_of, middle, timed
+from benchmarks.measurement import Bar, Measurement, SpeedLab, at_least, at_most, measured
+from benchmarks.peers import COLUMNS, PEERS, Durability, Ours, Peer, Threaded, is_there, row
 from holdfast.store.checksums import sealer
 from holdfast.store.schema import tables
-from holdfast.text.tokens import estimate_tokens
 
-_BARS = {"full": 0.5, "normal": 0.25}
+_OURS = "Holdfast"
+_BARE = "bare INSERT"
+_LIMITS: dict[Durability, float] = {"full": 0.7, "normal": 0.35}  # of the rate of a bare insert
 _SEALING = 0.03  # of an append
-_NAMES = "space, chat, seq, doc, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta"
-_TABLE = """
-    CREATE TABLE messages (
-        space TEXT NOT NULL, chat TEXT NOT NULL, seq BIGINT NOT NULL, doc BIGINT NOT NULL, id TEXT NOT NULL,
-        role TEXT NOT NULL, name TEXT, at BIGINT NOT NULL, tokens BIGINT NOT NULL, content TEXT NOT NULL,
-        calls TEXT, call_id TEXT, answers TEXT, raw TEXT, meta TEXT, PRIMARY KEY (space, chat, seq))"""
-_INSERT = f"INSERT INTO messages ({_NAMES}) VALUES ({', '.join('?' * 15)})"
-_Row = tuple[object, ...]
+_BATCH = 25  # µs a message
+_SQLITE = (_BARE, "INSERT + FTS5")  # whose durability is set; the others have their own
 
 
 def measure(lab: SpeedLab) -> Iterator[Measurement]:
-    """Append one message per transaction, at both durabilities, against SQLite without and with FTS5."""
-    for durability in ("full", "normal"):
-        lab.progress(f"appending one message per transaction, durability {durability}")
-        yield from _at(lab, durability)
-
-
-def _at(lab: SpeedLab, durability: Literal["full", "normal"]) -> Iterator[Measurement]:
-    costs = _race(lab, durability)
-    ours, bare, with_fts = (middle(costs[name]) for name in ("holdfast", "bare", "fts5"))
-    title = f"append one message, durability {durability}"
-    limit = _BARS[durability]
-    for clock in ("cpu", "wall"):
-        ratio = getattr(bare, clock) / getattr(ours, clock)
-        name = f"{title} (ratio of {'CPU' if clock == 'cpu' else clock} time)"
-        bar = at_least(ratio, limit, "× as fast")
-        yield measured(
-            name, ours, "µs", against="bare INSERT", theirs=bare, ratio=ratio, ratio_of="× as fast", bar=bar
-        )
-        ratio = getattr(with_fts, clock) / getattr(ours, clock)
-        bar = at_least(ratio, 1, "× as fast")
-        yield measured(
-            name,
-            ours,
-            "µs",
-            against="INSERT + FTS5",
-            theirs=with_fts,
-            ratio=ratio,
-            ratio_of="× as fast",
-            bar=bar,
-        )
-
-    sealing = middle(costs["checksum"])
-    yield measured(
-        f"checksum of one message, durability {durability}",
-        sealing,
-        "µs",
-        against="append",
-        theirs=ours,
-        ratio=sealing.cpu / ours.cpu,
-        ratio_of="of the CPU time",
-        bar=at_most(sealing.cpu / ours.cpu, _SEALING, "of the CPU time"),
-    )
-
-
-def _race(lab: SpeedLab, durability: Literal["full", "normal"]) -> dict[str, list[Cost]]:
-    """Append the same texts with each contender in turns, a block each; return the cost per append and block.
+    """Append one message per transaction at both durabilities, in turns, a block each.
 
     What is measured is a database in use. While the write-ahead log of a new one grows to its full size, each
     commit at full durability also writes the file's metadata, which costs each contender the same and hides
@@ -82,106 +31,136 @@ def _race(lab: SpeedLab, durability: Literal["full", "normal"]) -> dict[str, lis
     """
     rounds = lab.plan.settling + lab.plan.rounds
     texts = list(lab.words.messages(rounds * lab.plan.block, stream=1))
-    path = lab.folder / f"append-{durability}"
-    bare = _open(f"{path}-bare.db", durability)
-    full_text = _open(f"{path}-fts5.db", durability)
-    full_text.execute("CREATE VIRTUAL TABLE texts USING fts5(text)")
-    with Memory(f"{path}.db", user="ada", durability=durability) as memory:
-        chat = memory.chat("monday")
-        contenders: dict[str, Callable[[list[str]], Cost]] = {
-            "holdfast": lambda block: _ours(block, lambda text: chat.append(role="user", content=text)),
-            "bare": _Rows(bare, _insert).take,
-            "fts5": _Rows(full_text, _insert_indexed).take,
-            "checksum": _sealing,
-        }
-        costs: dict[str, list[Cost]] = {name: [] for name in contenders}
-        for start in range(0, len(texts), lab.plan.block):
-            block = texts[start : start + lab.plan.block]
-            for name, append in contenders.items():
-                costs[name].append(append(block) / len(block))
-    bare.close()
-    full_text.close()
-    return {name: taken[lab.plan.settling :] for name, taken in costs.items()}
+    blocks = [texts[start : start + lab.plan.block] for start in range(0, len(texts), lab.plan.block)]
+    durabilities: tuple[Durability, ...] = ("full", "normal")
+    for durability in durabilities:
+        lab.progress(f"appending one message per transaction, durability {durability}")
+        with ExitStack() as opened:
+            peers = _opened(opened, lab.folder, f"append-{durability}", durability)
+            costs: dict[str, list[Cost]] = {name: [] for name in peers}
+            sealing = []
+            for block in blocks:
+                for name, peer in peers.items():
+                    costs[name].append(_one_by_one(peer, block))
+                sealing.append(_sealing(block))
+        found = {name: middle(some[lab.plan.settling :]) for name, some in costs.items()}
+        yield from _compared(f"append one message, durability {durability}", found, _LIMITS[durability])
+        yield _sealed(durability, middle(sealing), found[_OURS])
 
 
-def _open(path: str, durability: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute(f"PRAGMA synchronous = {durability}")
-    connection.execute("PRAGMA wal_autocheckpoint = 4000")  # as Holdfast has it
-    connection.execute(_TABLE)
-    return connection
+def _opened(opened: ExitStack, folder: Path, name: str, durability: Durability) -> dict[str, Peer]:
+    """Open Holdfast and the peers that are there; those with a durability of their own only at full."""
+    peers: dict[str, Peer] = {_OURS: opened.enter_context(closing(Ours(folder / f"{name}.db", durability)))}
+    for number, (title, (make, module)) in enumerate(PEERS.items()):
+        if is_there(module) and (durability == "full" or title in _SQLITE):
+            peer = make(folder / f"{name}-{number}.db", durability)
+            peers[title] = opened.enter_context(closing(peer))
+    return peers
 
 
-def _ours(block: list[str], append: Callable[[str], object]) -> Cost:
+def _one_by_one(peer: Peer, block: list[str]) -> Cost:
+    made = [[peer.made(text)] for text in block]
     with timed() as cost:
-        for text in block:
-            append(text)
-    return cost
+        for one in made:
+            peer.append(one)
+    return cost / len(block)
+
+
+def _compared(
+    title: str, found: Mapping[str, Cost], limit: float | None = None, own: Bar | None = None
+) -> Iterator[Measurement]:
+    """Hold Holdfast against each by wall time, and against what was asked of it beside a bare insert."""
+    ours = found[_OURS]
+    for name, theirs in found.items():
+        if name != _OURS:
+            ratio = theirs.wall / ours.wall
+            asked = at_least(ratio, limit, "× as fast") if limit and name == _BARE else None
+            yield measured(
+                title,
+                ours,
+                "µs",
+                against=name,
+                theirs=theirs,
+                ratio=ratio,
+                ratio_of=f"× as fast by wall time, {theirs.cpu / ours.cpu:.2f} by CPU time",
+                bar=own if own and name == _BARE else asked,
+            )
+
+
+def _sealed(durability: str, sealing: Cost, append: Cost) -> Measurement:
+    share = sealing.cpu / append.cpu
+    return measured(
+        f"checksum of one message, durability {durability}",
+        sealing,
+        "µs",
+        against="append",
+        theirs=append,
+        ratio=share,
+        ratio_of="of the CPU time",
+        bar=at_most(share, _SEALING, "of the CPU time"),
+    )
 
 
 def _sealing(block: list[str]) -> Cost:
     """Sum up the rows that Holdfast would store; an append does that as well."""
     whole: dict[str, object] = dict.fromkeys(tables()["messages"].names) | {"given": 0}
-    rows = [
-        whole | dict(zip(_NAMES.split(", "), _row(n, text), strict=True)) for n, text in enumerate(block, 1)
-    ]
+    rows = [whole | dict(zip(COLUMNS.split(", "), row(n, text), strict=True)) for n, text in enumerate(block)]
     checksum = sealer("messages", b"")
     with timed() as cost:
-        for row in rows:
-            checksum(row)
+        for one in rows:
+            checksum(one)
+    return cost / len(block)
+
+
+def batches(lab: SpeedLab) -> Iterator[Measurement]:
+    """Append many messages in one call and one transaction, in turns."""
+    size = lab.plan.batch
+    lab.progress(f"appending batches of {size:,} messages")
+    costs: dict[str, list[Cost]] = {}
+    with ExitStack() as opened:
+        peers = _opened(opened, lab.folder, "batch", "full")
+        for number in range(lab.plan.rounds):
+            texts = list(lab.words.messages(size, stream=10 + number))
+            for name, peer in peers.items():
+                made = [peer.made(text) for text in texts]
+                cost = cost_of(lambda peer=peer, made=made: peer.append(made))  # type: ignore[misc]  # bound at once
+                costs.setdefault(name, []).append(cost / size)
+    found = {name: middle(some) for name, some in costs.items()}
+    asked = at_most(1000 * found[_OURS].cpu, _BATCH, "µs of CPU time")
+    yield from _compared(f"append a batch of {size:,}, a message", found, own=asked)
+
+
+def together(lab: SpeedLab) -> Iterator[Measurement]:
+    """Append from many threads to one file, each to its own conversation, one message per transaction."""
+    threads, block = lab.plan.threads, lab.plan.block
+    lab.progress(f"appending from {threads} threads")
+    texts = list(lab.words.messages(threads * block, stream=2))
+    costs: dict[str, list[Cost]] = {}
+    with ExitStack() as opened, ThreadPoolExecutor(threads) as pool:
+        peers = _opened(opened, lab.folder, "threads", "full")
+        for turn in range(lab.plan.repeats + 1):
+            for name, peer in peers.items():
+                if isinstance(peer, Threaded):
+                    cost = _threaded(pool, peer, [texts[n::threads] for n in range(threads)], turn)
+                    costs.setdefault(name, []).append(cost / len(texts))
+    found = {name: middle(some[1:]) for name, some in costs.items()}
+    yield from _compared(f"append from {threads} threads, a message", found)
+
+
+def _threaded(pool: ThreadPoolExecutor, peer: Threaded, blocks: list[list[str]], turn: int) -> Cost:
+    """Time from when all threads have opened theirs until the last has appended."""
+    begin = Barrier(len(blocks) + 1, timeout=60)
+
+    def work(number: int) -> None:
+        with closing(peer.thread(turn * len(blocks) + number)) as handle:
+            made = [[handle.made(text)] for text in blocks[number]]
+            begin.wait()
+            for one in made:
+                handle.append(one)
+
+    running = [pool.submit(work, number) for number in range(len(blocks))]
+    begin.wait()
+    with timed() as cost:
+        for one in running:
+            one.result()
     return cost
-
-
-class _Rows:
-    """Insert the rows that Holdfast would store; making them is not timed."""
-
-    def __init__(
-        self, connection: sqlite3.Connection, insert: Callable[[sqlite3.Connection, _Row], None]
-    ) -> None:
-        self._connection = connection
-        self._insert = insert
-        self._numbers = count(1)
-
-    def take(self, block: list[str]) -> Cost:
-        numbers = islice(self._numbers, len(block))
-        rows = [_row(number, text) for number, text in zip(numbers, block, strict=True)]
-        connection, insert = self._connection, self._insert
-        with timed() as cost:
-            for row in rows:
-                insert(connection, row)
-        return cost
-
-
-def _row(number: int, text: str) -> _Row:
-    now = time.time_ns() // 1000
-    identity = f"{now:014x}{random.getrandbits(32):08x}"
-    tokens = 4 + estimate_tokens(text)
-    return (
-        "/ada",
-        "monday",
-        number,
-        number,
-        identity,
-        "user",
-        None,
-        now,
-        tokens,
-        text,
-        None,
-        None,
-        None,
-        None,
-        None,
-    )
-
-
-def _insert(connection: sqlite3.Connection, row: _Row) -> None:
-    connection.execute(_INSERT, row)
-
-
-def _insert_indexed(connection: sqlite3.Connection, row: _Row) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    connection.execute(_INSERT, row)
-    connection.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (row[3], row[9]))
-    connection.execute("COMMIT")

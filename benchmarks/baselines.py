@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import math
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import Stemmer
 
 from holdfast.text import analyze
 
@@ -34,46 +35,38 @@ def any_word(question: str) -> str:
 
 
 class FullText:
-    """SQLite FTS5: any word of the question, ranked by its bm25()."""
+    """SQLite FTS5 with Porter's stems: any word of the question, ranked by its bm25()."""
 
-    def __init__(self, tokenizer: str = "porter unicode61", path: Path | None = None) -> None:
-        self._keys: list[str] = []
+    needs = ""
+
+    def __init__(self, path: Path | None = None) -> None:
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None)
         self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute(f"CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = '{tokenizer}')")
+        self._db.execute(
+            "CREATE VIRTUAL TABLE texts USING fts5(key UNINDEXED, text, tokenize = 'porter unicode61')"
+        )
 
     def add(self, key: str, text: str) -> None:
-        """Take in a text."""
-        self._db.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (len(self._keys) + 1, text))
-        self._keys.append(key)
-
-    def add_all(self, texts: Iterable[str]) -> None:
-        """Take in many texts in one transaction, numbered from 1."""
-        self._db.execute("BEGIN")
-        for number, text in enumerate(texts, 1):
-            self.add(str(number), text)
-        self._db.execute("COMMIT")
+        """Take in a text, in one transaction with those after it until something is asked."""
+        if not self._db.in_transaction:
+            self._db.execute("BEGIN")
+        self._db.execute("INSERT INTO texts (key, text) VALUES (?, ?)", (key, text))
 
     def rank(self, question: str, limit: int) -> list[str]:
         """Return the keys of the best texts."""
+        if self._db.in_transaction:
+            self._db.execute("COMMIT")
         query = any_word(question)
         if not query:
             return []
-        sql = "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY bm25(texts), rowid LIMIT ?"
-        return [self._keys[row - 1] for (row,) in self._db.execute(sql, (query, limit))]
-
-    def close(self) -> None:
-        """Close the database."""
-        self._db.close()
+        sql = "SELECT key FROM texts WHERE texts MATCH ? ORDER BY bm25(texts), rowid LIMIT ?"
+        return [key for (key,) in self._db.execute(sql, (query, limit))]
 
 
 class Okapi:
     """The package rank_bm25 as its own page shows it: BM25Okapi over words that stand between spaces."""
 
-    @staticmethod
-    def installed() -> bool:
-        """Return whether the package is installed."""
-        return importlib.util.find_spec("rank_bm25") is not None
+    needs = "rank_bm25"
 
     def __init__(self) -> None:
         self._keys: list[str] = []
@@ -89,10 +82,7 @@ class Okapi:
     def rank(self, question: str, limit: int) -> list[str]:
         """Return the keys of the best texts."""
         if self._ranker is None:
-            # An optional dependency.
-            from rank_bm25 import BM25Okapi
-
-            self._ranker = BM25Okapi(self._texts)
+            self._ranker = importlib.import_module(self.needs).BM25Okapi(self._texts)
         scores = self._ranker.get_scores(question.lower().split())
         return [self._keys[place] for place in np.argsort(-scores, kind="stable")[:limit]]
 
@@ -135,3 +125,87 @@ def stems(text: str) -> list[str]:
     """Return the stems of the words of a text that say something."""
     words = (word for token in analyze.tokens(text) for word in analyze.split(token))
     return [analyze.normal(word) for word in words if word not in analyze.STOP_WORDS]
+
+
+class Tantivy:
+    """The package tantivy: English stems, any word of the question, each text stored with it."""
+
+    needs = "tantivy"
+
+    def __init__(self, path: Path | None = None) -> None:
+        tantivy: Any = importlib.import_module("tantivy")
+        builder = tantivy.SchemaBuilder()
+        builder.add_text_field("key", stored=True, tokenizer_name="raw")
+        builder.add_text_field("text", stored=True, tokenizer_name="en_stem")
+        if path:
+            path.mkdir(exist_ok=True)
+        self._document = tantivy.Document
+        self._index = tantivy.Index(builder.build(), path=str(path) if path else None)
+        self._writer: Any = None
+
+    def add(self, key: str, text: str) -> None:
+        """Take in a text."""
+        self._writer = self._writer or self._index.writer()
+        self._writer.add_document(self._document(key=key, text=text))
+
+    def rank(self, question: str, limit: int) -> list[str]:
+        """Return the keys of the best texts."""
+        self.commit()
+        words = " ".join(_WORD.findall(question.lower()))
+        searcher = self._index.searcher()
+        hits = searcher.search(self._index.parse_query(words, ["text"]), limit).hits
+        return [searcher.doc(address)["key"][0] for _, address in hits]
+
+    def commit(self) -> None:
+        """Make what was added searchable."""
+        if self._writer:
+            self._writer.commit()
+            self._writer.wait_merging_threads()
+            self._writer = None
+            self._index.reload()
+
+
+class Bm25s:
+    """The package bm25s as its own page shows it: its stop words, English stems, BM25 in a sparse matrix."""
+
+    needs = "bm25s"
+
+    def __init__(self) -> None:
+        self._bm25s: Any = importlib.import_module("bm25s")
+        self._stemmer = Stemmer.Stemmer("english")
+        self._keys: list[str] = []
+        self._texts: list[str] = []
+        self._ranker: Any = None
+
+    def add(self, key: str, text: str) -> None:
+        """Take in a text."""
+        self._keys.append(key)
+        self._texts.append(text)
+        self._ranker = None
+
+    def rank(self, question: str, limit: int) -> list[str]:
+        """Return the keys of the best texts."""
+        if self._ranker is None:
+            self._ranker = self._bm25s.BM25()
+            self._ranker.index(self._tokens(self._texts), show_progress=False)
+        count = min(limit, len(self._keys))
+        places, _ = self._ranker.retrieve(self._tokens([question]), k=count, show_progress=False)
+        return [self._keys[place] for place in places[0]]
+
+    def _tokens(self, texts: list[str]) -> Any:
+        return self._bm25s.tokenize(texts, stopwords="en", stemmer=self._stemmer, show_progress=False)
+
+
+BASELINES: dict[str, type[FullText | Tantivy | Bm25s | Okapi]] = {
+    "SQLite FTS5 (porter, any word)": FullText,
+    "tantivy": Tantivy,
+    "bm25s": Bm25s,
+    "rank_bm25": Okapi,
+}
+
+
+def installed() -> dict[str, type[FullText | Tantivy | Bm25s | Okapi]]:
+    """Return the baselines whose packages are installed."""
+    return {
+        name: one for name, one in BASELINES.items() if not one.needs or importlib.util.find_spec(one.needs)
+    }

@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 from threading import Event, Thread
 
 from benchmarks.clock import Cost, each, high, middle, timed
-from benchmarks.conversation_files import files_in, messages_in
 from benchmarks.measurement import Measurement, at_most, measured, numbers, table
 from benchmarks.report import Table
 from holdfast.chat import Chat
-from holdfast.errors import InvalidInput
-from holdfast.io.sources import FORMATS
+from holdfast.errors import InvalidInput, UnknownFormat
+from holdfast.io.import_items import ImportedMessage
+from holdfast.io.sources import SourceFile, sources
 from holdfast.memory import Memory
 from holdfast.prompt.window import FreshTail
 from holdfast.types import Message
@@ -75,11 +75,19 @@ def run_compacting(
 def _sessions(paths: Sequence[Path]) -> Sessions:
     """Read the session logs among some files, each as one list of messages."""
     found: Sessions = {}
-    for source in files_in(paths, *FORMATS):
-        said = [item.message for item in messages_in(source)]
+    for source in (source for path in paths for source in _sources(path)):
+        said = [item.message for item in source.read() if isinstance(item, ImportedMessage)]
         if sum(len(message.content) for message in said) > 4 * _LEAST:
             found[Path(source.file.path).name] = said
     return found
+
+
+def _sources(path: Path) -> Iterator[SourceFile]:
+    try:
+        yield from (source for source in sources(path) if isinstance(source, SourceFile))
+    except UnknownFormat:
+        # A data set, for another part.
+        return
 
 
 def _compacted(path: Path, name: str, messages: Sequence[Message], budget: int) -> dict[str, object]:

@@ -8,26 +8,22 @@ written as lines until the budget is full. There is no randomness in it, and no 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
 from html import unescape
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import locomo
-from benchmarks.conversation_files import files_in, messages_in
+from benchmarks.datasets import Corpus
+from benchmarks.readers import found_in, locomo
 from benchmarks.report import Table
 from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
-from holdfast.io.import_items import ImportedMessage
 from holdfast.memory import Memory
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import Hit, Message, Prompt
 
 BUDGETS = (2_000, 4_000, 8_000)
-_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 _SMALLEST = 10  # tokens of a line of a hit at least: so many hits are recalled as could fill a budget
 
 Shown = Callable[[str, int], set[str]]  # a question and a budget: the ids of the turns that are there whole
@@ -36,7 +32,7 @@ Shown = Callable[[str, int], set[str]]  # a question and a budget: the ids of th
 class Shares(NamedTuple):
     """How much of the evidence of one question a prompt had."""
 
-    category: int
+    kind: str
     share: float
     whole: bool
 
@@ -53,49 +49,44 @@ def run_evidence(
         InvalidInput: there is no such file, or none of them is a LoCoMo file.
 
     """
-    files = files_in(paths, locomo.FORMAT)
+    files = found_in(paths, readers=[locomo.READER])
     if not files:
         raise InvalidInput("None of these files is a LoCoMo file.", "Give LoCoMo files, or a folder of them.")
     answers: Answers = {}
     unusable = 0
-    for file in files:
-        items = messages_in(file)
-        said = {place: list(some) for place, some in groupby(items, lambda item: item.line)}
-        with file.file.open() as stream:
-            data = json.load(stream)
-        for place, group in enumerate(locomo.questions(data), 1 if isinstance(data, list) else 0):
-            progress(f"LoCoMo: prompts for {len(group.questions)} questions about {group.conversation}")
-            unusable += group.unusable
-            _ask(said.get(place, []), group, answers)
+    for corpus in (corpus for file in files for corpus in file.corpora()):
+        usable = sum(bool(question.gold) for question in corpus.questions)
+        progress(f"LoCoMo: prompts for {usable} questions about {corpus.name}")
+        unusable += len(corpus.questions) - usable
+        _ask(corpus, answers)
     return _numbers(answers, unusable), [_table(answers, budget) for budget in BUDGETS]
 
 
-def _ask(said: Iterable[ImportedMessage], group: locomo.QuestionSet, answers: Answers) -> None:
+def _ask(corpus: Corpus, answers: Answers) -> None:
     """Append a conversation to one chat, and ask every question about it within every budget."""
-    messages = [item.message for item in said]
+    messages = corpus.messages()
     with Memory(":memory:", user="person", admin=True) as memory:
-        chat = memory.chat(group.conversation)
+        chat = memory.chat(corpus.name)
         chat.append(messages)
-        compacted = {budget: _compacted(memory, group.conversation, messages, budget) for budget in BUDGETS}
+        compacted = {budget: _compacted(memory, corpus.name, messages, budget) for budget in BUDGETS}
         systems = {
             "Holdfast": _prompted(chat),
             "Holdfast, compacted": lambda question, budget: _prompted(compacted[budget])(question, budget),
             "recall, top hits": _recalled(memory),
             "newest": _newest(chat),
         }
-        for question in group.questions:
-            if question.category not in _CATEGORIES:
+        for question in corpus.questions:
+            if not question.gold or question.kind not in locomo.MAIN:
                 continue
             for budget in BUDGETS:
                 for name, shown in systems.items():
                     there = shown(question.text, budget)
-                    hit = sum(turn in there for turn in question.evidence)
-                    answers.setdefault((budget, name), []).append(
-                        Shares(question.category, hit / len(question.evidence), hit == len(question.evidence))
-                    )
+                    hit = sum(turn in there for turn in question.gold)
+                    shares = Shares(question.kind, hit / len(question.gold), hit == len(question.gold))
+                    answers.setdefault((budget, name), []).append(shares)
 
 
-def _compacted(memory: Memory, name: str, messages: Iterable[Message], budget: int) -> Chat:
+def _compacted(memory: Memory, name: str, messages: Sequence[Message], budget: int) -> Chat:
     """Append to a chat of another user, and compact after each message, as an agent does."""
     chat = memory.scoped(user=f"compacted for {budget}").chat(name)
     for message in messages:
@@ -145,9 +136,9 @@ def _squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-def _groups(answers: Answers) -> Mapping[str, tuple[int, ...]]:
-    present = sorted({one.category for of_system in answers.values() for one in of_system})
-    return {"1-4": tuple(_CATEGORIES), **{str(number): (number,) for number in present}}
+def _groups(answers: Answers) -> Mapping[str, tuple[str, ...]]:
+    present = {one.kind for of_system in answers.values() for one in of_system}
+    return {"all": locomo.MAIN, **{kind: (kind,) for kind in locomo.MAIN if kind in present}}
 
 
 def _mean(some: Sequence[Shares]) -> dict[str, float]:
@@ -162,12 +153,12 @@ def _mean(some: Sequence[Shares]) -> dict[str, float]:
 def _numbers(answers: Answers, unusable: int) -> dict[str, object]:
     return {"unit": "turn", "left_out": unusable} | {
         f"{budget} tokens": {
-            f"categories {key}": {
-                name: _mean([one for one in of_system if one.category in categories])
+            key: {
+                name: _mean([one for one in of_system if one.kind in kinds])
                 for (of_budget, name), of_system in answers.items()
                 if of_budget == budget
             }
-            for key, categories in _groups(answers).items()
+            for key, kinds in _groups(answers).items()
         }
         for budget in BUDGETS
     }
@@ -178,12 +169,11 @@ def _table(answers: Answers, budget: int) -> Table:
     rows = []
     for (of_budget, name), of_system in answers.items():
         if of_budget == budget:
-            means = [_mean([one for one in of_system if one.category in some]) for some in groups.values()]
+            means = [_mean([one for one in of_system if one.kind in some]) for some in groups.values()]
             rows.append((name, *(f"{mean['share']:.1f} / {mean['all']:.1f}" for mean in means)))
     asked = max((len(some) for some in answers.values()), default=0)
     title = (
         f"LoCoMo, prompts of {budget:,} tokens, {asked} questions: % of the evidence in them / of "
         f"questions with all of it"
     )
-    names = [_CATEGORIES.get(int(key), key) if key.isdigit() else f"categories {key}" for key in groups]
-    return Table(title, ("system", *names), tuple(rows))
+    return Table(title, ("system", *groups), tuple(rows))

@@ -23,13 +23,12 @@ _RESIDENT = "import sys; from benchmarks.footprint import show_resident; show_re
 def importing(lab: SpeedLab) -> Iterator[Measurement]:
     """Start Python with and without the library, in turns, both with compiled modules as once installed."""
     lab.progress("importing")
-    unset = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment = {**unset, "PYTHONPYCACHEPREFIX": str(lab.folder / "compiled")}
-    _start("import holdfast", environment)
+    environment = compiling(lab)
+    start("import holdfast", environment)
     bare, ours = [], []
     for _ in range(lab.plan.starts):
-        bare.append(_start("pass", environment))
-        ours.append(_start("import holdfast", environment))
+        bare.append(start("pass", environment))
+        ours.append(start("import holdfast", environment))
     cost = middle(ours) - middle(bare)
     yield measured(
         "import holdfast, over bare Python",
@@ -40,10 +39,17 @@ def importing(lab: SpeedLab) -> Iterator[Measurement]:
     )
 
 
-def _start(code: str, environment: dict[str, str]) -> Cost:
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)  # noqa: S603 - our own interpreter and code
-    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+def compiling(lab: SpeedLab) -> dict[str, str]:
+    """Return an environment in which modules are compiled once, as after an installation."""
+    unset = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**unset, "PYTHONPYCACHEPREFIX": str(lab.folder / "compiled")}
+
+
+def start(code: str, environment: dict[str, str], *words: str) -> Cost:
+    """Run a program in a process of its own, and return what the whole of it took."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run([sys.executable, "-c", code, *words], check=True, env=environment, cwd=CHECKOUT)  # noqa: S603 - our own interpreter and code
+    wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Cost(cpu * 1e3, wall * 1e3)
 

@@ -8,20 +8,17 @@ sentences with the same names and dates, choose by their own rules, and fill the
 from __future__ import annotations
 
 import importlib.util
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from benchmarks import locomo
-from benchmarks.conversation_files import files_in, messages_in
+from benchmarks.datasets import Corpus
+from benchmarks.readers import found_in, locomo
 from benchmarks.report import Table
 from holdfast.compaction.extract import layout
 from holdfast.compaction.sentence_scoring import SentenceUnit, history
 from holdfast.errors import InvalidInput
-from holdfast.io.sources import SourceFile
 from holdfast.memory import Memory
 from holdfast.messages.passages import Passage, passages
 from holdfast.prompt.window import Compaction, Lossless
@@ -30,19 +27,19 @@ from holdfast.text.tokens import estimate_tokens
 from holdfast.types import Message
 
 SHARE = 10  # a tenth is kept
-CATEGORIES = {1: "multi-hop", 2: "temporal", 4: "single-hop"}
+KINDS = ("multi-hop", "temporal", "single-hop")
 _OURS = "Holdfast"
 _INSTALL = "not measured: pip install '.[bench]' in a checkout"
 
 Summarise = Callable[[Sequence[Message], int], str]
-Kept = dict[str, dict[int, list[bool]]]  # of each system, by category
+Kept = dict[str, dict[str, list[bool]]]  # of each system, by kind
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Hold a question's category and the terms of its gold answer."""
+    """A question's kind and the terms of its gold answer."""
 
-    category: int
+    kind: str
     terms: frozenset[int]
 
 
@@ -81,38 +78,23 @@ def run_keeping(
     """
     kept: Kept = {}
     without_words = 0
-    for file in files_in(paths, locomo.FORMAT):
-        said = {place: list(items) for place, items in groupby(messages_in(file), lambda item: item.line)}
-        for place, conversation in _conversations(file):
-            asked, empty = questions(conversation)
-            without_words += empty
-            progress(f"LoCoMo: what summaries keep of {conversation.get('sample_id', place)}")
-            _keep([item.message for item in said.get(place, [])], asked, summarise, kept)
+    files = found_in(paths, readers=[locomo.READER])
+    for corpus in (corpus for file in files for corpus in file.corpora()):
+        asked, empty = questions(corpus)
+        without_words += empty
+        progress(f"LoCoMo: what summaries keep of {corpus.name}")
+        _keep(corpus.messages(), asked, summarise, kept)
     if not any(map(len, kept.values())):
         raise InvalidInput("None of these files has answers to look for.", "Give LoCoMo files, or a folder.")
     return _report(kept, without_words)
 
 
-def _conversations(source: SourceFile) -> list[tuple[int, Mapping[str, object]]]:
-    with source.file.open() as stream:
-        data = json.load(stream)
-    first = 1 if isinstance(data, list) else 0  # as importers count what they find
-    items = data if isinstance(data, list) else [data]
-    return [(place, item) for place, item in enumerate(items, first) if isinstance(item, dict)]
-
-
-def questions(conversation: Mapping[str, object]) -> tuple[list[Asked], int]:
+def questions(corpus: Corpus) -> tuple[list[Asked], int]:
     """List the questions whose answer the text can hold, and count those with no word to look for."""
-    listed = conversation.get("qa")
-    asked = []
-    empty = 0
-    for item in listed if isinstance(listed, list) else []:
-        category, answer = item.get("category"), item.get("answer")
-        if category in CATEGORIES and answer is not None:
-            terms = _terms(str(answer), content=True)
-            empty += not terms
-            asked.extend([Asked(category, terms)] if terms else [])
-    return asked, empty
+    answers = [(one.kind, one.answer) for one in corpus.questions if one.kind in KINDS and one.answer]
+    asked = [Asked(kind, _terms(answer, content=True)) for kind, answer in answers]
+    usable = [one for one in asked if one.terms]
+    return usable, len(asked) - len(usable)
 
 
 def _terms(text: str, *, content: bool = False) -> frozenset[int]:
@@ -127,7 +109,7 @@ def _keep(messages: Sequence[Message], asked: Sequence[Asked], summarise: Summar
     for name, text in texts.items():
         held = _terms(text)
         for one in asked:
-            kept.setdefault(name, {}).setdefault(one.category, []).append(one.terms <= held)
+            kept.setdefault(name, {}).setdefault(one.kind, []).append(one.terms <= held)
 
 
 # The others -------------------------------------------------------------------------------------------------
@@ -223,17 +205,17 @@ def _by_sumy(kind: Any, units: Sequence[SentenceUnit]) -> list[int]:
 
 
 def _report(kept: Kept, without_words: int) -> tuple[dict[str, object], list[Table]]:
-    shares = {name: _shares(by_category) for name, by_category in kept.items()}
+    shares = {name: _shares(by_kind) for name, by_kind in kept.items()}
     asked = sum(map(len, next(iter(kept.values())).values()))
     numbers: dict[str, object] = {"questions": asked, "left_out": without_words, "share": 1 / SHARE, **shares}
-    columns = ("summary", "all", *CATEGORIES.values())
+    columns = ("summary", "all", *KINDS)
     rows = [
         (name, *(f"{of_system[column]:.1f}" if column in of_system else "" for column in columns[1:]))
         for name, of_system in shares.items()
     ]
     if not installed():
         numbers |= {"sumy LexRank": _INSTALL, "sumy TextRank": _INSTALL}
-        rows += [(name, _INSTALL, *[""] * len(CATEGORIES)) for name in ("sumy LexRank", "sumy TextRank")]
+        rows += [(name, _INSTALL, *[""] * len(KINDS)) for name in ("sumy LexRank", "sumy TextRank")]
     title = (
         f"LoCoMo, answers that are still in a tenth of the tokens: {asked} questions, "
         f"{without_words} whose answer has no word to look for left out"
@@ -241,11 +223,11 @@ def _report(kept: Kept, without_words: int) -> tuple[dict[str, object], list[Tab
     return numbers, [Table(title, columns, tuple(rows))]
 
 
-def _shares(by_category: Mapping[int, Sequence[bool]]) -> dict[str, float]:
-    """Return the percentage of questions whose answer is still there, of all and of each category."""
-    held = [one for of_category in by_category.values() for one in of_category]
+def _shares(by_kind: Mapping[str, Sequence[bool]]) -> dict[str, float]:
+    """Return the percentage of questions whose answer is still there, of all and of each kind."""
+    held = [one for of_kind in by_kind.values() for one in of_kind]
     shares = {"all": _percent(held)}
-    return shares | {CATEGORIES[number]: _percent(by_category[number]) for number in sorted(by_category)}
+    return shares | {kind: _percent(by_kind[kind]) for kind in KINDS if kind in by_kind}
 
 
 def _percent(held: Sequence[bool]) -> float:

@@ -20,7 +20,18 @@ _START = datetime(2024, 1, 1, tzinfo=UTC)
 _MINUTE = timedelta(minutes=1)
 _BETWEEN_CHATS = timedelta(hours=8)
 
-COLUMNS = ("measured", "", "CPU", "wall", "beside", "CPU", "wall", "ratio", "asked for", "")
+COLUMNS = (
+    "measured",
+    "unit",
+    "CPU",
+    "wall",
+    "beside",
+    "its CPU",
+    "its wall",
+    "ratio",
+    "asked for",
+    "reached",
+)
 
 
 _Lab = TypeVar("_Lab")
@@ -153,6 +164,8 @@ class SpeedPlan:
     compacted: tuple[int, int] = (50_000, 5_000)  # the same for sessions that are compacted as they grow
     rounds: int = 10  # of appends, with so many in each
     block: int = 300
+    batch: int = 1_000  # messages that are appended in one call
+    threads: int = 8  # that append to one file
     settling: int = (
         8  # rounds before those: until its write-ahead log is full once, a new file costs more to write
     )

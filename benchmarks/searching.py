@@ -1,61 +1,163 @@
-"""How fast recall is, with its full ranking, in one large space, in many small ones, and after an append."""
+"""How fast recall is, with its full ranking: in one large space, in many small ones, and after an append.
+
+Beside it the searches that are installed, over the same texts and questions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import cycle, islice
+from pathlib import Path
 
-from benchmarks.baselines import FullText
+from benchmarks.baselines import Baseline, Bm25s, FullText, Tantivy, installed
 from benchmarks.clock import Cost, cost_of, each, high, middle, timed
-from benchmarks.measurement import PER_CHAT, Bar, Measurement, SpeedLab, at_least, at_most, fill, measured
+from benchmarks.footprint import compiling, start
+from benchmarks.measurement import PER_CHAT, Bar, Measurement, SpeedLab, at_most, fill, measured
 from holdfast.memory import Memory
 
-_BARS = {100_000: 5.0, 1_000_000: 60.0}  # ms of CPU time at the median
+_TANTIVY = {100_000: 1.6, 1_000_000: 2.8}  # times that it takes
 _SAMPLE = 50  # spaces of the many that are measured
 _SLOW = 500_000  # messages from which on FTS5 takes a second for each question
+_BUDGET = 8_000  # tokens of a prompt
+
+_FIRST = """
+import sys
+from holdfast import Memory
+with Memory(sys.argv[1], user="all") as memory:
+    memory.recall(sys.argv[2])
+"""
+_FIRST_OF_FTS5 = """
+import re, sqlite3, sys
+words = " OR ".join(f'"{word}"' for word in set(re.findall(r"\\w+", sys.argv[2].lower())))
+ask = "SELECT key FROM texts WHERE texts MATCH ? ORDER BY bm25(texts) LIMIT 10"
+sqlite3.connect(sys.argv[1]).execute(ask, (words,)).fetchall()
+"""
+_FIRST_OF_TANTIVY = """
+import re, sys, tantivy
+index = tantivy.Index.open(sys.argv[1])
+query = index.parse_query(" ".join(re.findall(r"\\w+", sys.argv[2].lower())), ["text"])
+searcher = index.searcher()
+[searcher.doc(address) for _, address in searcher.search(query, 10).hits]
+"""
 
 
 def large(lab: SpeedLab) -> Iterator[Measurement]:
-    """Recall in one space of each size, against SQLite FTS5 over the same texts and questions."""
+    """Recall in one space of each size, and ask the others the same questions, in turns."""
     for size in lab.plan.sizes:
         lab.store(size)
         lab.progress(f"asking {size:,} messages")
-        yield from _compared(size, *_ask(lab, size))
+        others = {
+            name: _filled(lab, make, lab.folder / f"large-{size}-{number}", size)
+            for number, (name, (make, _)) in enumerate(_searches().items())
+        }
+        questions = lab.words.questions(lab.plan.queries if size < _SLOW else lab.plan.slow_queries)
+        with Memory(lab.store(size), user="all") as memory:
+            asked = [memory.recall, *(_top(other) for other in others.values())]
+            for ask in asked:
+                ask("everything loaded")
+            ours, *theirs = each(asked, questions, lab.plan.repeats)
+        yield from _compared(size, ours, dict(zip(others, theirs, strict=True)))
 
 
-def _ask(lab: SpeedLab, size: int) -> tuple[list[Cost], list[Cost]]:
-    """Ask both, taking turns; where FTS5 needs a second for a question it gets but a few."""
-    full_text = FullText("unicode61", lab.folder / f"fts5-{size}.db")
-    full_text.add_all(lab.words.messages(size))
-    questions = lab.words.questions(lab.plan.queries)
-    both = questions[: lab.plan.slow_queries] if size >= _SLOW else questions
-    with Memory(lab.store(size), user="all") as memory:
-        memory.recall("everything loaded", limit=1)
-        ours, theirs = each([memory.recall, lambda asked: full_text.rank(asked, 10)], both, lab.plan.repeats)
-        if both is not questions:
-            (ours,) = each([memory.recall], questions, lab.plan.repeats)
-    full_text.close()
-    return ours, theirs
+def _searches() -> dict[str, tuple[Callable[[Path], Baseline], str]]:
+    """Return what makes each of the others at a path, and the program that asks one that is there.
+
+    One that reads all texts for each question is no index, and one in memory alone has no first question.
+    """
+    makers: dict[type, tuple[Callable[[Path], Baseline], str]] = {
+        FullText: (FullText, _FIRST_OF_FTS5),
+        Tantivy: (Tantivy, _FIRST_OF_TANTIVY),
+        Bm25s: (lambda _: Bm25s(), ""),
+    }
+    return {name: makers[kind] for name, kind in installed().items() if kind in makers}
 
 
-def _compared(size: int, ours: list[Cost], theirs: list[Cost]) -> Iterator[Measurement]:
-    typical, fts5 = middle(ours), middle(theirs)
-    limit = _BARS.get(size)
-    ratio = fts5.cpu / typical.cpu
+def _filled(lab: SpeedLab, make: Callable[[Path], Baseline], path: Path, size: int) -> Baseline:
+    other = make(path)
+    for number, text in enumerate(lab.words.messages(size)):
+        other.add(str(number), text)
+    other.rank("index everything now", 1)
+    return other
+
+
+def _usual(lab: SpeedLab) -> int:
+    """Return the largest size up to 100,000 messages."""
+    return max((size for size in lab.plan.sizes if size <= 100_000), default=min(lab.plan.sizes))
+
+
+def _top(other: Baseline) -> Callable[[str], object]:
+    return lambda question: other.rank(question, 10)
+
+
+def _compared(size: int, ours: list[Cost], others: dict[str, list[Cost]]) -> Iterator[Measurement]:
+    typical = middle(ours)
+    for name, theirs in others.items():
+        ratio = typical.cpu / middle(theirs).cpu
+        limit = _TANTIVY.get(size) if name == "tantivy" else None
+        yield measured(
+            f"recall in {size:,} messages, p50",
+            typical,
+            against=name,
+            theirs=middle(theirs),
+            ratio=ratio,
+            ratio_of="× the time",
+            bar=at_most(ratio, limit, "× the time") if limit else None,
+        )
+    yield measured(f"recall in {size:,} messages, p95", high(ours))
+
+
+def prompts(lab: SpeedLab) -> Iterator[Measurement]:
+    """Make a prompt with what is recalled for it, in the largest store up to 100,000 messages."""
+    size = _usual(lab)
+    path = lab.store(size)
+    lab.progress(f"prompts in {size:,} messages")
+    with Memory(path, user="all") as memory:
+        chat = memory.chat("chat-0")
+        contenders: list[Callable[[str], object]] = [
+            lambda asked: chat.prompt(_BUDGET, query=asked),
+            memory.recall,
+        ]
+        for contender in contenders:
+            contender("everything loaded")
+        ours, recall = each(contenders, lab.words.questions(lab.plan.queries), lab.plan.repeats)
+    cost = middle(ours)
     yield measured(
-        f"recall in {size:,} messages, p50",
-        typical,
-        against="FTS5, any word",
-        theirs=fts5,
-        ratio=ratio,
-        ratio_of="× as fast",
-        bar=at_least(ratio, 20, "× as fast") if size == 100_000 else None,
+        f"prompt of {_BUDGET:,} tokens with recall, {size:,} messages",
+        cost,
+        against="recall alone",
+        theirs=middle(recall),
+        ratio=cost.cpu / middle(recall).cpu,
+        ratio_of="× the time",
+        bar=at_most(cost.cpu, 4.5, "ms") if size == 100_000 else None,
     )
-    bar = None if limit is None else at_most(typical.cpu, limit, "ms")
-    yield measured(f"recall in {size:,} messages, p50", typical, bar=bar)
-    yield measured(
-        f"recall in {size:,} messages, p95", high(ours), against="FTS5, any word", theirs=high(theirs)
-    )
+
+
+def first(lab: SpeedLab) -> Iterator[Measurement]:
+    """Ask the first question of a new process, over the start of Python itself, in turns."""
+    size = _usual(lab)
+    programs = {"bare Python": ("pass", lab.folder), "Holdfast": (_FIRST, lab.store(size))}
+    for name, (make, program) in _searches().items():
+        if program:
+            lab.progress(f"indexing {size:,} messages for {name}")
+            path = lab.folder / f"first-{len(programs)}"
+            _filled(lab, make, path, size)
+            programs[name] = (program, path)
+    lab.progress("asking in new processes")
+    environment = compiling(lab)
+    costs: dict[str, list[Cost]] = {name: [] for name in programs}
+    for question in lab.words.questions(lab.plan.starts + 1):
+        for name, (program, path) in programs.items():
+            costs[name].append(start(program, environment, str(path.resolve()), question))
+    # The first of each compiles.
+    found = {name: middle(some[1:]) for name, some in costs.items()}
+    bare = found.pop("bare Python")
+    ours = found.pop("Holdfast") - bare
+    title = f"first question in a new process, {size:,} messages, over bare Python"
+    yield measured(title, ours, bar=at_most(ours.cpu, 90, "ms") if size == 100_000 else None)
+    for name, theirs in found.items():
+        cost = theirs - bare
+        ratio = ours.cpu / cost.cpu
+        yield measured(title, ours, against=name, theirs=cost, ratio=ratio, ratio_of="× the time")
 
 
 def small(lab: SpeedLab) -> Iterator[Measurement]:
@@ -95,7 +197,7 @@ def _ask_each(memory: Memory, users: list[str], lab: SpeedLab) -> list[Cost]:
 
 def added(lab: SpeedLab) -> Iterator[Measurement]:
     """Append and recall at once, in the largest store up to 100,000 messages, while a segment is frozen."""
-    size = max((size for size in lab.plan.sizes if size <= 100_000), default=min(lab.plan.sizes))
+    size = _usual(lab)
     path = lab.store(size)
     lab.progress(f"appending and asking at once, {size:,} messages")
     questions = cycle(lab.words.questions(lab.plan.queries))

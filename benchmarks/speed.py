@@ -1,4 +1,4 @@
-"""`python -m benchmarks speed`: what the parts of Holdfast take, beside alternatives and what was asked for.
+"""`python -m benchmarks speed` and `side-by-side`: what the parts of Holdfast take, and what others take.
 
 Everything runs in one process and one run. CPU time is what a machine that others use as well can be judged
 by; wall time stands beside it. Where two things are compared they take turns.
@@ -6,20 +6,20 @@ by; wall time stands beside it. Where two things are compared they take turns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import appending, footprint, hostile, searching, windows
+from benchmarks.baselines import BASELINES, installed
+from benchmarks.machine import commit
 from benchmarks.measurement import FULL, QUICK, Measurement, SpeedLab, SpeedPlan, figures, run_parts, table
-from benchmarks.report import Report
+from benchmarks.peers import PEERS, is_there
+from benchmarks.report import Report, Table
 from benchmarks.words import Words
 
 MEASUREMENTS: dict[str, Callable[[SpeedLab], Iterator[Measurement]]] = {
-    "append": appending.measure,
-    "recall": searching.large,
-    "spaces": searching.small,
     "append and recall": searching.added,
     "window": windows.measure,
     "compacted": windows.compacted,
@@ -27,10 +27,22 @@ MEASUREMENTS: dict[str, Callable[[SpeedLab], Iterator[Measurement]]] = {
     "import": footprint.importing,
     "memory": footprint.resident,
 }
-"""All that can be measured, by the names that `only` takes."""
+"""What is measured of Holdfast alone, by the names that `only` takes."""
+
+SIDE_BY_SIDE: dict[str, Callable[[SpeedLab], Iterator[Measurement]]] = {
+    "recall": searching.large,
+    "prompt": searching.prompts,
+    "first question": searching.first,
+    "spaces": searching.small,
+    "append": appending.measure,
+    "batch": appending.batches,
+    "threads": appending.together,
+}
+"""What is measured beside others that are installed."""
 
 
 def run(
+    measurements: Mapping[str, Callable[[SpeedLab], Iterator[Measurement]]] = MEASUREMENTS,
     *,
     sizes: Sequence[int] | None = None,
     full: bool = False,
@@ -43,11 +55,12 @@ def run(
     """Measure, in some minutes; with `full` also a million messages and a thousand spaces.
 
     Args:
+        measurements: `MEASUREMENTS` or `SIDE_BY_SIDE`.
         sizes: how many messages the spaces have that recall is measured in.
         full: measure all that was asked for, at full size.
-        text: a LoCoMo file to draw words and questions from, in place of the demo's.
+        text: a data set as of `recall` to draw words and questions from, in place of the demo's.
         folder: where the measured stores are made and removed again; its disk is the one that counts.
-        only: names of `MEASUREMENTS`; all when empty.
+        only: names of them; all when empty.
         plan: sets everything that `full` and `sizes` set, and more.
         progress: is told what is being done.
 
@@ -56,5 +69,16 @@ def run(
     if sizes:
         plan = replace(plan, sizes=tuple(sizes))
     with TemporaryDirectory(prefix="holdfast-bench-", dir=folder) as place:
-        done = run_parts(MEASUREMENTS, SpeedLab(plan, Words(text), Path(place), progress), only)
-    return Report({"text": str(text or "demo"), **figures(done)}, (table("Speed", done),))
+        done = run_parts(measurements, SpeedLab(plan, Words(text), Path(place), progress), only)
+    about = {"text": str(text or "demo"), "commit": commit(), "not installed": missing()}
+    tables = [table("Speed", done)]
+    if about["not installed"] and measurements is SIDE_BY_SIDE:
+        rows = tuple((name,) for name in missing())
+        tables.append(Table("Not measured: pip install '.[bench,peers]' in a checkout", ("name",), rows))
+    return Report({**about, **figures(done)}, tuple(tables))
+
+
+def missing() -> list[str]:
+    """Name the others that are not installed, and so not beside."""
+    stores = [name for name, (_, module) in PEERS.items() if not is_there(module)]
+    return [*(name for name in BASELINES if name not in installed()), *stores]

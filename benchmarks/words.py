@@ -1,7 +1,7 @@
 """Messages and questions to measure speed on: random words, so that lists of postings are realistic.
 
-A message is drawn word by word from real turns (the sessions of the demo, or a file that `holdfast import`
-reads), and 7 % of its words are made-up names, a few common and most of them rare, as names are. About 30
+A message is drawn word by word from real turns (the sessions of the demo, or a data set as `recall` reads
+them), and 7 % of its words are made-up names, a few common and most of them rare, as names are. About 30
 words a message. Such text has the latency of real text, and says nothing about the quality of an answer.
 """
 
@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import locomo
-from benchmarks.conversation_files import files_in, messages_in
+from benchmarks.readers import found_in
 from holdfast.errors import InvalidInput
 
 NAMES = 400_000  # made-up ones
@@ -31,7 +30,7 @@ class Words:
     """Draw messages and questions; the same seed gives the same ones.
 
     Without `source` a question is the first four words of one from the demo and four to eight neighbouring
-    words of a message like those in the store. With a LoCoMo file, questions are real ones cut at 12 words.
+    words of a message like those in the store. With a data set, questions are real ones cut at 12 words.
     """
 
     def __init__(self, source: Path | None = None, seed: int = 7) -> None:
@@ -92,12 +91,11 @@ def _demo() -> tuple[list[str], list[str]]:
 
 def _file(path: Path) -> tuple[list[str], list[str]]:
     turns, asked = [], []
-    for source in files_in([path], locomo.FORMAT):
-        turns += [item.message.content for item in messages_in(source)]
-        with source.file.open() as stream:
-            asked += [one.text for group in locomo.questions(json.load(stream)) for one in group.questions]
+    for corpus in (corpus for file in found_in([path]) for corpus in file.corpora()):
+        turns += [message.content for message in corpus.messages()]
+        asked += [question.text for question in corpus.questions if question.gold]
     if not turns or not asked:
         raise InvalidInput(
-            f"{path} has no questions.", "Give a LoCoMo file, or none to use the texts of the demo."
+            f"{path} has no questions.", "Give a data set as of `recall`, or none for the texts of the demo."
         )
     return turns, asked

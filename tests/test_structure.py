@@ -22,7 +22,9 @@ from programs import run
 ROOT = Path(holdfast.__file__).parent
 CHECKOUT = Path(__file__).parents[1]
 TREES = {file: ast.parse(file.read_text("utf-8")) for file in sorted(ROOT.rglob("*.py"))}
-BENCHMARKS = {file: ast.parse(file.read_text("utf-8")) for file in sorted(CHECKOUT.glob("benchmarks/*.py"))}
+BENCHMARKS = {
+    file: ast.parse(file.read_text("utf-8")) for file in sorted(CHECKOUT.glob("benchmarks/**/*.py"))
+}
 
 # From the ground up: a room imports only what is below it, wherever the import stands; those of one line do
 # not import each other.
@@ -304,7 +306,7 @@ def test_an_error_reads_as_two_sentences() -> None:
 
 def test_how_to_install_an_extra_is_said_in_one_place() -> None:
     project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = project["optional-dependencies"].keys() - {"bench", "dev"}
+    extras = project["optional-dependencies"].keys() - {"bench", "peers", "dev"}
     assert {extra for extra in extras if f"pip install '.[{extra}]'" in MissingExtra.of(extra).todo} == extras
     saying = [
         file.name

@@ -48,14 +48,17 @@ def test_recall_prints_tables_or_json(conversation: Path) -> None:
     assert "Holdfast" in result.stdout
     assert "R@10" in result.stdout
     assert "conv-1" in result.stderr  # what it is doing
-    assert json.loads(run("recall", conversation, "--json").stdout)["locomo"]["unit"] == "turn"
+    out = conversation.with_name("out.json")
+    sets = json.loads(run("recall", conversation, "--json", "--out", out).stdout)["sets"]
+    assert sets["LoCoMo, messages"]["unit"] == "message"
+    assert json.loads(out.read_text())["sets"].keys() == sets.keys()
 
 
 def test_recall_needs_questions(tmp_path: Path) -> None:
     (tmp_path / "chat.jsonl").write_text('{"role": "user", "content": "hello"}')
     complaint = run("recall", tmp_path / "chat.jsonl", code=1)
     assert complaint.stdout == ""
-    assert "→ Give LoCoMo or RealMem files" in complaint.stderr
+    assert "→ Give files of LoCoMo, RealMem" in complaint.stderr
     run("recall", code=2)
 
 
@@ -67,11 +70,13 @@ def test_speed_takes_options(monkeypatch: pytest.MonkeyPatch) -> None:
         return Report({"fast": True}, (Table("Speed", ("what", "ms"), (("append", "0.1"),)),))
 
     monkeypatch.setattr("benchmarks.speed.run", measure)
-    done = run("speed", "--size", "1000", "--size", "2000", "--only", "append", "--full")
+    done = run("speed", "--size", "1000", "--size", "2000", "--only", "window", "--full")
     assert done.stdout == "Speed\nwhat     ms\nappend  0.1\n\n"
-    assert (asked["sizes"], asked["only"], asked["full"]) == ([1000, 2000], ["append"], True)
+    assert (asked["sizes"], asked["only"], asked["full"]) == ([1000, 2000], ["window"], True)
     assert json.loads(run("speed", "--json").stdout) == {"fast": True}
-    assert "none of append" in " ".join(run("speed", "--only", "x", code=2).stderr.replace("│", " ").split())
+    assert "none of append and recall" in " ".join(
+        run("speed", "--only", "x", code=2).stderr.replace("│", " ").split()
+    )
 
 
 def test_help_explains_itself_and_each_command_has_an_example() -> None:
@@ -80,8 +85,10 @@ def test_help_explains_itself_and_each_command_has_an_example() -> None:
     )
     assert "Usage: python -m benchmarks" in done.stdout
     assert "make bench" in done.stdout
-    names = [command.callback.__name__ for command in app.registered_commands if command.callback]
-    assert names == ["recall", "speed", "context", "records", "learn", "agents"]
+    names = [
+        command.callback.__name__.replace("_", "-") for command in app.registered_commands if command.callback
+    ]
+    assert names == ["recall", "side-by-side", "speed", "context", "records", "learn", "agents"]
     for name in names:
         assert f"│ {name} " in done.stdout
         assert f"python -m benchmarks {name} " in run(name, "-h").stdout

@@ -53,11 +53,11 @@ def test_evidence_is_counted_by_budget_category_and_system(file: Path) -> None:
     assert (found["unit"], found["left_out"]) == ("turn", 1)
     for budget in BUDGETS:
         of_budget = found[f"{budget} tokens"]
-        assert set(of_budget) == {"categories 1-4", "categories 1", "categories 4"}
-        assert of_budget["categories 1-4"]["Holdfast"] == {"questions": 2, "share": 100.0, "all": 100.0}
-        assert of_budget["categories 4"]["newest"] == {"questions": 1, "share": 0.0, "all": 0.0}
-        assert of_budget["categories 1"]["newest"] == {"questions": 1, "share": 50.0, "all": 0.0}
-        assert of_budget["categories 4"]["recall, top hits"]["share"] == 100.0
+        assert set(of_budget) == {"all", "multi-hop", "single-hop"}
+        assert of_budget["all"]["Holdfast"] == {"questions": 2, "share": 100.0, "all": 100.0}
+        assert of_budget["single-hop"]["newest"] == {"questions": 1, "share": 0.0, "all": 0.0}
+        assert of_budget["multi-hop"]["newest"] == {"questions": 1, "share": 50.0, "all": 0.0}
+        assert of_budget["single-hop"]["recall, top hits"]["share"] == 100.0
     assert len(tables) == len(BUDGETS)
     assert all(len(row) == len(table.columns) == 4 for table in tables for row in table.rows)
     assert tables[0].title.startswith("LoCoMo, prompts of 2,000 tokens, 2 questions")
@@ -89,6 +89,6 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_real_conversations_have_their_evidence_in_the_prompt(shared_data: Path) -> None:
     numbers: Any = run_evidence([shared_data / "locomo" / "locomo_dev.json"])[0]
-    shares = [numbers[f"{budget} tokens"]["categories 1-4"]["Holdfast"]["share"] for budget in BUDGETS]
-    assert numbers["4000 tokens"]["categories 1-4"]["Holdfast"]["questions"] == 760
+    shares = [numbers[f"{budget} tokens"]["all"]["Holdfast"]["share"] for budget in BUDGETS]
+    assert numbers["4000 tokens"]["all"]["Holdfast"]["questions"] == 760
     assert all(share >= least for share, least in zip(shares, (88.5, 93.5, 95.5), strict=True))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks import speed
+from benchmarks.baselines import BASELINES, installed
 from benchmarks.clock import Cost, each, high, middle
 from benchmarks.measurement import (
     COLUMNS,
@@ -20,6 +24,7 @@ from benchmarks.measurement import (
     fill,
     measured,
 )
+from benchmarks.peers import PEERS, is_there
 from benchmarks.words import MAX_QUESTION, Words, made_up_name
 from holdfast import Memory
 
@@ -32,6 +37,8 @@ TINY = SpeedPlan(
     compacted=(60, 20),
     rounds=2,
     block=3,
+    batch=5,
+    threads=2,
     queries=3,
     slow_queries=2,
     repeats=1,
@@ -48,16 +55,7 @@ def test_report_names_everything_that_was_asked_for(tmp_path: Path) -> None:
     numbers: Any = report.to_json()
     names = [one["name"] for one in numbers["measurements"]]
     for part in (
-        "durability full",
-        "durability normal",
-        "recall in 50",
-        "warm",
-        "cold",
         "append, then recall",
-        "checksum of one message",
-    ):
-        assert any(part in name for name in names), part
-    for part in (
         "guard of a text twice as long",
         "append 4,000 bytes",
         "window of 8,000",
@@ -74,6 +72,51 @@ def test_report_names_everything_that_was_asked_for(tmp_path: Path) -> None:
     assert table.columns == COLUMNS
     assert all(len(row) == len(COLUMNS) for row in table.rows)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_everything_that_is_installed_stands_beside(tmp_path: Path) -> None:
+    report = speed.run(speed.SIDE_BY_SIDE, plan=TINY, folder=tmp_path)
+    numbers: Any = report.to_json()
+    beside: dict[str, set[str]] = {}
+    for one in numbers["measurements"]:
+        beside.setdefault(one["name"], set()).add(one["against"])
+    stores = {name for name, (_, module) in PEERS.items() if is_there(module)}
+    searches = {name for name in installed() if name != "rank_bm25"}
+    assert beside["recall in 50 messages, p50"] == searches
+    assert beside["append one message, durability full"] == stores
+    assert beside["append one message, durability normal"] == {"bare INSERT", "INSERT + FTS5"}
+    assert beside["append a batch of 5, a message"] == stores
+    assert {"bare INSERT", "INSERT + FTS5"} <= beside["append from 2 threads, a message"] <= stores
+    assert beside["first question in a new process, 50 messages, over bare Python"] == {
+        "",
+        *(name for name in searches if name != "bm25s"),
+    }
+    for part in ("prompt of 8,000", "warm", "cold", "first ever", "checksum of one message, durability full"):
+        assert any(part in name for name in beside), part
+    assert set(numbers["not installed"]) == {*BASELINES, *PEERS} - stores - set(installed())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    report = speed.run(speed.SIDE_BY_SIDE, plan=TINY, only=["recall"])
+    assert {("tantivy",), ("LangGraph SqliteStore",)} <= set(report.tables()[1].rows)
+    assert not is_there("langgraph.nothing.here")
+
+
+@pytest.mark.parametrize("name", [name for name, (_, module) in PEERS.items() if is_there(module)])
+def test_a_peer_keeps_what_is_appended(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "peer.db"
+    peer = PEERS[name][0](path, "full")
+    peer.append([peer.made("alpha")])
+    peer.append([peer.made("beta"), peer.made("gamma")])
+    peer.close()
+    with closing(sqlite3.connect(path)) as database:
+        stored = "\n".join(database.iterdump())
+    words = ("alpha", "beta", "gamma")
+    kept = [word in stored or word.encode().hex().upper() in stored for word in words]
+    assert kept == [True, True, True]
 
 
 def test_parts_can_be_chosen() -> None:
@@ -164,5 +207,5 @@ def test_stores_are_filled_chat_by_chat(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [[5], [5, 10]])
 def test_sizes_can_be_chosen(size: list[int]) -> None:
-    numbers: Any = speed.run(plan=TINY, sizes=size, only=["recall"]).to_json()
-    assert len(numbers["measurements"]) == 3 * len(size)
+    numbers: Any = speed.run(speed.SIDE_BY_SIDE, plan=TINY, sizes=size, only=["recall"]).to_json()
+    assert {one["name"] for one in numbers["measurements"]} >= {f"recall in {n} messages, p50" for n in size}

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.locomo import FORMAT, Question, QuestionSet, questions
-from holdfast.io.import_items import ImportedMessage
-from transcripts import messages, read, skips, write_json
+import pytest
+
+from benchmarks.datasets import Corpus, Question
+from benchmarks.readers import found_in
+from transcripts import write_json
 
 CONVERSATION = {
     "sample_id": "conv-1",
@@ -18,6 +20,7 @@ CONVERSATION = {
             {"speaker": "Ann", "dia_id": "D2:1", "text": "Look", "blip_caption": "a cat"},
             {"speaker": "Bob", "dia_id": "D2:2", "text": "", "blip_caption": "a dog"},
             {"speaker": "Bob", "dia_id": "D2:3", "text": " "},
+            {"speaker": "Bob", "dia_id": "D2:4", "text": "Well"},
         ],
         "session_3_date_time": "some day",
         "session_3": ["?", {"speaker": 3, "text": "No id"}],
@@ -26,6 +29,7 @@ CONVERSATION = {
     "qa": [
         {"question": "both?", "answer": 1, "evidence": ["D2:1; D10:01"], "category": 1},
         {"question": "odd?", "evidence": ["D:10:1", "D", "D9:9", "D10:1"], "category": 5},
+        {"question": "range?", "evidence": ["D2:2-D2:9"], "category": 4},
         {"question": "dangling?", "evidence": ["D9:9"], "category": 4},
         {"question": "none?", "evidence": [], "category": 3},
         {"question": "strange?", "evidence": 7, "category": "x"},
@@ -34,29 +38,36 @@ CONVERSATION = {
 }
 
 
-def test_each_session_is_a_chat_of_two_users(tmp_path: Path) -> None:
-    items = read(write_json(tmp_path / "locomo.json", [CONVERSATION]), FORMAT)
-    assert messages(items) == [
-        ("conv-1/session_2", "user", "Look\n[image: a cat]"),
-        ("conv-1/session_2", "user", "[image: a dog]"),
-        ("conv-1/session_3", "user", "No id"),
-        ("conv-1/session_10", "user", "Late"),
-    ]
-    assert skips(items) == [(1, "The message has only white space."), (1, "The message is empty.")]
-    found = [item.message for item in items if isinstance(item, ImportedMessage)]
-    assert [(m.id.split("-")[0], m.name, str(m.at)) for m in found] == [
-        ("D2:1", "Ann", "2022-05-08 13:56:00+00:00"),
-        ("D2:2", "Bob", "2022-05-08 13:56:10+00:00"),
-        ("2", None, "None"),
-        ("D10:1", "Bob", "2023-02-01 00:05:00+00:00"),
-    ]
-    assert found[0].raw == CONVERSATION["conversation"]["session_2"][0]  # type: ignore[index]  # a dict of mixed values
+@pytest.fixture(params=["in a list", "alone"])
+def corpus(tmp_path: Path, request: pytest.FixtureRequest) -> Corpus:
+    value = [CONVERSATION] if request.param == "in a list" else CONVERSATION
+    (file,) = found_in([write_json(tmp_path / "locomo.json", value)])
+    (found,) = file.corpora()
+    return found
 
 
-def test_questions_have_their_evidence_mended() -> None:
-    assert questions([CONVERSATION, "?"]) == [
-        QuestionSet(
-            "conv-1", (Question("both?", 1, ("D2:1", "D10:1")), Question("odd?", 5, ("D10:1",))), unusable=3
-        )
+def test_sessions_come_in_the_order_of_their_numbers(corpus: Corpus) -> None:
+    assert [session.id for session in corpus.sessions] == [
+        "conv-1/session_2",
+        "conv-1/session_3",
+        "conv-1/session_10",
     ]
-    assert questions(None) == []
+    assert [(m.id, m.name, m.content, str(m.at)) for m in corpus.messages()] == [
+        ("D2:1", "Ann", "Look\n[image: a cat]", "2022-05-08 13:56:00+00:00"),
+        ("D2:2", "Bob", "[image: a dog]", "2022-05-08 13:56:10+00:00"),
+        ("D2:4", "Bob", "Well", "2022-05-08 13:56:30+00:00"),
+        ("", None, "No id", "None"),
+        ("D10:1", "Bob", "Late", "2023-02-01 00:05:00+00:00"),
+    ]
+    assert {message.role for message in corpus.messages()} == {"user"}
+
+
+def test_questions_have_their_evidence_mended(corpus: Corpus) -> None:
+    assert corpus.questions == (
+        Question("both?", "multi-hop", ("D2:1", "D10:1"), "1"),
+        Question("odd?", "adversarial", ("D10:1",)),
+        Question("range?", "single-hop", ("D2:2", "D2:4")),
+        Question("dangling?", "single-hop", ()),
+        Question("none?", "open-domain", ()),
+        Question("strange?", "other", ()),
+    )

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.realmem import FORMAT, Query, QuerySet, queries
-from holdfast.io.import_items import ImportedMessage
-from transcripts import messages, read, write_json
+from benchmarks.datasets import Question
+from benchmarks.readers import found_in
+from transcripts import write_json
 
 
 def turn(speaker: str, content: str, **more: object) -> dict[str, object]:
@@ -41,28 +41,31 @@ PERSON = {
 }
 
 
-def test_each_session_is_a_chat_and_the_order_of_the_file_is_that_of_time(tmp_path: Path) -> None:
-    items = read(write_json(tmp_path / "ada.json", PERSON), FORMAT)
-    assert messages(items) == [
-        ("s1", "user", "Plan?"),
-        ("s1", "assistant", "Plan."),
-        ("s2", "user", "And now?"),
-        ("s2", "assistant", "This."),
-        ("s2", "user", "Really?"),
-        ("s2", "assistant", "Yes."),
-        ("s3", "user", "Hm"),
-        ("s3", "user", "Last"),
+def test_the_order_of_the_file_is_that_of_time(tmp_path: Path) -> None:
+    (file,) = found_in([write_json(tmp_path / "ada.json", PERSON)])
+    (corpus,) = file.corpora()
+    assert (corpus.name, corpus.unit) == ("ada", "session")
+    assert [(session.id, [(m.role, m.content) for m in session.messages]) for session in corpus.sessions] == [
+        ("s1", [("user", "Plan?"), ("assistant", "Plan.")]),
+        (
+            "s2",
+            [("user", "And now?"), ("assistant", "This."), ("user", "Really?"), ("assistant", "Yes.")],
+        ),
+        ("s3", [("user", "Hm"), ("user", "Last")]),
+        ("ada:4", []),
     ]
-    found = [item for item in items if isinstance(item, ImportedMessage)]
-    times = [item.message.at for item in found if item.message.at]
+    times = [message.at for message in corpus.messages() if message.at]
     assert times == sorted(times)
     assert len(set(times)) == 6
     assert {str(time.date()) for time in times} == {"2025-12-21"}
-    assert [item.chat.title for item in found[:3]] == ["Fitness:S1", "Fitness:S1", "Fitness:S2"]
-    assert found[0].message.raw == turn("User", "Plan?")
-    assert found[6].message.name == "Coach"
+    assert corpus.sessions[2].messages[0].name == "Coach"
 
 
-def test_queries_name_the_earlier_sessions_that_they_need() -> None:
-    assert queries(PERSON) == QuerySet((Query(1, 0, "And now?", ("s1",)),), unusable=2)
-    assert queries([]) == QuerySet((), 0)
+def test_queries_name_the_earlier_sessions_that_they_need(tmp_path: Path) -> None:
+    (file,) = found_in([write_json(tmp_path / "ada.json", PERSON)])
+    (corpus,) = file.corpora()
+    assert corpus.questions == (
+        Question("And now?", "query", ("s1",), before=1),
+        Question("Really?", "query", (), before=1),
+        Question("Last", "query", (), before=2),
+    )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from benchmarks.conversation_files import ALL_FORMATS
+from benchmarks.readers import found_in
 from benchmarks.scripted import Scripted, lines
 from holdfast import Event, Learning, Memory, Record, WorkResult
 from holdfast.io.importing import import_paths
@@ -232,7 +232,10 @@ def test_a_second_pass_adds_no_record(done: Done) -> None:
 def test_reading_dialogues_again_by_rules_adds_no_record(shared_data: Path) -> None:
     """Of many that are alike, none is the same to the first reading and something else to the second."""
     with Memory(":memory:", user="ada") as memory:
-        import_paths(memory, [shared_data / "tool_dialogues", shared_data / "locomo"], formats=ALL_FORMATS)
+        import_paths(memory, shared_data / "tool_dialogues")
+        for file in found_in([shared_data / "locomo"]):
+            for session in (session for corpus in file.corpora() for session in corpus.sessions):
+                memory.chat(session.id).append(list(session.messages))
         chats = memory.chats(archived=None)
         for chat in chats:
             memory.chat(chat.id).end()

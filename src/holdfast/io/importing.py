@@ -20,7 +20,7 @@ from holdfast.io import everything
 from holdfast.io.everything import database_of
 from holdfast.io.files import File
 from holdfast.io.import_items import ImportedChat, ImportedMessage, Item, Skip
-from holdfast.io.sources import FORMATS, READ_ERRORS, Format, Ignored, SourceFile, Unread, sources
+from holdfast.io.sources import READ_ERRORS, Ignored, SourceFile, Unread, sources
 from holdfast.store import imports, log, sessions
 from holdfast.text.clean import clean
 
@@ -86,7 +86,6 @@ def import_paths(
     memory: Memory,
     paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
     progress: Progress | None = None,
-    formats: Sequence[Format] = FORMATS,
 ) -> ImportReport:
     """Add the conversations of files, folders and zips to a memory, each message once.
 
@@ -108,7 +107,7 @@ def import_paths(
     named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
     importer = _Importer(memory, progress or (lambda *_: None))
     exports = [path for path in named if everything.is_everything(path)]
-    others = [sources(path, formats) for path in named if path not in exports]
+    others = [sources(path) for path in named if path not in exports]
     for path in exports:
         importer.restore(File.at(path))
     for source in chain.from_iterable(others):

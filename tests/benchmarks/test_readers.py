@@ -1,0 +1,289 @@
+"""The readers of data sets that are not at hand, on small files in their forms; and what is told of files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from benchmarks.datasets import Corpus, Question
+from benchmarks.readers import READERS, found_in
+from benchmarks.readers.agent_sessions import without_markup
+from holdfast.errors import InvalidInput
+from transcripts import claude, result, use, write_json, write_lines
+
+
+def corpora(path: Path, name: str) -> list[Corpus]:
+    (file,) = found_in([path])
+    assert file.reader.name == name
+    return list(file.corpora())
+
+
+def test_longmemeval_has_a_history_for_each_question(tmp_path: Path) -> None:
+    def instance(id: str, answers: list[str]) -> dict[str, object]:
+        return {
+            "question_id": id,
+            "question_type": "knowledge-update",
+            "question": "Which tea?",
+            "answer": "Oolong",
+            "question_date": "2023/06/01 (Thu) 10:00",
+            "haystack_session_ids": ["late", "early"],
+            "haystack_dates": ["2023/05/21 (Sun) 23:50", "2023/05/20 (Sat) 02:21"],
+            "haystack_sessions": [
+                [{"role": "user", "content": "Oolong now.", "has_answer": True}],
+                [{"role": "user", "content": "I like tea."}, {"role": "assistant", "content": "Noted."}],
+            ],
+            "answer_session_ids": answers,
+        }
+
+    path = write_json(tmp_path / "s.json", [instance("q1", ["late", "gone"]), instance("q2_abs", ["late"])])
+    first, second = corpora(path, "LongMemEval")
+    assert (first.name, first.unit) == ("q1", "session")
+    assert [(session.id, len(session.messages)) for session in first.sessions] == [("early", 2), ("late", 1)]
+    assert [(m.role, str(m.at)) for m in first.messages()] == [
+        ("user", "2023-05-20 02:21:00+00:00"),
+        ("assistant", "2023-05-20 02:21:10+00:00"),
+        ("user", "2023-05-21 23:50:00+00:00"),
+    ]
+    assert first.questions == (Question("Which tea?", "knowledge-update", ("late",)),)
+    assert second.questions[0].gold == ()
+
+
+def test_realtalk_has_sessions_at_the_top_and_ranges_of_evidence(tmp_path: Path) -> None:
+    chat = {
+        "name": {"speaker_1": "Ann", "speaker_2": "Bob"},
+        "session_1": [
+            {"clean_text": text, "speaker": "Ann", "dia_id": f"D1:{n}", "date_time": "29.12.2023, 00:51:12"}
+            for n, text in enumerate(["Hey", "Ran", "Tired"], 1)
+        ],
+        "session_1_date_time": "29.12.2023, 00:51:12",
+        "events_session_1": {"agent_a": []},
+        "qa": [{"question": "When?", "answer": "x", "evidence": ["D1:1-D1:2"], "category": 2}],
+    }
+    (corpus,) = corpora(write_json(tmp_path / "Chat_1.json", chat), "REALTALK")
+    assert [(m.id, m.content, str(m.at)) for m in corpus.messages()][1:] == [
+        ("D1:2", "Ran", "2023-12-29 00:51:12+00:00"),
+        ("D1:3", "Tired", "2023-12-29 00:51:12+00:00"),
+    ]
+    assert corpus.questions == (Question("When?", "temporal", ("D1:1", "D1:2"), "x"),)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_beam_finds_the_chat_beside_the_questions(tmp_path: Path, *, cut: bool) -> None:
+    def message(id: int, role: str, text: str, **more: object) -> dict[str, object]:
+        return {"id": id, "role": role, "content": text, **more}
+
+    turns = [
+        [
+            message(0, "user", "Sprint? ->-> 1,1", time_anchor="March-15-2024"),
+            message(1, "assistant", "Yes."),
+        ],
+        [message(2, "user", "It ends on March 29.")],
+    ]
+    folder = tmp_path / "100K" / "1"
+    write_json(folder / "chat.json", [{"batch_number": 1, "turns": turns}])
+    if cut:
+        write_json(folder / "chat_trunecated.json", [{"batch_number": 1, "turns": turns[:1]}])
+    asked = {
+        "abstention": [{"question": "Who?", "rubric": []}],
+        "information_extraction": [{"question": "End?", "source_chat_ids": [2, 9], "rubric": []}],
+        "temporal_reasoning": [
+            {"question": "Long?", "source_chat_ids": {"first": [0], "second": [[1]]}, "rubric": []}
+        ],
+    }
+    questions = write_json(folder / "probing_questions" / "probing_questions.json", asked)
+    (corpus,) = corpora(tmp_path, "BEAM")
+    assert corpus.name == "100K/1"
+    assert [(m.id, m.content, str(m.at)) for m in corpus.messages()][:2] == [
+        ("0", "Sprint?", "2024-03-15 00:00:00+00:00"),
+        ("1", "Yes.", "2024-03-15 00:00:10+00:00"),
+    ]
+    assert corpus.questions == (
+        Question("Who?", "abstention", ()),
+        Question("End?", "information_extraction", () if cut else ("2",)),
+        Question("Long?", "temporal_reasoning", ("0", "1")),
+    )
+    chat = folder / ("chat_trunecated.json" if cut else "chat.json")
+    assert corpus.files == (chat, questions)
+    for file in folder.glob("*.json"):
+        file.unlink()
+    with pytest.raises(InvalidInput, match=r"no chat\.json"):
+        corpora(tmp_path, "BEAM")
+
+
+NOTES = [
+    {"mid": n, "message": text, "time": "2024年04月01日 周一 08:30", "place": "上海"}
+    for n, text in enumerate(["我将要参加论坛。", "论坛的地点是北京。"])
+]
+ASKED = {"qid": 0, "question": "论坛的地点是什么？", "answer": "北京", "target_step_id": [1, 7], "time": "?"}
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_memsim_has_a_memory_for_each_trajectory(tmp_path: Path, *, whole: bool) -> None:
+    if whole:
+        value: object = {
+            "simple": {"events": [{"tid": 0, "message_list": NOTES, "QA": ASKED}], "items": None}
+        }
+    else:
+        value = [
+            {"tid": 0, "message_list": NOTES, "question_list": [ASKED, ASKED | {"question": "[ERRORQ]"}]}
+        ]
+    path = tmp_path / ("memdaily.json" if whole else "01_simple_events.json")
+    (corpus,) = corpora(write_json(path, value), "MemSim")
+    assert corpus.name == ("simple/events/0" if whole else "01_simple_events/0")
+    assert [(m.id, m.content, str(m.at)) for m in corpus.messages()][1:] == [
+        ("1", "论坛的地点是北京。", "2024-04-01 08:30:00+00:00")
+    ]
+    assert corpus.questions == (Question("论坛的地点是什么？", "simple", ("1",)),)
+
+
+def test_sessions_of_agents_lie_beside_their_questions(tmp_path: Path) -> None:
+    said = [
+        {"role": "user", "content": "Which port?", "timestamp": "2026-01-06T09:15:59Z"},
+        {"role": "assistant", "content": " "},
+        {
+            "role": "assistant",
+            "content": "<tool-use a='b'><details>\n<summary>Tool</summary>\n8080\n</details></tool-use>",
+        },
+    ]
+    with gzip.open(tmp_path / "plain.jsonl.gz", "wt") as file:
+        file.writelines(f"{json.dumps(one)}\n" for one in said)
+    native = [
+        {"type": "summary", "summary": "left out"},
+        claude("assistant", "u1", None, use("ls")),
+        claude("user", "u2", "u1", result("ls", "README")),
+    ]
+    write_lines(tmp_path / "native.jsonl", native)
+    question = {"id": "1", "question": "Port?", "kind": "value", "answer": "8080", "gold": [["plain", 2]]}
+    asked = [question, question | {"outdated": [["native", 1]]}]
+    write_lines(tmp_path / "questions.jsonl", asked)
+    (corpus,) = corpora(tmp_path, "agent sessions")
+    assert [(m.id, m.role) for m in corpus.messages()] == [
+        ("native:0", "assistant"),
+        ("native:1", "tool"),
+        ("plain:0", "user"),
+        ("plain:1", "assistant"),
+        ("plain:2", "assistant"),
+    ]
+    texts = [message.content for message in corpus.messages()]
+    assert texts[:4] == ['Bash {"command": "ls"}', "README", "Which port?", "…"]
+    assert corpus.questions[0] == Question("Port?", "value", ("plain:2",), "8080", part="plain")
+    assert corpus.questions[1].outdated == ("native:1",)
+    stripped = [message.content for message in without_markup(corpus).messages()]
+    assert stripped == [*texts[:4], "8080"]
+    assert len(corpus.files) == 3
+
+    write_lines(tmp_path / "questions.jsonl", [question | {"gold": [["plain", 3]]}])
+    with pytest.raises(InvalidInput, match="plain:3, which is no message"):
+        corpora(tmp_path, "agent sessions")
+
+
+OWN = {
+    "sessions": [
+        {
+            "id": "monday",
+            "messages": [
+                {"role": "user", "content": "I moved to Porto.", "at": "2026-01-05T10:00:00Z", "name": "Ann"},
+                {"role": "assistant", "content": "Noted.", "id": "noted"},
+            ],
+        },
+        {"id": "tuesday", "messages": [{"role": "user", "content": "Hello."}]},
+    ],
+    "questions": [{"question": "Where?", "gold": ["monday:0"], "kind": "place", "outdated": ["noted"]}],
+}
+
+
+def test_a_set_of_ones_own_names_messages_or_sessions(tmp_path: Path) -> None:
+    (corpus,) = corpora(write_json(tmp_path / "own.json", OWN), "own")
+    assert (corpus.unit, [m.id for m in corpus.messages()]) == ("message", ["monday:0", "noted", "tuesday:0"])
+    assert corpus.questions == (Question("Where?", "place", ("monday:0",), outdated=("noted",)),)
+    by_session = OWN | {"questions": [{"question": "Where?", "gold": ["monday"]}]}
+    (corpus,) = corpora(write_json(tmp_path / "own.json", by_session), "own")
+    assert corpus.unit == "session"
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"questions": [{"question": "?", "gold": ["monday:9"]}]}, "'monday:9', which is no message"),
+        ({"sessions": [{"messages": [{"content": "x", "at": "noon"}]}]}, "'noon' as a time"),
+    ],
+)
+def test_what_is_wrong_in_ones_own_set_is_named(tmp_path: Path, change: dict[str, object], what: str) -> None:
+    with pytest.raises(InvalidInput, match=what):
+        corpora(write_json(tmp_path / "own.json", OWN | change), "own")
+
+
+def test_a_folder_is_searched_and_what_is_no_data_set_passed_over(tmp_path: Path) -> None:
+    write_json(tmp_path / "a" / "own.json", OWN)
+    write_json(tmp_path / "other.json", {"x": 1})
+    (tmp_path / "damaged.json").write_text("{")
+    told: list[str] = []
+    assert [(file.reader.name, file.path.name) for file in found_in([tmp_path], told.append)] == [
+        ("own", "own.json")
+    ]
+    assert ["damaged.json" in line for line in told] == [True]
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        found_in([tmp_path / "damaged.json"])
+    with pytest.raises(InvalidInput, match="There is no file"):
+        found_in([tmp_path / "gone.json"])
+
+
+def test_readers_say_whether_they_have_read_the_real_files() -> None:
+    untried = {reader.name for reader in READERS if not reader.tried}
+    assert untried == {"LongMemEval", "REALTALK", "BEAM", "MemSim"}
+
+
+ATOMS: list[object] = [
+    *("", "x", "D1:1", "D1:1-D999999:2", "\ud800", "9999-12-31 (x)", "99:99 pm on 99 Foo, 2023"),
+    *("31.02.2024, 25:00:00", "2024年13月41日 08:30", "May-45-2024", "2023/99/99 (x) 99:99"),
+    *(0, -1, 10**400, 1.5, float("nan"), None, True, [], {}, [[]], [{}], {"session_1": 1}),
+]
+FORMS: list[object] = [
+    [
+        {
+            "conversation": {"session_1": [{"text": "a", "dia_id": "D1:1"}]},
+            "qa": [{"question": "?", "evidence": []}],
+        }
+    ],
+    {"dialogues": [{"current_time": "2025-12-21", "dialogue_turns": [{"speaker": "User", "content": "a"}]}]},
+    [
+        {
+            "haystack_sessions": [[{"role": "user", "content": "a"}]],
+            "haystack_session_ids": ["s"],
+            "question": "?",
+        }
+    ],
+    {"session_1": [{"clean_text": "a", "dia_id": "D1:1"}], "qa": [{"question": "?", "evidence": ["D1:1"]}]},
+    {"simple": {"events": [{"message_list": NOTES, "QA": ASKED}]}},
+    [{"message_list": NOTES, "question_list": [ASKED]}],
+    {"knowledge_update": [{"question": "?", "rubric": [], "source_chat_ids": {"a": [1]}}]},
+    OWN,
+]
+
+
+def mutated(rng: random.Random, value: object) -> object:
+    if rng.random() < 0.06:
+        return rng.choice(ATOMS)
+    if isinstance(value, dict):
+        return {key: mutated(rng, inner) for key, inner in value.items() if rng.random() > 0.03}
+    return [mutated(rng, inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_anything_anywhere_is_read_or_refused(tmp_path: Path, form: object) -> None:
+    rng = random.Random(5)
+    write_json(tmp_path / "chat.json", [{"turns": [[{"id": 1, "content": "a"}]]}])
+    path = tmp_path / "questions" / "questions.json"
+    for _ in range(300):
+        value = mutated(rng, form)
+        for reader in READERS:
+            if reader.knows(value):
+                try:
+                    read = list(reader.read(path, value))
+                except InvalidInput:
+                    continue
+                assert all(isinstance(question.text, str) for corpus in read for question in corpus.questions)
