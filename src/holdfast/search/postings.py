@@ -106,7 +106,7 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
         rarity = weights.inverse_frequency(total, having[n])
         for into, source in zip(found, sources, strict=True):
             into.append(QueryTerm(word.written, *source.postings.of(n), weight, rarity))
-    share = weights.WEIGHTS.related * min(1.0, weights.WEIGHTS.short / count)
+    share = weights.WEIGHTS.related * min(1.0, weights.WEIGHTS.short / query.length)
     first = count
     for word in query.words:
         terms = range(first, first + len(word.related))

@@ -48,6 +48,11 @@ class Query:
     dates: tuple[PartialDate, ...]
 
     @property
+    def length(self) -> float:
+        """The number of words; one that counts for less than one is less of a word."""
+        return sum(min(1.0, word.weight) for word in self.words)
+
+    @property
     def terms(self) -> list[int]:
         """The hashes to look up: those of the words, then those of the synonyms of each."""
         return [
@@ -88,14 +93,14 @@ def parse(query: str) -> Query:
 
 def _words(query: str) -> tuple[Word, ...]:
     """Return the terms of a query. Stop words (who, is, the …) are left out, unless there are no others."""
-    counts: dict[str, int] = {}
+    counts: dict[str, float] = {}
     written: dict[str, str] = {}
-    stops: dict[str, int] = {}
+    stops: dict[str, float] = {}
     for token in analyze.tokens(query):
-        for word in analyze.split(token):
-            into = stops if word in analyze.STOP_WORDS else counts
-            term = word if word in analyze.STOP_WORDS else analyze.normal(word)
-            into[term] = into.get(term, 0) + 1
+        for word, weight in analyze.weigh(token):
+            into = counts if weight else stops
+            term = analyze.normal(word) if weight else word
+            into[term] = into.get(term, 0) + (weight or 1)
             written.setdefault(term, word)
         whole = analyze.whole_term(token)
         if whole:

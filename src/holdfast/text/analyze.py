@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import Stemmer
 
+from holdfast.text import unspaced
 from holdfast.text.clean import normalized
 from holdfast.text.tables import table_lines
 
-VERSION = 2
+VERSION = 3
 
 STOP_WORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
@@ -59,12 +60,6 @@ _UNWRITTEN = re.compile(
 _PLAIN = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )
-# Scripts that are written without spaces, and Hangul, whose particles are written to the word.
-_UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
-    r"\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
-    r"\U0001b000-\U0001b16f\U00020000-\U000323af]+"
-)
 
 
 class Token(NamedTuple):
@@ -89,15 +84,16 @@ def analyze(token: str) -> Token:
 
 
 def _analyze(token: str) -> Token:
-    parts = split(token)
-    content = [word for word in parts if word not in STOP_WORDS]
-    stops = [word for word in parts if word in STOP_WORDS]
+    content, others = [], []
+    for word, weight in weigh(token):
+        # A character counts for the length in its pairs.
+        (content if weight == 1 or (weight and len(word) > 1) else others).append(word)
     words = [normal(word) for word in content]
     whole = whole_term(token)
-    tells_time = any(word in _TIME_WORDS for word in content) or any(
-        len(w) == 4 and w.isdigit() for w in content
-    )
-    terms = [*words, *stops, *([whole] if whole else [])]
+    tells_time = any(word in _TIME_WORDS or (len(word) == 4 and word.isdigit()) for word in content)
+    if not token.isascii():
+        tells_time = tells_time or unspaced.tells_time(fold(token))
+    terms = [*words, *others, *([whole] if whole else [])]
     return Token(tuple(hash_term(term) for term in terms), len(words), tells_time)
 
 
@@ -110,13 +106,25 @@ def split(token: str) -> list[str]:
     >>> split("parse_http_header"), split("HTTPServer's"), split("Café")
     (['parse', 'http', 'header'], ['http', 'server'], ['cafe'])
     """
-    parts: list[str] = []
+    return [word for word, _ in weigh(token)]
+
+
+def weigh(token: str) -> list[tuple[str, float]]:
+    """Return the words of a token, each with what it counts in a query: 1, less for a piece, 0 for a stop word.
+
+    >>> weigh("the_cat"), weigh("猫的")
+    ([('the', 0), ('cat', 1)], [('猫的', 0.2), ('猫', 0.3), ('的', 0)])
+    """
+    parts: list[tuple[str, float]] = []
     for part in _JOINTS.split(_without_tail(token)):
         if part.isascii():
             pieces = _CAMEL.findall(part) if _is_camel(part) else [part]
-            parts.extend(piece.lower() for piece in pieces)
+            words = [piece.lower() for piece in pieces]
+            parts.extend((word, 0 if word in STOP_WORDS else 1) for word in words)
         else:
-            parts.extend(_split_unicode(fold(part)))
+            parts.extend(
+                (word, 0 if word in STOP_WORDS else weight) for word, weight in unspaced.split_mixed(fold(part))
+            )
     return parts
 
 
@@ -133,20 +141,6 @@ def _without_tail(token: str) -> str:
     if len(tails) == 1 and tails[0].lower() in _TAILS:
         return "not" if tails[0].lower() == "t" and head.lower().endswith("n") else head
     return token
-
-
-def _split_unicode(folded: str) -> Iterator[str]:
-    """Split folded text into words and, where a script has no spaces, into characters and pairs of them."""
-    position = 0
-    for run in _UNSPACED.finditer(folded):
-        if run.start() > position:
-            yield folded[position : run.start()]
-        characters = run.group()
-        yield from characters
-        yield from (characters[i : i + 2] for i in range(len(characters) - 1))
-        position = run.end()
-    if position < len(folded):
-        yield folded[position:]
 
 
 def fold(text: str) -> str:
