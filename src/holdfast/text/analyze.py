@@ -38,6 +38,9 @@ _CACHED_WORDS = 65_536  # about 20 MB; words beyond that are analysed each time
 _CACHED_LENGTH = 40  # characters of a word or an identifier; longer ones rarely come again
 _CACHED_LENGTH_UNICODE = 12  # where a token may be a whole sentence, with two terms per character
 
+# Letters with points above that are also written as two: Müller, Mueller.
+_SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+
 _JOIN = r"[_.\-/:@'’]+"
 _ASCII_TOKEN = re.compile(rf"[A-Za-z0-9]+(?:{_JOIN}[A-Za-z0-9]+)*")
 # Accents, vowel signs and points: no word characters to `re`, yet a part of words in the scripts up to
@@ -93,7 +96,8 @@ def _analyze(token: str) -> Token:
     tells_time = any(word in _TIME_WORDS or (len(word) == 4 and word.isdigit()) for word in content)
     if not token.isascii():
         tells_time = tells_time or unspaced.tells_time(fold(token))
-    terms = [*words, *others, *([whole] if whole else [])]
+    spelled = spelled_out(token)
+    terms = [*words, *others, *([whole] if whole else []), *([spelled] if spelled else [])]
     return Token(tuple(hash_term(term) for term in terms), len(words), tells_time)
 
 
@@ -165,6 +169,19 @@ def whole_term(token: str) -> str | None:
             return normal(token.lower()) if _is_camel(token) else None
         return token.lower()
     return fold(token) if _JOINTS.search(token) else None
+
+
+def spelled_out(token: str) -> str | None:
+    """Return the normal form of a word in which ä, ö or ü is written as two letters; None if it has none.
+
+    >>> spelled_out("Müller"), spelled_out("Mueller")
+    ('mueller', None)
+    """
+    if token.isascii() or not token.isalpha():
+        return None
+    lower = token.lower()
+    spelled = lower.translate(_SPELLED_OUT)
+    return None if spelled == lower else normal(fold(spelled))
 
 
 def normal(word: str) -> str:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
-from holdfast.text.tables import headed_lists
+from holdfast.text.function_words import inside_runs
 
 # And Hangul, whose particles are written to the word.
 RUN = re.compile(
@@ -39,7 +38,7 @@ def split(run: str) -> Iterator[tuple[str, float]]:
     [('的猫', 0.2), ('的', 0), ('猫', 0.3)]
     """
     empty = [False] * len(run)
-    for match in _function_words().finditer(run):
+    for match in inside_runs().finditer(run):
         empty[match.start() : match.end()] = [True] * len(match[0])
     for n in range(len(run) - 1):
         yield run[n : n + 2], TOUCHING if empty[n] or empty[n + 1] else 1.0
@@ -71,12 +70,3 @@ def split_mixed(folded: str) -> Iterator[tuple[str, float]]:
 def tells_time(text: str) -> bool:
     """Return whether a text in such a script names a time: a day, an hour, a part of the day."""
     return _TIME.search(text) is not None
-
-
-@cache
-def _function_words() -> re.Pattern[str]:
-    listed = headed_lists("holdfast.text", "function_words.txt")
-    lists = {language: " ".join(words).split() for (language, *_), words in listed}
-    inside = sorted((word for key in ("zh", "ja", "ko", "th") for word in lists[key]), key=len, reverse=True)
-    ends = sorted(lists["ko-end"], key=len, reverse=True)
-    return re.compile(rf"{'|'.join(inside)}|(?<=[가-힣])(?:{'|'.join(ends)})(?![가-힣])")
