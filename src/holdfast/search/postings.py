@@ -15,6 +15,8 @@ from holdfast.search.segment import Segment
 
 # Synonyms that stand in a thousand messages together, or in a hundredth of all, tell nothing further.
 _RELATED = 1_000
+# Synonyms that stand for a word that no document has: of more, the furthest have little to do with it.
+_NEAREST = 5
 
 Floats: TypeAlias = NDArray[np.float64]
 Numbers: TypeAlias = NDArray[np.integer[Any]]
@@ -108,9 +110,12 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
             into.append(QueryTerm(word.written, *source.postings.of(n), weight, rarity))
     share = weights.WEIGHTS.related * min(1.0, weights.WEIGHTS.short / query.length)
     first = count
-    for word in query.words:
-        terms = range(first, first + len(word.related))
-        first = terms.stop
+    for n, word in enumerate(query.words):
+        following = range(first, first + len(word.related))
+        first = following.stop
+        terms = [one for one in following if any(source.postings.counts[one] for source in sources)]
+        if not having[n]:
+            terms = terms[:_NEAREST]
         groups = [_joined(source, terms) for source in sources]
         if any(len(docs) for docs, _ in groups):
             rarity = weights.inverse_frequency(total, sum(len(docs) for docs, _ in groups))
@@ -119,7 +124,7 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
     return found
 
 
-def _joined(source: Searched, terms: range) -> TermPostings:
+def _joined(source: Searched, terms: Sequence[int]) -> TermPostings:
     """Join the postings of synonyms, the likeliest first, while they are few enough to tell anything."""
     room = max(_RELATED, source.documents * _RELATED // 100_000)
     chosen = []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
@@ -87,7 +86,8 @@ def analyze(token: str) -> Token:
 
 
 def _analyze(token: str) -> Token:
-    content, others = [], []
+    content: list[str] = []
+    others: list[str] = []
     for word, weight in weigh(token):
         # A character counts for the length in its pairs.
         (content if weight == 1 or (weight and len(word) > 1) else others).append(word)
@@ -114,7 +114,7 @@ def split(token: str) -> list[str]:
 
 
 def weigh(token: str) -> list[tuple[str, float]]:
-    """Return the words of a token, each with what it counts in a query: 1, less for a piece, 0 for a stop word.
+    """Return the words of a token with what each counts in a query: less for a piece, 0 for a stop word.
 
     >>> weigh("the_cat"), weigh("猫的")
     ([('the', 0), ('cat', 1)], [('猫的', 0.2), ('猫', 0.3), ('的', 0)])
@@ -127,7 +127,8 @@ def weigh(token: str) -> list[tuple[str, float]]:
             parts.extend((word, 0 if word in STOP_WORDS else 1) for word in words)
         else:
             parts.extend(
-                (word, 0 if word in STOP_WORDS else weight) for word, weight in unspaced.split_mixed(fold(part))
+                (word, 0 if word in STOP_WORDS else weight)
+                for word, weight in unspaced.split_mixed(fold(part))
             )
     return parts
 

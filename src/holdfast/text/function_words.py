@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from functools import cache
 
 from holdfast.text.tables import headed_lists
@@ -34,16 +35,16 @@ def _spaced() -> dict[str, frozenset[str]]:
     return {language: frozenset(_lists()[language]) for language in _SPACED}
 
 
-def foreign_stop_words(words: Iterable[str], english: Set[str]) -> frozenset[str]:
+def foreign_stop_words(words: Iterable[str], english: AbstractSet[str]) -> frozenset[str]:
     """Return the stop words of the language of a query, by their share of its words, which are folded.
 
-    None unless they outnumber those of English: "die" and "was" are words of both.
+    None unless those that English has not outnumber its own.
 
     >>> "die" in foreign_stop_words("wann sah anna die katze".split(), {"in", "was"})
     True
     """
     own = set(words)
-    counts = {language: len(own & listed) for language, listed in _spaced().items()}
+    counts = {language: len((own & listed) - english) for language, listed in _spaced().items()}
     best = max(counts.values())
     if best < _FEWEST or best <= len(own & english):
         return frozenset()
