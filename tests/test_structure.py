@@ -388,12 +388,13 @@ def test_files_functions_and_classes_stay_small() -> None:
 # added later is written beside it.
 BUDGETS = {
     "types settings kinds events contract errors": 1_050 + 300,
-    "text": 1_000 + 150 + 500,  # tokens of values and words without content came from dedup
+    # Tokens of values and words without content came from dedup; 64 for other languages and nearest words.
+    "text": 1_000 + 150 + 500 + 64,
     "safety": 1_200 + 650,
     "messages": 350 + 470,
     "store": 2_700 + 1_250,
     "llm": 700 + 190,
-    "search": 1_500,
+    "search": 1_500 + 41,  # questions of other languages, and words that no document has
     "dedup": 1_450 - 250,
     "records": 1_050 + 150,
     "prompt": 800 + 670,

@@ -74,7 +74,7 @@ def test_the_terms_of_a_question_are_those_of_a_message_of_the_same_text(text: s
         ("我的猫叫什么", {"user"}),
         ("你推荐了什么吗", {"assistant"}),
         ("你还记得我表妹的生日吗", {"user"}),
-        ("我们公司附近有没有什么好吃的餐厅可以在下班以后和同事们一起去的", {"user"}),
+        ("我们的公司", set()),
         ("私の誕生日", {"user"}),
         ("제 이름", {"user"}),
         ("Wo wohnt meine Schwester?", {"user"}),
@@ -113,7 +113,9 @@ def test_questions_for_a_time(query: str) -> None:
     assert parse(query).asks_time
 
 
-@pytest.mark.parametrize("query", ["whenever", "how many cats", "what colour", "how are you", "which one", "他几岁", "有多少人"])
+@pytest.mark.parametrize(
+    "query", ["whenever", "how many cats", "what colour", "how are you", "which one", "他几岁", "有多少人"]
+)
 def test_questions_for_something_else(query: str) -> None:
     assert not parse(query).asks_time
 

@@ -263,7 +263,23 @@ def test_stop_words_have_terms_all_the_same() -> None:
     assert len(terms("to be or not to be")) == 6
 
 
-@pytest.mark.parametrize("word", ["yesterday", "Monday", "MAY", "2023", "weeks", "1999-05", "last_week", "昨天下午去了", "3月5日", "七点", "先月", "어제"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "yesterday",
+        "Monday",
+        "MAY",
+        "2023",
+        "weeks",
+        "1999-05",
+        "last_week",
+        "昨天下午去了",
+        "3月5日",
+        "七点",
+        "先月",
+        "어제",
+    ],
+)
 def test_words_that_tell_a_time(word: str) -> None:
     assert analyze.analyze(word).tells_time
 

@@ -32,7 +32,7 @@ _ASKS_TIME = re.compile(
 )
 _PRONOUNS = {
     "user": re.compile(
-        r"\b(?:i|my|me|mine|i'm|i've|i'd|i'll|ich|mich|mir|mein(?:e[mnrs]?)?)\b|我|私|わたし|僕|俺"
+        r"\b(?:i|my|me|mine|i'm|i've|i'd|i'll|ich|mich|mir|mein(?:e[mnrs]?)?)\b|我(?![们們])|私|わたし|僕|俺"
         r"|(?<![가-힣])(?:나|내|저|제)(?:[는가를의]|(?![가-힣]))"
     ),
     "assistant": re.compile(
