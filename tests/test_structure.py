@@ -390,13 +390,15 @@ def test_files_functions_and_classes_stay_small() -> None:
 # added later is written beside it.
 BUDGETS = {
     "types settings kinds events contract errors": 1_050 + 300,
-    # Tokens of values and words without content came from dedup; the form of messages was added since.
-    "text": 1_000 + 150 + 500 + 120,
+    # Tokens of values and words without content came from dedup; the form of messages, other languages and
+    # nearest words were added since.
+    "text": 1_000 + 150 + 500 + 120 + 70,
     "safety": 1_200 + 650,
     "messages": 350 + 470,
     "store": 2_700 + 1_250,
     "llm": 700 + 190,
-    "search": 1_500 + 240,  # passages, output and conclusions
+    # Passages, output and conclusions; questions of other languages, and words that no document has.
+    "search": 1_500 + 240 + 45,
     "dedup": 1_450 - 250,
     "records": 1_050 + 150,
     "prompt": 800 + 670,
@@ -437,7 +439,7 @@ def test_rooms_keep_to_their_budgets() -> None:
     spent = {rooms: sum(sizes.pop(room, 0) for room in rooms.split()) for rooms in BUDGETS}
     assert not sizes
     assert {rooms: size for rooms, size in spent.items() if size > BUDGETS[rooms]} == {}
-    assert sum(spent.values()) <= 28_500 + 6_540 + 360
+    assert sum(spent.values()) <= 28_500 + 6_540 + 480
 
 
 def test_a_name_means_one_thing() -> None:

@@ -29,7 +29,14 @@ def words(query: str) -> dict[str, float]:
         ("don't", {"not": 1}),
         ("parse_http_header", {"parse": 1, "http": 1, "header": 1, "parse_http_header": 1}),
         ("HTTPServer", {"http": 1, "server": 1, "HTTPServer": 1}),
-        ("東京", {"東": 1, "京": 1, "東京": 1}),
+        ("東京", {"東京": 1, "東": 0.3, "京": 0.3}),
+        ("猫", {"猫": 1}),
+        ("的", {"的": 1}),
+        ("Wann hat meine Schwester den Termin?", {"schwester": 1, "termin": 1}),
+        ("¿Cuándo llega mi madre?", {"llega": 1, "madre": 1}),
+        ("did Anna die in the war", {"anna": 1, "die": 1, "war": 1}),
+        ("die war", {"die": 1, "war": 1}),
+        ("Müller", {"muller": 1, "Müller": 0.3}),
         ("Café cafe", {"cafe": 2}),
         ("it's", {"it": 1}),
         ("and/or", {"and/or": 1}),
@@ -64,6 +71,14 @@ def test_the_terms_of_a_question_are_those_of_a_message_of_the_same_text(text: s
         ("hi mine", {"user"}),
         ("if it is", set()),
         ("myself", set()),
+        ("我的猫叫什么", {"user"}),
+        ("你推荐了什么吗", {"assistant"}),
+        ("你还记得我表妹的生日吗", {"user"}),
+        ("我们的公司", set()),
+        ("私の誕生日", {"user"}),
+        ("제 이름", {"user"}),
+        ("Wo wohnt meine Schwester?", {"user"}),
+        ("hast du das gesagt", {"assistant"}),
     ],
 )
 def test_pronouns_point_at_roles(query: str, roles: set[str]) -> None:
@@ -85,13 +100,22 @@ def test_the_pronouns_of_a_long_text_point_at_nobody() -> None:
         "in which year",
         "how many weeks ago",
         "how often does she swim",
+        "我表妹的生日是什么时候？",
+        "会议几点开始",
+        "要办多长时间",
+        "いつ会った？",
+        "언제 살았어요?",
+        "Wann ist die Feier?",
+        "¿Cuándo es?",
     ],
 )
 def test_questions_for_a_time(query: str) -> None:
     assert parse(query).asks_time
 
 
-@pytest.mark.parametrize("query", ["whenever", "how many cats", "what colour", "how are you", "which one"])
+@pytest.mark.parametrize(
+    "query", ["whenever", "how many cats", "what colour", "how are you", "which one", "他几岁", "有多少人"]
+)
 def test_questions_for_something_else(query: str) -> None:
     assert not parse(query).asks_time
 

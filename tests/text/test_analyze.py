@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.text import analyze, dates, synonyms
+from holdfast.text import analyze, dates, function_words, synonyms, unspaced
 
 FORMS = ("NFC", "NFD")
 
@@ -92,12 +92,14 @@ def test_tokens(text: str, tokens: list[str]) -> None:
         ("rock'n'roll", ["rock", "n", "roll"]),
         ("Café", ["cafe"]),
         ("Straße", ["strasse"]),
-        ("東京", ["東", "京", "東京"]),
+        ("東京", ["東京", "東", "京"]),
         ("東", ["東"]),
-        ("東京タワー", ["東", "京", "タ", "ワ", "ー", "東京", "京タ", "タワ", "ワー"]),
-        ("iPhone手机", ["iphone", "手", "机", "手机"]),
-        ("手机iPhone", ["手", "机", "手机", "iphone"]),
-        ("３月", ["3", "月"]),
+        ("東京タワー", ["東京", "京タ", "タワ", "ワー", "東", "京", "タ", "ワ", "ー"]),
+        ("iPhone手机", ["iphone", "手机", "手", "机"]),
+        ("手机iPhone", ["手机", "手", "机", "iphone"]),
+        ("３月", ["3", "3月", "月"]),
+        ("2024年3月", ["2024", "2024年", "年", "3", "3月", "月"]),
+        ("13812345678的", ["13812345678", "的"]),
     ],
 )
 def test_split(token: str, words: list[str]) -> None:
@@ -247,7 +249,10 @@ def test_a_name_with_capitals_inside_has_the_term_of_the_plain_word(word: str) -
         ("parse_http_header", 3),
         ("HTTPServer", 2),
         ("don't", 0),
-        ("東京", 3),
+        ("東京", 1),
+        ("東", 1),
+        ("我表妹的生日", 5),
+        ("的", 0),
     ],
 )
 def test_stop_words_count_for_no_length(text: str, words: int) -> None:
@@ -258,14 +263,51 @@ def test_stop_words_have_terms_all_the_same() -> None:
     assert len(terms("to be or not to be")) == 6
 
 
-@pytest.mark.parametrize("word", ["yesterday", "Monday", "MAY", "2023", "weeks", "1999-05", "last_week"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "yesterday",
+        "Monday",
+        "MAY",
+        "2023",
+        "weeks",
+        "1999-05",
+        "last_week",
+        "昨天下午去了",
+        "3月5日",
+        "七点",
+        "先月",
+        "어제",
+    ],
+)
 def test_words_that_tell_a_time(word: str) -> None:
     assert analyze.analyze(word).tells_time
 
 
-@pytest.mark.parametrize("word", ["marathon", "20235", "123", "the", "Mondays?", "東京"])
+@pytest.mark.parametrize("word", ["marathon", "20235", "123", "the", "Mondays?", "東京", "有一点"])
 def test_words_that_tell_no_time(word: str) -> None:
     assert not analyze.analyze(word).tells_time
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Müller", "Mueller"), ("GRÜSSE", "Gruesse"), ("Müller", "muller"), ("Öl", "oel")]
+)
+def test_points_above_a_letter_may_be_spelled_out_or_left_out(one: str, other: str) -> None:
+    assert set(terms(other)) <= set(terms(one))
+
+
+def test_a_word_of_a_run_that_says_nothing_counts_for_little() -> None:
+    weights = dict(analyze.weigh("我表妹的生日是什么时候"))
+    assert {word for word, weight in weights.items() if weight == 1} == {"表妹", "生日"}
+    assert {word for word, weight in weights.items() if weight == unspaced.SINGLE} == set("表妹生日")
+    assert max(weights[word] for word in ("妹的", "日是", "什么", "时候")) == unspaced.TOUCHING
+    assert weights["的"] == 0
+
+
+def test_a_particle_at_the_end_of_a_korean_word_counts_for_little() -> None:
+    assert dict(analyze.weigh("서울에서"))["서울"] == 1
+    assert dict(analyze.weigh("서울에서"))["울에"] == unspaced.TOUCHING
+    assert dict(analyze.weigh("가족이"))["가족"] == 1
 
 
 # Any text
@@ -315,7 +357,7 @@ def test_the_memory_for_words_is_bounded() -> None:
 # What the documentation says
 
 
-@pytest.mark.parametrize("module", [analyze, dates, synonyms])
+@pytest.mark.parametrize("module", [analyze, dates, function_words, synonyms, unspaced])
 def test_the_examples_of_the_documentation_are_true(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
     assert doctest.testmod(module).attempted > 0

@@ -34,7 +34,9 @@ def find(
 ) -> list[Hit]:
     """Return the messages that match a query, best first."""
     columns = view.columns
-    named = frozenset(actor for word in query.words for actor in columns.names.get(word.term, ()))
+    # A single character of a name stands in many other words.
+    whole = (word for word in query.words if word.weight >= 1)
+    named = frozenset(actor for word in whole for actor in columns.names.get(word.term, ()))
     focus = rank.Focus(
         named or _actors_of_roles(columns, query.roles), query.asks_time, _date_spans(columns, query)
     )

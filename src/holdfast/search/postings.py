@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,8 @@ from holdfast.text import analyze
 
 # Synonyms that stand in a thousand messages together, or in a hundredth of all, tell nothing further.
 _RELATED = 1_000
+# Synonyms that stand for a word that no document has: of more, the furthest have little to do with it.
+_NEAREST = 5
 
 NOTHING = TermPostings(np.empty(0, np.int64), np.empty(0))
 
@@ -67,10 +69,14 @@ class Postings:
             counts += ends - starts
         self._counts: list[int] = counts.tolist()
 
-    def count(self, n: int) -> int:
-        """Return how many places have the n-th term."""
-        # Of more documents than a mask lets pass nothing may show.
-        return self._counts[n] if self._mask is None else len(self.of(n).docs)
+    @property
+    def counts(self) -> list[int]:
+        """How many places have each term, in what is said and in output; with a mask, how many documents."""
+        if self._mask is not None:
+            # Of those that are masked nothing may show.
+            return [len(self.of(n).docs) + len(self.output(n).docs) for n in range(self._count)]
+        said, output = self._counts[: self._count], self._counts[self._count :]
+        return [sum(both) for both in zip(said, output, strict=True)] if output else said
 
     def output(self, n: int) -> TermPostings:
         """Return the postings of the n-th term in output."""
@@ -115,22 +121,24 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
     found: list[list[QueryTerm]] = [[] for _ in sources]
     total = sum(source.documents for source in sources)
     count = len(query.words)
-    for n in _rarest(count, sources):
+    having = [sum(counts) for counts in zip(*(source.postings.counts for source in sources), strict=True)]
+    present = sorted((n for n in range(count) if having[n]), key=lambda n: having[n])[:MAX_TERMS]
+    for n in sorted(present):
         word = query.words[n]
         is_name = any(word.term in source.names for source in sources)
         weight = word.weight * (weights.WEIGHTS.name_as_word if is_name else 1.0)
         said = [source.postings.of(n) for source in sources]
-        output = [source.postings.output(n) for source in sources]
-        if not any(len(one.docs) for one in (*said, *output)):
-            continue
         rarity = weights.inverse_frequency(total, sum(len(one.docs) for one in said))
-        for into, one, other in zip(found, said, output, strict=True):
-            into.append(QueryTerm(word.written, one, weight, rarity, other))
-    share = weights.WEIGHTS.related * min(1.0, weights.WEIGHTS.short / count)
+        for into, one, source in zip(found, said, sources, strict=True):
+            into.append(QueryTerm(word.written, one, weight, rarity, source.postings.output(n)))
+    share = weights.WEIGHTS.related * min(1.0, weights.WEIGHTS.short / query.length)
     first = count
-    for word in query.words:
-        terms = range(first, first + len(word.related))
-        first = terms.stop
+    for n, word in enumerate(query.words):
+        following = range(first, first + len(word.related))
+        first = following.stop
+        terms = [one for one in following if having[one]]
+        if not having[n]:
+            terms = terms[:_NEAREST]
         groups = [_joined(source, terms) for source in sources]
         if any(len(one.docs) for one in groups):
             rarity = weights.inverse_frequency(total, sum(len(one.docs) for one in groups))
@@ -139,16 +147,7 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
     return found
 
 
-def _rarest(count: int, sources: Sequence[Searched]) -> Iterable[int]:
-    """Return the words of a query, the `MAX_TERMS` rarest of more."""
-    if count <= MAX_TERMS:
-        return range(count)
-    having = [sum(source.postings.count(n) for source in sources) for n in range(count)]
-    present = [n for n in range(count) if having[n]] or range(count)
-    return sorted(sorted(present, key=lambda n: having[n])[:MAX_TERMS])
-
-
-def _joined(source: Searched, terms: range) -> TermPostings:
+def _joined(source: Searched, terms: Sequence[int]) -> TermPostings:
     """Join the postings of synonyms, the likeliest first, while they are few enough to tell anything."""
     room = max(_RELATED, source.documents * _RELATED // 100_000)
     chosen = []

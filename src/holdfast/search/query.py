@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from holdfast.errors import InvalidInput
 from holdfast.text import analyze
 from holdfast.text.dates import PartialDate, find_dates
-from holdfast.text.synonyms import related
+from holdfast.text.function_words import foreign_stop_words
+from holdfast.text.synonyms import nearest, related
 
 # Terms of a query; of a longer one the rarest count.
 MAX_TERMS = 256
@@ -16,15 +18,28 @@ MAX_TERMS = 256
 MAX_DATES = 16
 # Terms of a query whose pronouns name a speaker; a longer text just happens to have some.
 SHORT = 16
+# What the other spelling of a word counts: it stands in the same messages, most often.
+_SPELLED_OUT = 0.3
 
 _ASKS_TIME = re.compile(
     r"\b(?:when|how (?:long|recently|often)|what (?:date|day|month|year|time)"
     r"|which (?:date|day|month|year|week)"
     r"|how many (?:days|weeks|months|years))\b"
+    # Words of other languages that no English word is like.
+    r"|\b(?:wann|wie (?:lange|oft)|welche[mnrs]? (?:datum|tag|monat|jahr)|quand|cuando|quando|wanneer)\b"
+    r"|什[么麼]时候|什麼時候|什么时间|何[时時]|多久|多[长長][时時]|几[点号月时天年]|幾[點號月時天年]|哪[一]?[天年月日]"
+    r"|星期几|周几|日期|いつ|何[時日月年曜]|언제|며칠|몇 ?[시월년일]|เมื่อไ"
 )
 _PRONOUNS = {
-    "user": re.compile(r"\b(?:i|my|me|mine|i'm|i've|i'd|i'll)\b"),
-    "assistant": re.compile(r"\b(?:did|do|have|were|are|would|could|can|had) you\b|\byours?\b"),
+    "user": re.compile(
+        r"\b(?:i|my|me|mine|i'm|i've|i'd|i'll|ich|mich|mir|mein(?:e[mnrs]?)?)\b|我(?![们們])|私|わたし|僕|俺"
+        r"|(?<![가-힣])(?:나|내|저|제)(?:[는가를의]|(?![가-힣]))"
+    ),
+    "assistant": re.compile(
+        r"\b(?:did|do|have|were|are|would|could|can|had) you\b|\byours?\b"
+        r"|\b(?:hast|hattest|bist|warst|kannst|konntest|wirst|wurdest|sollst) du\b|\bdein(?:e[mnrs]?)?\b"
+        r"|[你您](?![们們]|[还還]?[记記]得|知道|能|可以)|あなた|당신"
+    ),
 }
 
 
@@ -40,9 +55,13 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query. `roles` are those that its pronouns point at."""
+    """A parsed query. `roles` are those that its pronouns point at.
+
+    `length` is the number of its words; one that counts for less than one is less of a word.
+    """
 
     words: tuple[Word, ...]
+    length: float
     roles: frozenset[str]
     asks_time: bool
     dates: tuple[PartialDate, ...]
@@ -54,6 +73,23 @@ class Query:
             *(word.term for word in self.words),
             *(term for word in self.words for term, _ in word.related),
         ]
+
+
+def widened(query: Query, having: Sequence[int]) -> Query:
+    """Return a query in which a word that no document has leads to the words nearest in meaning as well.
+
+    `having` is how many documents have each of its words. Returns the query itself where that adds nothing.
+    """
+    missing = [n for n, word in enumerate(query.words) if not having[n] and word.weight >= 1]
+    words = list(query.words)
+    taken = {word.term for word in words}
+    for n in missing:
+        word = words[n]
+        near = ((analyze.hash_term(other), other) for other in nearest(word.written))
+        added = (one for one in near if one[0] not in taken and one not in word.related)
+        words[n] = replace(word, related=(*word.related, *added))
+    wider = replace(query, words=tuple(words)) if missing else query
+    return query if wider == query else wider
 
 
 def has_words(query: str) -> bool:
@@ -76,31 +112,41 @@ def parse(query: str) -> Query:
             "The query has no letters or digits to search for.",
             "Ask a question, or name some words to look for.",
         )
-    lower = query.lower()
-    roles = {role for role, pronoun in _PRONOUNS.items() if len(words) <= SHORT and pronoun.search(lower)}
+    lower = query.lower() if query.isascii() else analyze.fold(query)
+    roles = {role for role, pronoun in _PRONOUNS.items() if _length(words) <= SHORT and pronoun.search(lower)}
     return Query(
         words=words,
+        length=_length(words),
         roles=frozenset(roles),
         asks_time=bool(_ASKS_TIME.search(lower)),
         dates=tuple(find_dates(query)[:MAX_DATES]),
     )
 
 
+def _length(words: tuple[Word, ...]) -> float:
+    return sum(min(1.0, word.weight) for word in words)
+
+
 def _words(query: str) -> tuple[Word, ...]:
     """Return the terms of a query. Stop words (who, is, the …) are left out, unless there are no others."""
-    counts: dict[str, int] = {}
+    counts: dict[str, float] = {}
     written: dict[str, str] = {}
-    stops: dict[str, int] = {}
-    for token in analyze.tokens(query):
-        for word in analyze.split(token):
-            into = stops if word in analyze.STOP_WORDS else counts
-            term = word if word in analyze.STOP_WORDS else analyze.normal(word)
-            into[term] = into.get(term, 0) + 1
+    stops: dict[str, float] = {}
+    tokens = [(token, analyze.weigh(token)) for token in analyze.tokens(query)]
+    foreign = foreign_stop_words((word for _, words in tokens for word, _ in words), analyze.STOP_WORDS)
+    for token, words in tokens:
+        for word, weight in words:
+            into = counts if weight and word not in foreign else stops
+            term = analyze.normal(word) if weight else word
+            into[term] = into.get(term, 0) + (weight or 1)
             written.setdefault(term, word)
         whole = analyze.whole_term(token)
         if whole:
             counts[whole] = counts.get(whole, 0) + 1
             written.setdefault(whole, token)
+        spelled = analyze.spelled_out(token)
+        if spelled and spelled not in counts:
+            counts[spelled], written[spelled] = _SPELLED_OUT, token
     terms = counts or stops
     return tuple(
         Word(

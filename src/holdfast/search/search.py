@@ -19,7 +19,7 @@ from holdfast.search.filters import Filters
 from holdfast.search.index import Index
 from holdfast.search.message_source import MESSAGES
 from holdfast.search.postings import match
-from holdfast.search.query import Query, has_words, parse
+from holdfast.search.query import Query, has_words, parse, widened
 from holdfast.search.record_source import RECORDS
 from holdfast.search.source import SearchSource
 from holdfast.search.summary_source import SUMMARIES
@@ -183,16 +183,22 @@ class SearchReader:
         return hits[: filters.limit]
 
     def _find(self, space: str, query: Query, filters: Filters) -> Iterator[Hit]:
-        terms, as_of = query.terms, filters.as_of_in(space)
+        as_of = filters.as_of_in(space)
         indexes = {one.source.name: one for one in self._indexes[space] if one.covered}
         for group in _GROUPS:
             names = [
                 source.name for source in group if source.name in filters.sources and source.name in indexes
             ]
-            views = [indexes[name].view(terms, self._agent, as_of) for name in names]
-            for view, matched in zip(views, match(query, [view.searched for view in views]), strict=True):
+            if not names:
+                continue
+            views = [indexes[name].view(query.terms, self._agent, as_of) for name in names]
+            having = zip(*(view.searched.postings.counts for view in views), strict=True)
+            wider = widened(query, [sum(counts) for counts in having])
+            if wider is not query:
+                views = [indexes[name].view(wider.terms, self._agent, as_of) for name in names]
+            for view, matched in zip(views, match(wider, [view.searched for view in views]), strict=True):
                 if matched:
-                    yield from view.source.find(view, query, matched, filters)
+                    yield from view.source.find(view, wider, matched, filters)
 
     def similar(self, space: str, query: Query, filters: Filters) -> list[Record]:
         """Return the records of a space that match a query, best first."""

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
 import Stemmer
 
+from holdfast.text import unspaced
 from holdfast.text.clean import normalized
 from holdfast.text.tables import table_lines
 
-VERSION = 2
+VERSION = 3
 
 # What marks the hash of a term of output, so that it is another than that of the word as somebody says it.
 OUTPUT = 0x9E3779B97F4A7C15
@@ -39,6 +39,9 @@ _TIME_WORDS = frozenset(
 _CACHED_WORDS = 65_536  # about 20 MB; words beyond that are analysed each time
 _CACHED_LENGTH = 40  # characters of a word or an identifier; longer ones rarely come again
 _CACHED_LENGTH_UNICODE = 12  # where a token may be a whole sentence, with two terms per character
+
+# Letters with points above that are also written as two: Müller, Mueller.
+_SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 
 _JOIN = r"[_.\-/:@'’]+"
 _ASCII_TOKEN = re.compile(rf"[A-Za-z0-9]+(?:{_JOIN}[A-Za-z0-9]+)*")
@@ -61,12 +64,6 @@ _UNWRITTEN = re.compile(
 # Letters that readers take for accented ones, although Unicode does not decompose them.
 _PLAIN = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
-)
-# Scripts that are written without spaces, and Hangul, whose particles are written to the word.
-_UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
-    r"\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
-    r"\U0001b000-\U0001b16f\U00020000-\U000323af]+"
 )
 
 
@@ -92,15 +89,18 @@ def analyze(token: str) -> Token:
 
 
 def _analyze(token: str) -> Token:
-    parts = split(token)
-    content = [word for word in parts if word not in STOP_WORDS]
-    stops = [word for word in parts if word in STOP_WORDS]
+    content: list[str] = []
+    others: list[str] = []
+    for word, weight in weigh(token):
+        # A character counts for the length in its pairs.
+        (content if weight == 1 or (weight and len(word) > 1) else others).append(word)
     words = [normal(word) for word in content]
     whole = whole_term(token)
-    tells_time = any(word in _TIME_WORDS for word in content) or any(
-        len(w) == 4 and w.isdigit() for w in content
-    )
-    terms = [*words, *stops, *([whole] if whole else [])]
+    tells_time = any(word in _TIME_WORDS or (len(word) == 4 and word.isdigit()) for word in content)
+    if not token.isascii():
+        tells_time = tells_time or unspaced.tells_time(fold(token))
+    spelled = spelled_out(token)
+    terms = [*words, *others, *([whole] if whole else []), *([spelled] if spelled else [])]
     return Token(tuple(hash_term(term) for term in terms), len(words), tells_time)
 
 
@@ -113,13 +113,26 @@ def split(token: str) -> list[str]:
     >>> split("parse_http_header"), split("HTTPServer's"), split("Café")
     (['parse', 'http', 'header'], ['http', 'server'], ['cafe'])
     """
-    parts: list[str] = []
+    return [word for word, _ in weigh(token)]
+
+
+def weigh(token: str) -> list[tuple[str, float]]:
+    """Return the words of a token with what each counts in a query: less for a piece, 0 for a stop word.
+
+    >>> weigh("the_cat"), weigh("猫的")
+    ([('the', 0), ('cat', 1)], [('猫的', 0.2), ('猫', 0.3), ('的', 0)])
+    """
+    parts: list[tuple[str, float]] = []
     for part in _JOINTS.split(_without_tail(token)):
         if part.isascii():
             pieces = _CAMEL.findall(part) if _is_camel(part) else [part]
-            parts.extend(piece.lower() for piece in pieces)
+            words = [piece.lower() for piece in pieces]
+            parts.extend((word, 0 if word in STOP_WORDS else 1) for word in words)
         else:
-            parts.extend(_split_unicode(fold(part)))
+            parts.extend(
+                (word, 0 if word in STOP_WORDS else weight)
+                for word, weight in unspaced.split_mixed(fold(part))
+            )
     return parts
 
 
@@ -136,20 +149,6 @@ def _without_tail(token: str) -> str:
     if len(tails) == 1 and tails[0].lower() in _TAILS:
         return "not" if tails[0].lower() == "t" and head.lower().endswith("n") else head
     return token
-
-
-def _split_unicode(folded: str) -> Iterator[str]:
-    """Split folded text into words and, where a script has no spaces, into characters and pairs of them."""
-    position = 0
-    for run in _UNSPACED.finditer(folded):
-        if run.start() > position:
-            yield folded[position : run.start()]
-        characters = run.group()
-        yield from characters
-        yield from (characters[i : i + 2] for i in range(len(characters) - 1))
-        position = run.end()
-    if position < len(folded):
-        yield folded[position:]
 
 
 def fold(text: str) -> str:
@@ -174,6 +173,19 @@ def whole_term(token: str) -> str | None:
             return normal(token.lower()) if _is_camel(token) else None
         return token.lower()
     return fold(token) if _JOINTS.search(token) else None
+
+
+def spelled_out(token: str) -> str | None:
+    """Return the normal form of a word in which ä, ö or ü is written as two letters; None if it has none.
+
+    >>> spelled_out("Müller"), spelled_out("Mueller")
+    ('mueller', None)
+    """
+    if token.isascii() or not token.isalpha():
+        return None
+    lower = token.lower()
+    spelled = lower.translate(_SPELLED_OUT)
+    return None if spelled == lower else normal(fold(spelled))
 
 
 def normal(word: str) -> str:

@@ -1,4 +1,4 @@
-"""Dates in a query, such as "in July 2022", "on 9 November" or "2023-10-04"."""
+"""Dates in a query, such as "in July 2022", "on 9 November", "2023-10-04", "3. März" or "2024年3月5日"."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from datetime import MAXYEAR, UTC, datetime
 from typing import NamedTuple
 
+from holdfast.text.analyze import fold
+
 DAY = 86_400_000_000  # microseconds
 _END_OF_TIME = 253_402_300_800_000_000  # the end of the year 9999, the last one that `datetime` knows
 _NAMES = "january february march april may june july august september october november december".split()
@@ -14,17 +16,25 @@ _MONTHS = {name: number for number, name in enumerate(_NAMES, 1)} | {
     name[:3]: number for number, name in enumerate(_NAMES, 1) if name not in ("march", "may")
 }
 _MONTHS["sept"] = 9
+# German, without accents.
+_MONTHS |= {"januar": 1, "februar": 2, "marz": 3, "maerz": 3, "mai": 5, "juni": 6, "juli": 7, "oktober": 10}
+_MONTHS |= {"okt": 10, "dezember": 12, "dez": 12}
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
-_ISO = re.compile(r"\b((?:19|20)\d\d)-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
+_DAY = r"(\d{1,2})(?:st|nd|rd|th|\.(?= ))?"
+# Characters of other scripts may stand right beside a number.
+_ISO = re.compile(r"\b((?:19|20)\d\d)-(\d{1,2})(?:-(\d{1,2}))?(?!\d)", re.ASCII)
+_DOTTED = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.((?:19|20)\d\d)\b", re.ASCII)
+_UNSPACED = re.compile(
+    r"(?<!\d)(?:((?:19|20)\d\d)\s?[年년]\s?)?(\d{1,2})\s?[月월](?:份|\s?(\d{1,2})\s?[日号號일])?"
+)
 _WRITTEN = re.compile(
     rf"\b(?:{_DAY}\s+(?:of\s+)?)?({_MONTH})\b\.?(?(1)|(?:\s+{_DAY}\b(?!\d))?)(?:,?\s*(?:of\s+)?((?:19"
     rf"|20)\d\d)\b)?"
 )
-_YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
+_YEAR = re.compile(r"\b((?:19|20)\d\d)\b", re.ASCII)
 # "may" is mostly a verb: it is a month after one of these, or beside a day or a year.
 _BEFORE_MONTH = re.compile(
-    r"\b(?:in|of|on|since|during|until|till|by|before|after|last|this|next|early|late|mid)\s+$"
+    r"\b(?:in|of|on|since|during|until|till|by|before|after|last|this|next|early|late|mid|im|seit|bis|ab)\s+$"
 )
 _LEAP_YEAR = 2000
 _REACH = 12  # characters before a month in which to look for one of these
@@ -39,18 +49,20 @@ class PartialDate(NamedTuple):
 
 
 def find_dates(text: str) -> list[PartialDate]:
-    """Return the dates in a query: ISO 8601, months in English with or without day and year, and bare years.
+    """Return the dates in a query: ISO 8601, months by name (English, German) or by sign, and bare years.
 
     >>> find_dates("Where did she travel in July 2022?")
     [PartialDate(year=2022, month=7, day=None)]
     """
-    lower = text.lower()
+    lower = text.lower() if text.isascii() else fold(text)
     found = [_date(year, int(month), day) for year, month, day in _ISO.findall(lower)]
+    found += [_date(year, int(month), day) for year, month, day in _UNSPACED.findall(lower)]
+    found += [_date(year, int(month), day) for day, month, year in _DOTTED.findall(lower)]
     for match in _WRITTEN.finditer(lower):
         day_before, month, day_after, year = match.groups()
         day = day_before or day_after
         if (
-            month == "may"
+            month in ("may", "mai")
             and not (day or year)
             and not _BEFORE_MONTH.search(lower[max(0, match.start(2) - _REACH) : match.start(2)])
         ):

@@ -43,6 +43,24 @@ def row(word: str) -> int | None:
     return rows.get(word[:-1]) if found is None and word.endswith("s") else found
 
 
+def similar(word: str, count: int, least: float) -> list[str]:
+    """Return up to `count` words whose vectors are similar to that of a word, the most similar first."""
+    place = row(word)
+    if place is None:
+        return []
+    vectors = table().vectors
+    # Not by BLAS, whose threads cost more than so small a product.
+    similarity = np.einsum("ij,j->i", vectors, vectors[place])
+    places = np.flatnonzero(similarity >= least)
+    best = places[np.argsort(-similarity[places], kind="stable")][:count]
+    return [_words()[number] for number in best.tolist()]
+
+
+@cache
+def _words() -> tuple[str, ...]:
+    return tuple(table().rows)
+
+
 def weight(word: str) -> float:
     """Return the weight of a word by its rarity, 0.25 to 1; an unknown word is rare.
 

@@ -1,0 +1,51 @@
+"""Words of other languages that say nothing by themselves (`function_words.txt`): the, of, who, when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from functools import cache
+
+from holdfast.text.tables import headed_lists
+
+_SPACED = ("de", "es", "fr", "pt", "it", "nl")
+_UNSPACED = ("zh", "ja", "ko", "th")
+_FEWEST = 2  # words of a language that tell it
+
+
+@cache
+def _lists() -> dict[str, list[str]]:
+    listed = headed_lists("holdfast.text", "function_words.txt")
+    return {language: " ".join(words).split() for (language, *_), words in listed}
+
+
+@cache
+def inside_runs() -> re.Pattern[str]:
+    """Return a pattern of the words that say nothing inside a run of an unspaced script."""
+    words = [word for language in _UNSPACED for word in _lists()[language]]
+    inside, ends = (
+        "|".join(sorted(map(re.escape, some), key=len, reverse=True)) for some in (words, _lists()["ko-end"])
+    )
+    return re.compile(rf"{inside}|(?<=[가-힣])(?:{ends})(?![가-힣])")
+
+
+@cache
+def _spaced() -> dict[str, frozenset[str]]:
+    return {language: frozenset(_lists()[language]) for language in _SPACED}
+
+
+def foreign_stop_words(words: Iterable[str], english: AbstractSet[str]) -> frozenset[str]:
+    """Return the stop words of the language of a query, by their share of its words, which are folded.
+
+    None unless those that English has not outnumber its own.
+
+    >>> "die" in foreign_stop_words("wann sah anna die katze".split(), {"in", "was"})
+    True
+    """
+    own = set(words)
+    counts = {language: len((own & listed) - english) for language, listed in _spaced().items()}
+    best = max(counts.values())
+    if best < _FEWEST or best <= len(own & english):
+        return frozenset()
+    return frozenset().union(*(_spaced()[language] for language, count in counts.items() if count == best))

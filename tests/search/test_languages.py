@@ -1,0 +1,119 @@
+"""Questions in Chinese, in German, in two languages at once, and with words that nobody wrote."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast import Memory
+from holdfast.search.query import parse, widened
+from recall_corpora import Said, found, tell
+
+pytest_plugins = ["recall_fixtures"]
+
+CHINESE = [
+    "我表妹叫李雨欣，我们从小一起长大。",
+    "李雨欣的生日是9月12日，我得准备礼物。",
+    "我表妹在星辰科技有限公司上班。",
+    "她是一名设计师，经常加班。",
+    "我表妹的手机号是13812345678。",
+    "李雨欣老家在成都。",
+    "跟你说一下，我同事名字是张伟。",
+    "张伟是一名律师，说话很有条理。",
+    "我同事身高182厘米，很显眼。",
+    "张伟的邮箱是zhangwei@163.com。",
+    "我同事今年34岁了。",
+    "张伟特别喜欢钓鱼，周末常常去。",
+    "我舅舅王建国是退休教师。",
+    "每年5月3日我们都会给舅舅庆祝生日。",
+    "舅舅搬到了杭州，住在西湖旁边。",
+    "舅舅对花生过敏，聚餐的时候要注意。",
+    "产品发布会定在10月9日下午四点。",
+    "产品发布会在上海国际会展中心举行。",
+    "听说产品发布会大概有三百人参加。",
+    "下周三我要去北京出差，住两天。",
+    "马拉松比赛在厦门，11月20日早上七点开始。",
+    "马拉松比赛一共有两万人报名。",
+    "我刚买了一部新的iPhone手机，花了六千块钱。",
+    "我把旧电脑送给了弟弟。",
+    "弟弟今年考上了武汉大学，学的是医学。",
+    "弟弟的性格很内向，不爱说话。",
+    "我最近总是睡不好，可能是压力太大。",
+    "今天的天气真不错，适合出去走走。",
+    "晚饭吃了火锅，味道很好。",
+    "公司楼下新开了一家咖啡店。",
+    "我的邻居养了两只小猫，特别可爱。",
+    "邻居姓陈，是一名护士。",
+    "上司下个月要去德国参加展览。",
+    "上司的学历是博士，毕业于清华大学。",
+    "我室友会弹吉他，还在学画画。",
+    "室友是青岛人，特别爱吃海鲜。",
+    "妈妈让我周末回家吃饭。",
+    "妈妈的电话换了，新的是13987654321。",
+    "爸爸每天早上六点去公园跑步。",
+    "爸爸的血压有点高，医生让他少吃盐。",
+]
+ASKED = [
+    ("我表妹的生日是什么时候？", 1),
+    ("我表妹在哪家公司工作？", 2),
+    ("请问我表妹的电话号码是多少？", 4),
+    ("李雨欣的家乡是哪里？", 5),
+    ("我同事有多高？身高是多少？", 8),
+    ("张伟的邮箱地址是什么？", 9),
+    ("你还记得我同事今年多大了吗？年龄是几岁？", 10),
+    ("张伟有什么兴趣爱好？", 11),
+    ("最近真的好忙，对了，我舅舅对什么过敏？", 15),
+    ("产品发布会的地点在哪里？", 17),
+    ("产品发布会的规模有多大？", 18),
+    ("我什么时候去北京出差？", 19),
+    ("我的iPhone花了多少钱？", 22),
+    ("弟弟是什么样的性格？", 25),
+    ("邻居的宠物是什么？", 30),
+    ("上司的学历是什么？", 33),
+    ("我妈妈的手机号码是多少？", 37),
+]
+
+
+def test_questions_in_chinese_find_what_answers_them(space: Memory) -> None:
+    tell(space, [Said("daily", text) for text in CHINESE])
+    places = [found(space.recall(query, limit=5)) for query, _ in ASKED]
+    assert [q for (q, gold), hits in zip(ASKED, places, strict=True) if CHINESE[gold] not in hits] == []
+    first = sum(hits[0] == CHINESE[gold] for (_, gold), hits in zip(ASKED, places, strict=True))
+    assert first >= len(ASKED) - 4
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("Am Freitag hat meine Schwester einen Termin beim Zahnarzt.", "Wann ist der Termin der Schwester?"),
+        ("Herr Müller wohnt jetzt in Köln.", "Wo wohnt Herr Mueller?"),
+        ("Herr Mueller wohnt jetzt in Koeln.", "Wer wohnt in Köln?"),
+        ("我的MacBook放在办公室了", "where is my MacBook"),
+        ("I moved to 上海 last year", "我什么时候去了上海？"),
+    ],
+)
+def test_other_languages_stand_beside_english(space: Memory, text: str, query: str) -> None:
+    others = ["When did he die in the war?", "The was of die and der is odd.", "Was it where she was?"]
+    tell(space, [*(Said("others", other) for other in others), Said("a", text)])
+    assert found(space.recall(query))[0] == text
+
+
+def test_a_character_of_a_name_names_nobody(space: Memory) -> None:
+    tell(space, [Said("a", "行李放在门口", name="张伟"), Said("b", "行李放在车里", name="李丽")])
+    assert found(space.recall("行李在门口吗"))[0] == "行李放在门口"
+
+
+def test_a_word_that_nobody_wrote_leads_to_the_nearest(space: Memory) -> None:
+    tell(space, [Said("a", "We had dinner in Rome"), Said("b", "The piano needs tuning")])
+    (hit,) = space.recall("harpsichord")
+    assert (hit.text, hit.why.words) == ("The piano needs tuning", ("like harpsichord",))
+
+
+def test_a_query_whose_words_are_all_there_stays_as_it_is() -> None:
+    query = parse("beverage in Rome")
+    assert widened(query, [1, 1]) is query
+    assert "tea" in [written for _, written in widened(query, [0, 1]).words[0].related]
+
+
+def test_a_word_that_is_unknown_leads_nowhere() -> None:
+    query = parse("Xyzzyx 東京")
+    assert widened(query, [0] * len(query.words)) is query
