@@ -176,6 +176,15 @@ class Database(ABC):
             tx.lock(space)
             yield tx
 
+    def write_together(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in a lasting transaction, and return its result when that is committed.
+
+        Threads that call this at the same time may share a commit. The work of each is stored whole or not at
+        all, and its errors are its own. It may run in the thread of another caller.
+        """
+        with self.writing() as tx:
+            return work(tx)
+
     @abstractmethod
     def close(self) -> None:
         """Close all connections. Closing twice is harmless."""

@@ -100,7 +100,8 @@ def append(
     rows = [to_row(message, now, cost) for message, cost in zip(messages, tokens, strict=True)]
     keys: dict[str, Value] = {"space": scope.space, "chat": chat}
     has_ids = any(row["id"] for row in rows)
-    with db.writing() as tx:
+
+    def store(tx: Connection) -> tuple[list[dict[str, Any]], dict[str, Message]]:
         # With the space locked by every writer, document numbers are taken in the order of the commits,
         # without gaps.
         tx.lock(scope.space)
@@ -109,6 +110,9 @@ def append(
             _insert(tx, keys, scope.agent, fresh, asked, now)
         if label:
             write_label(tx, scope.space, chat, label)
+        return fresh, present
+
+    fresh, present = db.write_together(store)
     if not has_ids:
         return [as_stored(message, row) for message, row in zip(messages, rows, strict=True)]
     by_id = {row["id"]: row for row in fresh}

@@ -8,15 +8,19 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from holdfast.errors import Closed, Damaged, HoldfastError, InvalidInput, Unavailable
 from holdfast.store import database
 from holdfast.store.database import Connection, Database, Durability, PurgeResult, Row, Value
+from holdfast.store.group_commit import GroupCommit
 from holdfast.store.schema import tables
+
+T = TypeVar("T")
 
 # The tables without row numbers.
 WITHOUT_ROWID = ("messages", "calls", "records", "pads", "receipts")
@@ -85,6 +89,7 @@ class SQLite(Database):
         self._path = path if self._memory else str(Path(path).absolute())
         self._durability = durability
         self._lock = threading.RLock()
+        self._group = GroupCommit(self.writing)
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Connection] = weakref.WeakSet()
         if not self._memory:
@@ -164,7 +169,7 @@ class SQLite(Database):
                     self._local.reader.connection.rollback()
 
     @contextmanager
-    def writing(self, *, lasting: bool = True) -> Iterator[Connection]:
+    def writing(self, *, lasting: bool = True) -> Iterator[_Connection]:
         """See `Database.writing`."""
         self.check_open()
         with self._lock, nullcontext() if lasting else self._without_waiting():
@@ -176,6 +181,14 @@ class SQLite(Database):
             finally:
                 if self._writer.in_transaction:
                     self._writer.run("ROLLBACK")
+
+    def write_together(self, work: Callable[[Connection], T]) -> T:
+        """See `Database.write_together`."""
+        # The main thread writes by itself: a Ctrl-C, which may strike it between any two lines, is not to
+        # touch what others wait for. Memory has nothing to wait for.
+        if self._memory or threading.current_thread() is threading.main_thread():
+            return super().write_together(work)
+        return self._group.run(work)
 
     @contextmanager
     def _without_waiting(self) -> Iterator[None]:
