@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
@@ -42,8 +42,10 @@ def retry_transaction(write: Callable[P, T]) -> Callable[P, T]:
     @wraps(write)
     def again(*args: P.args, **options: P.kwargs) -> T:
         for _ in range(TRIES - 1):
-            with suppress(SerializationFailure):
+            try:
                 return write(*args, **options)
+            except SerializationFailure:
+                continue
         return write(*args, **options)
 
     return again

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from copy import copy
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
@@ -73,8 +73,9 @@ class _Caller(Generic[T]):
 class GroupCommit:
     """Runs what several threads write in shared transactions, one of the threads for all that wait."""
 
-    def __init__(self, begin: Callable[[], AbstractContextManager[Transaction]]) -> None:
-        self._begin = begin
+    def __init__(self, write: Callable[[Callable[[Transaction], object]], object]) -> None:
+        # Runs a function in a transaction.
+        self._write = write
         self._lock = Lock()
         self._leader: _Caller[Any] | None = None
         self._waiting: deque[_Caller[Any]] = deque()
@@ -105,13 +106,16 @@ class GroupCommit:
     def _lead(self, leader: _Caller[Any]) -> None:
         group: list[_Caller[Any]] = []
         failure: BaseException | None = None
+
+        def work(tx: Transaction) -> None:
+            # Without a savepoint: what fails here undoes nobody else's work.
+            leader.result = leader.work(tx)
+            while self._waiting:
+                group.append(self._waiting.popleft())
+                group[-1].join(tx)
+
         try:
-            with self._begin() as tx:
-                # Without a savepoint: what fails here undoes nobody else's work.
-                leader.result = leader.work(tx)
-                while self._waiting:
-                    group.append(self._waiting.popleft())
-                    group[-1].join(tx)
+            self._write(work)
         except BaseException as error:
             failure = error
             raise
