@@ -391,7 +391,7 @@ BUDGETS = {
     "text": 1_000 + 150 + 500,  # tokens of values and words without content came from dedup
     "safety": 1_200 + 650,
     "messages": 350 + 470,
-    "store": 2_700 + 1_250,
+    "store": 2_700 + 1_250 + 129,  # group commit
     "llm": 700 + 190,
     "search": 1_500,
     "dedup": 1_450 - 250,

@@ -114,6 +114,16 @@ def append(
     fresh, present = db.write_together(store)
     if not has_ids:
         return [as_stored(message, row) for message, row in zip(messages, rows, strict=True)]
+    return _each_once(messages, rows, fresh, present)
+
+
+def _each_once(
+    messages: Sequence[Message],
+    rows: list[dict[str, Any]],
+    fresh: list[dict[str, Any]],
+    present: dict[str, Message],
+) -> list[Message]:
+    """Return the stored message of each id, which several messages may have."""
     by_id = {row["id"]: row for row in fresh}
     for message, row in zip(messages, rows, strict=True):
         if row["id"] not in present:

@@ -194,11 +194,15 @@ class SQLite(Database):
     def _write(self, work: Callable[[_Connection], T]) -> T:
         """Do as `writing` does, at half of its cost."""
         self.check_open()
+        writer = self._writer
         with self._lock:
             try:
-                self._writer.run("BEGIN IMMEDIATE")
-                result = work(self._writer)
-                self._writer.run("COMMIT")
+                writer.execute("BEGIN IMMEDIATE")
+                result = work(writer)
+                writer.execute("COMMIT")
+            except sqlite3.Error as error:
+                self._roll_back()
+                raise _explain(error) from error
             except BaseException:
                 self._roll_back()
                 raise
