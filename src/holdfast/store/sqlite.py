@@ -187,7 +187,7 @@ class SQLite(Database):
         """See `Database.write_together`."""
         # The main thread writes by itself: a Ctrl-C, which may strike it between any two lines, is not to
         # touch what others wait for. Memory has nothing to wait for.
-        if self._memory or threading.current_thread() is threading.main_thread():
+        if self._memory or threading.get_ident() == threading.main_thread().ident:
             return self._write(work)
         return self._group.run(work)
 
