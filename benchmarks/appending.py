@@ -37,7 +37,7 @@ def measure(lab: SpeedLab) -> Iterator[Measurement]:
         lab.progress(f"appending one message per transaction, durability {durability}")
         yield from _at(lab, durability)
     lab.progress(f"appending from {THREADS} threads")
-    yield _together(lab)
+    yield _from_threads(lab)
 
 
 def _at(lab: SpeedLab, durability: Literal["full", "normal"]) -> Iterator[Measurement]:
@@ -109,13 +109,13 @@ def _race(lab: SpeedLab, durability: Literal["full", "normal"]) -> dict[str, lis
     return {name: taken[lab.plan.settling :] for name, taken in costs.items()}
 
 
-def _together(lab: SpeedLab) -> Measurement:
+def _from_threads(lab: SpeedLab) -> Measurement:
     """Append from eight threads, each to a chat of its own, and in turns the same texts from one."""
     rounds = lab.plan.settling + lab.plan.rounds
     texts = list(lab.words.messages(rounds * lab.plan.block, stream=1))
     costs: dict[int, list[Cost]] = {1: [], THREADS: []}
     with (
-        Memory(lab.folder / "append-together.db", user="ada", durability="full") as memory,
+        Memory(lab.folder / "append-threads.db", user="ada", durability="full") as memory,
         ThreadPoolExecutor(THREADS) as pool,
     ):
         for start in range(0, len(texts), lab.plan.block):
