@@ -24,6 +24,18 @@ while True:
     stored = chat.append([Message("user", f"{i} " + "x" * 500) for i in range(n - 2, n + 1)])
     print(stored[-1].seq, flush=True)
 """
+APPEND_IN_THREADS = """
+import os, sys, threading
+from holdfast import Memory
+memory = Memory(sys.argv[1], user="ada", durability=sys.argv[2])
+def work(thread):
+    chat = memory.chat(f"{thread % 3}")
+    while True:
+        stored = chat.append(role="user", content=f"by {thread}")
+        os.write(1, f"{chat.id} {stored.seq}\\n".encode())
+for thread in range(8):
+    threading.Thread(target=work, args=(thread,)).start()
+"""
 OPEN = """
 import sys
 print("ready", flush=True)
@@ -64,6 +76,29 @@ def test_a_killed_process_loses_nothing_that_it_acknowledged(
         assert [int(message.content.split()[0]) for message in history] == list(range(1, len(history) + 1))
         assert len(history) >= acknowledged
         assert len(history) % 3 == 0, "part of an append was stored"
+        assert memory.verify().problems == ()
+        memory.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("durability", ["full", "normal"])
+def test_a_process_killed_with_many_threads_loses_nothing_that_it_acknowledged(
+    shared_location: str, reopen: Callable[[], Memory], durability: str
+) -> None:
+    chance = random.Random(durability)
+    for _ in range(4):
+        with start(APPEND_IN_THREADS, shared_location, durability) as program:
+            assert program.stdout is not None
+            acknowledged = [program.stdout.readline() for _ in range(chance.randint(1, 400))]
+            program.kill()
+            acknowledged += [line for line in program.stdout if line.endswith("\n")]
+        assert all(acknowledged), "it ended by itself"
+        memory = reopen()
+        for name in "012":
+            stored = [message.seq for message in memory.chat(name).history()]
+            assert stored == list(range(1, len(stored) + 1))
+            numbers = [line.split() for line in acknowledged]
+            assert {int(seq) for chat, seq in numbers if chat == name} <= set(stored)
         assert memory.verify().problems == ()
         memory.close()
 

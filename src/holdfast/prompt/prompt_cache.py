@@ -79,7 +79,8 @@ class PromptCache:
 
     def asked(self, space: str, chat: str) -> LastPrompt:
         """Return what only this process knows of the prompts of a chat."""
-        return LastPrompt(self.worker, self.shown(space, chat), self._unstored.get((space, chat)))
+        key = (space, chat)
+        return LastPrompt(self.worker, self._shown.get(key, ()), self._unstored.get(key))
 
     def forget(self, space: str, chat: str | None = None) -> None:
         """Drop what is kept of a chat, or of a whole space."""

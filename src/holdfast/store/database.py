@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
@@ -42,8 +42,10 @@ def retry_transaction(write: Callable[P, T]) -> Callable[P, T]:
     @wraps(write)
     def again(*args: P.args, **options: P.kwargs) -> T:
         for _ in range(TRIES - 1):
-            with suppress(SerializationFailure):
+            try:
                 return write(*args, **options)
+            except SerializationFailure:
+                continue
         return write(*args, **options)
 
     return again
@@ -175,6 +177,15 @@ class Database(ABC):
         with self.writing(lasting=lasting) as tx:
             tx.lock(space)
             yield tx
+
+    def write_together(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in a lasting transaction, and return its result when that is committed.
+
+        Threads that call this at the same time may share a commit. The work of each is stored whole or not at
+        all, and its errors are its own. It may run in the thread of another caller.
+        """
+        with self.writing() as tx:
+            return work(tx)
 
     @abstractmethod
     def close(self) -> None:

@@ -52,19 +52,18 @@ NEWEST_DOC = """
         SELECT coalesce(max(doc), 0) AS doc FROM messages WHERE space = :space
         UNION ALL SELECT coalesce(max(docs), 0) AS doc FROM spaces WHERE space = :space
     ) AS newest"""
-_ADD_TO_SESSION = """
+_ADD_TO_SESSION = f"""
     UPDATE sessions SET
         length = length + :n,
         tokens = tokens + :tokens,
         oldest = CASE WHEN :oldest < oldest OR length = erased THEN :oldest ELSE oldest END,
         newest = CASE WHEN :newest > newest OR length = erased THEN :newest ELSE newest END
     WHERE space = :space AND chat = :chat
-    RETURNING length, title"""
+    RETURNING length, title, ({NEWEST_DOC}) AS doc"""
 _BEGIN_SESSION = """
     INSERT INTO sessions (
         space, chat, agent, title, archived, length, tokens, oldest, newest, born, created, checksum)
-    VALUES (:space, :chat, :agent, :title, 0, :n, :tokens, :oldest, :newest, :born, :created, :checksum)
-    RETURNING length, title"""
+    VALUES (:space, :chat, :agent, :title, 0, :n, :tokens, :oldest, :newest, :born, :created, :checksum)"""
 _SET_TITLE = "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat"
 _INSERT = f"""
     INSERT INTO messages (space, chat, doc, given, checksum, {COLUMNS})
@@ -100,7 +99,8 @@ def append(
     rows = [to_row(message, now, cost) for message, cost in zip(messages, tokens, strict=True)]
     keys: dict[str, Value] = {"space": scope.space, "chat": chat}
     has_ids = any(row["id"] for row in rows)
-    with db.writing() as tx:
+
+    def store(tx: Connection) -> tuple[list[dict[str, Any]], dict[str, Message]]:
         # With the space locked by every writer, document numbers are taken in the order of the commits,
         # without gaps.
         tx.lock(scope.space)
@@ -109,8 +109,21 @@ def append(
             _insert(tx, keys, scope.agent, fresh, asked, now)
         if label:
             write_label(tx, scope.space, chat, label)
+        return fresh, present
+
+    fresh, present = db.write_together(store)
     if not has_ids:
         return [as_stored(message, row) for message, row in zip(messages, rows, strict=True)]
+    return _each_once(messages, rows, fresh, present)
+
+
+def _each_once(
+    messages: Sequence[Message],
+    rows: list[dict[str, Any]],
+    fresh: list[dict[str, Any]],
+    present: dict[str, Message],
+) -> list[Message]:
+    """Return the stored message of each id, which several messages may have."""
     by_id = {row["id"]: row for row in fresh}
     for message, row in zip(messages, rows, strict=True):
         if row["id"] not in present:
@@ -170,13 +183,12 @@ def _insert(
 ) -> None:
     times = [row["at"] for row in rows]
     space, chat = str(keys["space"]), str(keys["chat"])
-    doc = tx.all(NEWEST_DOC, space=space)[0][0]
     counted = {**keys, "n": len(rows), "tokens": sum([row["tokens"] for row in rows])}
     counted |= {"oldest": min(times), "newest": max(times)}
     found = tx.all(_ADD_TO_SESSION, **counted)
     if not found:
-        found = _begin_session(tx, counted, agent=agent, title=_title(rows), born=doc + 1, created=now)
-    length, title = found[0]
+        found = _begin_session(tx, counted, agent=agent, title=_title(rows), created=now)
+    length, title, doc = found[0]
     if not title and (title := _title(rows)):
         with resealed(tx, "sessions", space, "chat = :chat", chat=chat):
             tx.all(_SET_TITLE, **keys, title=title)
@@ -198,9 +210,11 @@ def _insert(
 
 
 def _begin_session(tx: Connection, counted: dict[str, Value], **named: Value) -> list[Row]:
-    row = {**counted, **named}
+    doc = tx.all(NEWEST_DOC, space=str(counted["space"]))[0][0]
+    row = {**counted, **named, "born": doc + 1}
     first = {**row, "archived": 0, "channel": None, "meta": None}
-    return tx.all(_BEGIN_SESSION, **row, checksum=seal("sessions", first, tx.key))
+    tx.all(_BEGIN_SESSION, **row, checksum=seal("sessions", first, tx.key))
+    return [(row["n"], row["title"], doc)]
 
 
 def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:

@@ -8,15 +8,19 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from holdfast.errors import Closed, Damaged, HoldfastError, InvalidInput, Unavailable
 from holdfast.store import database
 from holdfast.store.database import Connection, Database, Durability, PurgeResult, Row, Value
+from holdfast.store.group_commit import GroupCommit
 from holdfast.store.schema import tables
+
+T = TypeVar("T")
 
 # The tables without row numbers.
 WITHOUT_ROWID = ("messages", "calls", "records", "pads", "receipts")
@@ -85,6 +89,7 @@ class SQLite(Database):
         self._path = path if self._memory else str(Path(path).absolute())
         self._durability = durability
         self._lock = threading.RLock()
+        self._group = GroupCommit(self._write)
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Connection] = weakref.WeakSet()
         if not self._memory:
@@ -168,14 +173,46 @@ class SQLite(Database):
         """See `Database.writing`."""
         self.check_open()
         with self._lock, nullcontext() if lasting else self._without_waiting():
-            # Raises Closed if it was closed while this thread waited for the lock.
-            self._writer.run("BEGIN IMMEDIATE")
+            # Within `try` as well: an interrupt may come when it has just begun.
             try:
+                # Raises Closed if it was closed while this thread waited for the lock.
+                self._writer.run("BEGIN IMMEDIATE")
                 yield self._writer
                 self._writer.run("COMMIT")
-            finally:
-                if self._writer.in_transaction:
-                    self._writer.run("ROLLBACK")
+            except BaseException:
+                self._roll_back()
+                raise
+
+    def write_together(self, work: Callable[[Connection], T]) -> T:
+        """See `Database.write_together`."""
+        # The main thread writes by itself: a Ctrl-C, which may strike it between any two lines, is not to
+        # touch what others wait for. Memory has nothing to wait for.
+        if self._memory or threading.get_ident() == threading.main_thread().ident:
+            return self._write(work)
+        return self._group.run(work)
+
+    def _write(self, work: Callable[[_Connection], T]) -> T:
+        """Do as `writing` does, at half of its cost."""
+        self.check_open()
+        writer = self._writer
+        with self._lock:
+            try:
+                writer.execute("BEGIN IMMEDIATE")
+                result = work(writer)
+                writer.execute("COMMIT")
+            except sqlite3.Error as error:
+                self._roll_back()
+                raise _explain(error) from error
+            except BaseException:
+                self._roll_back()
+                raise
+        return result
+
+    def _roll_back(self) -> None:
+        # A closed connection has no transaction.
+        with suppress(sqlite3.ProgrammingError):
+            if self._writer.in_transaction:
+                self._writer.run("ROLLBACK")
 
     @contextmanager
     def _without_waiting(self) -> Iterator[None]:

@@ -1,0 +1,135 @@
+"""Group commit: threads that write at the same time share one flush of the disk.
+
+Who comes while a transaction is committed waits, and the next transaction takes all who wait. Nobody waits
+for company, and there is no thread beside those that write.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from copy import copy
+from threading import Lock
+from typing import Any, Generic, Protocol, TypeVar
+
+from holdfast.errors import HoldfastError, Unavailable
+from holdfast.store.database import Connection
+
+T = TypeVar("T")
+
+
+class Transaction(Connection, Protocol):
+    """A transaction of SQLite, which has savepoints."""
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether it is open; an error of the disk may have ended it."""
+
+    def run(self, sql: str) -> None:
+        """Run a statement that gives no rows and takes no values."""
+
+
+class _Caller(Generic[T]):
+    """A call that waits until its work is stored, or until it is its turn to lead."""
+
+    __slots__ = ("error", "result", "settled", "turn", "work")
+    result: T
+
+    def __init__(self, work: Callable[[Connection], T]) -> None:
+        self.work = work
+        self.error: BaseException | None = None
+        self.settled = False
+        self.turn = Lock()
+        self.turn.acquire()
+
+    def join(self, tx: Transaction) -> None:
+        """Do the work in a savepoint; what fails in it is undone, and the error is the caller's own."""
+        tx.run("SAVEPOINT caller")
+        try:
+            self.result = self.work(tx)
+        except Exception as error:
+            if not tx.in_transaction:
+                # Nobody's work is left.
+                raise
+            self.error = error
+            tx.run("ROLLBACK TO caller")
+        tx.run("RELEASE caller")
+
+    def settle(self, failure: BaseException | None) -> None:
+        """Let the caller go on, with the error that the transaction as a whole has failed with, if any."""
+        if isinstance(failure, HoldfastError):
+            # Each thread raises one of its own.
+            self.error = copy(failure)
+        elif failure is not None:
+            self.error = Unavailable(
+                f"The transaction that this call shared with others was broken off ({failure!r}).",
+                "Nothing of it was stored; try again.",
+            )
+        self.settled = True
+        self.turn.release()
+
+
+class GroupCommit:
+    """Runs what several threads write in shared transactions, one of the threads for all that wait."""
+
+    def __init__(self, write: Callable[[Callable[[Transaction], object]], object]) -> None:
+        # Runs a function in a transaction.
+        self._write = write
+        self._lock = Lock()
+        self._leader: _Caller[Any] | None = None
+        self._waiting: deque[_Caller[Any]] = deque()
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Return the result of `work` when it is committed, or raise its error when that is undone."""
+        caller = _Caller(work)
+        try:
+            with self._lock:
+                if self._leader is None:
+                    self._leader = caller
+                else:
+                    self._waiting.append(caller)
+            if self._leader is not caller:
+                caller.turn.acquire()
+            if not caller.settled:
+                self._lead(caller)
+        finally:
+            self._leave(caller)
+        if caller.error is not None:
+            try:
+                raise caller.error
+            finally:
+                # Its traceback refers to the caller.
+                caller.error = None
+        return caller.result
+
+    def _lead(self, leader: _Caller[Any]) -> None:
+        group: list[_Caller[Any]] = []
+        failure: BaseException | None = None
+
+        def work(tx: Transaction) -> None:
+            # Without a savepoint: what fails here undoes nobody else's work.
+            leader.result = leader.work(tx)
+            while self._waiting:
+                group.append(self._waiting.popleft())
+                group[-1].join(tx)
+
+        try:
+            self._write(work)
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            for caller in group:
+                caller.settle(failure)
+
+    def _leave(self, caller: _Caller[Any]) -> None:
+        """Hand the lead on; of a caller that was interrupted while it waited, nothing is left behind."""
+        with self._lock:
+            if self._leader is caller:
+                self._leader = self._waiting.popleft() if self._waiting else None
+                if self._leader is not None:
+                    self._leader.turn.release()
+            elif not caller.settled:
+                with suppress(ValueError):
+                    self._waiting.remove(caller)

@@ -1,0 +1,337 @@
+"""Threads that append at once share commits, as if each had written one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Barrier
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chat_messages import contents, seqs
+from holdfast import Closed, Conflict, Memory, Message, Unavailable
+from holdfast.store import log
+from holdfast.store.database import Connection
+from programs import run, start
+
+Call = Callable[[], Any]
+COUNT_CALLS = "SELECT count(*) FROM calls WHERE space = '/ada'"
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Let nobody write to a file within the block."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+def in_one_group(memory: Memory, file: Path, calls: Sequence[Call]) -> list[Future[Any]]:
+    """Make calls of as many threads wait for one commit, in their order."""
+    group: Any = memory._runtime.database
+    group = group._group
+    with ThreadPoolExecutor(len(calls)) as pool:
+        with locked(file):
+            futures = []
+            for n, call in enumerate(calls):
+                futures.append(pool.submit(call))
+                # The first waits for the file, the others for the first.
+                while group._leader is None or len(group._waiting) < n:
+                    pass
+        for future in futures:
+            future.exception()
+    return futures
+
+
+def outcome(call: Call) -> object:
+    """Return what came of a call, in a form that can be compared."""
+    try:
+        stored = call()
+    except Conflict as error:
+        return str(error)
+    messages = stored if isinstance(stored, list) else [stored]
+    return [(message.seq, message.content) for message in messages]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def memory(file: Path) -> Iterator[Memory]:
+    with Memory(file, user="ada") as opened:
+        yield opened
+
+
+def commits(memory: Memory) -> list[str]:
+    """Return a list to which each commit from now on is added."""
+    database: Any = memory._runtime.database
+    made: list[str] = []
+    database._writer.set_trace_callback(lambda sql: made.append(sql) if sql == "COMMIT" else None)
+    return made
+
+
+def saying(memory: Memory, text: str, **fields: Any) -> Call:
+    return lambda: memory.chat("monday").append(role="user", content=text, **fields)
+
+
+def test_all_that_wait_are_committed_at_once(memory: Memory, file: Path) -> None:
+    made = commits(memory)
+    futures = in_one_group(memory, file, [saying(memory, str(n)) for n in range(8)])
+    assert [future.result().seq for future in futures] == list(range(1, 9))
+    assert contents(memory.chat("monday").history()) == [str(n) for n in range(8)]
+    assert len(made) == 1
+    assert memory.verify().problems == ()
+
+
+def test_a_call_alone_is_one_transaction_without_a_savepoint(memory: Memory) -> None:
+    database: Any = memory._runtime.database
+    seen: list[str] = []
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(saying(memory, "first")).result()
+        database._writer.set_trace_callback(seen.append)
+        pool.submit(saying(memory, "second")).result()
+    assert [sql for sql in seen if sql.split()[0] in ("BEGIN", "SAVEPOINT", "RELEASE", "COMMIT")] == [
+        "BEGIN IMMEDIATE",
+        "COMMIT",
+    ]
+
+
+# What each of up to six threads appends: to which chat, under which ids ("" for none), with which words.
+APPENDS = st.lists(
+    st.tuples(
+        st.sampled_from("ab"),
+        st.lists(st.tuples(st.sampled_from(["", "k1", "k2"]), st.sampled_from("xy")), min_size=1, max_size=3),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(APPENDS)
+@settings(max_examples=40)
+def test_a_group_does_what_its_calls_do_one_after_the_other(
+    appends: list[tuple[str, list[tuple[str, str]]]],
+) -> None:
+    def calls(memory: Memory) -> list[Call]:
+        return [
+            lambda chat=chat, batch=batch: memory.chat(chat).append(  # type: ignore[misc]
+                [Message("user", text, id=id) for id, text in batch]
+            )
+            for chat, batch in appends
+        ]
+
+    with TemporaryDirectory() as folder, Memory(":memory:", user="ada") as alone:
+        file = Path(folder, "memory.db")
+        with Memory(file, user="ada") as memory:
+            futures = in_one_group(memory, file, calls(memory))
+            assert [outcome(future.result) for future in futures] == [outcome(one) for one in calls(alone)]
+            for chat in "ab":
+                stored = memory.chat(chat).history()
+                assert contents(stored) == contents(alone.chat(chat).history())
+                assert seqs(stored) == list(range(1, len(stored) + 1))
+            assert memory.verify().problems == ()
+
+
+# Errors
+
+
+def test_what_a_failed_call_has_written_is_undone_and_nothing_else(memory: Memory, file: Path) -> None:
+    def failing(tx: Connection) -> None:
+        tx.many(log.ADD_CALL, [{"space": "/ada", "chat": "monday", "call": "c", "seq": 1}])
+        raise LookupError("of this call")
+
+    def fail() -> None:
+        memory._runtime.database.write_together(failing)
+
+    calls = [saying(memory, "a"), fail, saying(memory, "b"), fail]
+    first, second, third, fourth = in_one_group(memory, file, calls)
+    assert (first.result().seq, third.result().seq) == (1, 2)
+    for failed in (second, fourth):
+        with pytest.raises(LookupError, match="of this call"):
+            failed.result()
+    assert memory._runtime.database.all(COUNT_CALLS) == [(0,)]
+
+
+def test_the_error_of_the_first_call_is_its_own(memory: Memory, file: Path) -> None:
+    memory.chat("monday").append(role="user", content="one", id="k")
+    calls = [saying(memory, "another", id="k"), saying(memory, "two"), saying(memory, "one", id="k")]
+    first, second, third = in_one_group(memory, file, calls)
+    with pytest.raises(Conflict):
+        first.result()
+    assert (second.result().seq, third.result().seq) == (2, 1)
+
+
+def test_a_full_disk_fails_the_transaction_that_it_ended_and_not_the_next(memory: Memory, file: Path) -> None:
+    database: Any = memory._runtime.database
+    database._writer.execute("PRAGMA max_page_count = 200")
+    calls = [saying(memory, "a"), saying(memory, "long " * 400_000), saying(memory, "b")]
+    first, second, third = in_one_group(memory, file, calls)
+    for failed in (first, second):
+        with pytest.raises(Unavailable, match="cannot be written"):
+            failed.result()
+    # It came later.
+    assert third.result().seq == 1
+    assert memory.verify().problems == ()
+
+
+@pytest.mark.parametrize(
+    "error", [Unavailable("The disk failed.", "Repair it."), OSError("failed"), SystemExit()]
+)
+def test_an_error_that_ends_the_transaction_fails_all_and_stores_nothing(
+    memory: Memory, file: Path, error: BaseException
+) -> None:
+    def failing(tx: Any) -> None:
+        tx.run("ROLLBACK")
+        raise error
+
+    def fail() -> None:
+        memory._runtime.database.write_together(failing)
+
+    futures = in_one_group(
+        memory, file, [saying(memory, "a"), saying(memory, "b"), fail, saying(memory, "c")]
+    )
+    errors = [future.exception() for future in futures]
+    assert errors[0] is error
+    assert [type(one) for one in errors[1:3]] == [Unavailable] * 2
+    assert len({id(one) for one in errors[:3]}) == 3
+    # Who came after it was not a part of it.
+    assert futures[3].result().seq == 1
+    assert contents(memory.chat("monday").history()) == ["c"]
+
+
+def test_closing_ends_threads_that_append_and_loses_nothing(memory: Memory, file: Path) -> None:
+    begun = Barrier(9)
+
+    def work() -> list[Message]:
+        stored = [memory.chat("monday").append(role="user", content="first")]
+        begun.wait()
+        with suppress(Closed):
+            while True:
+                stored.append(memory.chat("monday").append(role="user", content="more"))
+        return stored
+
+    with ThreadPoolExecutor(8) as pool:
+        futures = [pool.submit(work) for _ in range(8)]
+        begun.wait()
+        memory.close()
+    acknowledged = [message.seq for future in futures for message in future.result()]
+    with Memory(file, user="ada") as again:
+        assert sorted(acknowledged) == seqs(again.chat("monday").history())
+        assert again.verify().problems == ()
+
+
+COMMIT_FAILS = """
+import resource, sys, threading
+from holdfast import Memory, Unavailable
+memory = Memory(sys.argv[1], user="ada")
+chat = memory.chat("monday")
+chat.append(role="user", content="x" * 40_000)
+before = chat.stats().messages
+outcomes = []
+def work(thread):
+    for n in range(10):
+        try:
+            outcomes.append(chat.append(role="user", content=f"{thread} {n} " + "x" * 5_000).content)
+        except Unavailable as error:
+            outcomes.append(type(error))
+unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+# No file may grow: the write-ahead log cannot take what a commit writes.
+resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, unlimited[1]))
+threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert outcomes == [Unavailable] * 80, outcomes
+resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+assert chat.stats().messages == before
+threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+history = chat.history()
+assert [one.seq for one in history] == list(range(1, before + 81))
+assert {one.content for one in history[before:]} == {one for one in outcomes if one is not Unavailable}
+assert memory.verify().problems == ()
+"""
+
+
+def test_a_commit_that_fails_fails_all_and_stores_nothing(file: Path) -> None:
+    run(COMMIT_FAILS, file)
+
+
+# Threads that are cancelled, interrupted and killed
+
+
+def test_a_cancelled_append_leaves_the_others_alone(memory: Memory) -> None:
+    async def work() -> list[Any]:
+        chat = memory.aio.chat("monday")
+        tasks = [asyncio.ensure_future(chat.append(role="user", content=str(n))) for n in range(40)]
+        await asyncio.wait(tasks[:3])
+        for task in tasks[3::4]:
+            task.cancel()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    done = asyncio.run(work())
+    stored = memory.chat("monday").history()
+    assert {one.content for one in done if isinstance(one, Message)} <= set(contents(stored))
+    assert {one for one in done if not isinstance(one, Message | asyncio.CancelledError)} == set()
+    assert seqs(stored) == list(range(1, len(stored) + 1))
+
+
+INTERRUPTED = """
+import random, signal, sys, threading
+from holdfast import Memory
+def interrupt(*_):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, interrupt)
+memory = Memory(sys.argv[1], user="ada")
+chat = memory.chat("monday")
+# An interrupt in the middle of an import leaves its lock behind in CPython.
+chat.append(role="user", content="mine")
+chance = random.Random(7)
+stop = threading.Event()
+stored = [[] for _ in range(4)]
+def work(thread):
+    n = 0
+    while not stop.is_set():
+        n += 1
+        stored[thread].append(chat.append(role="user", content=f"{thread} {n}"))
+threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+for thread in threads: thread.start()
+mine, interrupted = [], 0
+while interrupted < 100:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00001, 0.003))
+        mine.append(chat.append(role="user", content="mine"))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        interrupted += 1
+stop.set()
+for thread in threads: thread.join()
+history = {one.seq: one.content for one in chat.history()}
+assert list(history) == list(range(1, len(history) + 1))
+for one in [*mine, *(one for part in stored for one in part)]:
+    assert history.pop(one.seq) == one.content
+# Of what was interrupted some were stored, and nothing of the others'.
+assert set(history.values()) <= {"mine"}
+assert all([one.content for one in part] == [f"{n} {i + 1}" for i in range(len(part))]
+           for n, part in enumerate(stored))
+assert memory.verify().ok
+print("ok")
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupt_touches_nothing_that_other_threads_write(file: Path) -> None:
+    # What an interrupt says in the middle of a clean-up goes to stderr.
+    output, errors = start(INTERRUPTED, file).communicate()
+    assert output == "ok\n", errors
