@@ -6,6 +6,7 @@ The rules and their tables are loaded with the first text.
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -17,9 +18,11 @@ from holdfast.types import Finding, Hit, Message, Summary, ToolCall
 Secrets = Literal["mask", "show"]
 """Whether credentials are masked in what is displayed."""
 SECRETS: tuple[Secrets, ...] = get_args(Secrets)
-FLAG = "secret"  # of a message in which the guard found a credential when it was stored
+FLAG = "secret"  # of a message in which the guard finds a credential
 _ROUNDS = 8  # of redacting what redacting uncovers
 _LONGEST_CACHED = 8_000  # characters of a text whose masked form is cached: a summary is part of every prompt
+_MOST_CACHED = 8_192  # texts of messages whose flags are cached
+_FOUND: OrderedDict[bytes, tuple[str, ...]] = OrderedDict()
 _WORD = re.compile(r"[^\W_]+")
 _ASSIGNMENT = re.compile(r"[:=]")
 _GENERATED = re.compile(r"[0-9A-Fa-f-]*")  # ids that programs make: UUIDs, digests, numbers
@@ -42,6 +45,29 @@ def scan(text: str, *, closely: bool = True) -> tuple[Finding, ...]:
     return tuple(
         sorted(found, key=lambda finding: (finding.start, finding.end, finding.kind, finding.message))
     )
+
+
+def find_flags(message: Message) -> tuple[str, ...]:
+    """Return the kinds of grave findings in a message; in its name and its calls, of credentials only."""
+    kinds = _kinds(message.content)
+    if (message.calls or message.name) and FLAG not in kinds and holds_secret(message):
+        kinds = tuple(sorted((*kinds, FLAG)))
+    return kinds
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    """Return the kinds of grave findings in a text; those of the latest texts are cached by their digests."""
+    # As long to load as a tenth of the rules.
+    from hashlib import blake2b
+
+    digest = blake2b(text.encode(), digest_size=16).digest()
+    kinds = _FOUND.get(digest)
+    if kinds is None:
+        found = scan(text, closely=False)
+        kinds = _FOUND[digest] = tuple(sorted({one.kind for one in found if one.severity == "high"}))
+        if len(_FOUND) > _MOST_CACHED:
+            _FOUND.popitem(last=False)
+    return kinds
 
 
 def has_orders(findings: Iterable[Finding]) -> bool:
