@@ -21,8 +21,9 @@ SECRETS: tuple[Secrets, ...] = get_args(Secrets)
 FLAG = "secret"  # of a message in which the guard finds a credential
 _ROUNDS = 8  # of redacting what redacting uncovers
 _LONGEST_CACHED = 8_000  # characters of a text whose masked form is cached: a summary is part of every prompt
-_MOST_CACHED = 8_192  # texts of messages whose flags are cached
-_FOUND: OrderedDict[bytes, tuple[str, ...]] = OrderedDict()
+_MOST_FOUND = 8_192  # texts of messages whose findings are cached
+_LONGEST_KEY = 256  # characters of a text that is cached by itself, a longer one by its digest
+_found: OrderedDict[str | bytes, tuple[str, ...]] = OrderedDict()
 _WORD = re.compile(r"[^\W_]+")
 _ASSIGNMENT = re.compile(r"[:=]")
 _GENERATED = re.compile(r"[0-9A-Fa-f-]*")  # ids that programs make: UUIDs, digests, numbers
@@ -56,18 +57,22 @@ def find_flags(message: Message) -> tuple[str, ...]:
 
 
 def _kinds(text: str) -> tuple[str, ...]:
-    """Return the kinds of grave findings in a text; those of the latest texts are cached by their digests."""
-    # As long to load as a tenth of the rules.
+    """Return the kinds of grave findings in a text, and cache those of the latest texts."""
+    key = text if len(text) <= _LONGEST_KEY else _digest(text)
+    kinds = _found.get(key)
+    if kinds is None:
+        findings = scan(text, closely=False)
+        kinds = _found[key] = tuple(sorted({one.kind for one in findings if one.severity == "high"}))
+        if len(_found) > _MOST_FOUND:
+            _found.popitem(last=False)
+    return kinds
+
+
+def _digest(text: str) -> bytes:
+    # Few texts are long.
     from hashlib import blake2b
 
-    digest = blake2b(text.encode(), digest_size=16).digest()
-    kinds = _FOUND.get(digest)
-    if kinds is None:
-        found = scan(text, closely=False)
-        kinds = _FOUND[digest] = tuple(sorted({one.kind for one in found if one.severity == "high"}))
-        if len(_FOUND) > _MOST_CACHED:
-            _FOUND.popitem(last=False)
-    return kinds
+    return blake2b(text.encode(), digest_size=16).digest()
 
 
 def has_orders(findings: Iterable[Finding]) -> bool:
