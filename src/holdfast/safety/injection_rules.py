@@ -14,10 +14,11 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from holdfast.safety.deobfuscate import fold
+from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
 
-_PART = re.compile(r"\([^()]*\)\??|[^ ]+")
-_STEM = re.compile(r"[^\W_]+\*?")
+_PART = late_pattern(r"\([^()]*\)\??|[^ ]+")
+_STEM = late_pattern(r"[^\W_]+\*?")
 # Words that are too common to be a hint.
 COMMON = frozenset(
     "that your what this these those user users one keep step need with have has will would should must they "
@@ -33,14 +34,14 @@ _EVERYWHERE = frozenset(
     "it a".split()
 )
 HEAD = 4  # letters of a word by which the cheap look goes
-_BREAK = re.compile(r"[.!?](?=[\s\"'”’)\]*]|$)|[。।؟]|\n\s*\n")
-_TOKEN = re.compile(r" \.\. |\([^()]*\)\? |\([^()]*\)|[ *]|[^ *(]+")
-_NEGATED = re.compile(r"\b(?:never|not|n't|cannot|refuse to|nicht|won't)\s(?:\w+\s)?$")
-_REPORTED = re.compile(
+_BREAK = late_pattern(r"[.!?](?=[\s\"'”’)\]*]|$)|[。।؟]|\n\s*\n")
+_TOKEN = late_pattern(r" \.\. |\([^()]*\)\? |\([^()]*\)|[ *]|[^ *(]+")
+_NEGATED = late_pattern(r"\b(?:never|not|n't|cannot|refuse to|nicht|won't)\s(?:\w+\s)?$")
+_REPORTED = late_pattern(
     r"\b(?!you)(?:asked|told|tells|tried|tries|wants|wanted|attempt\w*|decided|instructed|trying|how"
     r"|supposed|used|begged)\s(?:(?!you)\w+\s){0,4}to\s(?:\w+\s)?$"
 )
-_DISCUSSED = re.compile(
+_DISCUSSED = late_pattern(
     r"\b(?:attack\w*|inject\w*|jailbreak(?:s|ing)?|attacker\w*|adversar\w*|red[- ]team\w*|phishing|threat "
     r"model|researchers?|paper|classifier\w*|detect(?:s|or|ion)?|such as|owasp|malicious|payload\w*|talk"
     r"|blog|phrases?)\b"
