@@ -35,6 +35,10 @@ def parse(payload: Mapping[str, object] | Dumpable) -> Message:
 
     """
     payload = _with_text_for_times(_dumped(payload))
+    role, content = _role(payload.get("role", "")), payload.get("content")
+    if len(payload) == 2 and role != "tool" and isinstance(content, str) and content.strip():
+        # Most have no more.
+        return Message(role, clean(content), raw=payload)
     item = _from_response_item(payload)
     role = _role(item.get("role"))
     texts, calls, answers = read_parts(item.get("content"))
