@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import cast
 
 
@@ -19,6 +20,7 @@ class _LatePattern:
         return found
 
 
+@cache
 def late_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a regular expression that is compiled when it is first used."""
+    """Return a regular expression that is compiled when it is first used; the same one for the same text."""
     return cast("re.Pattern[str]", _LatePattern(pattern))
