@@ -303,4 +303,4 @@ def test_what_is_cached_is_what_is_found(texts: list[str]) -> None:
         once, twice = guard.find_flags(message), guard.find_flags(message)
         high = {one.kind for one in guard.scan(text, closely=False) if one.severity == "high"}
         assert once == twice == tuple(sorted(high))
-        assert len(guard._found) <= 8_192
+        assert len(guard._found) <= guard._MOST_FOUND

@@ -21,8 +21,8 @@ SECRETS: tuple[Secrets, ...] = get_args(Secrets)
 FLAG = "secret"  # of a message in which the guard finds a credential
 _ROUNDS = 8  # of redacting what redacting uncovers
 _LONGEST_CACHED = 8_000  # characters of a text whose masked form is cached: a summary is part of every prompt
-_MOST_FOUND = 8_192  # texts of messages whose findings are cached
-_LONGEST_KEY = 256  # characters of a text that is cached by itself, a longer one by its digest
+_MOST_FOUND = 16_384  # texts of messages whose findings are cached
+_LONGEST_KEY = 128  # characters of a text that is cached by itself, a longer one by its digest
 _found: OrderedDict[str | bytes, tuple[str, ...]] = OrderedDict()
 _WORD = re.compile(r"[^\W_]+")
 _ASSIGNMENT = re.compile(r"[:=]")
