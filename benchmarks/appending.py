@@ -1,4 +1,4 @@
-"""How fast one message is stored, beside a bare SQLite insert of the same row at the same durability."""
+"""How fast messages are stored: one, beside a bare SQLite insert of the same row, and many at once."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from holdfast.text.tokens import estimate_tokens
 
 _BARS = {"full": 0.5, "normal": 0.25}
 _SEALING = 0.03  # of an append
+_TOGETHER = 25  # µs of CPU time for a message of a batch
 _NAMES = "space, chat, seq, doc, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta"
 _TABLE = """
     CREATE TABLE messages (
@@ -29,10 +30,27 @@ _Row = tuple[object, ...]
 
 
 def measure(lab: SpeedLab) -> Iterator[Measurement]:
-    """Append one message per transaction, at both durabilities, against SQLite without and with FTS5."""
+    """Append a block of messages at once, and one per transaction against SQLite without and with FTS5."""
     for durability in ("full", "normal"):
         lab.progress(f"appending one message per transaction, durability {durability}")
         yield from _at(lab, durability)
+    lab.progress("appending many messages at once")
+    yield _together(lab)
+
+
+def _together(lab: SpeedLab) -> Measurement:
+    texts = list(lab.words.messages(lab.plan.rounds * lab.plan.block, stream=2))
+    costs = []
+    with Memory(str(lab.folder / "append-together.db"), user="ada") as memory:
+        chat = memory.chat("monday")
+        for start in range(0, len(texts), lab.plan.block):
+            block = [{"role": "user", "content": text} for text in texts[start : start + lab.plan.block]]
+            with timed() as cost:
+                chat.append(block)
+            costs.append(cost / len(block))
+    each = middle(costs)
+    title = f"append {lab.plan.block} messages at once, each"
+    return measured(title, each, "µs", bar=at_most(each.cpu * 1000, _TOGETHER, "µs"))
 
 
 def _at(lab: SpeedLab, durability: Literal["full", "normal"]) -> Iterator[Measurement]:

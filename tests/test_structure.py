@@ -389,7 +389,7 @@ def test_files_functions_and_classes_stay_small() -> None:
 BUDGETS = {
     "types settings kinds events contract errors": 1_050 + 300,
     "text": 1_000 + 150 + 500,  # tokens of values and words without content came from dedup
-    "safety": 1_200 + 653,  # what was found in a message is cached
+    "safety": 1_200 + 667,  # what was found in a message is cached, patterns are compiled late
     "messages": 350 + 470,
     "store": 2_700 + 1_250,
     "llm": 700 + 190,

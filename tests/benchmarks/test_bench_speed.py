@@ -55,6 +55,7 @@ def test_report_names_everything_that_was_asked_for(tmp_path: Path) -> None:
         "cold",
         "append, then recall",
         "checksum of one message",
+        "messages at once, each",
     ):
         assert any(part in name for name in names), part
     for part in (
