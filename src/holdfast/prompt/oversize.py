@@ -6,6 +6,7 @@ read them; it answers the same call, so that a model takes it as the result.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 # Of the budget, as of a leaf: a larger result is too large whatever a policy says.
 SHARE = 1 / 8
-# Characters of a result that are read: no credential at its beginning is longer.
-_READ = 8_000
+# What is read of a result: enough that no credential in what is shown of it is cut or lacks its surroundings.
+_READ = re.compile(r"[\s\S]{0,2000}\S{0,6000}")
 
 Shorten = Callable[["Message", int], "Message"]
 """Return a message with placeholders in place of its results that take more than so many tokens."""
@@ -133,7 +134,8 @@ def _beginning(text: str) -> str:
     # The rules take 50 ms to load.
     from holdfast.text.message_text import PREVIEW, readable
 
-    return shorten_line(readable(mask(text[:_READ])), PREVIEW)
+    head = _READ.match(text)
+    return shorten_line(readable(mask(head[0])), PREVIEW) if head else ""
 
 
 def _is_result(part: object) -> bool:
