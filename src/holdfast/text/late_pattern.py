@@ -7,7 +7,7 @@ from functools import cache
 from typing import cast
 
 
-class _LatePattern:
+class LatePattern:
     """A pattern that is compiled when something of it is first asked for."""
 
     def __init__(self, pattern: str) -> None:
@@ -23,4 +23,4 @@ class _LatePattern:
 @cache
 def late_pattern(pattern: str) -> re.Pattern[str]:
     """Return a regular expression that is compiled when it is first used; the same one for the same text."""
-    return cast("re.Pattern[str]", _LatePattern(pattern))
+    return cast("re.Pattern[str]", LatePattern(pattern))
