@@ -168,14 +168,21 @@ class SQLite(Database):
         """See `Database.writing`."""
         self.check_open()
         with self._lock, nullcontext() if lasting else self._without_waiting():
-            # Raises Closed if it was closed while this thread waited for the lock.
-            self._writer.run("BEGIN IMMEDIATE")
+            # Within `try` as well: an interrupt may come when it has just begun.
             try:
+                # Raises Closed if it was closed while this thread waited for the lock.
+                self._writer.run("BEGIN IMMEDIATE")
                 yield self._writer
                 self._writer.run("COMMIT")
-            finally:
-                if self._writer.in_transaction:
-                    self._writer.run("ROLLBACK")
+            except BaseException:
+                self._roll_back()
+                raise
+
+    def _roll_back(self) -> None:
+        # A closed connection has no transaction.
+        with suppress(sqlite3.ProgrammingError):
+            if self._writer.in_transaction:
+                self._writer.run("ROLLBACK")
 
     @contextmanager
     def _without_waiting(self) -> Iterator[None]:
