@@ -393,9 +393,9 @@ BUDGETS = {
     # Tokens of values and words without content came from dedup; the form of messages, other languages and
     # nearest words were added since.
     "text": 1_000 + 150 + 500 + 120 + 70,
-    "safety": 1_200 + 650,
+    "safety": 1_200 + 667,  # what was found in a message is cached, patterns are compiled late
     "messages": 350 + 470,
-    "store": 2_700 + 1_250 + 129,  # group commit
+    "store": 2_700 + 1_250 + 135,  # group commit, flags found when read
     "llm": 700 + 190,
     # Passages, output and conclusions; questions of other languages, and words that no document has.
     "search": 1_500 + 240 + 45,
@@ -439,7 +439,7 @@ def test_rooms_keep_to_their_budgets() -> None:
     spent = {rooms: sum(sizes.pop(room, 0) for room in rooms.split()) for rooms in BUDGETS}
     assert not sizes
     assert {rooms: size for rooms, size in spent.items() if size > BUDGETS[rooms]} == {}
-    assert sum(spent.values()) <= 28_500 + 6_540 + 620
+    assert sum(spent.values()) <= 28_500 + 6_540 + 660
 
 
 def test_a_name_means_one_thing() -> None:

@@ -39,6 +39,7 @@ from holdfast.types import (
     check_count,
     check_flag,
 )
+from holdfast.types.messages import flags_like
 
 if TYPE_CHECKING:
     from holdfast.kinds import Kind
@@ -268,7 +269,8 @@ class ChatReader:
         """
         for message in log.backward(self.database, self.scope.space, self.chat, expected):
             if has_media(message.raw):
-                yield replace(message, tokens=message_tokens(message, self.count_tokens, images=images))
+                tokens = message_tokens(message, self.count_tokens, images=images)
+                yield replace(message, tokens=tokens, flags=flags_like(message))
             else:
                 yield message
 

@@ -17,6 +17,7 @@ from holdfast.store.message_rows import EPOCH, from_micros
 from holdfast.text import prose
 from holdfast.text.dates import spans
 from holdfast.types import MAX_COUNT, Hit, Message, Why
+from holdfast.types.messages import flags_like
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
@@ -71,7 +72,7 @@ def message_hit(score: float, why: Why, chat: str, message: Message) -> Hit:
         name=message.name,
         at=message.at or EPOCH,
         why=why,
-        flags=message.flags,
+        flags=flags_like(message),
     )
 
 

@@ -53,7 +53,7 @@ CREATE TABLE messages (
     answers TEXT,                       -- JSON list of the calls of this chat that it does answer
     raw TEXT,                           -- the payload as JSON; '' when it is just {role, content}
     meta TEXT,                          -- JSON object
-    flags TEXT,                         -- JSON list of what the guard found in the content
+    flags TEXT,                         -- JSON list of what the guard found, by earlier versions; NULL: found when read
     shown TEXT,                         -- JSON list of what was recalled for the prompt that an assistant answered here
     checksum BIGINT,                    -- of the row; NULL as above
     PRIMARY KEY (space, chat, seq)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from holdfast.types.messages import speaker
+from holdfast.types.messages import speaker, with_flags_when_read
 
 Source = Literal["message", "summary", "record"]
 SOURCES: tuple[Source, ...] = ("message", "summary", "record")
@@ -45,6 +45,7 @@ class Why(Mapping[str, float]):
         return f"Why({self})"
 
 
+@with_flags_when_read
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A message, summary or record that recall found, with its score from 0 to 1 and the reasons for it.

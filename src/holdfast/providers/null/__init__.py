@@ -32,6 +32,7 @@ from holdfast.runtime import THREADS
 from holdfast.scratchpad import Scratchpad
 from holdfast.types import AnyMessage, Message, Prompt, Record, Scope, Window, check_name, to_time
 from holdfast.types.acting import current
+from holdfast.types.messages import UNSEEN
 
 if TYPE_CHECKING:
     from holdfast.aio import AsyncMemory
@@ -235,6 +236,7 @@ class NullChat(_WithScratchpad, Chat):
                 id=message.id or os.urandom(8).hex(),
                 at=message.at or now,
                 tokens=message_tokens(message),
+                flags=UNSEEN,
             )
             for number, message in enumerate(map(ready, messages), 1)
         ]
