@@ -246,7 +246,11 @@ def test_flags_that_are_stored_stay_valid(memory: Memory) -> None:
     store_flags(memory, 1, '["disguise"]')
     store_flags(memory, 2, "[]")
     assert [one.flags for one in chat.history()] == [("disguise",), (), FLAGS]
-    assert [hit.flags for hit in memory.recall("ferry is late", limit=1)] == [("disguise",)]
+    assert {hit.seq: hit.flags for hit in memory.recall("ferry is late")} == {
+        1: ("disguise",),
+        2: (),
+        3: FLAGS,
+    }
     assert memory.verify().ok
 
 
