@@ -397,8 +397,8 @@ BUDGETS = {
     "messages": 350 + 470,
     "store": 2_700 + 1_250 + 135,  # group commit, flags found when read
     "llm": 700 + 190,
-    # Passages, output and conclusions; questions of other languages, and words that no document has.
-    "search": 1_500 + 240 + 45,
+    # Passages, output, conclusions, what is later; questions of other languages, words that no document has.
+    "search": 1_500 + 240 + 45 + 75,
     "dedup": 1_450 - 250,
     "records": 1_050 + 150,
     "prompt": 800 + 670,

@@ -121,8 +121,8 @@ class MemoryHandle:
     def recall(self, query: str, *, limit: int = 10, **options: Unpack[RecallOptions]) -> list[Hit]:
         """Find the messages, summaries and records that answer a question, best first, without a model.
 
-        See `View.recall` for sources, chat, roles, kinds, per_kind, tags, since, until, valid_at, min_score
-        and secrets.
+        See `View.recall` for sources, chat, roles, kinds, per_kind, tags, since, until, valid_at, min_score,
+        prefer and secrets.
         """
         return self._view.recall(query, limit=limit, **options)
 

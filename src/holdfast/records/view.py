@@ -20,6 +20,7 @@ from holdfast.types import (
     MAX_COUNT,
     Change,
     Hit,
+    Prefer,
     Record,
     Scope,
     Time,
@@ -143,6 +144,7 @@ class View:
         limit: int = 10,
         per_kind: int | None = None,
         min_score: float = 0.0,
+        prefer: Prefer | None = None,
         secrets: Secrets = "mask",
         **wanted: Unpack[RecallFilters],
     ) -> list[Hit]:
@@ -154,7 +156,7 @@ class View:
         Args:
             query: a question or some words, in any language; all characters of it are plain text.
             limit: at most so many hits.
-            per_kind, min_score, secrets, wanted: see `RecallOptions`.
+            per_kind, min_score, prefer, secrets, wanted: see `RecallOptions`.
 
         Raises:
             InvalidInput: the query is blank, or a filter is of the wrong kind.
@@ -170,7 +172,9 @@ class View:
             wanted["kinds"] = self._known_kinds(kinds)
         if wanted.get("valid_at") is None:
             wanted["valid_at"] = self._at.time or self._clock()
-        checked = filters.check(limit=limit, min_score=min_score, as_of=self._at.moments, **wanted)
+        checked = filters.check(
+            limit=limit, min_score=min_score, prefer=prefer, as_of=self._at.moments, **wanted
+        )
         if per_kind is None:
             hits = self._search().recall(self.scope, query, checked)
         else:

@@ -39,7 +39,10 @@ def find(
     whole = (word for word in query.words if word.weight >= 1)
     named = frozenset(actor for word in whole for actor in columns.names.get(word.term, ()))
     focus = rank.Focus(
-        named or _actors_of_roles(columns, query.roles), query.asks_time, _date_spans(columns, query)
+        named or _actors_of_roles(columns, query.roles),
+        query.asks_time,
+        _date_spans(columns, query),
+        filters.latest,
     )
     scores = rank.score(terms, columns, focus, _mask(view, filters), filters.limit)
     best = scores.ranked((), filters.min_score, filters.limit)

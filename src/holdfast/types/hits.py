@@ -10,6 +10,7 @@ from typing import Literal
 from holdfast.types.messages import speaker, with_flags_when_read
 
 Source = Literal["message", "summary", "record"]
+Prefer = Literal["latest"]
 SOURCES: tuple[Source, ...] = ("message", "summary", "record")
 
 
