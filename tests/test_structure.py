@@ -121,7 +121,7 @@ def test_every_part_of_the_package_is_in_a_room() -> None:
 
 
 HOMES = {
-    "numpy": {"text", "safety", "search", "dedup", "records", "learning"},
+    "numpy": {"text", "safety", "llm", "search", "dedup", "records", "learning"},
     "Stemmer": {"text"},
     "typer": {"cli"},
     "rich": {"cli"},
@@ -129,6 +129,7 @@ HOMES = {
     "asyncio": {"aio", "awaiting", "llm", "integrations"},
     "pydantic_ai": {"llm", "integrations"},
     "pydantic": {"integrations"},
+    "model2vec": {"llm"},
     "mcp": {"integrations"},
     "anthropic": {"integrations"},
     "starlette": {"integrations"},
