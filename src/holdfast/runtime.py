@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.kinds import Kind
     from holdfast.learning.guard_job import Guard
     from holdfast.learning.service import Learner
+    from holdfast.llm.embedding import Embed, Embedder
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import Model
     from holdfast.prompt.assembly import ChatReader
@@ -57,6 +58,7 @@ class Runtime:
         learning: Learning,
         policy: Policy,
         guard: Model | None = None,
+        embedder: Embedder | None = None,
     ) -> None:
         self.database = database
         self.count_tokens = count_tokens
@@ -67,6 +69,7 @@ class Runtime:
         self.policy = policy
         # Of the caller.
         self.guard = guard
+        self.embedder = embedder
         self.events = _events()
         self.workers = Workers()
         self.prompts = PromptCache(worker=os.urandom(8).hex())
@@ -184,7 +187,10 @@ class Runtime:
             intake_of=lambda scope: replace(self.intake(scope, "reflect"), throttle=rest),
             search=self.search,
         )
-        return Learner(JobRunner(context, self.workers, self.guard), self.view(scope), check_scope)
+        documents = self.embedder.documents if self.embedder else None
+        own = {"guard": self.guard, "embed": documents}
+        runner = JobRunner(context, self.workers, {kind: model for kind, model in own.items() if model})
+        return Learner(runner, self.view(scope), check_scope)
 
     def meter(self, scope: Scope) -> Meter:
         """Return what notes the calls of models for a scope."""
@@ -234,12 +240,14 @@ def open_runtime(
     policy: Policy | None,
     key: bytes,
     guard: Guard | None,
+    embed: Embed | None,
 ) -> Runtime:
     """Open a database with what belongs to it, after a check of every option; see `Memory`."""
     policy = Lossless() if policy is None else check_policy(policy)
-    rows, settings, model = table(kinds), _settings(learning), _guard_model(guard)
+    rows, settings, model, embedder = table(kinds), _settings(learning), _guard_model(guard), _embedder(embed)
     count = counter(count_tokens)
-    return Runtime(open_database(location, durability, key), count, clock, rows, settings, policy, model)
+    database = open_database(location, durability, key)
+    return Runtime(database, count, clock, rows, settings, policy, model, embedder)
 
 
 def _settings(learning: Learning | None) -> Learning:
@@ -258,6 +266,15 @@ def _guard_model(guard: Guard | None) -> Model | None:
     from holdfast.learning.guard_job import model_of
 
     return model_of(guard)
+
+
+def _embedder(embed: Embed | None) -> Embedder | None:
+    if embed is None:
+        return None
+    # Only for those who have an embedder.
+    from holdfast.llm.embedding import embedder
+
+    return embedder(embed)
 
 
 def runtime_of(handle: object) -> Runtime | None:

@@ -28,11 +28,14 @@ _OUTAGES = ("authentication", "quota", "unavailable")
 
 @dataclass(frozen=True, slots=True)
 class JobRunner:
-    """Queues jobs for the scope of a context, and runs them; `guard` is the caller's own, if there is one."""
+    """Queues jobs for the scope of a context, and runs them.
+
+    `own` are the models that the memory was opened with, by the kind of job that uses them.
+    """
 
     context: JobContext
     workers: Workers
-    guard: Model | None
+    own: Mapping[str, Model]
 
     def worker(
         self,
@@ -46,7 +49,7 @@ class JobRunner:
         from holdfast.learning.worker import Worker
 
         context = replace(self.context, scope=scope).with_prompts(prompts)
-        return Worker(context, model, self.workers, self.guard, until)
+        return Worker(context, model, self.workers, self.own, until)
 
     def run(
         self, worker_of: Callable[[Scope], Worker], limit: int | None, progress: Progress, *, dry_run: bool

@@ -36,10 +36,11 @@ _ERASE = f"DELETE {_OF_SOURCE} AND number = :number RETURNING number, body"
 _RECORDS = f"""
     SELECT version, text FROM records
     WHERE space = :space AND version > :after AND version <= :until AND ended = {MAX_COUNT} AND retracted = 0
-    AND trust <> 'quarantined' ORDER BY version"""
+    AND trust <> 'quarantined' ORDER BY version LIMIT :limit"""
 _SUMMARIES = f"""
     SELECT number, text FROM summaries
-    WHERE space = :space AND number > :after AND number <= :until AND ended = {MAX_COUNT} ORDER BY number"""
+    WHERE space = :space AND number > :after AND number <= :until AND ended = {MAX_COUNT}
+    ORDER BY number LIMIT :limit"""
 _NUMBERED: Mapping[Source, tuple[str, str]] = {
     "message": ("messages", "doc"),
     "record": ("records", "version"),
@@ -101,14 +102,14 @@ def by_numbers(db: Reader, space: str, model: str, source: Source, numbers: Sequ
     )
 
 
-def records(db: Reader, space: str, after: int, until: int) -> list[Row]:
-    """Return version and text of the records that can be found, of versions after one up to another one."""
-    return db.all(_RECORDS, space=space, after=after, until=until)
+def records(db: Reader, space: str, after: int, until: int, limit: int) -> list[Row]:
+    """Return version and text of the first records that can be found, of versions after one up to another."""
+    return db.all(_RECORDS, space=space, after=after, until=until, limit=limit)
 
 
-def summaries(db: Reader, space: str, after: int, until: int) -> list[Row]:
-    """Return number and text of the current summaries after a number up to another one."""
-    return db.all(_SUMMARIES, space=space, after=after, until=until)
+def summaries(db: Reader, space: str, after: int, until: int, limit: int) -> list[Row]:
+    """Return number and text of the first current summaries after a number up to another one."""
+    return db.all(_SUMMARIES, space=space, after=after, until=until, limit=limit)
 
 
 def add(
