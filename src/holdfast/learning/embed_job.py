@@ -24,6 +24,8 @@ from holdfast.types import SOURCES, Source
 LONGEST = 2_000
 # What a vector is stored as: whole numbers of two bytes, of which the largest stands for 1.
 SCALE, STORED = 32_767, "<i2"
+# Texts that `recall(fresh=True)` embeds at most.
+FRESH = 1_024
 _MOST = "most"
 Texts = Sequence[tuple[int, str]]
 

@@ -113,6 +113,33 @@ class JobRunner:
         ]
         return explained(self.worker(self.context.scope, model, prompts).run(ids=[*more, *ids]))
 
+    def embed_now(self) -> str | None:
+        """Embed what has no vector yet, a thousand texts at most; return what was left out and why, or None.
+
+        Raises:
+            InvalidInput: the memory was opened without an embedder.
+
+        """
+        from holdfast.learning import embed_job, scheduler
+
+        worker = self.worker(self.context.scope, None)
+        if scheduler.EMBED not in worker.able:
+            raise InvalidInput("There is no embedder.", "Open the memory with one: Memory(embed=…).")
+        if scheduler.is_embedded(worker.context):
+            return None
+        job = self._queue(
+            scheduler.EMBED, self.context.scope.agent, payload=embed_job.payload(embed_job.FRESH)
+        )
+        done = worker.run(ids=[job])
+        if left := (*done.postponed, *done.failed):
+            return f"Not all is embedded: {left[0].error}"
+        if scheduler.is_embedded(worker.context):
+            return None
+        why = (
+            f"more than {embed_job.FRESH:,} texts had no vector" if done.done else "another worker embeds it"
+        )
+        return f"Not all is embedded: {why}. Run `learning.work`."
+
     def extract_text(self, text: str, step: str, type: str, model: Model | None) -> Extraction:
         """Extract from a text now, unless it is too short."""
         # Only for those who extract. `hashlib` loads OpenSSL.

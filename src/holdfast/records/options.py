@@ -50,12 +50,16 @@ class RecallOptions(RecallFilters, total=False):
     """How `Memory.recall` answers, beside what it searches.
 
     `per_kind` is in place of `limit`: at most so many records of each kind. `min_score` is from 0 to 1.
-    `secrets` is "mask" or "show", of credentials in hits.
+    `secrets` is "mask" or "show", of credentials in hits. Of a memory with an embedder, `meaning` is the
+    weight of meaning against words, from 0 (words alone) to 1 (meaning first); `fresh` embeds what has no
+    vector yet before it searches, up to a thousand texts.
     """
 
     per_kind: int | None
     min_score: float
     secrets: Secrets
+    meaning: float
+    fresh: bool
 
 
 class RecordFields(TypedDict, total=False):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from holdfast.search import rank
 from holdfast.search.columns import MessageColumns
+from holdfast.search.meaning import explained, ranking
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import Mask, SearchSource, SourceView, parsed, texts_in, time_masks
 from holdfast.store import log, segments
@@ -42,13 +44,13 @@ def find(
     masks = list(_masks(view, scores.docs, filters))
     if masks:
         shares *= np.logical_and.reduce(masks)
-    best = rank.top(shares, filters.limit)
-    best = best[shares[best] >= filters.min_score]
-    docs = [int(doc) for doc in scores.docs[best]]
+    passing = partial(_masks, view, filters=filters)
+    best = ranking(view, scores.docs, shares, passing, filters, filters.limit)[:]
+    docs = [one.doc for one in best]
     stored = {doc: (chat, one) for doc, chat, one in log.by_docs(view.database, view.space, docs)}
     return [
         message_hit(score, why, *stored[doc])
-        for doc, (score, why) in zip(docs, scores.explain(best), strict=True)
+        for doc, (score, why) in zip(docs, explained(scores, best), strict=True)
         if doc in stored
     ]
 
