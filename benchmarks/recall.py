@@ -61,7 +61,8 @@ def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: No
     return Report(numbers, tuple(tables))
 
 
-def _parsed(source: SourceFile) -> object:
+def parsed(source: SourceFile) -> object:
+    """Return the JSON of a file."""
     with source.file.open() as stream:
         return json.load(stream)
 
@@ -95,7 +96,7 @@ def _locomo(
     unusable = 0
     for file in files:
         said = {place: list(items) for place, items in groupby(messages_in(file), lambda item: item.line)}
-        data = _parsed(file)
+        data = parsed(file)
         first = 1 if isinstance(data, list) else 0  # as importers count what they find
         for place, group in enumerate(locomo.questions(data), first):
             progress(f"LoCoMo: {len(group.questions)} questions about {group.conversation}")
@@ -153,7 +154,7 @@ def _realmem(
     answers: Answers = {}
     unusable = 0
     for file in files:
-        asked = realmem.queries(_parsed(file))
+        asked = realmem.queries(parsed(file))
         progress(f"RealMem: {len(asked.queries)} queries in {file.file.path}")
         unusable += asked.unusable
         _ask_person(messages_in(file), asked.queries, answers)

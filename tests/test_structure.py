@@ -191,8 +191,8 @@ def test_there_is_no_sql_outside_of_the_store() -> None:
 # What is exported
 
 NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied
-    Description Erasure Event Expansion Extraction Finding Hit Hits HoldfastError InvalidInput Job Kind Learning
-    Limit Memory Message MissingExtra ModelFailed NewerSchema Omission Prompt Ranking Receipt Record
+    Description Erasure Event Expansion Extraction Finding Hit Hits HoldfastError InvalidInput Job Kind
+    Learning Limit Memory Message MissingExtra ModelFailed NewerSchema Omission Prompt Ranking Receipt Record
     Relearning Role Run Scope Scratchpad Shortened Summary Tool ToolCall Unavailable UnknownFormat Usage
     Verification View Why Window Wording WorkResult Writer acting_as""".split()
 

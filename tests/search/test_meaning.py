@@ -74,7 +74,7 @@ def test_a_message_is_found_by_its_words_at_once_and_by_its_meaning_after_the_jo
     (before,) = near.recall("race", sources=["message"])
     assert "meaning" not in before.why
     near.learning.work()
-    (after,) = near.recall("race", sources=["message"])
+    (after, *_) = near.recall("race", sources=["message"])
     assert after.why["meaning"] > 0
     assert after.score > before.score
 
@@ -161,7 +161,7 @@ def test_what_was_replaced_or_retracted_is_not_near(near: Memory) -> None:
     (hit,) = near.recall("pet", sources=["record"])
     near.replace(hit.id, "User collects stamps")
     assert near.recall("pet", sources=["record"]) == []
-    (hit,) = near.recall("race", sources=["record"])
+    (hit, *_) = near.recall("race", sources=["record"])
     near.retract(hit.id)
     assert near.recall("race", sources=["record"]) == []
 

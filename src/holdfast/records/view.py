@@ -170,13 +170,9 @@ class View:
 
         """
         masked = is_masked(secrets)
-        # numpy is loaded by the first recall.
-        from holdfast.search import filters
-
         if per_kind is not None:
             wanted["sources"], limit = ("record",), check_count(per_kind, "per_kind")
-        self._complete(wanted)
-        checked = filters.check(limit=limit, min_score=min_score, as_of=self._at.moments, **wanted)
+        checked = self._filters(limit, min_score, wanted)
         behind = self._embed_missing() if check_flag(fresh, "fresh") else None
         near = self._meaning(query, meaning)
         if per_kind is None:
@@ -185,11 +181,15 @@ class View:
             hits = self._recall_per_kind(query, checked, near)
         return Hits(map(masked_hit, hits) if masked else hits, hits.degraded or behind)
 
-    def _complete(self, wanted: RecallFilters) -> None:
+    def _filters(self, limit: int, min_score: float, wanted: RecallFilters) -> filters.Filters:
+        # numpy is loaded by the first recall.
+        from holdfast.search import filters
+
         if (kinds := wanted.get("kinds")) is not None:
             wanted["kinds"] = self._known_kinds(kinds)
         if wanted.get("valid_at") is None:
             wanted["valid_at"] = self._at.time or self._clock()
+        return filters.check(limit=limit, min_score=min_score, as_of=self._at.moments, **wanted)
 
     def _meaning(self, query: str, weight: float | None) -> QueryVector | None:
         """Return the query as a vector; None as of an earlier version, whose scores stay what they were."""

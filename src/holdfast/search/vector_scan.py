@@ -1,8 +1,8 @@
 """An exact scan over the vectors of a space: the documents nearest to a query.
 
-A first pass compares signs, one bit for each number, and leaves a sixteenth; a second one compares these
-exactly. Few vectors are all compared exactly. Everything computes on one thread: the sums are numpy's own,
-since those of a BLAS start several for one query.
+A first pass compares signs, one bit for each number, and leaves a part; a second one compares these exactly.
+Few vectors are all compared exactly. Everything computes on one thread: the sums are numpy's own, since those
+of a BLAS start several for one query.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ SCALE = 32_767
 STORED = np.dtype("<i2")
 # Up to so many vectors are kept in four bytes a number, and all compared.
 _FEW = 4_096
-# One in so many is compared exactly, of the least so many.
-_KEPT, _LEAST = 16, 2_048
+# Of so many that the second pass reads 32 numbers for each document: the fewer signs, the less they say.
+_READ = 32
 # Scores by which the nearness of all is judged.
 _SAMPLE = 1_024
 _SAME_SIGNS: Callable[[NDArray[np.uint64]], NDArray[np.uint8]] | None = getattr(np, "bitwise_count", None)
@@ -103,15 +103,19 @@ class VectorMatrix:
 
     def nearest(self, query: Rows, count: int, allowed: NDArray[np.bool_] | None = None) -> Nearest:
         """Return the `count` documents nearest to a query; `allowed` says which may be, by their numbers."""
-        places = self._candidates(query, max(count, self._count // _KEPT, _LEAST), allowed)
+        kept = max(count, self._count * _READ // self.dimension, _FEW)
+        places = self._candidates(query, kept, allowed)
         scores = self._scores(query, places)
+        if len(scores) > 4 * count > 0:
+            some = np.sort(np.argpartition(-scores, count)[:count])
+            places, scores = places[some], scores[some]
         best = np.argsort(-scores, kind="stable")[:count]
         return Nearest(self.numbers[places[best]], scores[best])
 
     def _candidates(self, query: Rows, count: int, allowed: NDArray[np.bool_] | None) -> Numbers:
         """Return the places of at least `count` rows, those with the most signs of the query; or of all."""
         passing = np.ones(self._count, bool) if allowed is None else allowed[self.numbers]
-        if self._count <= max(count, _FEW):
+        if self._count <= count:
             return np.flatnonzero(passing)
         differing = np.zeros(self._count, np.uint16)
         for row, word in zip(
@@ -124,7 +128,9 @@ class VectorMatrix:
         return np.flatnonzero(differing <= bound)
 
     def _scores(self, query: Rows, places: Numbers) -> Rows:
-        rows = self._rows[: self._count] if len(places) == self._count else self._rows.take(places, axis=0)
+        # Without a copy where all of a few are compared.
+        is_all = len(places) == self._count and bool((places[1:] > places[:-1]).all())
+        rows = self._rows[: self._count] if is_all else self._rows.take(places, axis=0)
         scores: Rows = np.einsum("ij,j->i", rows.astype(np.float32, copy=False), query / np.float32(SCALE))
         return scores
 
