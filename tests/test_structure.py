@@ -392,21 +392,21 @@ BUDGETS = {
     "text": 1_000 + 150 + 500,  # tokens of values and words without content came from dedup
     "safety": 1_200 + 650,
     "messages": 350 + 470,
-    "store": 2_700 + 1_250,
-    "llm": 700 + 190,
-    "search": 1_500,
+    "store": 2_700 + 1_250 + 147,  # vectors
+    "llm": 700 + 190 + 183,  # embedders
+    "search": 1_500 + 451,  # the scan of vectors, fusion
     "dedup": 1_450 - 250,
-    "records": 1_050 + 150,
+    "records": 1_050 + 150 + 16,  # recall by meaning
     "prompt": 800 + 670,
     "compaction": 1_500 + 120,
-    "learning": 3_200 + 600,
+    "learning": 3_200 + 600 + 120,  # the job that embeds
     "tools": 1_900 + 620,
-    "front": 1_700,
+    "front": 1_700 + 48,  # the embedder of a memory
     "providers": 450 + 160,
     "integrations": 2_000,
     "testing": 2_500,
     "io demo": 850 + 200,
-    "cli": 2_600 + 1_000,
+    "cli": 2_600 + 1_000 + 4,  # HOLDFAST_EMBED
 }
 NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
@@ -435,7 +435,7 @@ def test_rooms_keep_to_their_budgets() -> None:
     spent = {rooms: sum(sizes.pop(room, 0) for room in rooms.split()) for rooms in BUDGETS}
     assert not sizes
     assert {rooms: size for rooms, size in spent.items() if size > BUDGETS[rooms]} == {}
-    assert sum(spent.values()) <= 28_500 + 6_540
+    assert sum(spent.values()) <= 28_500 + 6_540 + 287  # meaning
 
 
 def test_a_name_means_one_thing() -> None:

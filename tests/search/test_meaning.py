@@ -95,6 +95,15 @@ def test_fresh_says_what_it_could_not_embed() -> None:
         assert "limit of 0 calls" in str(hits.degraded)
 
 
+def test_a_memory_where_nothing_is_embedded_says_so() -> None:
+    with with_embedder(meaning) as memory:
+        assert memory.recall("tea").degraded is None  # there is nothing
+        fill(memory)
+        hits = memory.recall("tea")
+        assert texts(hits) == ["I like tea."]
+        assert "embedded nothing here" in str(hits.degraded)
+
+
 def test_fresh_needs_an_embedder(quick: Memory) -> None:
     quick.chat("a").append(role="user", content="tea")
     with pytest.raises(InvalidInput, match="no embedder"):

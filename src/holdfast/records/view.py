@@ -179,7 +179,7 @@ class View:
             hits = self._search().recall(self.scope, query, checked, near)
         else:
             hits = self._recall_per_kind(query, checked, near)
-        return Hits(map(masked_hit, hits) if masked else hits, hits.degraded or behind)
+        return Hits(map(masked_hit, hits) if masked else hits, behind or hits.degraded)
 
     def _filters(self, limit: int, min_score: float, wanted: RecallFilters) -> filters.Filters:
         # numpy is loaded by the first recall.

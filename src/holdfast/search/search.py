@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 CACHE_BYTES = 512 * 2**20
 # Records that share most with a text, among which `similar` looks for those of one kind and target.
 NEAREST = 256
+_NOTHING = "Found by words alone: this embedder has embedded nothing here yet. Run `learning.work`."
 _OTHER_SIZE = "Found by words alone: the embedder has changed the size of its vectors. Run `learning.work`."
 # How often a read is begun anew because others have meanwhile written more than a memtable takes.
 _ATTEMPTS = 100
@@ -247,6 +248,9 @@ class SearchReader:
         kept = index.vectors
         if meaning is None or meaning.vector is None or kept is None:
             return view
+        # What the tenant shares may well have none.
+        if not kept.begun and index in next(iter(self._indexes.values())):
+            self.degraded = _NOTHING
         if len(meaning.vector) != kept.matrix.dimension:
             if len(kept.matrix):
                 self.degraded = _OTHER_SIZE

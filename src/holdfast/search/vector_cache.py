@@ -39,20 +39,21 @@ class VectorCache:
 
     def __init__(self, database: Database, space: str, source: Source, model: str) -> None:
         self._database, self._space, self._source, self._model = database, space, source, model
-        self._begun = 0
+        # When the set was begun that they are of; 0 while there is none.
+        self.begun = 0
         self._loaded = 0
         self.matrix = VectorMatrix(1)
 
     def is_near(self, stored: VectorSet) -> bool:
         """Return whether `refresh` only has to add a few vectors."""
-        is_same = stored.begun == self._begun or not stored.done(self._source)
+        is_same = stored.begun == self.begun or not stored.done(self._source)
         return is_same and 0 <= stored.done(self._source) - self._loaded < NEAR
 
     def refresh(self, stored: VectorSet, columns: Columns) -> None:
         """Bring the vectors up to those that are stored, as far as the columns of their documents are."""
         until = min(stored.done(self._source), columns.last)
-        if stored.begun != self._begun or until - self._loaded > NEAR:
-            self._begun, self._loaded = stored.begun, 0
+        if stored.begun != self.begun or until - self._loaded > NEAR:
+            self.begun, self._loaded = stored.begun, 0
             self.matrix = VectorMatrix(max(stored.dimension, 1))
         if until <= self._loaded:
             return
