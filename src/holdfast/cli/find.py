@@ -63,7 +63,7 @@ def recall(
     filters: dict[str, Any] = {name: values or None for name, values in several.items()}
     filters |= {"chat": chat, "since": since, "until": until, "valid_at": valid_at, "min_score": min_score}
     text = " ".join(query)
-    with options.open() as memory:
+    with options.open(embed=True) as memory:
         prefer: Prefer | None = "latest" if latest else None
         hits = memory.recall(text, limit=limit, prefer=prefer, secrets=options.secrets, **filters)
         titles = titles_of(memory, [hit.chat for hit in hits])
@@ -105,7 +105,11 @@ def _more(options: Options, memory: Memory, hit: Hit) -> str:
 
 def show_hits(options: Output, hits: Sequence[Hit], titles: Mapping[str, str], **asked: object) -> Screen:
     """Answer with hits, and return the screen."""
-    screen = options.answer({**asked, "hits": described(hits, titles)})
+    degraded = getattr(hits, "degraded", None)
+    more = {"degraded": degraded} if degraded else {}
+    screen = options.answer({**asked, **more, "hits": described(hits, titles)})
+    if degraded:
+        screen.say((degraded, "yellow"))
     for place, hit in enumerate(hits, start=1):
         show_hit(screen, f"{place}.", hit, titles)
         screen.say("")

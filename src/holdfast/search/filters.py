@@ -78,8 +78,7 @@ def check(
     if chat is not None:
         check_name(chat, "The id of a chat")
     check_count(limit, "limit")
-    if not _is_share(min_score):
-        raise InvalidInput(f"`min_score` is {shown(min_score)}.", "Use a number from 0 to 1.")
+    check_share(min_score, "min_score")
     if prefer not in (None, "latest"):
         raise InvalidInput(f"`prefer` is {shown(prefer)}.", "Pass 'latest', or leave it out.")
     return Filters(
@@ -112,8 +111,16 @@ def _possible(sources: frozenset[str], roles: object, kinds: object, tags: objec
     return sources
 
 
-def _is_share(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+def check_share(value: object, name: str) -> float:
+    """Return a number from 0 to 1.
+
+    Raises:
+        InvalidInput: it is none.
+
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise InvalidInput(f"`{name}` is {shown(value)}.", "Use a number from 0 to 1.")
+    return value
 
 
 def _micros(value: object, what: str) -> int | None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from holdfast.search import rank
-from holdfast.search.columns import Mask, MessageColumns
+from holdfast.search.columns import Mask, MessageColumns, Numbers
+from holdfast.search.meaning import DEPTH, explained, ranking
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import SearchSource, SourceView, parsed, texts_in, time_masks
 from holdfast.store import log, segments
@@ -44,13 +45,20 @@ def find(
         _date_spans(columns, query),
         filters.latest,
     )
-    scores = rank.score(terms, columns, focus, _mask(view, filters), filters.limit)
-    best = scores.ranked((), filters.min_score, filters.limit)
-    docs = [int(doc) for doc in scores.docs[best]]
+    mask = _mask(view, filters)
+    scores = rank.score(
+        terms, columns, focus, mask, max(filters.limit, DEPTH) if view.near else filters.limit
+    )
+
+    def passing(docs: Numbers) -> list[Mask]:
+        return [] if mask is None else [mask.take(docs)]
+
+    best = ranking(view, scores.docs, scores.shares, passing, filters, filters.limit)[:]
+    docs = [one.doc for one in best]
     stored = {doc: (chat, one) for doc, chat, one in log.by_docs(view.database, view.space, docs)}
     return [
         message_hit(score, why, *stored[doc])
-        for doc, (score, why) in zip(docs, scores.explain(best), strict=True)
+        for doc, (score, why) in zip(docs, explained(scores, best), strict=True)
         if doc in stored
     ]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -54,13 +54,10 @@ class Scores:
     bonuses: dict[str, Floats]
     ceiling: float
 
-    def ranked(self, masks: Iterable[NDArray[np.bool_]], min_score: float, count: int) -> Numbers:
-        """Return the `count` places of the arrays that pass all masks and have a score, best first."""
-        shares = self.total / self.ceiling
-        for mask in masks:
-            shares *= mask
-        places = top(shares, count)
-        return places[shares[places] >= min_score]
+    @property
+    def shares(self) -> Floats:
+        """The score of each document from 0 to 1."""
+        return np.minimum(self.total / self.ceiling, 1.0)
 
     def explain(self, places: Sequence[int] | Numbers) -> list[tuple[float, Why]]:
         """Return the score at each of some places, 0 to 1, with the reasons for it."""

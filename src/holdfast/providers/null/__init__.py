@@ -30,7 +30,7 @@ from holdfast.records.view import View
 from holdfast.run import Run
 from holdfast.runtime import THREADS
 from holdfast.scratchpad import Scratchpad
-from holdfast.types import AnyMessage, Message, Prompt, Record, Scope, Window, check_name, to_time
+from holdfast.types import AnyMessage, Hits, Message, Prompt, Record, Scope, Window, check_name, to_time
 from holdfast.types.acting import current
 from holdfast.types.messages import UNSEEN
 
@@ -45,7 +45,7 @@ _VALUES: Mapping[str, Callable[[], object]] = {
     "None": lambda: None,
     "Callable": lambda: lambda: None,
     "Mapping": dict,
-    **{kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict)},
+    **{kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict, Hits)},
 }
 """The empty values of types, by the names of the types."""
 
