@@ -15,7 +15,7 @@ from llm_server import Body
 # Words near each other in meaning have vectors near each other.
 KNOWN: dict[str, list[float]] = {
     "tea": [1.0, 0.1, 0.0, 0.0],
-    "beverage": [0.9, 0.2, 0.0, 0.1],
+    "bevvy": [0.9, 0.2, 0.0, 0.1],
     "dog": [0.0, 1.0, 0.1, 0.0],
     "pet": [0.1, 0.9, 0.2, 0.0],
     "marathon": [0.0, 0.0, 1.0, 0.1],

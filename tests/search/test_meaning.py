@@ -45,7 +45,7 @@ def texts(hits: Hits) -> list[str]:
 
 
 def test_other_words_for_the_same_are_found(near: Memory) -> None:
-    hits = near.recall("beverage")
+    hits = near.recall("bevvy")
     assert texts(hits) == ["I like tea."]
     assert dict(hits[0].why) == {"meaning": 1.0}
     assert str(hits[0].why) == "meaning 100%"
@@ -123,38 +123,38 @@ def test_a_weight_is_a_number_from_0_to_1(near: Memory, weight: object) -> None:
 
 
 def test_a_weight_of_all_goes_by_meaning_first(near: Memory) -> None:
-    near.chat("new").append(role="user", content="Beverage, beverage: a word that I never liked.")
-    assert texts(near.recall("beverage", meaning=0))[0].startswith("Beverage")
-    assert texts(near.recall("beverage", meaning=1))[0] == "I like tea."
+    near.chat("new").append(role="user", content="Beverage, bevvy: a word that I never liked.")
+    assert texts(near.recall("bevvy", meaning=0))[0].startswith("Beverage")
+    assert texts(near.recall("bevvy", meaning=1))[0] == "I like tea."
 
 
 # Filters and scopes
 
 
 def test_filters_hold_for_what_is_near(near: Memory) -> None:
-    assert texts(near.recall("beverage", sources=["record"])) == []
-    assert texts(near.recall("beverage", chat="other 1")) == []
-    assert texts(near.recall("beverage", roles=["assistant"])) == []
-    assert texts(near.recall("beverage", until=datetime(2000, 1, 1, tzinfo=UTC))) == []
+    assert texts(near.recall("bevvy", sources=["record"])) == []
+    assert texts(near.recall("bevvy", chat="other 1")) == []
+    assert texts(near.recall("bevvy", roles=["assistant"])) == []
+    assert texts(near.recall("bevvy", until=datetime(2000, 1, 1, tzinfo=UTC))) == []
     assert texts(near.recall("pet", kinds=["profile"])) == []
     assert texts(near.recall("pet", kinds=["fact"])) == ["User has a dog"]
     assert texts(near.recall("pet", per_kind=1)) == ["User has a dog"]
-    assert texts(near.recall("beverage", limit=0)) == []
-    assert texts(near.recall("beverage", min_score=0.99)) == []
+    assert texts(near.recall("bevvy", limit=0)) == []
+    assert texts(near.recall("bevvy", min_score=0.99)) == []
 
 
 def test_what_another_agent_has_is_not_near(near: Memory) -> None:
-    near.scoped(agent="coach").chat("secret").append(role="user", content="A pet and a beverage.")
+    near.scoped(agent="coach").chat("secret").append(role="user", content="A pet and a bevvy.")
     near.scoped(agent="coach").remember("User has a pet snake")
     near.learning.work()
-    for query in ("beverage", "pet"):
+    for query in ("bevvy", "pet"):
         assert "snake" not in str(near.scoped(agent="cook").recall(query))
         assert "A pet and" not in str(near.scoped(agent="cook").recall(query))
         assert "A pet and" in str(near.scoped(agent="coach").recall(query))
 
 
 def test_what_another_user_has_is_not_near(near: Memory) -> None:
-    assert near.scoped(user="eve").recall("beverage") == []
+    assert near.scoped(user="eve").recall("bevvy") == []
 
 
 def test_what_the_tenant_shares_is_near(near: Memory) -> None:
@@ -163,7 +163,7 @@ def test_what_the_tenant_shares_is_near(near: Memory) -> None:
     for word in ("Kiel", "fence", "train"):
         shared.remember(f"All users know {word}")
     shared.learning.work()
-    assert "All users get tea for free" in texts(near.recall("beverage"))
+    assert "All users get tea for free" in texts(near.recall("bevvy"))
 
 
 def test_what_was_replaced_or_retracted_is_not_near(near: Memory) -> None:
@@ -177,7 +177,7 @@ def test_what_was_replaced_or_retracted_is_not_near(near: Memory) -> None:
 
 def test_an_earlier_version_goes_by_words_alone(near: Memory) -> None:
     at = near.at(near.version())
-    assert texts(at.recall("beverage")) == []
+    assert texts(at.recall("bevvy")) == []
     assert [(hit.text, hit.score) for hit in at.recall("tea")] == [
         (hit.text, hit.score) for hit in near.recall("tea", meaning=0)
     ]
@@ -185,9 +185,9 @@ def test_an_earlier_version_goes_by_words_alone(near: Memory) -> None:
 
 
 def test_what_was_erased_is_not_near(near: Memory) -> None:
-    assert near.recall("beverage")
+    assert near.recall("bevvy")
     near.erase(chat="kitchen", messages=1)
-    assert near.recall("beverage") == []
+    assert near.recall("bevvy") == []
 
 
 def test_an_erasure_by_another_process_is_seen(shared_location: str) -> None:
@@ -197,9 +197,9 @@ def test_an_erasure_by_another_process_is_seen(shared_location: str) -> None:
     ):
         fill(one)
         one.learning.work()
-        assert other.recall("beverage")
+        assert other.recall("bevvy")
         one.erase(chat="kitchen", messages=1)
-        assert other.recall("beverage") == []
+        assert other.recall("bevvy") == []
 
 
 def test_the_neighbours_of_a_message_count(near: Memory) -> None:
@@ -207,7 +207,7 @@ def test_the_neighbours_of_a_message_count(near: Memory) -> None:
     for text in ("Shall we have tea?", "Yes please.", "With milk?"):
         chat.append(role="user", content=text)
     near.learning.work()
-    found = texts(near.recall("beverage"))
+    found = texts(near.recall("bevvy"))
     assert found[0] == "I like tea."
     assert "Shall we have tea?" in found
 
@@ -272,8 +272,8 @@ def test_a_limit_of_queries_leaves_words_alone() -> None:
     with with_embedder(meaning, Learning(kinds=(), limits={"recall": Limit(calls=1)})) as memory:
         fill(memory)
         memory.learning.work()
-        assert memory.recall("beverage")
-        assert memory.recall("beverage").degraded is None  # its vector is known
+        assert memory.recall("bevvy")
+        assert memory.recall("bevvy").degraded is None  # its vector is known
         assert "limit of 1 call" in str(memory.recall("pet").degraded)
 
 
@@ -304,12 +304,12 @@ def test_a_model2vec_model_finds_what_means_the_same(tmp_path: Path) -> None:
     with with_embedder(f"model2vec:{built_model2vec(tmp_path)}") as memory:
         fill(memory)
         memory.learning.work()
-        assert texts(memory.recall("beverage")) == ["I like tea."]
+        assert texts(memory.recall("bevvy")) == ["I like tea."]
 
 
 def test_a_store_of_one_thing_is_found_by_its_meaning() -> None:
     with with_embedder(meaning) as memory:
         memory.remember("User likes tea")
         memory.learning.work()
-        assert texts(memory.recall("beverage")) == ["User likes tea"]
+        assert texts(memory.recall("bevvy")) == ["User likes tea"]
         assert texts(memory.recall("marathon")) == []

@@ -156,9 +156,7 @@ class View:
     ) -> Hits:
         """Find the messages, summaries and records that answer a question, best first.
 
-        No language model is asked. Of a memory with an embedder, what is near the query in meaning is found
-        as well, except as of an earlier version.
-
+        No language model is asked. With an embedder what is near in meaning is found as well, but for `at`.
         Everything that was stored before the call is found, by whichever process, and what the tenant shares
         (the space of the empty user); of records those that are current and true in the world now.
 

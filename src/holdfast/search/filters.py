@@ -79,8 +79,6 @@ def check(
         check_name(chat, "The id of a chat")
     check_count(limit, "limit")
     check_share(min_score, "min_score")
-    if prefer not in (None, "latest"):
-        raise InvalidInput(f"`prefer` is {shown(prefer)}.", "Pass 'latest', or leave it out.")
     return Filters(
         sources=_possible(chosen, roles, kinds, tags) - ({"summary"} if as_of else set()),
         chat=chat,
@@ -92,9 +90,15 @@ def check(
         valid_at=as_time(valid_at, "valid_at"),
         limit=min(limit, MAX_COUNT),
         min_score=min_score,
-        latest=prefer == "latest",
+        latest=_is_latest(prefer),
         as_of=as_of or {},
     )
+
+
+def _is_latest(prefer: object) -> bool:
+    if prefer not in (None, "latest"):
+        raise InvalidInput(f"`prefer` is {shown(prefer)}.", "Pass 'latest', or leave it out.")
+    return prefer == "latest"
 
 
 def _possible(sources: frozenset[str], roles: object, kinds: object, tags: object) -> frozenset[str]:
