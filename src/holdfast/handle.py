@@ -22,6 +22,7 @@ from holdfast.types import (
     Change,
     ChatInfo,
     Erasure,
+    Explanation,
     Hit,
     Record,
     Scope,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from holdfast.events import Event
     from holdfast.learning.service import Learner
     from holdfast.records.options import (
+        ExplainOptions,
         NewRecords,
         RecallOptions,
         RecordFilters,
@@ -125,6 +127,16 @@ class MemoryHandle:
         and secrets.
         """
         return self._view.recall(query, limit=limit, **options)
+
+    @logged
+    def explain(
+        self, query: str, what: Hit | str, *, limit: int = 10, **options: Unpack[ExplainOptions]
+    ) -> Explanation:
+        """Explain why a hit, a message (`chat#12`), record or summary answers a query, or why not.
+
+        See `View.explain`; the options are those of `recall`.
+        """
+        return self._view.explain(query, what, limit=limit, **options)
 
     @overload
     def remember(self, text: str, kind: str = "fact", **options: Unpack[RememberOptions]) -> Record: ...

@@ -46,16 +46,23 @@ class RecallFilters(TypedDict, total=False):
     valid_at: Time | None
 
 
-class RecallOptions(RecallFilters, total=False):
-    """How `Memory.recall` answers, beside what it searches.
+class ExplainOptions(RecallFilters, total=False):
+    """How `Memory.explain` answers, beside what is searched.
 
-    `per_kind` is in place of `limit`: at most so many records of each kind. `min_score` is from 0 to 1.
-    `secrets` is "mask" or "show", of credentials in hits.
+    `min_score` is from 0 to 1. `secrets` is "mask" or "show", of credentials in hits.
+    """
+
+    min_score: float
+    secrets: Secrets
+
+
+class RecallOptions(ExplainOptions, total=False):
+    """How `Memory.recall` answers, beside what it searches; see `ExplainOptions` as well.
+
+    `per_kind` is in place of `limit`: at most so many records of each kind.
     """
 
     per_kind: int | None
-    min_score: float
-    secrets: Secrets
 
 
 class RecordFields(TypedDict, total=False):

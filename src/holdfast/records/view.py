@@ -19,6 +19,7 @@ from holdfast.text.clean import clean
 from holdfast.types import (
     MAX_COUNT,
     Change,
+    Explanation,
     Hit,
     Record,
     Scope,
@@ -161,21 +162,61 @@ class View:
 
         """
         masked = is_masked(secrets)
-        # numpy is loaded by the first recall.
-        from holdfast.search import filters
-
         if per_kind is not None:
             wanted["sources"], limit = ("record",), check_count(per_kind, "per_kind")
-        if (kinds := wanted.get("kinds")) is not None:
-            wanted["kinds"] = self._known_kinds(kinds)
-        if wanted.get("valid_at") is None:
-            wanted["valid_at"] = self._at.time or self._clock()
-        checked = filters.check(limit=limit, min_score=min_score, as_of=self._at.moments, **wanted)
+        checked = self._filters(limit, min_score, wanted)
         if per_kind is None:
             hits = self._search().recall(self.scope, query, checked)
         else:
             hits = self._recall_per_kind(query, checked)
         return list(map(masked_hit, hits)) if masked else hits
+
+    def explain(
+        self,
+        query: str,
+        what: Hit | str,
+        *,
+        limit: int = 10,
+        min_score: float = 0.0,
+        secrets: Secrets = "mask",
+        **wanted: Unpack[RecallFilters],
+    ) -> Explanation:
+        """Explain why a document is a hit of a query, or why not: its words, its rank, what excludes it.
+
+        Costs as much as a recall with a limit as high as its rank.
+
+        Args:
+            query: as that of the recall.
+            what: a hit, a message as `chat#seq`, or the id of a record or a summary.
+            limit: as that of the recall.
+            min_score, secrets, wanted: see `ExplainOptions`.
+
+        Raises:
+            InvalidInput: the query is blank, a filter is of the wrong kind, or there is no such document in
+                this scope.
+
+        """
+        masked = is_masked(secrets)
+        # numpy is loaded by the first recall.
+        from holdfast.search.explain import explain
+
+        checked = self._filters(limit, min_score, wanted)
+        found = explain(self._search(), self.scope, query, what, checked)
+        if not masked:
+            return found
+        above = tuple(map(masked_hit, found.outranked_by))
+        return replace(found, hit=masked_hit(found.hit), outranked_by=above)
+
+    def _filters(self, limit: int, min_score: float, wanted: RecallFilters) -> filters.Filters:
+        """Return the filters of a recall, checked."""
+        # numpy is loaded by the first recall.
+        from holdfast.search import filters
+
+        if (kinds := wanted.get("kinds")) is not None:
+            wanted["kinds"] = self._known_kinds(kinds)
+        if wanted.get("valid_at") is None:
+            wanted["valid_at"] = self._at.time or self._clock()
+        return filters.check(limit=limit, min_score=min_score, as_of=self._at.moments, **wanted)
 
     def _recall_per_kind(self, query: str, wanted: filters.Filters) -> list[Hit]:
         # numpy is loaded by the first recall.

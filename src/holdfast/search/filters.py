@@ -11,6 +11,9 @@ from holdfast.store.message_rows import to_micros
 from holdfast.store.records import NOW, AsOf
 from holdfast.types import MAX_COUNT, ROLES, SOURCES, Role, Source, Time, as_time, check_count, check_name
 
+# The filters that only one source can pass, with that source.
+ONLY_OF: Mapping[str, Source] = {"roles": "message", "kinds": "record", "tags": "record"}
+
 
 @dataclass(frozen=True, slots=True)
 class Filters:
@@ -68,7 +71,7 @@ def check(
     if not _is_share(min_score):
         raise InvalidInput(f"`min_score` is {shown(min_score)}.", "Use a number from 0 to 1.")
     return Filters(
-        sources=_possible(chosen, roles, kinds, tags) - ({"summary"} if as_of else set()),
+        sources=_possible(chosen, roles=roles, kinds=kinds, tags=tags) - ({"summary"} if as_of else set()),
         chat=chat,
         roles=None if roles is None else _names(roles, "roles", ROLES),
         kinds=None if kinds is None else _names(kinds, "kinds"),
@@ -82,12 +85,9 @@ def check(
     )
 
 
-def _possible(sources: frozenset[str], roles: object, kinds: object, tags: object) -> frozenset[str]:
+def _possible(sources: frozenset[str], **given: object) -> frozenset[str]:
     """Return those of the sources that have what is filtered by."""
-    if roles is not None:
-        sources &= {"message"}
-    if kinds is not None or tags is not None:
-        sources &= {"record"}
+    sources &= {*SOURCES}.intersection(*({ONLY_OF[name]} for name in given if given[name] is not None))
     if not sources:
         raise InvalidInput(
             "Nothing can be found: only messages have roles, only records have kinds and tags.",
