@@ -192,10 +192,10 @@ def test_there_is_no_sql_outside_of_the_store() -> None:
 # What is exported
 
 NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied
-    Description Erasure Event Expansion Extraction Finding Hit HoldfastError InvalidInput Job Kind Learning
-    Limit Memory Message MissingExtra ModelFailed NewerSchema Omission Prompt Ranking Receipt Record
-    Relearning Role Run Scope Scratchpad Shortened Summary Tool ToolCall Unavailable UnknownFormat Usage
-    Verification View Why Window Wording WorkResult Writer acting_as""".split()
+    Description Erasure Event Expansion ExplainedWord Explanation Extraction Finding Hit HoldfastError
+    InvalidInput Job Kind Learning Limit Memory Message MissingExtra ModelFailed NewerSchema Omission
+    Prompt Ranking Receipt Record Relearning Role Run Scope Scratchpad Shortened Summary Tool ToolCall
+    Unavailable UnknownFormat Usage Verification View Why Window Wording WorkResult Writer acting_as""".split()
 
 
 def test_the_exported_names_are_these() -> None:
@@ -395,22 +395,23 @@ BUDGETS = {
     "text": 1_000 + 150 + 500 + 120 + 70,
     "safety": 1_200 + 650,
     "messages": 350 + 470,
-    "store": 2_700 + 1_250 + 129,  # group commit
+    "store": 2_700 + 1_250 + 129 + 4,  # group commit; a message by its number
     "llm": 700 + 190,
-    # Passages, output and conclusions; questions of other languages, and words that no document has.
-    "search": 1_500 + 240 + 45,
+    # Passages, output and conclusions; questions of other languages, and words that no document has;
+    # explanations, for which filters have names.
+    "search": 1_500 + 240 + 45 + 162,
     "dedup": 1_450 - 250,
-    "records": 1_050 + 150,
+    "records": 1_050 + 150 + 18,  # explanations
     "prompt": 800 + 670,
     "compaction": 1_500 + 120,
     "learning": 3_200 + 600,
     "tools": 1_900 + 620,
-    "front": 1_700,
+    "front": 1_700 + 6,  # explanations
     "providers": 450 + 160,
     "integrations": 2_000,
     "testing": 2_500,
     "io demo": 850 + 200,
-    "cli": 2_600 + 1_000,
+    "cli": 2_600 + 1_000 + 19,  # why
 }
 NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,

@@ -14,7 +14,7 @@ from holdfast.search.filters import ONLY_OF, Filters
 from holdfast.search.postings import LIKE
 from holdfast.search.query import MAX_TERMS, Query, parse
 from holdfast.text.references import write_reference
-from holdfast.types import SOURCES, ExplainedWord, Explanation, Hit, Scope
+from holdfast.types import MAX_NAME, SOURCES, ExplainedWord, Explanation, Hit, Scope, check_name
 
 if TYPE_CHECKING:
     from holdfast.search.postings import QueryTerm
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _ABOVE = 5
 # Hits that a document is looked for among, at first.
 _FIRST = 100
-_TODO = "Pass a hit, a message as CHAT#N, or the id of a record or a summary."
 
 
 class Found(NamedTuple):
@@ -75,10 +74,8 @@ def explain(search: Search, scope: Scope, query: str, what: Hit | str, filters: 
 
 def _reference(what: Hit | str) -> str:
     if isinstance(what, Hit):
-        return write_reference(what.chat, what.seq) if what.source == "message" else what.id
-    if not isinstance(what, str):
-        raise InvalidInput(f"{shown(what)} is no document.", _TODO)
-    return what
+        what = write_reference(what.chat, what.seq) if what.source == "message" else what.id
+    return check_name(what, "The reference", longest=2 * MAX_NAME)
 
 
 def _look_up(reader: SearchReader, query: Query, reference: str, filters: Filters) -> Found:
@@ -90,7 +87,10 @@ def _look_up(reader: SearchReader, query: Query, reference: str, filters: Filter
                 for place, (view, _) in enumerate(group):
                     if view.source.name == source and (one := view.source.look_up(view, reference, filters)):
                         return Found(one, space, wider, group, place)
-    raise InvalidInput(f"{shown(reference)} was not found in this scope.", _TODO)
+    raise InvalidInput(
+        f"{shown(reference)} was not found in this scope.",
+        "Pass a hit, a message as CHAT#N, or the id of a record or a summary.",
+    )
 
 
 def _excluded(found: Found, filters: Filters, own_space: str) -> tuple[str, ...]:

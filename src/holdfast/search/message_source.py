@@ -118,7 +118,7 @@ def _masks(
 ) -> Iterator[tuple[str, Mask]]:
     """Yield which of some messages pass each filter; without any, which of them the view shows."""
     columns = view.columns
-    allowed = [view.agent in ("", owner) for _, owner in columns.chats]
+    allowed = [owner == view.agent for _, owner in columns.chats] if view.agent else []
     if not all(allowed):
         yield "agent", np.array(allowed, bool).take(columns.chat[docs])
     if filters.chat is not None:
