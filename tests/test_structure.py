@@ -195,7 +195,8 @@ NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult
     Description Erasure Event Expansion ExplainedWord Explanation Extraction Finding Hit HoldfastError
     InvalidInput Job Kind Learning Limit Memory Message MissingExtra ModelFailed NewerSchema Omission
     Prompt Ranking Receipt Record Relearning Role Run Scope Scratchpad Shortened Summary Tool ToolCall
-    Unavailable UnknownFormat Usage Verification View Why Window Wording WorkResult Writer acting_as""".split()
+    Unavailable UnknownFormat Usage Verification View Why Window Wording WorkResult Writer
+    acting_as""".split()
 
 
 def test_the_exported_names_are_these() -> None:
