@@ -400,7 +400,7 @@ BUDGETS = {
     "llm": 700 + 190,
     # Passages, output and conclusions; questions of other languages, and words that no document has;
     # explanations, for which filters have names.
-    "search": 1_500 + 240 + 45 + 162,
+    "search": 1_500 + 240 + 45 + 163,
     "dedup": 1_450 - 250,
     "records": 1_050 + 150 + 18,  # explanations
     "prompt": 800 + 670,

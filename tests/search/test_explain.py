@@ -125,6 +125,23 @@ def test_a_word_counts_the_documents_that_the_agent_sees(space: Memory) -> None:
     }
 
 
+def test_an_earlier_version_is_explained_as_of_then(space: Memory) -> None:
+    tell(space.scoped(agent="coder"), RACE[3:])
+    own = space.scoped(agent="planner")
+    tell(own, RACE[:1])
+    own.remember("A zebra", "finding")
+    version = own.version()
+    own.remember("The Berlin zoo", "finding")
+    own.chat("later").append(role="user", content="berlin", at=START + timedelta(days=90_000))
+    assert places(own.explain("berlin", "monday#1")) == {"berlin": (("text",), 3)}
+    then = own.at(version)
+    (hit,) = then.recall("berlin", sources=["message", "record"], since=START, until="2023-01-01")
+    assert then.explain("berlin", hit).hit.seq == 1
+    assert places(then.explain("berlin", hit)) == {"berlin": (("text",), 1)}
+    with pytest.raises(InvalidInput, match="not found in this scope"):
+        then.explain("berlin", "later#1")
+
+
 # Filters
 
 

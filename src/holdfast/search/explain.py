@@ -173,6 +173,7 @@ def _has(having: Numbers, docs: Sequence[int]) -> bool:
 def _count(view: SourceView[Any], term: QueryTerm) -> int:
     """Count the documents with a term that the view shows: nothing may tell of those of other agents."""
     docs = np.union1d(term.said.docs, term.output.docs)
+    visible = np.ones(len(docs), bool)
     for _, mask in view.source.masks(view, docs, Filters()):
-        docs = docs[mask]
-    return len(docs)
+        visible &= mask
+    return int(visible.sum())
