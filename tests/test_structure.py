@@ -193,10 +193,11 @@ def test_there_is_no_sql_outside_of_the_store() -> None:
 # What is exported
 
 NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied
-    Description Erasure Event Expansion Extraction Finding Hit Hits HoldfastError InvalidInput Job Kind
-    Learning Limit Memory Message MissingExtra ModelFailed NewerSchema Omission Prompt Ranking Receipt Record
-    Relearning Role Run Scope Scratchpad Shortened Summary Tool ToolCall Unavailable UnknownFormat Usage
-    Verification View Why Window Wording WorkResult Writer acting_as""".split()
+    Description Erasure Event Expansion ExplainedWord Explanation Extraction Finding Hit Hits HoldfastError
+    InvalidInput Job Kind Learning Limit Memory Message MissingExtra ModelFailed NewerSchema Omission
+    Prompt Ranking Receipt Record Relearning Role Run Scope Scratchpad Shortened Summary Tool ToolCall
+    Unavailable UnknownFormat Usage Verification View Why Window Wording WorkResult Writer
+    acting_as""".split()
 
 
 def test_the_exported_names_are_these() -> None:
@@ -396,23 +397,23 @@ BUDGETS = {
     "text": 1_000 + 150 + 500 + 120 + 70,
     "safety": 1_200 + 667,  # what was found in a message is cached, patterns are compiled late
     "messages": 350 + 470,
-    "store": 2_700 + 1_250 + 135 + 150,  # group commit, flags found when read; vectors
+    "store": 2_700 + 1_250 + 135 + 155,  # group commit, flags found when read; vectors
     "llm": 700 + 190 + 183,  # embedders
     # Passages, output, conclusions, what is later; questions of other languages, words that no document has;
-    # the scan of vectors, fusion.
-    "search": 1_500 + 240 + 45 + 75 + 451,
+    # the scan of vectors, fusion; explanations, for which filters have names.
+    "search": 1_500 + 240 + 45 + 75 + 451 + 163,
     "dedup": 1_450 - 250,
-    "records": 1_050 + 150 + 16,  # recall by meaning
-    "prompt": 800 + 670,
+    "records": 1_050 + 150 + 60,  # recall by meaning, explanations
+    "prompt": 800 + 675,
     "compaction": 1_500 + 120,
     "learning": 3_200 + 600 + 120,  # the job that embeds
     "tools": 1_900 + 620,
-    "front": 1_700 + 48,  # the embedder of a memory
+    "front": 1_700 + 65,  # the embedder of a memory, explanations
     "providers": 450 + 160,
     "integrations": 2_000,
     "testing": 2_500,
     "io demo": 850 + 200,
-    "cli": 2_600 + 1_000 + 4,  # HOLDFAST_EMBED
+    "cli": 2_600 + 1_000 + 36,  # HOLDFAST_EMBED, why
 }
 NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
@@ -442,7 +443,7 @@ def test_rooms_keep_to_their_budgets() -> None:
     assert not sizes
     assert {rooms: size for rooms, size in spent.items() if size > BUDGETS[rooms]} == {}
     # Recall by passages, in other languages and by meaning, group commit.
-    assert sum(spent.values()) <= 28_500 + 6_540 + 1_600
+    assert sum(spent.values()) <= 28_500 + 6_540 + 1_900
 
 
 def test_a_name_means_one_thing() -> None:

@@ -16,6 +16,7 @@ from holdfast.learning.service import Learner
 from holdfast.messages.fields import MessageFields
 from holdfast.prompt.assembly import PromptOptions
 from holdfast.records.options import (
+    ExplainOptions,
     RecallFilters,
     RecallOptions,
     RecordFilters,
@@ -32,8 +33,8 @@ HANDLES: tuple[type, ...] = (Memory, Chat, View, Run, Learner, Quarantine)
 OPTIONS: dict[str, type] = {
     f"Unpack[{one.__name__}]": one
     for one in (
-        MessageFields, PromptOptions, RecallFilters, RecallOptions, RecordFilters, RememberOptions,
-        ReplaceOptions, SearchOptions, ToolOptions,
+        ExplainOptions, MessageFields, PromptOptions, RecallFilters, RecallOptions, RecordFilters,
+        RememberOptions, ReplaceOptions, SearchOptions, ToolOptions,
     )
 }  # fmt: skip
 # Of no type that anything here takes; and those that pass for numbers, lists and texts until somebody writes

@@ -200,6 +200,7 @@ class AsyncView(Awaited[View]):
     get = awaited(View.get)
     records = awaited(View.records)
     recall = awaited(View.recall)
+    explain = awaited(View.explain)
     changes = awaited(View.changes)
 
 
@@ -346,6 +347,7 @@ class AsyncMemory(Awaited[MemoryHandle]):
     get = awaited(MemoryHandle.get)
     records = awaited(MemoryHandle.records)
     recall = awaited(MemoryHandle.recall)
+    explain = awaited(MemoryHandle.explain)
     changes = awaited(MemoryHandle.changes)
     remember = awaited(MemoryHandle.remember)
     replace = awaited(MemoryHandle.replace)

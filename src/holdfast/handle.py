@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Self, overload
 from holdfast.chat import Chat
 from holdfast.errors import Denied, InvalidInput
 from holdfast.events import logged
+from holdfast.records.point_in_time import point_in_time
 from holdfast.records.quarantine import Quarantine
-from holdfast.records.view import View, point_in_time
+from holdfast.records.view import View
 from holdfast.records.writing import check_chat_id, writer_of
 from holdfast.safety.guard import check_name_is_open
 from holdfast.scratchpad import Scratchpad
@@ -22,6 +23,8 @@ from holdfast.types import (
     Change,
     ChatInfo,
     Erasure,
+    Explanation,
+    Hit,
     Hits,
     Record,
     Scope,
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from holdfast.events import Event
     from holdfast.learning.service import Learner
     from holdfast.records.options import (
+        ExplainOptions,
         NewRecords,
         RecallOptions,
         RecordFilters,
@@ -125,6 +129,13 @@ class MemoryHandle:
         prefer, secrets, meaning and fresh.
         """
         return self._view.recall(query, limit=limit, **options)
+
+    @logged
+    def explain(
+        self, query: str, what: Hit | str, *, limit: int = 10, **options: Unpack[ExplainOptions]
+    ) -> Explanation:
+        """Explain why a hit, a message (`chat#12`), record or summary is a hit or not; see `View.explain`."""
+        return self._view.explain(query, what, limit=limit, **options)
 
     @overload
     def remember(self, text: str, kind: str = "fact", **options: Unpack[RememberOptions]) -> Record: ...

@@ -15,7 +15,8 @@ from holdfast.kinds import table
 from holdfast.learning.workers import Workers
 from holdfast.prompt.prompt_cache import PromptCache
 from holdfast.prompt.window import Lossless, check_policy
-from holdfast.records.view import PointInTime, View
+from holdfast.records.point_in_time import PointInTime
+from holdfast.records.view import View
 from holdfast.records.writing import RecordWriter
 from holdfast.store.connect import open_database
 from holdfast.store.jobs import finish

@@ -175,6 +175,26 @@ def test_recall_finds_and_says_why(cli: Cli) -> None:
     assert "holdfast show 'marathon-plan#1-8'" in text
 
 
+def test_why_says_what_a_message_has_and_what_excludes_it(cli: Cli) -> None:
+    question = "which exercise for the knee did my physio give me?"
+    lines = cli.text("why", question, "marathon-plan#5").splitlines()
+    assert lines[0] == "marathon-plan#5 is hit 1."
+    assert lines[1].startswith("Score 0.")
+    assert lines[2].startswith("It has: exercise (in ")
+    text = cli.text("why", question, "marathon-plan#5", "--role", "assistant", "--limit", "1")
+    assert text.startswith("marathon-plan#5 is no hit, because of: roles.")
+    assert "The last of the first 1 hits has 0." in text
+    assert "was not found in this scope" in cli.complaint("why", question, "marathon-plan#5000")
+
+
+def test_why_as_json(cli: Cli) -> None:
+    answer = cli.json("why", "physio unicorn", "marathon-plan#5", "--role", "tool")
+    assert (answer["excluded"], answer["rank"], answer["found"]) == (["roles"], None, False)
+    assert (answer["hit"]["ref"], answer["hit"]["score"]) == ("marathon-plan#5", 0.0)
+    assert answer["words"][1] == {"word": "unicorn", "places": [], "documents": 0}
+    assert answer["lacks"] == ["unicorn"]
+
+
 def test_the_next_command_is_safe_to_paste(cli: Cli) -> None:
     with Memory(cli.db, user="ada o") as memory:
         memory.chat("a; rm -rf ~").append(role="user", content="an unusual quokka")

@@ -179,7 +179,7 @@ RUN: dict[str, tuple[Callable[[Run[Any]], object], type]] = {
     "replace": (lambda run: run.replace("two", "Step three"), Record),
     "retract": (lambda run: run.retract("three"), Record),
 }
-RAISES = {"describe", "expand", "backup"}  # there is no summary that could be named, and nothing to copy
+RAISES = {"describe", "expand", "explain", "backup"}  # there is nothing to be named, and nothing to copy
 MADE_OF_OTHERS = {"tools"}
 
 
@@ -197,6 +197,13 @@ def test_there_is_nothing_to_copy(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="nothing to copy"):
         NullMemory().backup(tmp_path / "copy.db")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_there_is_nothing_to_explain() -> None:
+    with pytest.raises(InvalidInput, match="no such document"):
+        NullMemory().explain("berlin", "monday#1")
+    with pytest.raises(InvalidInput, match="no such document"):
+        NullMemory().at(0).explain("berlin", "monday#1")
 
 
 @pytest.mark.parametrize("name", MEMORY)

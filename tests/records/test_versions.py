@@ -317,7 +317,7 @@ def test_a_view_stays_what_it_was_when_more_is_written(memory: Memory) -> None:
 def test_a_view_has_no_method_that_writes(memory: Memory) -> None:
     memory.remember("one", "finding")
     view = memory.at(1)
-    reads = {"changes", "get", "recall", "records", "scope", "version"}
+    reads = {"changes", "explain", "get", "recall", "records", "scope", "version"}
     assert {name for name in dir(view) if not name.startswith("_")} == reads
     assert type(view) is View
 

@@ -34,7 +34,7 @@ from holdfast.cli.options import Options, command, is_given, options_of
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 # The functions of the commands, which are named as they are, by the panels of the help.
 _PANELS: dict[str, Sequence[Callable[..., None]]] = {
-    "Find": (find.recall, show.show, show.window, chats.chats),
+    "Find": (find.recall, find.why, show.show, show.window, chats.chats),
     "Keep": (
         *(transfer.import_, transfer.export),
         *(records.remember, records.records, records.replace, records.retract),

@@ -1,11 +1,11 @@
-"""The command that searches in all chats: recall."""
+"""The commands that search in all chats: recall, why."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from typer import Option
+from typer import Argument, Option
 
 from holdfast.cli.arguments import KIND_NAMES, Limit, OnlyChat, OnlyTag, Query, Since, ValidAt, read_end
 from holdfast.cli.lookup import find_chat, the_chat, titles_of
@@ -39,6 +39,9 @@ _Sources = Annotated[
 ]
 
 
+_MinScore = Annotated[float, Option(min=0, max=1, help="Only hits with at least this score.")]
+
+
 def recall(
     options: ReadOptions,
     *,
@@ -52,15 +55,14 @@ def recall(
     until: _Until = None,
     valid_at: ValidAt = None,
     limit: Limit = 5,
-    min_score: Annotated[float, Option(min=0, max=1, help="Only hits with at least this score.")] = 0.0,
+    min_score: _MinScore = 0.0,
     latest: Annotated[bool, Option("--latest", help="Of nearly equal messages, the latest first.")] = False,
 ) -> None:
     """Find the messages, summaries and records that answer a question, best first, with reasons.
 
     For example: holdfast recall which exercise did my physio give me
     """
-    several = {"sources": source, "roles": role, "kinds": kind, "tags": tag}
-    filters: dict[str, Any] = {name: values or None for name, values in several.items()}
+    filters = _filters(sources=source, roles=role, kinds=kind, tags=tag)
     filters |= {"chat": chat, "since": since, "until": until, "valid_at": valid_at, "min_score": min_score}
     text = " ".join(query)
     with options.open(embed=True) as memory:
@@ -79,6 +81,43 @@ def recall(
         options.say_nothing(
             screen, f"Nothing found{options.whose()}.", _todo(empty=is_empty, filtered=filtered)
         )
+
+
+def why(
+    options: ReadOptions,
+    *,
+    query: Annotated[str, Argument(metavar="QUERY", help="A question or some words, in quotes.")],
+    what: Annotated[
+        str, Argument(metavar="CHAT#N|ID", help="A message, or the id of a record or a summary.")
+    ],
+    source: _Sources = None,
+    kind: _Kinds = None,
+    tag: OnlyTag = None,
+    chat: OnlyChat = None,
+    role: _Roles = None,
+    since: Since = None,
+    until: _Until = None,
+    valid_at: ValidAt = None,
+    limit: Limit = 5,
+    min_score: _MinScore = 0.0,
+) -> None:
+    """Explain why a message, record or summary is found for a question, or why not.
+
+    For example: holdfast why "which exercise did my physio give me" porto-trip#3
+    """
+    filters = _filters(sources=source, roles=role, kinds=kind, tags=tag)
+    filters |= {"chat": chat, "since": since, "until": until, "valid_at": valid_at, "min_score": min_score}
+    with options.open() as memory:
+        explanation = memory.explain(query, what, limit=limit, secrets=options.secrets, **filters)
+    document = {**plain(explanation), "found": explanation.found, "lacks": list(explanation.lacks)}
+    screen = options.answer(document)
+    for line in str(explanation).splitlines():
+        screen.say(line, hang=3)
+
+
+def _filters(**several: list[str] | None) -> dict[str, Any]:
+    """Return filters that may be repeated; None for those that were not given."""
+    return {name: values or None for name, values in several.items()}
 
 
 def _todo(*, empty: bool, filtered: bool) -> str:

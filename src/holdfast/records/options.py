@@ -46,21 +46,29 @@ class RecallFilters(TypedDict, total=False):
     valid_at: Time | None
 
 
-class RecallOptions(RecallFilters, total=False):
-    """How `Memory.recall` answers, beside what it searches.
+class ExplainOptions(RecallFilters, total=False):
+    """How `Memory.explain` answers, beside what is searched.
 
-    `per_kind` is in place of `limit`: at most so many records of each kind. `min_score` is from 0 to 1.
-    `prefer="latest"` puts the later of messages first that answer nearly as well, of whichever chats; within
-    a chat that is always so. `secrets` is "mask" or "show", of credentials in hits. Of a memory with an
-    embedder, `meaning` is the weight of meaning against words, from 0 (words alone) to 1 (meaning first);
-    `fresh` embeds what has no vector yet before it searches, up to a thousand texts.
+    `min_score` is from 0 to 1. `prefer="latest"` puts the later of messages first that answer nearly as well,
+    of whichever chats; within a chat that is always so. `secrets` is "mask" or "show", of credentials in
+    hits. Of a memory with an embedder, `meaning` is the weight of meaning against words, from 0 (words alone)
+    to 1 (meaning first).
     """
 
-    per_kind: int | None
     min_score: float
     prefer: Prefer | None
     secrets: Secrets
     meaning: float
+
+
+class RecallOptions(ExplainOptions, total=False):
+    """How `Memory.recall` answers, beside what it searches; see `ExplainOptions` as well.
+
+    `per_kind` is in place of `limit`: at most so many records of each kind. Of a memory with an embedder,
+    `fresh` embeds what has no vector yet before it searches, up to a thousand texts.
+    """
+
+    per_kind: int | None
     fresh: bool
 
 

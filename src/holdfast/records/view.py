@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput, shown
-from holdfast.records.draft import check_tags, policy, unknown_version
+from holdfast.records.draft import check_tags, policy
+from holdfast.records.point_in_time import PointInTime
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
 from holdfast.store import erasure_receipts, record_changes, records, summaries
 from holdfast.store.message_rows import from_micros, to_micros
@@ -19,6 +20,8 @@ from holdfast.text.clean import clean
 from holdfast.types import (
     MAX_COUNT,
     Change,
+    Explanation,
+    Hit,
     Hits,
     Prefer,
     Record,
@@ -28,8 +31,6 @@ from holdfast.types import (
     check_count,
     check_flag,
     check_name,
-    is_whole,
-    to_time,
 )
 
 if TYPE_CHECKING:
@@ -48,14 +49,6 @@ _OTHER_CHANGES: Mapping[str, Callable[[Database, str], Iterator[Change]]] = {
     "summary": summaries.changes,
     "erasure": erasure_receipts.changes,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class PointInTime:
-    """An earlier version: the moment of each space, its time, and until when messages count."""
-
-    moments: Mapping[str, AsOf] = field(default_factory=dict)
-    time: datetime | None = None
 
 
 class View:
@@ -181,9 +174,49 @@ class View:
             hits = self._recall_per_kind(query, checked, near)
         return Hits(map(masked_hit, hits) if masked else hits, behind or hits.degraded)
 
+    def explain(
+        self,
+        query: str,
+        what: Hit | str,
+        *,
+        limit: int = 10,
+        min_score: float = 0.0,
+        prefer: Prefer | None = None,
+        secrets: Secrets = "mask",
+        meaning: float | None = None,
+        **wanted: Unpack[RecallFilters],
+    ) -> Explanation:
+        """Explain why a document is a hit of a query, or why not: its words, its rank, what excludes it.
+
+        Costs as much as a recall with a limit as high as its rank.
+
+        Args:
+            query: as that of the recall.
+            what: a hit, a message as `chat#seq`, or the id of a record or a summary.
+            limit: as that of the recall.
+            min_score, prefer, secrets, meaning, wanted: see `ExplainOptions`.
+
+        Raises:
+            InvalidInput: the query is blank, a filter is of the wrong kind, or there is no such document in
+                this scope.
+
+        """
+        masked = is_masked(secrets)
+        # numpy is loaded by the first recall.
+        from holdfast.search.explain import explain
+
+        checked = self._filters(limit, min_score, prefer, wanted)
+        near = self._meaning(query, meaning)
+        found = explain(self._search(), self.scope, query, what, checked, near)
+        if not masked:
+            return found
+        above = tuple(map(masked_hit, found.outranked_by))
+        return replace(found, hit=masked_hit(found.hit), outranked_by=above)
+
     def _filters(
         self, limit: int, min_score: float, prefer: Prefer | None, wanted: RecallFilters
     ) -> filters.Filters:
+        """Return the filters of a recall, checked."""
         # numpy is loaded by the first recall.
         from holdfast.search import filters
 
@@ -295,29 +328,6 @@ def count_uses(
     return [
         replace(one, uses=one.uses + 1, used=from_micros(now)) if one.id in counted else one for one in found
     ]
-
-
-def point_in_time(database: Database, scope: Scope, point: int | Time) -> PointInTime:
-    """Return the version that `Memory.at` names, in the space and in the one that its tenant shares.
-
-    Raises:
-        InvalidInput: there is no such version.
-
-    """
-    space, shared = scope.space, scope.shared.space
-    with database.one_read():
-        newest = records.version(database, space)
-        if isinstance(point, datetime | str):
-            written = to_micros(to_time(point, "version"))
-            own = AsOf(records.version_at(database, space, written), until=written + 1)
-        elif is_whole(point) and 0 <= point <= newest:
-            own, written = records.as_of(database, space, point)
-        else:
-            raise unknown_version(point, newest)
-        of_tenant = AsOf(records.version_at(database, shared, written), until=written + 1)
-    if own == AsOf(0, 0):
-        of_tenant = own
-    return PointInTime({shared: of_tenant, space: own}, from_micros(written))
 
 
 def selection(

@@ -191,10 +191,19 @@ class RecordColumns(Columns):
         alive &= self.words[:size] > 0
         alive[min(version, self.last) + 1 :] = False
         if agent and self.chats:
-            owners = (owner for _, owner in self.chats)
-            allowed = np.array([owner == agent or (shared and not owner) for owner in owners], bool)
+            allowed = np.array([_may_see(agent, owner, shared=shared) for _, owner in self.chats], bool)
             alive &= allowed.take(self.chat[:size])
         return alive
+
+    def newest(self, identity: str, version: int, agent: str, *, shared: bool) -> int:
+        """Return the newest document of an id up to a version that an agent may see, 0 for none."""
+        numbers = [
+            number
+            for (name, owner), number in self.chats.items()
+            if name == identity and _may_see(agent, owner, shared=shared)
+        ]
+        found = np.flatnonzero(np.isin(self.chat[1 : min(version, self.last) + 1], numbers))
+        return int(found[-1]) + 1 if len(found) else 0
 
     def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
         """Do nothing: a record is one passage."""
@@ -208,6 +217,10 @@ class RecordColumns(Columns):
         self.ended[number] = MAX_COUNT
         if before := int(self._newest[chat]):
             self.ended[before] = number
+
+
+def _may_see(agent: str, owner: str, *, shared: bool) -> bool:
+    return agent in ("", owner) or (shared and not owner)
 
 
 class MessageColumns(Columns):

@@ -22,6 +22,9 @@ from holdfast.types import (
     check_name,
 )
 
+# The filters that only one source can pass, with that source.
+ONLY_OF: Mapping[str, Source] = {"roles": "message", "kinds": "record", "tags": "record"}
+
 
 @dataclass(frozen=True, slots=True)
 class Filters:
@@ -80,7 +83,7 @@ def check(
     check_count(limit, "limit")
     check_share(min_score, "min_score")
     return Filters(
-        sources=_possible(chosen, roles, kinds, tags) - ({"summary"} if as_of else set()),
+        sources=_possible(chosen, roles=roles, kinds=kinds, tags=tags) - ({"summary"} if as_of else set()),
         chat=chat,
         roles=None if roles is None else _names(roles, "roles", ROLES),
         kinds=None if kinds is None else _names(kinds, "kinds"),
@@ -101,12 +104,9 @@ def _is_latest(prefer: object) -> bool:
     return prefer == "latest"
 
 
-def _possible(sources: frozenset[str], roles: object, kinds: object, tags: object) -> frozenset[str]:
+def _possible(sources: frozenset[str], **given: object) -> frozenset[str]:
     """Return those of the sources that have what is filtered by."""
-    if roles is not None:
-        sources &= {"message"}
-    if kinds is not None or tags is not None:
-        sources &= {"record"}
+    sources &= {*SOURCES}.intersection(*({ONLY_OF[name]} for name in given if given[name] is not None))
     if not sources:
         raise InvalidInput(
             "Nothing can be found: only messages have roles, only records have kinds and tags.",

@@ -87,7 +87,7 @@ def ranking(
     view: SourceView[C],
     docs: Numbers,
     scores: Floats,
-    masks: Callable[[Numbers], Iterable[Mask]],
+    masks: Callable[[Numbers], Iterable[tuple[str, Mask]]],
     filters: Filters,
     count: int,
 ) -> RankedDocuments:
@@ -97,7 +97,7 @@ def ranking(
         view: the source.
         docs: the documents that words find, rising.
         scores: their scores, 0 for those that do not pass the masks.
-        masks: returns which of some documents pass.
+        masks: returns which of some documents pass each filter.
         filters: for the least score.
         count: how many to return.
 
@@ -123,21 +123,21 @@ def ranking(
 def whole_ranking(
     view: SourceView[C],
     scores: rank.Scores,
-    masks: Callable[[Numbers], Iterable[Mask]],
+    masks: Callable[[Numbers], Iterable[tuple[str, Mask]]],
     filters: Filters,
 ) -> RankedDocuments:
     """Return all documents that pass, best first: what is read of them decides which of them are hits."""
     shares = scores.shares
-    for passing in masks(scores.docs):
+    for _, passing in masks(scores.docs):
         shares *= passing
     return ranking(view, scores.docs, shares, masks, filters, max(len(shares), DEPTH))
 
 
 def _allowed(
-    view: SourceView[C], numbers: Numbers, masks: Callable[[Numbers], Iterable[Mask]]
+    view: SourceView[C], numbers: Numbers, masks: Callable[[Numbers], Iterable[tuple[str, Mask]]]
 ) -> Mask | None:
     """Return which documents may be found, by their numbers; None for all."""
-    passing = [*masks(numbers)]
+    passing = [mask for _, mask in masks(numbers)]
     if view.visible is not None:
         passing.append(view.visible.take(numbers))
     if not passing:

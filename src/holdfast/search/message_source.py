@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from holdfast.search import rank
 from holdfast.search.columns import Mask, MessageColumns, Numbers
+from holdfast.search.filters import Filters
 from holdfast.search.meaning import DEPTH, explained, ranking
 from holdfast.search.segment import IndexedDocument
-from holdfast.search.source import SearchSource, SourceView, parsed, texts_in, time_masks
+from holdfast.search.source import Document, SearchSource, SourceView, parsed, texts_in, time_masks
 from holdfast.store import log, segments
 from holdfast.store.message_rows import EPOCH, from_micros
 from holdfast.text import prose
 from holdfast.text.dates import spans
+from holdfast.text.references import read_reference
 from holdfast.types import MAX_COUNT, Hit, Message, Why
 from holdfast.types.messages import flags_like
 
 if TYPE_CHECKING:
-    from holdfast.search.filters import Filters
     from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
@@ -45,14 +47,9 @@ def find(
         _date_spans(columns, query),
         filters.latest,
     )
-    mask = _mask(view, filters)
-    scores = rank.score(
-        terms, columns, focus, mask, max(filters.limit, DEPTH) if view.near else filters.limit
-    )
-
-    def passing(docs: Numbers) -> list[Mask]:
-        return [] if mask is None else [mask.take(docs)]
-
+    limit = max(filters.limit, DEPTH) if view.near else filters.limit
+    scores = rank.score(terms, columns, focus, _mask(view, filters), limit)
+    passing = partial(_masks, view, filters=filters)
     best = ranking(view, scores.docs, scores.shares, passing, filters, filters.limit)[:]
     docs = [one.doc for one in best]
     stored = {doc: (chat, one) for doc, chat, one in log.by_docs(view.database, view.space, docs)}
@@ -120,19 +117,39 @@ def _date_spans(columns: MessageColumns, query: Query) -> tuple[tuple[int, int, 
 
 def _mask(view: SourceView[MessageColumns], filters: Filters) -> Mask | None:
     """Return which messages pass the filters; None for all."""
-    columns, agent, docs = view.columns, view.agent, slice(view.columns.last + 1)
-    masks = []
-    allowed = [filters.chat in (None, chat) and agent in ("", owner) for chat, owner in columns.chats]
+    masks = [mask for _, mask in _masks(view, slice(view.columns.last + 1), filters)]
+    return np.logical_and.reduce(masks) if masks else None
+
+
+def _masks(
+    view: SourceView[MessageColumns], docs: Numbers | slice, filters: Filters
+) -> Iterator[tuple[str, Mask]]:
+    """Yield which of some messages pass each filter; without any, which of them the view shows."""
+    columns = view.columns
+    allowed = [owner == view.agent for _, owner in columns.chats] if view.agent else []
     if not all(allowed):
-        masks.append(np.array(allowed, bool).take(columns.chat[docs]))
+        yield "agent", np.array(allowed, bool).take(columns.chat[docs])
+    if filters.chat is not None:
+        allowed = [chat == filters.chat for chat, _ in columns.chats]
+        yield "chat", np.array(allowed, bool).take(columns.chat[docs])
     if filters.roles is not None:
         allowed = [role in filters.roles for role, _ in columns.actors]
-        masks.append(np.array(allowed, bool).take(columns.actor[docs]))
-    masks.extend(time_masks(columns.at[docs], filters))
+        yield "roles", np.array(allowed, bool).take(columns.actor[docs])
+    yield from time_masks(columns.at[docs], filters)
     if view.visible is not None:
         # A neighbour of a message that was there may be a later one.
-        masks.append(view.visible)
-    return np.logical_and.reduce(masks) if masks else None
+        yield "version", view.visible[docs]
+
+
+def _look_up(view: SourceView[MessageColumns], reference: str, _filters: Filters) -> Document | None:
+    """Return the message that `chat#seq` names."""
+    meant = read_reference(reference)
+    if meant is None or meant.first != meant.last:
+        return None
+    for doc, message in log.by_seq(view.database, view.space, meant.chat, meant.first):
+        if all(mask.all() for _, mask in _masks(view, np.array([doc]), Filters())):
+            return Document(doc, message_hit(0.0, Why({}), meant.chat, message))
+    return None
 
 
 def _read(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:
@@ -145,4 +162,4 @@ def _read(database: Database, space: str, after: int, limit: int) -> Iterator[In
         yield IndexedDocument(doc, chat, agent, role, name or "", at, prose.passages(said), output)
 
 
-MESSAGES = SearchSource("message", MessageColumns, _read, _visible, find)
+MESSAGES = SearchSource("message", MessageColumns, _read, _visible, find, _masks, _look_up)

@@ -20,6 +20,8 @@ _RELATED = 1_000
 # Synonyms that stand for a word that no document has: of more, the furthest have little to do with it.
 _NEAREST = 5
 
+# What stands before a word where its synonyms are meant.
+LIKE = "like "
 NOTHING = TermPostings(np.empty(0, np.int64), np.empty(0))
 
 
@@ -143,7 +145,7 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
         if any(len(one.docs) for one in groups):
             rarity = weights.inverse_frequency(total, sum(len(one.docs) for one in groups))
             for into, group in zip(found, groups, strict=True):
-                into.append(QueryTerm(f"like {word.written}", group, share * word.weight, rarity))
+                into.append(QueryTerm(f"{LIKE}{word.written}", group, share * word.weight, rarity))
     return found
 
 

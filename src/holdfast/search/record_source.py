@@ -13,7 +13,7 @@ from holdfast.search.columns import Mask, RecordColumns
 from holdfast.search.fusion import Ranked
 from holdfast.search.meaning import explained, whole_ranking
 from holdfast.search.segment import IndexedDocument
-from holdfast.search.source import SearchSource, SourceView, parsed, read_best, texts_in, time_masks
+from holdfast.search.source import Document, SearchSource, SourceView, parsed, read_best, texts_in, time_masks
 from holdfast.store import records
 from holdfast.store.message_rows import EPOCH
 from holdfast.text import analyze
@@ -48,7 +48,7 @@ def best(
     ranked = whole_ranking(view, scores, partial(_masks, view, filters=filters), filters)
     read = partial(records.by_versions, view.database, view.space)
     page = min(filters.limit, _PAGE)
-    return scores, read_best(ranked, filters, page, read, partial(_passes, filters))
+    return scores, read_best(ranked, filters, page, read, partial(_checks, filters))
 
 
 def _visible(columns: RecordColumns, agent: str, as_of: AsOf) -> Mask:
@@ -56,26 +56,35 @@ def _visible(columns: RecordColumns, agent: str, as_of: AsOf) -> Mask:
     return columns.visible(as_of.version, agent, shared=True)
 
 
-def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[Mask]:
+def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[tuple[str, Mask]]:
     """Yield which of some versions pass each filter that can be applied without reading them."""
     if filters.kinds is not None:
         allowed = np.array([kind in filters.kinds for kind, _ in view.columns.actors], bool)
-        yield allowed.take(view.columns.actor.take(docs))
+        yield "kinds", allowed.take(view.columns.actor.take(docs))
     if filters.tags is not None:
-        yield np.isin(docs, records.versions_with_tags(view.database, view.space, sorted(filters.tags)))
+        tagged = records.versions_with_tags(view.database, view.space, sorted(filters.tags))
+        yield "tags", np.isin(docs, tagged)
     yield from time_masks(view.columns.at.take(docs), filters)
 
 
-def _passes(filters: Filters, record: Record) -> bool:
-    return (
-        not record.retracted
-        and record.trust != "quarantined"
-        and (filters.tags is None or not filters.tags.isdisjoint(record.tags))
-        and (filters.chat is None or record.chat == filters.chat)
-        and filters.target in (None, record.target)
-        and (filters.agents is None or record.agent in filters.agents)
-        and (filters.valid_at is None or record.valid(filters.valid_at))
-    )
+def _checks(filters: Filters, record: Record) -> Iterator[tuple[str, bool]]:
+    """Yield whether a record passes each filter that needs it read."""
+    yield "retracted", not record.retracted
+    yield "quarantined", record.trust != "quarantined"
+    yield "tags", filters.tags is None or not filters.tags.isdisjoint(record.tags)
+    yield "chat", filters.chat in (None, record.chat)
+    yield "target", filters.target in (None, record.target)
+    yield "agents", filters.agents is None or record.agent in filters.agents
+    yield "valid_at", filters.valid_at is None or record.valid(filters.valid_at)
+
+
+def _look_up(view: SourceView[RecordColumns], reference: str, filters: Filters) -> Document | None:
+    """Return the newest version of a record, retracted or in quarantine as it may be; no note of a run."""
+    version = view.columns.newest(reference, filters.as_of_in(view.space).version, view.agent, shared=True)
+    record = records.by_versions(view.database, view.space, [version]).get(version)
+    if record is None or record.run:
+        return None
+    return Document(version, _hit(record, 0.0, Why({})), tuple(_checks(filters, record)))
 
 
 def _hit(record: Record, score: float, why: Why) -> Hit:
@@ -118,4 +127,4 @@ def _with_wordings(text: str, wordings: str | None) -> str:
     return " ".join([text, *(word for folded, word in added.items() if folded not in seen)])
 
 
-RECORDS = SearchSource("record", RecordColumns, _read, _visible, find)
+RECORDS = SearchSource("record", RecordColumns, _read, _visible, find, _masks, _look_up)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Unavailable
 from holdfast.search import record_source
@@ -21,7 +21,7 @@ from holdfast.search.fusion import WEIGHT
 from holdfast.search.index import Index
 from holdfast.search.meaning import QueryVector
 from holdfast.search.message_source import MESSAGES
-from holdfast.search.postings import match
+from holdfast.search.postings import QueryTerm, match
 from holdfast.search.query import Query, has_words, parse, widened
 from holdfast.search.record_source import RECORDS
 from holdfast.search.source import SearchSource, SourceView
@@ -207,6 +207,13 @@ class Search:
                 self._total -= self._sizes.pop(oldest, 0)
 
 
+class Matched(NamedTuple):
+    """A source of a space as a query sees it, and the terms of the query in it."""
+
+    view: SourceView[Any]
+    terms: list[QueryTerm]
+
+
 class SearchReader:
     """Some indexes as of one read of the database, which is open as long as this is in use."""
 
@@ -226,11 +233,25 @@ class SearchReader:
 
     def find(self, query: Query, filters: Filters) -> list[Hit]:
         """Return the hits of a query in all spaces, best first; see `Memory.recall`."""
-        hits = [hit for space in self._indexes for hit in self._find(space, query, filters)]
+        # A chat belongs to its space; the shared space may have another of the same name.
+        spaces = self.spaces if filters.chat is None else self.spaces[:1]
+        hits = [hit for space in spaces for hit in self._find(space, query, filters)]
         hits.sort(key=lambda hit: -hit.score)
         return hits[: filters.limit]
 
+    @property
+    def spaces(self) -> tuple[str, ...]:
+        """The spaces that are read, one's own first."""
+        return tuple(self._indexes)
+
     def _find(self, space: str, query: Query, filters: Filters) -> Iterator[Hit]:
+        for wider, group in self.matched(space, query, filters):
+            for view, terms in group:
+                if terms or view.near:
+                    yield from view.source.find(view, wider, terms, filters)
+
+    def matched(self, space: str, query: Query, filters: Filters) -> Iterator[tuple[Query, list[Matched]]]:
+        """Yield the query, with nearest words, and the views of each group of sources in a space."""
         as_of = filters.as_of_in(space)
         indexes = {one.source.name: one for one in self._indexes[space] if one.covered}
         for group in _GROUPS:
@@ -244,9 +265,8 @@ class SearchReader:
             wider = widened(query, [sum(counts) for counts in having])
             if wider is not query:
                 views = [self._view(indexes[name], wider.terms, as_of) for name in names]
-            for view, matched in zip(views, match(wider, [view.searched for view in views]), strict=True):
-                if matched or view.near:
-                    yield from view.source.find(view, wider, matched, filters)
+            terms = match(wider, [view.searched for view in views])
+            yield wider, list(map(Matched, views, terms))
 
     def _view(self, index: Index[Any], terms: Sequence[int], as_of: AsOf) -> SourceView[Any]:
         """Return a source as it is seen, with its vectors if the query has one of as many numbers."""

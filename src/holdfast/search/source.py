@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.search.columns import Columns, Mask
+from holdfast.search.columns import Columns, Mask, Numbers
 from holdfast.search.segment import IndexedDocument
 from holdfast.types import Hit, Source
 
@@ -27,13 +27,25 @@ C = TypeVar("C", bound=Columns)
 _Row = TypeVar("_Row")
 
 
+class Document(NamedTuple):
+    """A document that a reference names: its number, and as a hit that has no score yet.
+
+    `checks` are the filters that need its row, each with whether it passes.
+    """
+
+    number: int
+    hit: Hit
+    checks: Sequence[tuple[str, bool]] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class SearchSource(Generic[C]):
     """Something that is searched: how it is indexed, and how hits are found in it.
 
     `documents` reads those of a space after a number up to another one; they are numbered 1, 2, 3 … without
     gaps. `visible` returns what an agent sees at a version, None for everything. `find` returns the hits of a
-    query.
+    query. `masks` yields, by the names of the filters, which of some documents pass, and `look_up` returns
+    the document that a reference names, None where the view shows none.
     """
 
     name: Source
@@ -41,6 +53,8 @@ class SearchSource(Generic[C]):
     read: Callable[[Database, str, int, int], Iterable[IndexedDocument]]
     visible: Callable[[C, str, AsOf], Mask | None]
     find: Callable[[SourceView[C], Query, Sequence[QueryTerm], Filters], list[Hit]]
+    masks: Callable[[SourceView[C], Numbers, Filters], Iterable[tuple[str, Mask]]]
+    look_up: Callable[[SourceView[C], str, Filters], Document | None]
 
     def documents(self, database: Database, space: str, after: int, until: int) -> list[IndexedDocument]:
         """Return the documents after a number up to another one: 1, 2, 3 …, an empty one where there is none.
@@ -69,12 +83,12 @@ class SourceView(Generic[C]):
     near: Near | None = None
 
 
-def time_masks(at: NDArray[np.int64], filters: Filters) -> Iterator[Mask]:
-    """Yield which of some times pass the filters."""
+def time_masks(at: NDArray[np.int64], filters: Filters) -> Iterator[tuple[str, Mask]]:
+    """Yield which of some times pass each filter."""
     if filters.since is not None:
-        yield at >= filters.since
+        yield "since", at >= filters.since
     if filters.until is not None:
-        yield at < filters.until
+        yield "until", at < filters.until
 
 
 def read_best(
@@ -82,7 +96,7 @@ def read_best(
     filters: Filters,
     page: int,
     read: Callable[[list[int]], dict[int, _Row]],
-    passes: Callable[[_Row], bool],
+    checks: Callable[[_Row], Iterable[tuple[str, bool]]],
 ) -> list[tuple[Ranked, _Row]]:
     """Return the best rows that pass, best first, each with its rank; reads by pages."""
     found: list[tuple[Ranked, _Row]] = []
@@ -94,7 +108,7 @@ def read_best(
         rows = read([one.doc for one in some])
         for one in some:
             row = rows.get(one.doc)
-            if row is not None and passes(row):
+            if row is not None and all(passes for _, passes in checks(row)):
                 found.append((one, row))
         if len(found) >= limit:
             break

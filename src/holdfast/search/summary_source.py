@@ -13,7 +13,7 @@ from holdfast.search import rank, weights
 from holdfast.search.columns import Mask, RecordColumns
 from holdfast.search.meaning import explained, whole_ranking
 from holdfast.search.segment import IndexedDocument
-from holdfast.search.source import SearchSource, SourceView, read_best, time_masks
+from holdfast.search.source import Document, SearchSource, SourceView, read_best, time_masks
 from holdfast.store import summaries
 from holdfast.store.message_rows import to_micros
 from holdfast.store.records import NOW
@@ -40,7 +40,7 @@ def find(
     scores = replace(scores, ceiling=scores.ceiling / weights.WEIGHTS.summary)
     ranked = whole_ranking(view, scores, partial(_masks, view, filters=filters), filters)
     read = partial(summaries.by_numbers, view.database, view.space)
-    found = read_best(ranked, filters, _PAGE, read, partial(_passes, filters))
+    found = read_best(ranked, filters, _PAGE, read, partial(_checks, filters))
     reasons = explained(scores, [one for one, _ in found])
     return [summary_hit(*reason, summary) for (_, summary), reason in zip(found, reasons, strict=True)]
 
@@ -67,15 +67,25 @@ def _visible(columns: RecordColumns, agent: str, _as_of: AsOf) -> Mask:
     return columns.visible(NOW.version, agent, shared=False)
 
 
-def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[Mask]:
+def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[tuple[str, Mask]]:
+    """Yield which of some summaries pass each filter that can be applied without reading them."""
     yield from time_masks(view.columns.at.take(docs), filters)
     if filters.chat is not None:
-        yield np.isin(docs, summaries.numbers(view.database, view.space, filters.chat))
+        yield "chat", np.isin(docs, summaries.numbers(view.database, view.space, filters.chat))
 
 
-def _passes(filters: Filters, summary: Summary) -> bool:
-    """Return whether a summary begins in time: the columns hold the time of its last message."""
-    return filters.since is None or to_micros(summary.since) >= filters.since
+def _checks(filters: Filters, summary: Summary) -> Iterator[tuple[str, bool]]:
+    """Yield whether a summary begins in time: the columns hold the time of its last message."""
+    yield "since", filters.since is None or to_micros(summary.since) >= filters.since
+
+
+def _look_up(view: SourceView[RecordColumns], reference: str, filters: Filters) -> Document | None:
+    """Return the summary of an id."""
+    number = view.columns.newest(reference, NOW.version, view.agent, shared=False)
+    summary = summaries.by_numbers(view.database, view.space, [number]).get(number)
+    if summary is None:
+        return None
+    return Document(number, summary_hit(0.0, Why({}), summary), tuple(_checks(filters, summary)))
 
 
 def _read(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:
@@ -84,4 +94,4 @@ def _read(database: Database, space: str, after: int, limit: int) -> Iterator[In
         yield IndexedDocument(number, identity, agent, "summary", "", at, (text,))
 
 
-SUMMARIES = SearchSource("summary", RecordColumns, _read, _visible, find)
+SUMMARIES = SearchSource("summary", RecordColumns, _read, _visible, find, _masks, _look_up)

@@ -341,6 +341,13 @@ def by_docs(db: Reader, space: str, docs: Sequence[int]) -> list[tuple[int, str,
     return [(row[0], row[1], message) for row, message in zip(rows, messages, strict=True)]
 
 
+def by_seq(db: Reader, space: str, chat: str, seq: int) -> list[tuple[int, Message]]:
+    """Return a message of a chat with its document number; [] for none."""
+    rows = list(_rows_in(db, "seq", [seq], "AND chat = :chat", space=space, chat=chat))
+    messages = to_messages((row[2:] for row in rows), (row[1] for row in rows))
+    return [(row[0], message) for row, message in zip(rows, messages, strict=True)]
+
+
 def _rows_in(
     reader: Reader, column: str, values: Sequence[Value], also: str = "", **keys: Value
 ) -> Iterator[Row]:

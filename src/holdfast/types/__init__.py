@@ -15,6 +15,7 @@ from holdfast.types.checks import (
     is_whole,
     to_time,
 )
+from holdfast.types.explanations import ExplainedWord, Explanation
 from holdfast.types.hits import SOURCES, Finding, Hit, Hits, Prefer, Source, Why
 from holdfast.types.integrity import WRITERS, Erasure, Verification, Writer
 from holdfast.types.jobs import Job, JobStatus
@@ -39,6 +40,8 @@ __all__ = [
     "Dumpable",
     "Erasure",
     "Expansion",
+    "ExplainedWord",
+    "Explanation",
     "Finding",
     "Hit",
     "Hits",

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from holdfast.prompt.assembly import PromptOptions
     from holdfast.prompt.window import Policy
 
+_NO_DOCUMENT = "There is no such document: this memory stores none."
 C = TypeVar("C", bound=Callable[..., object])
 T = TypeVar("T")
 _VALUES: Mapping[str, Callable[[], object]] = {
@@ -190,6 +191,8 @@ class _OfScope:
 class NullView(_OfScope, View):
     """A view without records. Made by `NullMemory.at`."""
 
+    explain = _refused(View.explain, _NO_DOCUMENT)
+
 
 @_emptied()
 class NullLearner(_OfScope, Learner):
@@ -320,6 +323,7 @@ class NullMemory(_WithScratchpad, Memory):
         return [self.remember(**{"kind": kind, **given, **item}) for item in items]
 
     at = _like(Memory.at)(lambda memory, _: NullView(memory.scope))
+    explain = _refused(Memory.explain, _NO_DOCUMENT)
     backup = _refused(Memory.backup, "There is nothing to copy: this memory stores nothing.")
 
     @property

@@ -1,0 +1,188 @@
+"""Why a document is a hit of a query, or why not; nothing is scored or filtered here but by recall itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from holdfast.errors import InvalidInput, shown
+from holdfast.search.columns import MessageColumns, Numbers
+from holdfast.search.filters import ONLY_OF, Filters
+from holdfast.search.postings import LIKE
+from holdfast.search.query import MAX_TERMS, Query, parse
+from holdfast.text.references import write_reference
+from holdfast.types import MAX_NAME, SOURCES, ExplainedWord, Explanation, Hit, Scope, check_name
+
+if TYPE_CHECKING:
+    from holdfast.search.meaning import QueryVector
+    from holdfast.search.postings import QueryTerm
+    from holdfast.search.search import Matched, Search, SearchReader
+    from holdfast.search.source import Document, SourceView
+    from holdfast.types.explanations import Place
+
+# Hits that are returned of those above a document.
+_ABOVE = 5
+# Hits that a document is looked for among, at first.
+_FIRST = 100
+
+
+class Found(NamedTuple):
+    """A document, and the query with its terms in all that is searched with it; `place` is its source's."""
+
+    document: Document
+    space: str
+    query: Query
+    group: list[Matched]
+    place: int
+
+    @property
+    def view(self) -> SourceView[Any]:
+        """The view that shows it."""
+        return self.group[self.place].view
+
+
+def explain(
+    search: Search,
+    scope: Scope,
+    query: str,
+    what: Hit | str,
+    filters: Filters,
+    meaning: QueryVector | None = None,
+) -> Explanation:
+    """Return why a document is a hit of a query, or why not; see `View.explain`.
+
+    Raises:
+        InvalidInput: the query has nothing to search for, or the scope has no such document.
+
+    """
+    parsed, reference = parse(query), _reference(what)
+    with search.one_read(scope, Filters(sources=frozenset(SOURCES)), meaning) as reader:
+        found = _look_up(reader, parsed, reference, filters)
+        words, excluded = _words(found), _excluded(found, filters, reader.spaces[0])
+        has_rank = not excluded and bool(found.view.near or any(word.places for word in words))
+        hits, rank = _ranked(reader, parsed, filters, found.document.hit if has_rank else None)
+    hit = hits[rank - 1] if rank else found.document.hit
+    if rank and hit.score < filters.min_score:
+        excluded = ("min_score",)
+    within = [one for one in hits[: filters.limit] if one.score >= filters.min_score]
+    return Explanation(
+        query,
+        hit,
+        rank=rank,
+        limit=filters.limit,
+        excluded=excluded,
+        words=words,
+        outranked_by=tuple((hits[: rank - 1] if rank else within)[:_ABOVE]),
+        last_score=within[-1].score if within else None,
+    )
+
+
+def _reference(what: Hit | str) -> str:
+    if isinstance(what, Hit):
+        what = write_reference(what.chat, what.seq) if what.source == "message" else what.id
+    return check_name(what, "The reference", longest=2 * MAX_NAME)
+
+
+def _look_up(reader: SearchReader, query: Query, reference: str, filters: Filters) -> Found:
+    """Return the document that a reference names; what is hidden is as what does not exist."""
+    for space in reader.spaces:
+        for source in SOURCES:
+            searched = replace(filters, sources=filters.sources | {source})
+            for wider, group in reader.matched(space, query, searched):
+                for place, (view, _) in enumerate(group):
+                    if view.source.name == source and (one := view.source.look_up(view, reference, filters)):
+                        return Found(one, space, wider, group, place)
+    raise InvalidInput(
+        f"{shown(reference)} was not found in this scope.",
+        "Pass a hit, a message as CHAT#N, or the id of a record or a summary.",
+    )
+
+
+def _excluded(found: Found, filters: Filters, own_space: str) -> tuple[str, ...]:
+    """Return the names of the filters that a document does not pass."""
+    document, view = found.document, found.view
+    source = view.source.name
+    names = []
+    if source not in filters.sources:
+        set_for_others = [
+            name for name, only in ONLY_OF.items() if only != source and getattr(filters, name) is not None
+        ]
+        names += set_for_others or ["sources"]
+    if filters.chat is not None and found.space != own_space:
+        names.append("chat")
+    masks = view.source.masks(view, np.array([document.number]), filters)
+    names += [name for name, mask in masks if not mask.all()]
+    names += [name for name, passes in document.checks if not passes]
+    return tuple(dict.fromkeys(names))
+
+
+def _ranked(
+    reader: SearchReader, query: Query, filters: Filters, wanted: Hit | None
+) -> tuple[list[Hit], int | None]:
+    """Return the best hits, whatever their score, as many as it takes to find one, and its rank."""
+    # Among as many as a recall returns it is exactly where that has it.
+    limit = filters.limit
+    while True:
+        hits = reader.find(query, replace(filters, limit=limit, min_score=0.0))
+        ranks = (n for n, hit in enumerate(hits, 1) if wanted and _identity(hit) == _identity(wanted))
+        rank = next(ranks, None)
+        if wanted is None or rank or len(hits) < limit:
+            return hits, rank
+        limit = max(10 * limit, _FIRST)
+
+
+def _identity(hit: Hit) -> tuple[str, str, str, int]:
+    return hit.source, hit.id, hit.chat, hit.seq
+
+
+def _words(found: Found) -> tuple[ExplainedWord, ...]:
+    """Return the words of the query, in its order, with where the document has each.
+
+    Of a query with more terms than count, those that do. None for a record whose words are not indexed.
+    """
+    if found.view.visible is not None and not found.view.visible[found.document.number]:
+        return ()
+    written = dict.fromkeys(word.written for word in found.query.words)
+    is_whole = len(found.query.words) <= MAX_TERMS
+    every = {word: ExplainedWord(word, (), 0) for word in written if is_whole}
+    views = [view for view, _ in found.group]
+    for terms in zip(*(terms for _, terms in found.group), strict=True):
+        own = terms[found.place]
+        word = own.written.removeprefix(LIKE)
+        known = every.get(word) or ExplainedWord(word, (), 0)
+        places, documents = _places(found, own), known.documents
+        if own.written == word:
+            documents = max(documents, sum(map(_count, views, terms)))
+        every[word] = ExplainedWord(word, tuple(dict.fromkeys((*known.places, *places))), documents)
+    return tuple(every[word] for word in written if word in every)
+
+
+def _places(found: Found, term: QueryTerm) -> list[Place]:
+    """Return where a document has a term."""
+    doc, columns = found.document.number, found.view.columns
+    around: list[int] = []
+    if isinstance(columns, MessageColumns):
+        before, after = columns.previous[doc], columns.next[doc]
+        around = [before, after, columns.previous[before], columns.next[after]]
+    text, output = _has(term.said.docs, [doc]), _has(term.output.docs, [doc])
+    neighbours = _has(term.said.docs, around)
+    if term.written.startswith(LIKE):
+        return ["related"] if text or neighbours else []
+    has: dict[Place, bool] = {"text": text, "output": output, "neighbours": neighbours}
+    return [place for place, there in has.items() if there]
+
+
+def _has(having: Numbers, docs: Sequence[int]) -> bool:
+    return bool(np.isin(docs, having).any())
+
+
+def _count(view: SourceView[Any], term: QueryTerm) -> int:
+    """Count the documents with a term that the view shows: nothing may tell of those of other agents."""
+    docs = np.union1d(term.said.docs, term.output.docs)
+    visible = np.ones(len(docs), bool)
+    for _, mask in view.source.masks(view, docs, Filters()):
+        visible &= mask
+    return int(visible.sum())
