@@ -398,7 +398,8 @@ BUDGETS = {
     "store": 2_700 + 1_250 + 129,  # group commit
     "llm": 700 + 190,
     # Passages, output and conclusions; questions of other languages, and words that no document has.
-    "search": 1_500 + 240 + 45,
+    # And bounds, so that few messages are computed exactly.
+    "search": 1_500 + 240 + 45 + 84,
     "dedup": 1_450 - 250,
     "records": 1_050 + 150,
     "prompt": 800 + 670,

@@ -110,9 +110,10 @@ def _mask(view: SourceView[MessageColumns], filters: Filters) -> Mask | None:
     """Return which messages pass the filters; None for all."""
     columns, agent, docs = view.columns, view.agent, slice(view.columns.last + 1)
     masks = []
-    allowed = [filters.chat in (None, chat) and agent in ("", owner) for chat, owner in columns.chats]
-    if not all(allowed):
-        masks.append(np.array(allowed, bool).take(columns.chat[docs]))
+    if agent or filters.chat is not None:
+        allowed = [filters.chat in (None, chat) and agent in ("", owner) for chat, owner in columns.chats]
+        if not all(allowed):
+            masks.append(np.array(allowed, bool).take(columns.chat[docs]))
     if filters.roles is not None:
         allowed = [role in filters.roles for role, _ in columns.actors]
         masks.append(np.array(allowed, bool).take(columns.actor[docs]))

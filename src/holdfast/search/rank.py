@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search import weights
-from holdfast.search.bm25 import MessageSums, add_at, relative, saturate
+from holdfast.search.bm25 import MessageSums, add_at, relative, saturate, top
 from holdfast.search.columns import Columns, Floats, MessageColumns, Numbers, RecordColumns
 from holdfast.search.postings import QueryTerm
 from holdfast.types import Why
@@ -102,28 +102,38 @@ def score(
     depend on how the documents are cut into segments, to the last bit.
     """
     sums = MessageSums(columns, terms)
-    # No message can have a higher score than this.
-    bound = sums.total()
-    bound *= _most(focus, columns)
     exact = partial(_exact, terms, sums, columns, focus)
+    # What is computed of a message is its sum times no more than this.
+    most = _most(focus, columns)
     bonus = None
     if focus.dates:
-        best = float(exact(_in_reach(bound, 1, exact)).total.max(initial=0.0))
+        best = float(exact(_in_reach(sums, most, 1, exact)).total.max(initial=0.0))
         bonus = weights.WEIGHTS.date * best * _fit(columns, focus.dates)
-        bound += bonus * (bound > 0)
-    if mask is not None:
-        bound *= mask
-    return exact(_in_reach(bound, limit, partial(exact, bonus=bonus)), bonus=bonus)
+    docs = _in_reach(sums, most, limit, partial(exact, bonus=bonus), mask, bonus)
+    return exact(docs, bonus=bonus)
 
 
-def _in_reach(bound: Floats, limit: int, exact: Callable[[Numbers], Scores]) -> Numbers:
+def _in_reach(
+    sums: MessageSums,
+    most: float,
+    limit: int,
+    exact: Callable[[Numbers], Scores],
+    mask: NDArray[np.bool_] | None = None,
+    bonus: Floats | None = None,
+) -> Numbers:
     """Return the documents that can be among the `limit` best."""
-    some = exact(np.sort(top(bound, 2 * limit))).total
-    if not len(some) >= limit > 0:
-        return np.flatnonzero(bound)
-    floor = float(np.partition(some, -limit)[-limit])
+    some = exact(sums.likely(2 * limit, mask)).total
+    floor = float(np.partition(some, -limit)[-limit]) if len(some) >= limit > 0 else 0.0
     # A little less, for the rounding of products.
-    return np.flatnonzero(bound >= floor * (1 - 1e-9))
+    floor *= 1 - 1e-9
+    docs, bound = sums.reach((floor - (0.0 if bonus is None else float(bonus.max()))) / most)
+    bound *= most
+    if bonus is not None:
+        bound += bonus.take(docs)
+    passes = bound >= floor
+    if mask is not None:
+        passes &= mask.take(docs)
+    return docs[passes]
 
 
 def _most(focus: Focus, columns: Columns) -> float:
@@ -154,8 +164,8 @@ def _exact(
     """Return the scores of some messages; each has the bonus at its place."""
     share = columns.context_share.take(docs)
     parts = {
-        "words": (1 - share) * sums.words.take(docs),
-        "neighbours": share * sums.context.take(docs),
+        "words": (1 - share) * sums.words(docs),
+        "neighbours": share * sums.context(docs),
         "session": sums.blocks.take(columns.block.take(docs)),
     }
     bonuses = {} if sums.output is None else {"output": sums.output.take(docs)}
@@ -222,20 +232,3 @@ def _combine(
         total += bonus
     ceiling *= _most(focus, columns) * (1 + w.date * bool(focus.dates))
     return Scores(terms, docs, total, parts, factors, bonuses, max(ceiling, 1e-9))
-
-
-def top(scores: Floats, count: int) -> Numbers:
-    """Return the places of the `count` highest scores above zero, best first, equal ones in order.
-
-    Takes a threshold from the maxima of blocks, which on mostly-zero scores is far faster than a partition
-    and, with at least `count` blocks, exact.
-    """
-    size = max(8, min(512, len(scores) // (4 * max(count, 1))))
-    threshold = 0.0
-    blocks = len(scores) // size
-    if blocks > count > 0:
-        maxima = scores[: blocks * size].reshape(blocks, size).max(axis=1)
-        threshold = float(np.partition(maxima, blocks - count)[blocks - count])
-    places = np.flatnonzero(scores >= threshold) if threshold > 0 else np.flatnonzero(scores > 0)
-    order = np.argsort(-scores[places], kind="stable")[:count]
-    return places[order]
