@@ -58,10 +58,17 @@ class Scores:
 
     def explain(self, places: Sequence[int] | Numbers) -> list[tuple[float, Why]]:
         """Return the score at each of some places, 0 to 1, with the reasons for it."""
-        words = self._matched(self.docs[places]) if len(places) else []
+        if not len(places):
+            return []
+        scores = (self.total[places] / self.ceiling).tolist()
+        # All at once: a number taken from an array by itself costs more than all that is done with it.
+        parts, factors, bonuses = (
+            {name: values[places].tolist() for name, values in some.items()}
+            for some in (self.parts, self.factors, self.bonuses)
+        )
         return [
-            (float(self.total[place] / self.ceiling), Why(self._shares(place), found))
-            for place, found in zip(places, words, strict=True)
+            (score, Why(_shares(n, parts, factors, bonuses), words))
+            for n, (score, words) in enumerate(zip(scores, self._matched(self.docs[places]), strict=True))
         ]
 
     def _matched(self, docs: Numbers) -> list[tuple[str, ...]]:
@@ -71,22 +78,25 @@ class Scores:
             for having in (term.said.docs, term.output.docs):
                 if len(having):
                     places = np.minimum(having.searchsorted(docs), len(having) - 1)
-                    for place in np.flatnonzero(having.take(places) == docs):
+                    for place in np.flatnonzero(having.take(places) == docs).tolist():
                         found[place][term.written] = None
         return [tuple(words) for words in found]
 
-    def _shares(self, place: int) -> dict[str, float]:
-        """Split the score at a place into the signals that raised it; the shares add up to 1."""
-        scale = float(self.factors["substance"][place])
-        parts = {name: float(values[place]) * scale for name, values in self.parts.items()}
-        running = sum(parts.values())
-        for name, factor in self.factors.items():
-            if name != "substance":
-                parts[name] = running * (float(factor[place]) - 1)
-                running *= float(factor[place])
-        parts |= {name: float(values[place]) for name, values in self.bonuses.items()}
-        total = sum(parts.values())
-        return {name: value / total for name, value in parts.items() if value > 0}
+
+def _shares(
+    n: int, parts: dict[str, list[float]], factors: dict[str, list[float]], bonuses: dict[str, list[float]]
+) -> dict[str, float]:
+    """Split the n-th score into the signals that raised it; the shares add up to 1."""
+    scale = factors["substance"][n]
+    signals = {name: values[n] * scale for name, values in parts.items()}
+    running = sum(signals.values())
+    for name, factor in factors.items():
+        if name != "substance":
+            signals[name] = running * (factor[n] - 1)
+            running *= factor[n]
+    signals |= {name: values[n] for name, values in bonuses.items()}
+    total = sum(signals.values())
+    return {name: value / total for name, value in signals.items() if value > 0}
 
 
 def score(
