@@ -400,7 +400,7 @@ BUDGETS = {
     "llm": 700 + 190,
     # Passages, output and conclusions; questions of other languages, and words that no document has.
     # And bounds, so that few messages are computed exactly.
-    "search": 1_500 + 240 + 45 + 84,
+    "search": 1_500 + 240 + 45 + 93,
     "dedup": 1_450 - 250,
     "records": 1_050 + 150,
     "prompt": 800 + 670,
