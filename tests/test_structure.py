@@ -397,11 +397,15 @@ BUDGETS = {
     "text": 1_000 + 150 + 500 + 120 + 70,
     "safety": 1_200 + 667,  # what was found in a message is cached, patterns are compiled late
     "messages": 350 + 470,
-    "store": 2_700 + 1_250 + 135 + 155,  # group commit, flags found when read; vectors
+    "store": 2_700
+    + 1_250
+    + 135
+    + 155
+    + 18,  # group commit, flags found when read; vectors; large values read past the statement
     "llm": 700 + 190 + 183,  # embedders
     # Passages, output, conclusions, what is later; questions of other languages, words that no document has;
-    # the scan of vectors, fusion; explanations, for which filters have names.
-    "search": 1_500 + 240 + 45 + 75 + 451 + 163,
+    # the scan of vectors, fusion; explanations, for which filters have names; bounds.
+    "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 93,
     "dedup": 1_450 - 250,
     "records": 1_050 + 150 + 60,  # recall by meaning, explanations
     "prompt": 800 + 675,

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from holdfast.search import bm25, rank, weights
 from holdfast.search.columns import MessageColumns, TermPostings
 from holdfast.search.postings import QueryTerm
 from holdfast.text import analyze
-from recall_corpora import START, Said, ask, tell
+from recall_corpora import START, Said, tell
 
 pytest_plugins = ["recall_fixtures"]
 
@@ -151,19 +152,31 @@ def numbered(chats: list[list[Said]]) -> Iterator[tuple[Said, int]]:
         yield from ((said, seq) for seq, said in enumerate(chat, 1))
 
 
-@settings(max_examples=60, deadline=None)
-@given(chats=sessions(), asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6))
-def test_common_and_rare_words_are_scored_alike_to_the_last_bit(
-    spaces: Iterator[Memory], chats: list[list[Said]], asked: list[str]
+@settings(max_examples=100, deadline=None)
+@given(
+    chats=sessions(),
+    chosen=st.randoms(use_true_random=False),
+    asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6),
+    extra=st.sampled_from(["", " when", " in July 2022", " did you"]),
+)
+def test_the_few_best_are_those_of_all_to_the_last_bit(
+    spaces: Iterator[Memory],
+    chats: list[list[Said]],
+    chosen: Random,
+    asked: list[str],
+    extra: str,
 ) -> None:
-    space = next(spaces)
-    tell(space, [said for chat in chats for said in chat])
-    results = []
-    for dense in (0, 2**40):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bm25, "_DENSE", dense)
-            results.append(ask(space, " ".join(asked)))
-    assert results[0] == results[1]
+    space, query = next(spaces), " ".join(asked) + extra
+    interleaved = [said for chat in chats for said in chat]
+    chosen.shuffle(interleaved)
+    tell(space, interleaved)
+    best = [(hit.id, hit.score) for hit in space.recall(query, limit=1000)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bm25, "_AT_ONCE", 1)
+        for limit in (1, 2, 3, 7):
+            assert [(hit.id, hit.score) for hit in space.recall(query, limit=limit)] == best[:limit]
+    within = [hit.id for hit in space.recall(query, limit=1000, chat="chat0")]
+    assert [hit.id for hit in space.recall(query, limit=2, chat="chat0")] == within[:2]
 
 
 # The best possible score
@@ -381,24 +394,24 @@ def test_top_equals_sorting(size: int, values: int, filled: float) -> None:
     random = np.random.default_rng(size * values)
     for wanted in (0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 18, 19, 20, 100, 2**62):
         scores = random.integers(1, values + 1, size) / values * (random.random(size) < filled)
-        assert [int(place) for place in rank.top(scores, wanted)] == by_sorting(scores, wanted)
+        assert [int(place) for place in bm25.top(scores, wanted)] == by_sorting(scores, wanted)
 
 
 @given(npst.arrays(np.float64, st.integers(0, 40), elements=st.floats(0, 1)), st.integers(0, 50))
 def test_top_equals_sorting_on_short_arrays(
     scores: np.ndarray[Any, np.dtype[np.float64]], wanted: int
 ) -> None:
-    assert [int(place) for place in rank.top(scores, wanted)] == by_sorting(scores, wanted)
+    assert [int(place) for place in bm25.top(scores, wanted)] == by_sorting(scores, wanted)
 
 
 def test_top_finds_what_stands_behind_the_last_full_block() -> None:
     scores = np.zeros(512 * 20 + 3)
     scores[-1], scores[0] = 2.0, 1.0
-    assert list(rank.top(scores, 2)) == [512 * 20 + 2, 0]
+    assert list(bm25.top(scores, 2)) == [512 * 20 + 2, 0]
 
 
 def test_top_of_equal_scores_takes_the_first() -> None:
-    assert list(rank.top(np.ones(512 * 20), 3)) == [0, 1, 2]
+    assert list(bm25.top(np.ones(512 * 20), 3)) == [0, 1, 2]
 
 
 # What a score is made of

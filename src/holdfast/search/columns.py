@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -25,6 +27,8 @@ Integers: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Numbers: TypeAlias = NDArray[np.integer[Any]]
 Mask: TypeAlias = NDArray[np.bool_]
+
+NO_NUMBERS: Integers = np.empty(0, np.int64)
 
 
 class TermPostings(NamedTuple):
@@ -78,9 +82,13 @@ class Columns(ABC):
         """Return the documents of passages; here each document is one passage."""
         return places
 
-    def by_document(self, places: Numbers, frequencies: Floats) -> TermPostings:
-        """Return the postings of documents for those of passages."""
-        return TermPostings(places, frequencies)
+    def by_document(self, places: Numbers, frequencies: Floats, sizes: Sequence[int]) -> list[TermPostings]:
+        """Return the postings of documents for those of passages, of several terms one after the other.
+
+        `sizes` are how many each term has; here each document is one passage.
+        """
+        bounds = [0, *accumulate(sizes)]
+        return [TermPostings(places[i:j], frequencies[i:j]) for i, j in pairwise(bounds)]
 
     def _allocate(self, size: int) -> None:
         for name, kind in self.KINDS.items():
@@ -228,9 +236,8 @@ class MessageColumns(Columns):
 
     `previous` and `next` are the neighbours in the same chat, 0 where there is none or a pause lies between.
     `block` is the part of a chat, between pauses, that a document belongs to. `run` counts from the last
-    pause. `output` are the words of output, `several` whether there are several passages, and `begins` the
-    place of the first one; `passage_words` are those at each place. `context_share` is that of the neighbours
-    in the score.
+    pause. `output` are the words of output, and `several` whether there are several passages;
+    `passage_words` are those at each place. `context_share` is that of the neighbours in the score.
     """
 
     KINDS: ClassVar[dict[str, type[np.generic]]] = {
@@ -242,7 +249,6 @@ class MessageColumns(Columns):
         "run": np.int32,
         "output": np.uint32,
         "several": np.bool_,
-        "begins": np.int64,
         "context_share": np.float64,
     }
 
@@ -252,7 +258,6 @@ class MessageColumns(Columns):
     block: NDArray[np.int64]
     output: NDArray[np.uint32]
     several: Mask
-    begins: NDArray[np.int64]
     context_share: NDArray[np.float64]
 
     def __init__(self) -> None:
@@ -262,6 +267,8 @@ class MessageColumns(Columns):
         # The last place, and the document and the words of each.
         self.places = 0
         self._owner = np.zeros(64, np.int64)
+        # The documents that follow one which is not the one before it.
+        self._jumps: list[NDArray[np.int64]] = []
         self.passage_words = np.zeros(64, np.uint32)
 
     @property
@@ -279,17 +286,32 @@ class MessageColumns(Columns):
         """Return the documents of passages."""
         return places if self.places == self.last else self._owner.take(places)
 
-    def by_document(self, places: Numbers, frequencies: Floats) -> TermPostings:
-        """Return the postings of documents for those of passages."""
-        if self.places == self.last:
-            return TermPostings(places, frequencies)
-        docs = self._owner.take(places)
+    def by_document(self, places: Numbers, frequencies: Floats, sizes: Sequence[int]) -> list[TermPostings]:
+        """Return the postings of documents for those of passages, of several terms one after the other."""
+        if self.places == self.last or not len(places):
+            return super().by_document(places, frequencies, sizes)
+        docs, bounds = self._owner.take(places), np.cumsum([0, *sizes])
+        new = np.ones(len(docs), bool)
+        np.not_equal(docs[1:], docs[:-1], out=new[1:])
+        new[bounds[:-1][bounds[:-1] < len(docs)]] = True
+        first, again = np.flatnonzero(new), np.flatnonzero(~new)
         within = np.flatnonzero(self.several.take(docs))
-        if not len(within):
-            return TermPostings(docs, frequencies)
-        first = np.flatnonzero(np.diff(docs, prepend=0))
-        passages = (places[within], frequencies[within])
-        return TermPostings(docs[first], np.add.reduceat(frequencies, first), passages)
+        passages = places[within], frequencies[within]
+        inside = within.searchsorted(bounds).tolist()
+        ends = first.searchsorted(bounds)
+        docs, frequencies, several = docs[first], frequencies[first], frequencies
+        np.add.at(frequencies, first.searchsorted(again, "right") - 1, several[again])
+        return [
+            TermPostings(docs[i:j], frequencies[i:j], (passages[0][k:m], passages[1][k:m]) if m > k else None)
+            for (i, j), (k, m) in zip(pairwise(ends.tolist()), pairwise(inside), strict=True)
+        ]
+
+    def apart(self) -> Numbers:
+        """Return the documents of which a neighbour, or one two places away, is stored elsewhere."""
+        jumps = self._jumps[0] if len(self._jumps) == 1 else np.concatenate([NO_NUMBERS, *self._jumps])
+        self._jumps = [jumps]
+        before = self.previous.take(jumps)
+        return np.concatenate([jumps, self.next.take(jumps), before, self.previous.take(before)])
 
     def concludes(self, docs: Numbers) -> Mask:
         """Return whether each document is an assistant's last one of several in its turn."""
@@ -313,7 +335,6 @@ class MessageColumns(Columns):
         self.passage_words = _grown(self.passage_words, self.places + 1)
         self._owner[start : self.places + 1] = np.repeat(np.arange(new.start, new.stop), passages)
         self.passage_words[start : self.places + 1] = words
-        self.begins[new] = start + np.cumsum(passages) - passages
         self.several[new] = passages > 1
         w = weights.WEIGHTS
         self.context_share[new] = w.context / (1 + self.words[new] / w.context_words)
@@ -327,6 +348,8 @@ class MessageColumns(Columns):
         run = int(self.run[before]) + 1 if joined else 0
         if joined:
             self.previous[number], self.next[before] = before, number
+            if before != number - 1:
+                self._jumps.append(np.array([number]))
         if run % BLOCK == 0:
             self.blocks += 1
             self._block_words = _grown(self._block_words, self.blocks)
@@ -358,6 +381,7 @@ class MessageColumns(Columns):
         self.previous[order] = joined
         self.next[joined] = order
         self.next[0] = 0
+        self._jumps.append(order[(joined > 0) & (joined != order - 1)])
         fresh = self.run[order] % BLOCK == 0
         source = np.maximum.accumulate(np.where(fresh | begins, place, 0))
         number = np.where(fresh, self.blocks + np.cumsum(fresh) - 1, self.block[before])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search import weights
-from holdfast.search.columns import Columns, Floats, Numbers, TermPostings
+from holdfast.search.columns import NO_NUMBERS, Columns, Floats, Numbers, TermPostings
 from holdfast.search.memtable import Memtable
 from holdfast.search.query import MAX_TERMS, Query
 from holdfast.search.segment import Segment
@@ -22,7 +22,7 @@ _NEAREST = 5
 
 # What stands before a word where its synonyms are meant.
 LIKE = "like "
-NOTHING = TermPostings(np.empty(0, np.int64), np.empty(0))
+NOTHING = TermPostings(NO_NUMBERS, np.empty(0))
 
 
 class QueryTerm(NamedTuple):
@@ -59,16 +59,17 @@ class Postings:
         # The terms of output follow those of what is said.
         marked = [term ^ analyze.OUTPUT for term in terms] if columns.total_output else []
         hashes = np.array([*terms, *marked], np.uint64)
-        self._spans = []
+        self._spans: list[tuple[int, Segment, list[int], list[int]]] = []
+        counts = np.zeros(len(hashes), np.int64)
         first = 1
         for part in parts:
-            self._spans.append((first, part, *part.spans(hashes)))
+            begins, ends = part.spans(hashes)
+            self._spans.append((first, part, begins.tolist(), ends.tolist()))
+            counts += ends - begins
             first += len(part.words)
         self._newest = [memtable.postings(int(term)) for term in hashes.tolist()]
         self._first = first
-        counts = np.array([len(places) for places, _ in self._newest], np.int64)
-        for _, _, starts, ends in self._spans:
-            counts += ends - starts
+        counts += [len(places) for places, _ in self._newest]
         self._counts: list[int] = counts.tolist()
 
     @property
@@ -76,34 +77,46 @@ class Postings:
         """How many places have each term, in what is said and in output; with a mask, how many documents."""
         if self._mask is not None:
             # Of those that are masked nothing may show.
-            return [len(self.of(n).docs) + len(self.output(n).docs) for n in range(self._count)]
+            terms = range(self._count)
+            both = zip(self.of(terms), self.output(terms), strict=True)
+            return [len(said.docs) + len(output.docs) for said, output in both]
         said, output = self._counts[: self._count], self._counts[self._count :]
         return [sum(both) for both in zip(said, output, strict=True)] if output else said
 
-    def output(self, n: int) -> TermPostings:
-        """Return the postings of the n-th term in output."""
-        return self.of(n + self._count) if self._columns.total_output else NOTHING
+    def output(self, terms: Sequence[int]) -> list[TermPostings]:
+        """Return the postings of some terms in output."""
+        if not self._columns.total_output:
+            return [NOTHING] * len(terms)
+        return self.of([n + self._count for n in terms])
 
-    def of(self, n: int) -> TermPostings:
-        """Return the postings of the n-th term in what is said."""
-        if not self._counts[n]:
-            return NOTHING
-        places = np.empty(self._counts[n], np.int64)
-        frequencies = np.empty(self._counts[n])
-        filled = 0
-        for first, part, starts, ends in self._spans:
-            span = slice(int(starts[n]), int(ends[n]))
-            into = slice(filled, filled + span.stop - span.start)
-            np.add(part.places[span], first, out=places[into])
-            frequencies[into] = part.frequencies[span]
-            filled = into.stop
-        newest, frequencies[filled:] = self._newest[n]
-        places[filled:] = newest
-        places[filled:] += self._first
+    def of(self, terms: Sequence[int]) -> list[TermPostings]:
+        """Return the postings of some terms, given by their places, in what is said."""
+        places: list[Numbers] = [NO_NUMBERS]
+        frequencies: list[NDArray[Any]] = [np.empty(0)]
+        sizes: list[int] = []
+        starts: list[int] = []
+        for n in terms:
+            for first, part, begins, ends in self._spans:
+                if begins[n] < ends[n]:
+                    span = slice(begins[n], ends[n])
+                    places.append(part.places[span])
+                    frequencies.append(part.frequencies[span])
+                    starts.append(first)
+            newest = self._newest[n]
+            if newest[0]:
+                places.append(np.array(newest[0]))
+                frequencies.append(np.array(newest[1]))
+                starts.append(self._first)
+            sizes.append(self._counts[n])
+        found = np.concatenate(places, dtype=np.int64)
+        found += np.repeat(np.array(starts, np.int64), [len(some) for some in places[1:]])
+        counted = np.concatenate(frequencies, dtype=np.float64)
         if self._mask is not None:
-            kept = self._mask.take(self._columns.documents(places))
-            places, frequencies = places[kept], frequencies[kept]
-        return self._columns.by_document(places, frequencies)
+            kept = self._mask.take(self._columns.documents(found))
+            ends_of = np.cumsum([0, *sizes])
+            sizes = np.diff(np.cumsum([0, *kept]).take(ends_of)).tolist()
+            found, counted = found[kept], counted[kept]
+        return self._columns.by_document(found, counted, sizes)
 
 
 class Searched(NamedTuple):
@@ -125,14 +138,16 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
     count = len(query.words)
     having = [sum(counts) for counts in zip(*(source.postings.counts for source in sources), strict=True)]
     present = sorted((n for n in range(count) if having[n]), key=lambda n: having[n])[:MAX_TERMS]
-    for n in sorted(present):
+    present.sort()
+    everywhere = zip(*(source.postings.of(present) for source in sources), strict=True)
+    put_out = zip(*(source.postings.output(present) for source in sources), strict=True)
+    for n, said, output in zip(present, everywhere, put_out, strict=True):
         word = query.words[n]
         is_name = any(word.term in source.names for source in sources)
         weight = word.weight * (weights.WEIGHTS.name_as_word if is_name else 1.0)
-        said = [source.postings.of(n) for source in sources]
         rarity = weights.inverse_frequency(total, sum(len(one.docs) for one in said))
-        for into, one, source in zip(found, said, sources, strict=True):
-            into.append(QueryTerm(word.written, one, weight, rarity, source.postings.output(n)))
+        for into, one, other in zip(found, said, output, strict=True):
+            into.append(QueryTerm(word.written, one, weight, rarity, other))
     share = weights.WEIGHTS.related * min(1.0, weights.WEIGHTS.short / query.length)
     first = count
     for n, word in enumerate(query.words):
@@ -151,10 +166,11 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
 
 def _joined(source: Searched, terms: Sequence[int]) -> TermPostings:
     """Join the postings of synonyms, the likeliest first, while they are few enough to tell anything."""
+    if not terms:
+        return NOTHING
     room = max(_RELATED, source.documents * _RELATED // 100_000)
     chosen = []
-    for n in terms:
-        found = source.postings.of(n)
+    for found in source.postings.of(terms):
         if 0 < len(found.docs) <= room:
             chosen.append(found)
             room -= len(found.docs)

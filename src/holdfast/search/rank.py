@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search import weights
-from holdfast.search.bm25 import MessageSums, add_at, relative, saturate
+from holdfast.search.bm25 import MessageSums, add_at, relative, saturate, top
 from holdfast.search.columns import Columns, Floats, Mask, MessageColumns, Numbers, RecordColumns
 from holdfast.search.postings import QueryTerm
 from holdfast.types import Why
@@ -61,32 +61,42 @@ class Scores:
 
     def explain(self, places: Sequence[int] | Numbers) -> list[tuple[float, Why]]:
         """Return the score at each of some places, 0 to 1, with the reasons for it."""
-        words = self._matched(self.docs[places]) if len(places) else []
+        if not len(places):
+            return []
+        scores = (self.total[places] / self.ceiling).tolist()
+        # All at once: a number taken from an array by itself costs more than all that is done with it.
+        parts, factors, bonuses = (
+            {name: values[places].tolist() for name, values in some.items()}
+            for some in (self.parts, self.factors, self.bonuses)
+        )
         return [
-            (min(1.0, float(self.total[place] / self.ceiling)), Why(self._shares(place), found))
-            for place, found in zip(places, words, strict=True)
+            (min(1.0, score), Why(_shares(n, parts, factors, bonuses), words))
+            for n, (score, words) in enumerate(zip(scores, self._matched(self.docs[places]), strict=True))
         ]
 
     def _matched(self, docs: Numbers) -> list[tuple[str, ...]]:
         """Return the words of the query that stand in each document itself."""
         found: list[dict[str, None]] = [{} for _ in docs]
         for term in self.terms:
-            for place in np.flatnonzero(_has(term.said.docs, docs) | _has(term.output.docs, docs)):
+            for place in np.flatnonzero(_has(term.said.docs, docs) | _has(term.output.docs, docs)).tolist():
                 found[place][term.written] = None
         return [tuple(words) for words in found]
 
-    def _shares(self, place: int) -> dict[str, float]:
-        """Split the score at a place into the signals that raised it; the shares add up to 1."""
-        scale = float(self.factors["substance"][place])
-        parts = {name: float(values[place]) * scale for name, values in self.parts.items()}
-        running = sum(parts.values())
-        for name, factor in self.factors.items():
-            if name != "substance":
-                parts[name] = running * (float(factor[place]) - 1)
-                running *= float(factor[place])
-        parts |= {name: float(values[place]) for name, values in self.bonuses.items()}
-        total = sum(parts.values())
-        return {name: value / total for name, value in parts.items() if value > 0}
+
+def _shares(
+    n: int, parts: dict[str, list[float]], factors: dict[str, list[float]], bonuses: dict[str, list[float]]
+) -> dict[str, float]:
+    """Split the n-th score into the signals that raised it; the shares add up to 1."""
+    scale = factors["substance"][n]
+    signals = {name: values[n] * scale for name, values in parts.items()}
+    running = sum(signals.values())
+    for name, factor in factors.items():
+        if name != "substance":
+            signals[name] = running * (factor[n] - 1)
+            running *= factor[n]
+    signals |= {name: values[n] for name, values in bonuses.items()}
+    total = sum(signals.values())
+    return {name: value / total for name, value in signals.items() if value > 0}
 
 
 def score(
@@ -105,13 +115,12 @@ def score(
     depend on how the documents are cut into segments, to the last bit.
     """
     sums = MessageSums(columns, terms)
-    # No message can have a higher score than this.
-    bound = sums.total()
-    bound *= _most(focus, columns)
     exact = partial(_exact, terms, sums, columns, focus)
+    # What is computed of a message is its sum times no more than this.
+    most = _most(focus, columns)
     bonus = None
     if focus.dates:
-        best = float(exact(_in_reach(bound, 1, exact)).total.max(initial=0.0))
+        best = float(exact(_in_reach(sums, most, 1, exact)).total.max(initial=0.0))
         bonus = weights.WEIGHTS.date * best * _fit(columns, focus.dates)
         bound += bonus * (bound > 0)
     if mask is not None:
@@ -209,8 +218,8 @@ def _exact(
     """Return the scores of some messages; each has the bonus at its place."""
     share = columns.context_share.take(docs)
     parts = {
-        "words": (1 - share) * sums.words.take(docs),
-        "neighbours": share * sums.context.take(docs),
+        "words": (1 - share) * sums.words(docs),
+        "neighbours": share * sums.context(docs),
         "session": sums.blocks.take(columns.block.take(docs)),
     }
     bonuses = {} if sums.output is None else {"output": sums.output.take(docs)}
@@ -277,20 +286,3 @@ def _combine(
         total += bonus
     ceiling *= _most(focus, columns) * (1 + w.date * bool(focus.dates))
     return Scores(terms, docs, total, parts, factors, bonuses, max(ceiling, 1e-9))
-
-
-def top(scores: Floats, count: int) -> Numbers:
-    """Return the places of the `count` highest scores above zero, best first, equal ones in order.
-
-    Takes a threshold from the maxima of blocks, which on mostly-zero scores is far faster than a partition
-    and, with at least `count` blocks, exact.
-    """
-    size = max(8, min(512, len(scores) // (4 * max(count, 1))))
-    threshold = 0.0
-    blocks = len(scores) // size
-    if blocks > count > 0:
-        maxima = scores[: blocks * size].reshape(blocks, size).max(axis=1)
-        threshold = float(np.partition(maxima, blocks - count)[blocks - count])
-    places = np.flatnonzero(scores >= threshold) if threshold > 0 else np.flatnonzero(scores > 0)
-    order = np.argsort(-scores[places], kind="stable")[:count]
-    return places[order]

@@ -111,6 +111,9 @@ class Reader(Protocol):
     def all(self, sql: str, **values: Value) -> list[Row]:
         """Run a statement and return all its rows."""
 
+    def all_large(self, columns: str, large: str, source: str, /, **values: Value) -> list[Row]:
+        """Return columns and, last, one of large values, of what follows FROM: a table and a condition."""
+
 
 class Connection(Reader, Protocol):
     """Run statements; inside `Database.writing` they are one transaction."""
@@ -150,6 +153,11 @@ class Database(ABC):
         """Run a query on its own and return all its rows."""
         with self.reading() as connection:
             return connection.all(sql, **values)
+
+    def all_large(self, columns: str, large: str, source: str, /, **values: Value) -> list[Row]:
+        """Return columns and, last, one of large values, of what follows FROM: a table and a condition."""
+        with self.one_read(), self.reading() as connection:
+            return connection.all_large(columns, large, source, **values)
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Connection]:

@@ -199,6 +199,10 @@ class _Connection:
         """See `Connection.all`."""
         return _rows(self._connection.execute(_pyformat(sql), values, binary=True))
 
+    def all_large(self, columns: str, large: str, source: str, /, **values: Value) -> list[Row]:
+        """See `Reader.all_large`."""
+        return self.all(f"SELECT {columns}, {large} FROM {source}", **values)
+
     def many(self, sql: str, rows: Iterable[Mapping[str, Value]]) -> None:
         """See `Connection.many`."""
         with self._connection.cursor() as cursor:

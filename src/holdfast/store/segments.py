@@ -28,7 +28,8 @@ _GAPS = """
     SELECT before + 1, doc - 1 FROM (
         SELECT doc, lag(doc, 1, 0) OVER (ORDER BY doc) AS before FROM messages WHERE space = :space
     ) AS numbered WHERE doc <> before + 1 ORDER BY doc"""
-_FROM_SOURCE = "FROM segments WHERE space = :space AND source = :source AND version = :version"
+_OF_SOURCE = "segments WHERE space = :space AND source = :source AND version = :version"
+_FROM_SOURCE = f"FROM {_OF_SOURCE}"
 _ADD = """
     INSERT INTO segments (space, source, first, last, version, checksum, body)
     VALUES (:space, :source, :first, :last, :version, :checksum, :body)"""
@@ -73,8 +74,9 @@ def missing(db: Reader, space: str) -> tuple[int, list[tuple[int, int]]]:
 
 def load(db: Reader, space: str, version: int, after: int, source: Source = "message") -> list[StoredSegment]:
     """Return the segments of a version and a source that cover documents after a number, in order."""
-    sql = f"SELECT first, last, version, checksum, body {_FROM_SOURCE} AND last > :after ORDER BY first"
-    rows = db.all(sql, space=space, source=source, version=version, after=after)
+    sql = f"{_OF_SOURCE} AND last > :after ORDER BY first"
+    keys: dict[str, Value] = {"space": space, "source": source, "version": version, "after": after}
+    rows = db.all_large("first, last, version, checksum", "body", sql, **keys)
     return [StoredSegment(*row) for row in rows]
 
 
