@@ -15,6 +15,7 @@ from holdfast.llm.embedding import Embedded, request
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.safety.guard import mask
 from holdfast.search import rank
+from holdfast.search.bm25 import top
 from holdfast.search.fusion import WEIGHT, RankedDocuments, fuse, standing_out
 from holdfast.types import Why
 
@@ -104,10 +105,10 @@ def ranking(
     """
     near = view.near
     if near is None or not len(near.matrix):
-        best = rank.top(scores, count)
+        best = top(scores, count)
         best = best[scores[best] >= filters.min_score]
         return RankedDocuments(docs[best], scores[best], np.zeros(len(best)), best)
-    best = rank.top(scores, max(count, DEPTH))
+    best = top(scores, max(count, DEPTH))
     found = near.matrix.nearest(near.query, max(count, DEPTH), _allowed(view, near.matrix.numbers, masks))
     other = np.setdiff1d(found.docs, docs[best], assume_unique=True)
     both, words = np.concatenate([docs[best], other]), np.concatenate([scores[best], np.zeros(len(other))])

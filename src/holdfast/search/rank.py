@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search import weights
-from holdfast.search.bm25 import MessageSums, add_at, relative, saturate, top
-from holdfast.search.columns import Columns, Floats, Mask, MessageColumns, Numbers, RecordColumns
+from holdfast.search.bm25 import MessageSums, add_at, relative, saturate
+from holdfast.search.columns import NO_NUMBERS, Columns, Floats, Mask, MessageColumns, Numbers, RecordColumns
 from holdfast.search.postings import QueryTerm
 from holdfast.types import Why
 
@@ -114,6 +114,9 @@ def score(
     Costs about twenty array operations per posting of its terms, and ten per document. The result does not
     depend on how the documents are cut into segments, to the last bit.
     """
+    if not terms:
+        none = np.zeros(0)
+        return Scores(terms, NO_NUMBERS, none, {}, {}, {}, 1.0)
     sums = MessageSums(columns, terms)
     exact = partial(_exact, terms, sums, columns, focus)
     # What is computed of a message is its sum times no more than this.
@@ -122,18 +125,28 @@ def score(
     if focus.dates:
         best = float(exact(_in_reach(sums, most, 1, exact)).total.max(initial=0.0))
         bonus = weights.WEIGHTS.date * best * _fit(columns, focus.dates)
-        bound += bonus * (bound > 0)
-    if mask is not None:
-        bound *= mask
-    found = exact(_in_reach(bound, limit, partial(exact, bonus=bonus)), bonus=bonus)
-    return raise_later(found, columns, limit, everywhere=focus.latest)
+    docs = _in_reach(sums, most, limit, partial(exact, bonus=bonus), mask, bonus)
+    return raise_later(exact(docs, bonus=bonus), columns, limit, everywhere=focus.latest)
 
 
-def _in_reach(bound: Floats, limit: int, exact: Callable[[Numbers], Scores]) -> Numbers:
+def _in_reach(
+    sums: MessageSums,
+    most: float,
+    limit: int,
+    exact: Callable[[Numbers], Scores],
+    mask: NDArray[np.bool_] | None = None,
+    bonus: Floats | None = None,
+) -> Numbers:
     """Return the documents that can be among the `limit` best, also when later ones are raised."""
-    some = exact(np.sort(top(bound, 2 * limit))).total
-    floor = _floor(some, limit)
-    return np.flatnonzero(bound >= floor) if floor else np.flatnonzero(bound)
+    floor = _floor(exact(sums.likely(2 * limit, mask)).total, limit)
+    docs, bound = sums.reach((floor - (0.0 if bonus is None else float(bonus.max()))) / most)
+    bound *= most
+    if bonus is not None:
+        bound += bonus.take(docs)
+    passes = bound >= floor
+    if mask is not None:
+        passes &= mask.take(docs)
+    return docs[passes]
 
 
 def _floor(total: Floats, limit: int) -> float:
