@@ -85,6 +85,24 @@ def side_by_side(
     _show(report, options)
 
 
+def meaning(
+    options: Output,
+    *,
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="DATA", exists=True, help="LoCoMo or RealMem files, or folders of them."),
+    ],
+) -> None:
+    """Measure what an embedder adds to recall, from one that is noise to one that knows the answers.
+
+    Example: `python -m benchmarks meaning locomo.json realmem/`
+    """
+    # No other part is loaded.
+    from benchmarks.meaning import run
+
+    _show(run(data, progress=_progress), options)
+
+
 def speed(
     options: Output,
     *,
@@ -240,7 +258,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _function in (recall, side_by_side, speed, context, records, learn, agents):
+for _function in (recall, meaning, side_by_side, speed, context, records, learn, agents):
     app.command()(command(_function))
 
 if __name__ == "__main__":

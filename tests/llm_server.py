@@ -72,7 +72,7 @@ class Server:
 
     def answer(self, path: str, body: Body) -> tuple[int, str]:
         """Keep a request and answer it."""
-        if path != "/v1/chat/completions":
+        if path not in ("/v1/chat/completions", "/v1/embeddings"):
             return 404, refusal("not_found")
         with self._lock:
             self.requests.append(body)

@@ -123,7 +123,7 @@ def test_every_part_of_the_package_is_in_a_room() -> None:
 
 
 HOMES = {
-    "numpy": {"text", "safety", "search", "dedup", "records", "learning"},
+    "numpy": {"text", "safety", "llm", "search", "dedup", "records", "learning"},
     "Stemmer": {"text"},
     "typer": {"cli"},
     "rich": {"cli"},
@@ -131,6 +131,7 @@ HOMES = {
     "asyncio": {"aio", "awaiting", "llm", "integrations"},
     "pydantic_ai": {"llm", "integrations"},
     "pydantic": {"integrations"},
+    "model2vec": {"llm"},
     "mcp": {"integrations"},
     "anthropic": {"integrations"},
     "starlette": {"integrations"},
@@ -192,8 +193,8 @@ def test_there_is_no_sql_outside_of_the_store() -> None:
 # What is exported
 
 NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied
-    Description Erasure Event Expansion Extraction Finding Hit HoldfastError InvalidInput Job Kind Learning
-    Limit Memory Message MissingExtra ModelFailed NewerSchema Omission Prompt Ranking Receipt Record
+    Description Erasure Event Expansion Extraction Finding Hit Hits HoldfastError InvalidInput Job Kind
+    Learning Limit Memory Message MissingExtra ModelFailed NewerSchema Omission Prompt Ranking Receipt Record
     Relearning Role Run Scope Scratchpad Shortened Summary Tool ToolCall Unavailable UnknownFormat Usage
     Verification View Why Window Wording WorkResult Writer acting_as""".split()
 
@@ -393,24 +394,25 @@ BUDGETS = {
     # Tokens of values and words without content came from dedup; the form of messages, other languages and
     # nearest words were added since.
     "text": 1_000 + 150 + 500 + 120 + 70,
-    "safety": 1_200 + 650,
+    "safety": 1_200 + 667,  # what was found in a message is cached, patterns are compiled late
     "messages": 350 + 470,
-    "store": 2_700 + 1_250 + 129,  # group commit
-    "llm": 700 + 190,
-    # Passages, output and conclusions; questions of other languages, and words that no document has.
-    "search": 1_500 + 240 + 45,
+    "store": 2_700 + 1_250 + 135 + 150,  # group commit, flags found when read; vectors
+    "llm": 700 + 190 + 183,  # embedders
+    # Passages, output, conclusions, what is later; questions of other languages, words that no document has;
+    # the scan of vectors, fusion.
+    "search": 1_500 + 240 + 45 + 75 + 451,
     "dedup": 1_450 - 250,
-    "records": 1_050 + 150,
+    "records": 1_050 + 150 + 16,  # recall by meaning
     "prompt": 800 + 670,
     "compaction": 1_500 + 120,
-    "learning": 3_200 + 600,
+    "learning": 3_200 + 600 + 120,  # the job that embeds
     "tools": 1_900 + 620,
-    "front": 1_700,
+    "front": 1_700 + 48,  # the embedder of a memory
     "providers": 450 + 160,
     "integrations": 2_000,
     "testing": 2_500,
     "io demo": 850 + 200,
-    "cli": 2_600 + 1_000,
+    "cli": 2_600 + 1_000 + 4,  # HOLDFAST_EMBED
 }
 NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
@@ -439,7 +441,8 @@ def test_rooms_keep_to_their_budgets() -> None:
     spent = {rooms: sum(sizes.pop(room, 0) for room in rooms.split()) for rooms in BUDGETS}
     assert not sizes
     assert {rooms: size for rooms, size in spent.items() if size > BUDGETS[rooms]} == {}
-    assert sum(spent.values()) <= 28_500 + 6_540 + 620
+    # Recall by passages, in other languages and by meaning, group commit.
+    assert sum(spent.values()) <= 28_500 + 6_540 + 1_600
 
 
 def test_a_name_means_one_thing() -> None:

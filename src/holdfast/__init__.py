@@ -23,7 +23,7 @@ from holdfast.kinds import Kind
 from holdfast.memory import Memory
 from holdfast.records.view import View
 from holdfast.run import Run
-from holdfast.safety.guard import mask, undisguise
+from holdfast.safety.guard import find_flags, mask, undisguise
 from holdfast.scratchpad import Scratchpad
 from holdfast.types import (
     Change,
@@ -35,6 +35,7 @@ from holdfast.types import (
     Expansion,
     Finding,
     Hit,
+    Hits,
     Job,
     Message,
     Omission,
@@ -52,7 +53,7 @@ from holdfast.types import (
     Wording,
     Writer,
 )
-from holdfast.types.messages import undo_disguises_with
+from holdfast.types.messages import find_flags_with, undo_disguises_with
 
 if TYPE_CHECKING:
     from holdfast.events import Event
@@ -79,6 +80,7 @@ __all__ = [
     "Extraction",
     "Finding",
     "Hit",
+    "Hits",
     "HoldfastError",
     "InvalidInput",
     "Job",
@@ -120,6 +122,7 @@ __all__ = [
 # Errors and names are below the guard, which knows what they may display.
 mask_errors_with(mask)
 undo_disguises_with(undisguise)
+find_flags_with(find_flags)
 
 __version__ = "0.1.0"
 

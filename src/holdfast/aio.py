@@ -262,6 +262,7 @@ class AsyncLearner(Awaited[Learner]):
     episodes = asking(Learner.episodes)
     jobs = awaited(Learner.jobs)
     retry_job = awaited(Learner.retry_job)
+    embedding = awaited(Learner.embedding)
     usage = awaited(Learner.usage)
 
 

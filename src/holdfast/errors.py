@@ -136,5 +136,6 @@ _NEEDS = {
     "anthropic": "The Anthropic memory tool needs anthropic.",
     "openai-agents": "The session needs the OpenAI Agents SDK.",
     "pydantic-ai": "The adapter for pydantic-ai needs pydantic-ai.",
+    "model2vec": "An embedder of the kind model2vec: needs model2vec.",
     "tiktoken": "The tokenizer of a model needs tiktoken.",
 }

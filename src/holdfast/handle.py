@@ -22,7 +22,7 @@ from holdfast.types import (
     Change,
     ChatInfo,
     Erasure,
-    Hit,
+    Hits,
     Record,
     Scope,
     Time,
@@ -118,11 +118,11 @@ class MemoryHandle:
     # What is known: records/, search/ ---------------------------------------------------------------------
 
     @logged
-    def recall(self, query: str, *, limit: int = 10, **options: Unpack[RecallOptions]) -> list[Hit]:
-        """Find the messages, summaries and records that answer a question, best first, without a model.
+    def recall(self, query: str, *, limit: int = 10, **options: Unpack[RecallOptions]) -> Hits:
+        """Find the messages, summaries and records that answer a question, best first.
 
-        See `View.recall` for sources, chat, roles, kinds, per_kind, tags, since, until, valid_at, min_score
-        and secrets.
+        See `View.recall` for sources, chat, roles, kinds, per_kind, tags, since, until, valid_at, min_score,
+        prefer, secrets, meaning and fresh.
         """
         return self._view.recall(query, limit=limit, **options)
 

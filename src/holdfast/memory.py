@@ -19,6 +19,7 @@ from holdfast.types import Scope, check_flag, check_key, check_name
 if TYPE_CHECKING:
     from holdfast.aio import AsyncMemory
     from holdfast.learning.guard_job import Guard
+    from holdfast.llm.embedding import Embed
     from holdfast.settings import Learning
 
 
@@ -58,11 +59,16 @@ class Memory(MemoryHandle):
             against mistakes, not against code that holds the database.
         key: 16 to 64 bytes that are stored nowhere: with it the checksums of rows cannot be forged.
         guard: your own classifier of what is an order to the model: a function from a text to True or False.
+        embed: an embedder, by which recall also finds what means the same in other words: a function from a
+            list of texts to a list of vectors, an object with `embed_documents` and `embed_query`, or a name:
+            "openai:text-embedding-3-small" (extra `llm`), "model2vec:PATH" (extra `model2vec`). All texts are
+            given to it, with credentials masked, by `learning.work`. See `docs/meaning.md`.
 
     Raises:
         InvalidInput: an argument is not usable.
-        Unavailable, Damaged, NewerSchema, MissingExtra: the database, or the tokenizer that is named, cannot
-            be opened.
+        Unavailable, Damaged, NewerSchema, MissingExtra: the database, or the tokenizer or the embedder that
+            is named, cannot be opened.
+        ModelFailed: the key of the provider of the embedder, or another of its settings, is missing.
 
     """
 
@@ -82,6 +88,7 @@ class Memory(MemoryHandle):
         admin: bool = False,
         key: bytes | None = None,
         guard: Guard | None = None,
+        embed: Embed | None = None,
     ) -> None:
         agent = check_name_is_open(check_name(agent, "agent", empty=True), "The name of the agent")
         scope, is_admin = Scope(tenant, user, agent), check_flag(admin, "admin")
@@ -95,6 +102,7 @@ class Memory(MemoryHandle):
             policy=policy,
             key=check_key(key),
             guard=guard,
+            embed=embed,
         )
         super().__init__(runtime, scope, admin=is_admin)
 

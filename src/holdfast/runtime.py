@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Closed, InvalidInput
@@ -29,12 +30,15 @@ if TYPE_CHECKING:
     from holdfast.events import Events
     from holdfast.kinds import Kind
     from holdfast.learning.guard_job import Guard
+    from holdfast.learning.job_runner import JobRunner
     from holdfast.learning.service import Learner
+    from holdfast.llm.embedding import Embed, Embedder
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import Model
     from holdfast.prompt.assembly import ChatReader
     from holdfast.prompt.window import Policy
     from holdfast.records.intake import Intake
+    from holdfast.search.meaning import QueryEmbedder
     from holdfast.search.search import Search
     from holdfast.settings import Learning
     from holdfast.store.database import Database, Durability
@@ -57,6 +61,7 @@ class Runtime:
         learning: Learning,
         policy: Policy,
         guard: Model | None = None,
+        embedder: Embedder | None = None,
     ) -> None:
         self.database = database
         self.count_tokens = count_tokens
@@ -67,6 +72,7 @@ class Runtime:
         self.policy = policy
         # Of the caller.
         self.guard = guard
+        self.embedder = embedder
         self.events = _events()
         self.workers = Workers()
         self.prompts = PromptCache(worker=os.urandom(8).hex())
@@ -84,8 +90,15 @@ class Runtime:
 
         with self.lock:
             if self._search is None:
-                self._search = Search(self.database)
+                self._search = Search(self.database, self._query_embedder())
             return self._search
+
+    def _query_embedder(self) -> QueryEmbedder | None:
+        if self.embedder is None:
+            return None
+        from holdfast.search.meaning import QueryEmbedder
+
+        return QueryEmbedder(self.embedder, self.meter, self.learning.query_patience)
 
     def executor(self) -> Executor:
         """Return the threads that awaited methods run on."""
@@ -107,7 +120,11 @@ class Runtime:
 
     def view(self, scope: Scope, at: PointInTime | None = None) -> View:
         """Return what reads the records of a scope, and recalls."""
-        return View(self.database, scope, self.kinds, self.clock, self.search, at)
+        fresh = partial(self._embed_missing, scope)
+        return View(self.database, scope, self.kinds, self.clock, self.search, at, fresh)
+
+    def _embed_missing(self, scope: Scope) -> str | None:
+        return self.runner(scope).embed_now()
 
     def writer(self, scope: Scope) -> RecordWriter:
         """Return what writes the records of a scope."""
@@ -168,9 +185,14 @@ class Runtime:
     def learner(self, scope: Scope, check_scope: Callable[[Scope | None], None]) -> Learner:
         """Return what learns for a scope; `check_scope` raises Denied where another one is not allowed."""
         # What is about learning takes a fifth of the time of importing all the rest.
+        from holdfast.learning.service import Learner
+
+        return Learner(self.runner(scope), self.view(scope), check_scope)
+
+    def runner(self, scope: Scope) -> JobRunner:
+        """Return what runs the jobs of a scope."""
         from holdfast.learning.job_context import JobContext
         from holdfast.learning.job_runner import JobRunner
-        from holdfast.learning.service import Learner
         from holdfast.learning.throttle import rest
 
         context = JobContext(
@@ -181,10 +203,17 @@ class Runtime:
             now=self.now,
             settings=self.learning,
             events=self.events,
-            intake_of=lambda scope: replace(self.intake(scope, "reflect"), throttle=rest),
+            intake_of=lambda scope: replace(
+                self.intake(scope, "reflect"),
+                throttle=rest,
+                # In the background an embedder may be waited for.
+                similar=partial(self.search().similar, scope, by_meaning=True),
+            ),
             search=self.search,
         )
-        return Learner(JobRunner(context, self.workers, self.guard), self.view(scope), check_scope)
+        documents = self.embedder.documents if self.embedder else None
+        own = {"guard": self.guard, "embed": documents}
+        return JobRunner(context, self.workers, {kind: model for kind, model in own.items() if model})
 
     def meter(self, scope: Scope) -> Meter:
         """Return what notes the calls of models for a scope."""
@@ -234,12 +263,14 @@ def open_runtime(
     policy: Policy | None,
     key: bytes,
     guard: Guard | None,
+    embed: Embed | None,
 ) -> Runtime:
     """Open a database with what belongs to it, after a check of every option; see `Memory`."""
     policy = Lossless() if policy is None else check_policy(policy)
-    rows, settings, model = table(kinds), _settings(learning), _guard_model(guard)
+    rows, settings, model, embedder = table(kinds), _settings(learning), _guard_model(guard), _embedder(embed)
     count = counter(count_tokens)
-    return Runtime(open_database(location, durability, key), count, clock, rows, settings, policy, model)
+    database = open_database(location, durability, key)
+    return Runtime(database, count, clock, rows, settings, policy, model, embedder)
 
 
 def _settings(learning: Learning | None) -> Learning:
@@ -258,6 +289,15 @@ def _guard_model(guard: Guard | None) -> Model | None:
     from holdfast.learning.guard_job import model_of
 
     return model_of(guard)
+
+
+def _embedder(embed: Embed | None) -> Embedder | None:
+    if embed is None:
+        return None
+    # Only for those who have an embedder.
+    from holdfast.llm.embedding import embedder
+
+    return embedder(embed)
 
 
 def runtime_of(handle: object) -> Runtime | None:

@@ -10,11 +10,13 @@ from holdfast.errors import InvalidInput, shown
 from holdfast.types import check_count
 
 KINDS = ("observe", "episode", "judge", "consolidate", "reflect")
-"""The kinds of jobs, except "guard", which runs where the memory was opened with a guard."""
-PURPOSES = (*KINDS, "guard", "compact", "relearn", "rank")
+"""The kinds of jobs, except "guard" and "embed", which run where the memory was opened with one."""
+PURPOSES = (*KINDS, "guard", "compact", "relearn", "rank", "embed", "recall")
 """What models are called for."""
 ALL = ""
-"""All purposes together, in `limits`."""
+"""All purposes together, in `limits`, but for those of embedders."""
+OF_EMBEDDERS = ("embed", "recall")
+"""What embedders are called for: the vectors of what is stored, and of queries."""
 _MAX_NUMBER = 1_000_000
 _MAX_TIME = timedelta(days=36_500)
 _MAX_PATIENCE = 86_400
@@ -40,7 +42,8 @@ class Limit:
 
 
 def _default_limits() -> Mapping[str, Limit]:
-    return {ALL: Limit(calls=600, tokens=3_000_000)}
+    ours = {ALL: Limit(calls=600, tokens=3_000_000)}
+    return ours | dict.fromkeys(OF_EMBEDDERS, Limit(calls=3_600, tokens=20_000_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +59,19 @@ class Learning:
         messages: the newest messages of a chat that one reflection, or the episode of a long chat, reads.
         tokens: of the conversation in one prompt, about.
         pairs: of records that are judged in one call.
+        texts: that are embedded in one call.
         episodes: kept at most for an agent, the newest; the others are retracted.
         episode_age: older episodes are retracted; None keeps them.
         attempts: how often a job is tried before it has failed.
         backoff: the time before the second attempt; doubles with each, up to an hour.
         lease: how long a job belongs to a worker that does not report.
         patience: the seconds to wait for the answer of a model. A function that hangs is left to its thread.
-        limits: hard limits of one user for each kind of job, and "" for all calls of models, compaction
-            included: 600 calls and 3,000,000 tokens an hour by default (`Limit()` sets none).
+        query_patience: the seconds that a recall waits for the vector of its query, before it goes by words
+            alone.
+        limits: hard limits of one user for each kind of job, and "" for all calls of language models,
+            compaction included: 600 calls and 3,000,000 tokens an hour by default (`Limit()` sets none).
+            Those of embedders have limits of their own, "embed" for what is stored and "recall" for queries:
+            3,600 calls and 20,000,000 tokens each.
         untrusted: tools whose results come from outside, as patterns of names; None for the usual ones.
 
     Raises:
@@ -79,12 +87,14 @@ class Learning:
     messages: int = 200
     tokens: int = 8_000
     pairs: int = 20
+    texts: int = 64
     episodes: int = 500
     episode_age: timedelta | None = None
     attempts: int = 5
     backoff: timedelta = timedelta(minutes=1)
     lease: timedelta = timedelta(minutes=5)
     patience: float = 120.0
+    query_patience: float = 2.0
     limits: Mapping[str, Limit] = field(default_factory=_default_limits, hash=False)
     untrusted: tuple[str, ...] | None = None
 
@@ -95,12 +105,13 @@ class Learning:
             f"Pass a tuple of some of {', '.join(KINDS)}.",
             valid=_are_names(self.kinds, KINDS),
         )
-        for name in ("turns", "batch", "messages", "tokens", "pairs", "episodes", "attempts"):
+        for name in ("turns", "batch", "messages", "tokens", "pairs", "texts", "episodes", "attempts"):
             _check_number(name, getattr(self, name))
         for name in ("idle", "every", "backoff", "lease", "episode_age"):
             if not (name == "episode_age" and self.episode_age is None):
                 _check_time(name, getattr(self, name))
-        _check_patience(self.patience)
+        _check_patience("patience", self.patience)
+        _check_patience("query_patience", self.query_patience)
         _check_limits(self.limits)
         object.__setattr__(self, "limits", {**_default_limits(), **self.limits})
         patterns = self.untrusted is None or _are_names(self.untrusted)
@@ -130,9 +141,9 @@ def _check_time(name: str, value: object) -> None:
     _check(name, value, f"Pass a timedelta from {least} to {_MAX_TIME.days:,} days.", valid=valid)
 
 
-def _check_patience(value: object) -> None:
+def _check_patience(name: str, value: object) -> None:
     valid = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _MAX_PATIENCE
-    _check("patience", value, f"Pass seconds above 0 and up to {_MAX_PATIENCE:,}.", valid=valid)
+    _check(name, value, f"Pass seconds above 0 and up to {_MAX_PATIENCE:,}.", valid=valid)
 
 
 def _check_limits(limits: object) -> None:

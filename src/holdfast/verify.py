@@ -16,7 +16,16 @@ from holdfast.search.record_source import RECORDS
 from holdfast.search.segment import BadSegment, Segment
 from holdfast.search.source import SearchSource
 from holdfast.search.summary_source import SUMMARIES
-from holdfast.store import checksums, erasure_receipts, log, records, sessions, summaries, watermarks
+from holdfast.store import (
+    checksums,
+    erasure_receipts,
+    log,
+    records,
+    sessions,
+    summaries,
+    vectors,
+    watermarks,
+)
 from holdfast.store import segments as stored
 from holdfast.store.atomic_file import new_file
 from holdfast.store.connect import check_location, open_database
@@ -61,6 +70,7 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
     problems += _check_watermarks(db, space, lengths, checked)
     problems += _check_numbers(db, space, checked["messages"], docs)
     problems += _check_records(db, space, checked, versions)
+    problems += _check_vectors(db, space)
     unproven, wrong = check_rows(db, space, key, checked)
     problems += wrong
     for version, chat in records.learned_from_missing_chats(db, space):
@@ -268,6 +278,19 @@ def _check_records(
     for version, ended in last.values():
         if ended < MAX_COUNT and not _covered(ended, ended, erased):
             yield f"version {version} of what is known ends at version {ended}, which is not there"
+
+
+def _check_vectors(db: Database, space: str) -> Iterator[str]:
+    """Yield the vectors that belong to nothing that is there, or have another size than their set."""
+    wrong = {
+        "belongs to nothing that is there": vectors.orphans(db, space),
+        "is not of the size of its set": vectors.misshapen(db, space),
+    }
+    for what, found in wrong.items():
+        for model, source, number, *_ in found[:_NAMED]:
+            yield f"the vector of {source} {number} by {model} {what}"
+        if len(found) > _NAMED:
+            yield f"so do {len(found) - _NAMED} more vectors"
 
 
 def _check_index(

@@ -14,12 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from embedders import meaning
 from handles import memory_of
-from holdfast import Chat, InvalidInput, Memory, NewerSchema, ToolCall
+from holdfast import Chat, InvalidInput, Learning, Memory, NewerSchema, ToolCall
 from holdfast.io.everything import export_everything
 from holdfast.io.importing import import_paths
-from holdfast.store import space_rows
+from holdfast.store import space_rows, vectors
 from holdfast.store.schema import migrations, tables
+from holdfast.types import SOURCES
 from learning_scripts import SESSION, Clock
 from stored_texts import erasures_of, text_of
 
@@ -121,7 +123,46 @@ def test_everything_comes_back_equal(memory: Memory, tmp_path: Path) -> None:
 def test_every_table_is_filled_by_what_is_compared(quick: Memory) -> None:
     fill(quick)
     counted = Counter(table for table, _ in space_rows.read(quick._runtime.database, quick.scope.space))
-    assert counted.keys() >= set(tables()) - {"segments", "spend", "uses", "verdicts", "imports"}
+    others = {"segments", "spend", "uses", "verdicts", "imports", "vectors", "vector_sets"}
+    assert counted.keys() >= set(tables()) - others
+
+
+def test_vectors_come_back_or_are_made_again(tmp_path: Path) -> None:
+    learning = Learning(kinds=())
+    with (
+        Memory(":memory:", user="ada", embed=meaning, learning=learning) as source,
+        Memory(":memory:", user="ada", embed=meaning, learning=learning) as empty,
+        Memory(":memory:", user="ada", embed=meaning, learning=learning) as other,
+    ):
+        source.chat("monday").append(role="user", content="I drink tea.")
+        source.remember("User has a dog")
+        source.learning.work()
+        path = written(source, tmp_path / "all.jsonl")
+        import_paths(empty, path)
+        assert all_rows(empty) == all_rows(source)
+        assert empty.learning.work().noop
+        other.chat("sunday").append(role="user", content="The race.")
+        other.learning.work()
+        assert import_paths(other, path).problems == ()
+        assert other.learning.work().calls == 2
+        assert len(set(vectors_of(other))) == 3
+        for memory in (empty, other):
+            assert memory.verify().problems == ()
+
+
+@pytest.mark.parametrize("body", ["no base64", "", 5, None, "AAA="])
+def test_a_vector_that_is_none_is_left_out_or_found(tmp_path: Path, body: object) -> None:
+    with Memory(":memory:", user="ada") as memory:
+        row = {"model": "m", "source": "message", "number": 1, "body": body}
+        lines = ['{"holdfast": "everything", "schema": 1}', json.dumps({"table": "vectors", "row": row})]
+        (tmp_path / "all.jsonl").write_text("\n".join(lines))
+        report = import_paths(memory, tmp_path / "all.jsonl")
+        assert report.problems or memory.verify().problems
+
+
+def vectors_of(memory: Memory) -> list[bytes]:
+    database, space = memory._runtime.database, memory.scope.space
+    return [body for source in SOURCES for _, body in vectors.read(database, space, "meaning", source, 0)]
 
 
 def test_what_a_guard_said_comes_back_to_the_same_message_and_record(tmp_path: Path) -> None:

@@ -141,6 +141,7 @@ LEARNING: dict[str, tuple[Callable[[Learner], object], type]] = {
     "reflect": (lambda learning: learning.reflect(llm=str), WorkResult),
     "relearn": (lambda learning: learning.relearn(llm=str), Relearning),
     "retry_job": (lambda learning: learning.retry_job("job_1"), Job),
+    "embedding": (lambda learning: learning.embedding(), list),
     "usage": (lambda learning: learning.usage(), Usage),
     "work": (lambda learning: learning.work(llm=str), WorkResult),
 }

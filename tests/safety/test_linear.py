@@ -29,6 +29,7 @@ from holdfast.safety import (
     markers,
 )
 from holdfast.text import analyze, clean, message_text, one_line, sentences, tokens
+from holdfast.text.late_pattern import LatePattern
 
 MODULES: tuple[ModuleType, ...] = (
     alphabets, analyze, clean, credential_values, credentials, encodings, deobfuscate, one_line,
@@ -67,7 +68,7 @@ class Steps:
 class Counted:
     """A pattern that counts how far it looks for a match."""
 
-    def __init__(self, pattern: re.Pattern[str], steps: Steps) -> None:
+    def __init__(self, pattern: re.Pattern[str] | LatePattern, steps: Steps) -> None:
         self._pattern, self._steps = pattern, steps
 
     def __getattr__(self, name: str) -> Any:
@@ -92,7 +93,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     counted = Steps()
     for module in MODULES:
         for name, value in list(vars(module).items()):
-            if isinstance(value, re.Pattern):
+            if isinstance(value, re.Pattern | LatePattern):
                 monkeypatch.setattr(module, name, Counted(value, counted))
     monkeypatch.setattr(deobfuscate, "accumulate", counted.accumulate)
     return counted

@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from holdfast import Memory
+from holdfast import InvalidInput, Memory
 from holdfast.search import bm25, rank, weights
+from holdfast.search.columns import MessageColumns, TermPostings
+from holdfast.search.postings import QueryTerm
 from holdfast.text import analyze
 from recall_corpora import START, Said, ask, tell
 
@@ -42,6 +44,7 @@ LIKE_THE_REFERENCE = weights.RankWeights(
     date=0.3,
     conclusion=0.0,
     output=0.0,
+    later=0.0,
     related=0.0,
     substance=0.0,
 )
@@ -291,6 +294,76 @@ def test_the_time_of_a_message_may_be_the_last_of_the_calendar(spaces: Iterator[
     memory.chat("a").append(role="user", content="a party", at=datetime(9999, 12, 31, tzinfo=UTC))
     memory.chat("b").append(role="user", content="a party", at=datetime(1, 1, 1, tzinfo=UTC))
     assert memory.recall("a party in December?")[0].chat == "a"
+
+
+# What is said later
+
+
+def test_of_equal_messages_of_a_chat_the_later_comes_first(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    told = ["So we name the file restore.db.", "I see.", "We name the file sessions.db."]
+    tell(memory, [Said("a", text, minutes=700 * n) for n, text in enumerate(told)])
+    best = memory.recall("what do we name the file?")[0]
+    assert best.text == "We name the file sessions.db."
+    assert "later" in best.why
+
+
+def test_a_much_better_message_comes_before_a_later_one(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    tell(memory, [Said("a", "the berlin marathon is in september"), Said("a", "a marathon", minutes=5)])
+    assert memory.recall("when is the berlin marathon")[0].text == "the berlin marathon is in september"
+
+
+def test_the_latest_is_preferred_over_chats_where_it_is_asked_for(space: Memory) -> None:
+    tell(space, [Said("a", "We keep it in one file."), Said("b", "We keep it in two files.", minutes=9_000)])
+    assert [hit.chat for hit in space.recall("where do we keep it?")] == ["a", "b"]
+    assert [hit.chat for hit in space.recall("where do we keep it?", prefer="latest")] == ["b", "a"]
+
+
+def test_what_is_preferred_is_checked(space: Memory) -> None:
+    with pytest.raises(InvalidInput):
+        # A wrong value on purpose.
+        space.recall("where", prefer="oldest")  # type: ignore[arg-type]
+
+
+def test_a_later_message_about_other_words_is_not_raised(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    tell(memory, [Said("a", "the keys are with the landlord"), Said("a", "the old flat is small", minutes=9)])
+    assert not any("later" in hit.why for hit in memory.recall("keys of the old flat"))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    messages=st.lists(
+        st.tuples(st.sampled_from(range(161, 200, 2)), st.integers(0, 5), st.integers(0, 2)),
+        min_size=1,
+        max_size=12,
+    ),
+    limit=st.integers(1, 12),
+)
+def test_what_is_raised_is_as_good_as_the_best_that_it_may_stand_for(
+    messages: list[tuple[int, int, int]], limit: int
+) -> None:
+    columns = MessageColumns()
+    columns.last = size = len(messages)
+    columns.at[1 : size + 1] = [at for _, at, _ in messages]
+    columns.chat[1 : size + 1] = [chat for _, _, chat in messages]
+    docs, scores = np.arange(1, size + 1), np.array([score for score, _, _ in messages]) / 200
+    term = QueryTerm("x", TermPostings(docs, np.ones(size)), 1.0, 1.0)
+    after = rank.raise_later(
+        rank.Scores([term], docs, scores, {}, {}, {}, 1.0), columns, limit, everywhere=False
+    )
+    floor = sorted(scores, reverse=True)[min(limit, size) - 1]
+    for y, raised in enumerate(after.total):
+        before = [
+            x
+            for x in range(size)
+            if messages[x][2] == messages[y][2] and (messages[x][1], x) < (messages[y][1], y)
+        ]
+        reached = [after.total[x] for x in before if scores[y] <= after.total[x] <= scores[y] / 0.9]
+        if scores[y] >= floor:
+            assert raised == pytest.approx(max(reached, default=scores[y]))
+        assert scores[y] <= raised <= scores[y] / 0.9 + 1e-9
 
 
 # The best places of an array

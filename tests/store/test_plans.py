@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from test_statements import OURS
 
+from embedders import letters
 from holdfast import Chat, Memory
 from holdfast.prompt.window import SummaryBuffer
 from holdfast.store import postgres
@@ -33,6 +34,7 @@ LINEAR: dict[str, str] = {
     r"SELECT .* FROM records WHERE .* writer = 'reflect' AND why <> ''": _ERASES,
     r"SELECT chat, seq, shown FROM messages WHERE space = \S+ AND shown IS NOT NULL": _ERASES,
     r"SELECT chat, seq, worker, summary_ids, hits FROM receipts": _ERASES,
+    r"UPDATE spend SET chat = '', job = ''": _ERASES,
 }
 
 
@@ -85,6 +87,8 @@ def work(memory: Memory) -> None:
     memory.get(fact.id)
     chat.end()
     memory.learning.work(limit=4)
+    memory.recall("training", fresh=True)
+    memory.learning.embedding()
     memory.learning.jobs()
     memory.learning.usage()
     memory.erase(record=fact.id)
@@ -248,12 +252,13 @@ def copy_to_others(url: str, spaces: int) -> None:
 @pytest.fixture(params=[pytest.param(4, id="new"), pytest.param(500, id="a million messages")])
 def filled_url(request: pytest.FixtureRequest, own_postgres_url: str) -> str:
     """A database without statistics, or a large one with them."""
-    with Memory(own_postgres_url, user="ada", durability="normal") as memory:
+    with Memory(own_postgres_url, user="ada", durability="normal", embed=letters) as memory:
         execute(
             own_postgres_url,
             *(f"ALTER TABLE {table} SET (autovacuum_enabled = off)" for table in OURS.split("|")),
         )
         fill(memory)
+        memory.learning.work()
     copy_to_others(own_postgres_url, request.param)
     if request.param > 100:
         execute(own_postgres_url, "VACUUM ANALYZE")
@@ -262,7 +267,7 @@ def filled_url(request: pytest.FixtureRequest, own_postgres_url: str) -> str:
 
 @pytest.mark.slow
 def test_postgresql_finds_rows_by_indexes(filled_url: str, plans: Plans) -> None:
-    with Memory(filled_url, user="ada", durability="normal") as memory:
+    with Memory(filled_url, user="ada", durability="normal", embed=letters) as memory:
         plans.on = True
         work(memory)
     report(plans)
@@ -341,8 +346,9 @@ def is_long(step: str) -> bool:
 def test_sqlite_finds_rows_by_indexes() -> None:
     """SQLite keeps no count of what it drops; what it reads from end to end can be seen."""
     ran: dict[str, None] = {}
-    with Memory(":memory:", user="ada") as memory:
+    with Memory(":memory:", user="ada", embed=letters) as memory:
         fill(memory)
+        memory.learning.work()
         writer = memory._runtime.database._writer  # type: ignore[attr-defined]  # of SQLite
         writer.set_trace_callback(ran.setdefault)
         work(memory)

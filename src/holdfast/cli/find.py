@@ -13,7 +13,7 @@ from holdfast.cli.options import Options, Output, ReadOptions, one_of
 from holdfast.cli.render.screen import Part, Screen, plain, when
 from holdfast.memory import Memory
 from holdfast.text.references import write_reference
-from holdfast.types import ROLES, SOURCES, Hit
+from holdfast.types import ROLES, SOURCES, Hit, Prefer
 
 _Roles = Annotated[
     list[str] | None,
@@ -53,6 +53,7 @@ def recall(
     valid_at: ValidAt = None,
     limit: Limit = 5,
     min_score: Annotated[float, Option(min=0, max=1, help="Only hits with at least this score.")] = 0.0,
+    latest: Annotated[bool, Option("--latest", help="Of nearly equal messages, the latest first.")] = False,
 ) -> None:
     """Find the messages, summaries and records that answer a question, best first, with reasons.
 
@@ -62,8 +63,9 @@ def recall(
     filters: dict[str, Any] = {name: values or None for name, values in several.items()}
     filters |= {"chat": chat, "since": since, "until": until, "valid_at": valid_at, "min_score": min_score}
     text = " ".join(query)
-    with options.open() as memory:
-        hits = memory.recall(text, limit=limit, secrets=options.secrets, **filters)
+    with options.open(embed=True) as memory:
+        prefer: Prefer | None = "latest" if latest else None
+        hits = memory.recall(text, limit=limit, prefer=prefer, secrets=options.secrets, **filters)
         titles = titles_of(memory, [hit.chat for hit in hits])
         if not hits and chat is not None and not find_chat(memory.scoped(user=""), chat):
             the_chat(options, memory, chat)
@@ -103,7 +105,11 @@ def _more(options: Options, memory: Memory, hit: Hit) -> str:
 
 def show_hits(options: Output, hits: Sequence[Hit], titles: Mapping[str, str], **asked: object) -> Screen:
     """Answer with hits, and return the screen."""
-    screen = options.answer({**asked, "hits": described(hits, titles)})
+    degraded = getattr(hits, "degraded", None)
+    more = {"degraded": degraded} if degraded else {}
+    screen = options.answer({**asked, **more, "hits": described(hits, titles)})
+    if degraded:
+        screen.say((degraded, "yellow"))
     for place, hit in enumerate(hits, start=1):
         show_hit(screen, f"{place}.", hit, titles)
         screen.say("")

@@ -145,7 +145,7 @@ def _serve_stdio(options: Options, *, read_only: bool) -> None:
     # The SDK waits for a thread that reads standard input, so an interrupt would change nothing before the
     # next line. To end at once harms nothing: what is written is written in transactions.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    with options.open(create=True, admin=False) as memory:
+    with options.open(create=True, admin=False, embed=True) as memory:
         try:
             make_server(memory, read_only=read_only).run("stdio")
         except ExceptionGroup as failed:
@@ -170,7 +170,7 @@ def _serve_http(options: Serving, *, read_only: bool) -> None:
         if options.token is None:
             screen.say(("Token   ", "bold"), secret)
 
-    with options.open(create=True, admin=False) as memory:
+    with options.open(create=True, admin=False, embed=True) as memory:
         app = mcp_http.application(
             make_server(memory, read_only=read_only),
             options.host,

@@ -23,6 +23,7 @@ from holdfast.types import Description, Expansion, Message, Prompt, Summary, Win
 
 ENVIRONMENT = "HOLDFAST_DB"
 USER = "HOLDFAST_USER"
+EMBED = "HOLDFAST_EMBED"  # the name of an embedder
 KEY = "HOLDFAST_KEY"  # an environment is read by fewer than a command line
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _PANEL = "Memory and output"
@@ -93,10 +94,11 @@ class Options(Output):
         """The path or URL of the database, without its password."""
         return _without_password(self.location)
 
-    def open(self, *, create: bool = False, admin: bool = True) -> Memory:
+    def open(self, *, create: bool = False, admin: bool = True, embed: bool = False) -> Memory:
         """Open the memory; create a database only if `create` is set.
 
-        The command line may act for other users; a server for one user opens it without `admin`.
+        The command line may act for other users; a server for one user opens it without `admin`. With
+        `embed`, it has the embedder that the environment names, which may take a second to load.
 
         Raises:
             Unavailable: there is no database yet.
@@ -113,7 +115,15 @@ class Options(Output):
                 "Make one with `holdfast import PATH…` or `holdfast remember TEXT…`, or see a sample with "
                 "`holdfast demo`.",
             )
-        return Memory(location, tenant=self.tenant, user=self.user, agent=self.agent, admin=admin, key=_key())
+        return Memory(
+            location,
+            tenant=self.tenant,
+            user=self.user,
+            agent=self.agent,
+            admin=admin,
+            key=_key(),
+            embed=(embed and os.environ.get(EMBED)) or None,
+        )
 
     def line(self, *words: object) -> str:
         """Write a command for the same memory, ready to be pasted into a shell but for a password."""

@@ -136,8 +136,8 @@ def _flagged(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
     """Yield the results that the guard took for instructions, each with the name of its tool."""
     callers = {call.id: call.name for message in messages for call in message.calls}
     for message in messages:
-        name = _tool(message, callers) if "instruction" in message.flags else ""
-        if name and not name.lower().startswith(_OWN_TOOLS):
+        name = _tool(message, callers)
+        if name and not name.lower().startswith(_OWN_TOOLS) and "instruction" in message.flags:
             yield message.seq, name
 
 

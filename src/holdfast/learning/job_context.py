@@ -75,8 +75,8 @@ class JobContext:
     """The context of jobs: for which scope, by which settings, through which store.
 
     `intake_of` returns what writes the records of a scope. `prompt_versions` overrides prompts by name.
-    `model` and `guard` are names, "" for none. `jobs` are the jobs that are planned together, `payload` is
-    that of the first, and `held` the lease on them, None in a dry run.
+    `model`, `guard` and `embedder` are names, "" for none. `jobs` are the jobs that are planned together,
+    `payload` is that of the first, and `held` the lease on them, None in a dry run.
     """
 
     database: Database
@@ -91,6 +91,7 @@ class JobContext:
     prompt_versions: Mapping[str, str] = field(default_factory=dict)
     model: str = ""
     guard: str = ""
+    embedder: str = ""
     jobs: Sequence[Job] = ()
     payload: Mapping[str, object] = field(default_factory=dict)
     held: Lease | None = None

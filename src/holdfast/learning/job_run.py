@@ -13,10 +13,18 @@ from typing import TypeVar
 
 from holdfast.errors import Closed, Conflict, HoldfastError, ModelFailed
 from holdfast.events import Call, Event
-from holdfast.learning import consolidate, episodes, extraction, guard_job, merge_review_job, reflect
+from holdfast.learning import (
+    consolidate,
+    embed_job,
+    episodes,
+    extraction,
+    guard_job,
+    merge_review_job,
+    reflect,
+)
 from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit, micros
 from holdfast.learning.results import WorkResult
-from holdfast.learning.scheduler import GUARD
+from holdfast.learning.scheduler import EMBED, GUARD, OWN
 from holdfast.learning.throttle import rest
 from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.model import Model
@@ -34,6 +42,7 @@ _TAKEN_OVER = "another worker took it over, so nothing more was stored for it"
 
 PLANS: Mapping[str, Callable[[JobContext], Iterator[WorkUnit]]] = {
     GUARD: guard_job.plan,
+    EMBED: embed_job.plan,
     "observe": extraction.plan,
     "episode": episodes.plan,
     "judge": merge_review_job.plan,
@@ -234,8 +243,8 @@ class JobRun:
         backoff = context.now() + micros(context.settings.backoff)
         due = self._meter.free_at(job.kind) if is_limit else backoff
         self._end("open", due=due, counted=False, reason=error.reason, error=str(error))
-        # Without a guard all the rest goes on.
-        if is_limit or job.kind == GUARD:
+        # Without a guard or an embedder all the rest goes on.
+        if is_limit or job.kind in OWN:
             self.limited = error.what
             return ""
         return error.what

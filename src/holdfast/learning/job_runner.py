@@ -28,11 +28,14 @@ _OUTAGES = ("authentication", "quota", "unavailable")
 
 @dataclass(frozen=True, slots=True)
 class JobRunner:
-    """Queues jobs for the scope of a context, and runs them; `guard` is the caller's own, if there is one."""
+    """Queues jobs for the scope of a context, and runs them.
+
+    `own` are the models that the memory was opened with, by the kind of job that uses them.
+    """
 
     context: JobContext
     workers: Workers
-    guard: Model | None
+    own: Mapping[str, Model]
 
     def worker(
         self,
@@ -46,7 +49,7 @@ class JobRunner:
         from holdfast.learning.worker import Worker
 
         context = replace(self.context, scope=scope).with_prompts(prompts)
-        return Worker(context, model, self.workers, self.guard, until)
+        return Worker(context, model, self.workers, self.own, until)
 
     def run(
         self, worker_of: Callable[[Scope], Worker], limit: int | None, progress: Progress, *, dry_run: bool
@@ -109,6 +112,33 @@ class JobRunner:
             for agent in agents
         ]
         return explained(self.worker(self.context.scope, model, prompts).run(ids=[*more, *ids]))
+
+    def embed_now(self) -> str | None:
+        """Embed what has no vector yet, a thousand texts at most; return what was left out and why, or None.
+
+        Raises:
+            InvalidInput: the memory was opened without an embedder.
+
+        """
+        from holdfast.learning import embed_job, scheduler
+
+        worker = self.worker(self.context.scope, None)
+        if scheduler.EMBED not in worker.able:
+            raise InvalidInput("There is no embedder.", "Open the memory with one: Memory(embed=…).")
+        if scheduler.is_embedded(worker.context):
+            return None
+        job = self._queue(
+            scheduler.EMBED, self.context.scope.agent, payload=embed_job.payload(embed_job.FRESH)
+        )
+        done = worker.run(ids=[job])
+        if left := (*done.postponed, *done.failed):
+            return f"Not all is embedded: {left[0].error}"
+        if scheduler.is_embedded(worker.context):
+            return None
+        why = (
+            f"more than {embed_job.FRESH:,} texts had no vector" if done.done else "another worker embeds it"
+        )
+        return f"Not all is embedded: {why}. Run `learning.work`."
 
     def extract_text(self, text: str, step: str, type: str, model: Model | None) -> Extraction:
         """Extract from a text now, unless it is too short."""

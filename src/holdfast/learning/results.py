@@ -166,6 +166,16 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingProgress:
+    """How far an embedder has come: of all messages, versions and summaries, `done` are embedded."""
+
+    model: str
+    dimension: int
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Relearning:
     """The difference between what was learned and what another prompt or model learns from the same words.
 

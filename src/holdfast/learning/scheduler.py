@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 from holdfast.learning import consolidate, reflect
 from holdfast.learning.job_context import JobContext, micros
-from holdfast.store import jobs, records, verdicts, watermarks
+from holdfast.store import jobs, records, segments, vectors, verdicts, watermarks
 from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.types import Job
 
 OF_A_CHAT = ("observe", "episode")
 OF_AN_AGENT = ("consolidate", "reflect")
-GUARD = "guard"
+GUARD, EMBED = OWN = ("guard", "embed")
+"""The kinds of jobs that use what the memory was opened with, in place of the model of the worker."""
 _PAGE = 200  # jobs that are queued in one transaction
 
 
@@ -54,7 +55,15 @@ def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
     ]
     if GUARD in kinds:
         found += _unjudged(context, agent, now)
+    if EMBED in kinds and not is_embedded(context):
+        found.append(Opening(EMBED, context.scope.agent, "", now))
     return [one for one in found if agent in (None, one.agent)]
+
+
+def is_embedded(context: JobContext) -> bool:
+    """Return whether the embedder has come to the newest of all that there is."""
+    done = vectors.set_of(context.database, context.space, context.embedder)
+    return done.is_complete(segments.index_state(context.database, context.space))
 
 
 def _unjudged(context: JobContext, agent: str | None, now: int) -> list[Opening]:

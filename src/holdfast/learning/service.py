@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from holdfast.compaction.compactor import resolved
 from holdfast.errors import InvalidInput, shown
 from holdfast.events import logged
-from holdfast.learning.results import Extraction, Usage, UsageLine, WorkResult
-from holdfast.store import jobs, llm_calls
+from holdfast.learning.results import EmbeddingProgress, Extraction, Usage, UsageLine, WorkResult
+from holdfast.store import jobs, llm_calls, segments, vectors
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.types import (
+    SOURCES,
     Job,
     JobStatus,
     Scope,
@@ -65,7 +66,7 @@ class Learner:
         prompts: Mapping[str, str] | None = None,
         progress: Callable[[WorkResult], object] | None = None,
     ) -> WorkResult:
-        """Run the jobs that are due: extraction, episodes, reflection, consolidation.
+        """Run the jobs that are due: embedding, extraction, episodes, reflection, consolidation.
 
         Chats are learned from after `Chat.end`, or after `Learning.idle` without a new message. Any number of
         workers may run at once; each job is run by one of them. A job that fails is tried again after
@@ -284,6 +285,19 @@ class Learner:
         if job is None:
             raise InvalidInput(f"There is no job {id!r}.", "See `memory.learning.jobs()`.")
         return job
+
+    def embedding(self) -> list[EmbeddingProgress]:
+        """Return how far each embedder has come with the vectors of this user, the oldest first.
+
+        The vectors of one serve until those of another are complete, and go then.
+        """
+        database, space = self._context.database, self._context.space
+        with database.one_read():
+            state, found = segments.index_state(database, space), vectors.sets(database, space)
+        total = sum(getattr(state, source) for source in SOURCES)
+        return [
+            EmbeddingProgress(one.model, one.dimension, sum(map(one.done, SOURCES)), total) for one in found
+        ]
 
     def usage(self, since: Time | timedelta | None = None) -> Usage:
         """Return the calls of models for this user, by purpose, model and outcome.

@@ -32,13 +32,14 @@ _FAILURES = 3  # of the model in a row, after which no more jobs are begun
 class Worker:
     """Runs the jobs of a scope, and begins none from the time `until` on.
 
-    `model` and `guard` are None where there is none.
+    `model` is None where there is none. `own` are the models that the memory was opened with, by the kind of
+    job that uses them.
     """
 
     context: JobContext
     model: Model | None
     workers: Workers
-    guard: Model | None = None
+    own: Mapping[str, Model] = field(default_factory=dict)
     until: datetime | None = None
     # The newest jobs, or chats of one, that failed because the model did.
     failures: int = field(default=0, init=False)
@@ -46,19 +47,20 @@ class Worker:
     limited: dict[str, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        model, guard = (one.name if one else "" for one in (self.model, self.guard))
-        self.context = replace(self.context, model=model, guard=guard)
+        used = (self.model, *(self.own.get(kind) for kind in scheduler.OWN))
+        model, guard, embedder = (one.name if one else "" for one in used)
+        self.context = replace(self.context, model=model, guard=guard, embedder=embedder)
 
     @property
     def able(self) -> tuple[str, ...]:
         """The kinds of jobs that can be done."""
         learned = tuple(kind for kind in KINDS if self.model or kind not in NEED_A_MODEL)
-        return (scheduler.GUARD, *learned) if self.guard else learned
+        return (*self.own, *learned)
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of jobs that can be done and are configured."""
-        configured = (scheduler.GUARD, *self.context.settings.kinds)
+        configured = (*self.own, *self.context.settings.kinds)
         return tuple(kind for kind in self.able if kind in configured)
 
     def stop_reason(self) -> str:
@@ -167,13 +169,13 @@ class Worker:
             ids=ids,
             agent=context.scope.agent or None,
             but=() if self.model else get_args(Reason),
-            unless=scheduler.GUARD,
+            unless=tuple(self.own),
         )
 
     def _run_job(self, held: Lease) -> tuple[WorkResult, str]:
         """Run a job; return its result, and what keeps the next ones from being run, if anything."""
         began, kind = time.monotonic(), held.jobs[0].kind
-        model = self.guard if kind == scheduler.GUARD else self.model
+        model = self.own.get(kind, self.model)
         context = self._context_of(held.jobs, held.payload, held)
         run = JobRun(context, held, model, self.stop_reason, self.lease_end)
         with self.workers.holding(held):

@@ -53,7 +53,7 @@ def resolve(llm: LLM | Model) -> Model:
             "Pass a function from text to text, a name such as 'openai:gpt-5-mini', or a pydantic-ai model.",
         )
     _check_takes_a_prompt(llm)
-    return Model(_name_of(llm), _is_async(llm), llm)
+    return Model(name_of(llm), is_async(llm), llm)
 
 
 def _is_model_object(llm: object) -> TypeGuard[PydanticModel]:
@@ -79,16 +79,18 @@ def _check_takes_a_prompt(llm: Callable[..., object]) -> None:
         ) from error
 
 
-def _name_of(llm: object) -> str:
+def name_of(llm: object) -> str:
+    """Return what a callable is called, "custom" for one without a name."""
     if isinstance(llm, partial):
-        return _name_of(llm.func)
+        return name_of(llm.func)
     name = getattr(llm, "__qualname__", None) or type(llm).__qualname__
     return name if isinstance(name, str) else "custom"
 
 
-def _is_async(llm: object) -> bool:
+def is_async(llm: object) -> bool:
+    """Return whether a callable returns an awaitable, as far as its definition shows."""
     if isinstance(llm, partial):
-        return _is_async(llm.func)
+        return is_async(llm.func)
     # B004: it is not asked whether it can be called, but how.
     return iscoroutinefunction(llm) or iscoroutinefunction(getattr(llm, "__call__", None))  # noqa: B004
 
@@ -110,13 +112,9 @@ def _named(name: str) -> Model:
         with explained(name, but=(UserError, ImportError)):
             return _from_pydantic(_without_retries(infer_model(name)), name)
     except UserError as error:
-        raise _unusable(name, str(error)) from error
+        raise missing_setting(name, str(error)) or _unknown(name, str(error)) from error
     except ImportError as error:
-        wanted = re.search(r"pydantic-ai-slim\[[a-z-]+\]", str(error))
-        raise MissingExtra(
-            f"The provider of {redacted(name)!r} needs a package that is not installed.",
-            f"Run: pip install '{wanted[0] if wanted else f'pydantic-ai-slim[{provider}]'}'.",
-        ) from error
+        raise missing_package(name, str(error)) from error
 
 
 def _without_retries(model: PydanticModel) -> PydanticModel:
@@ -127,16 +125,29 @@ def _without_retries(model: PydanticModel) -> PydanticModel:
     return model
 
 
-def _unusable(name: str, text: str) -> InvalidInput | ModelFailed:
-    """Return the error for a refused name: a setting is missing, or the provider is unknown."""
+def missing_package(name: str, text: str) -> MissingExtra:
+    """Return the error for a name whose provider needs a package, as the text of pydantic-ai's error says."""
+    wanted, provider = re.search(r"pydantic-ai-slim\[[a-z-]+\]", text), name.partition(":")[0]
+    return MissingExtra(
+        f"The provider of {redacted(name)!r} needs a package that is not installed.",
+        f"Run: pip install '{wanted[0] if wanted else f'pydantic-ai-slim[{provider}]'}'.",
+    )
+
+
+def missing_setting(name: str, text: str) -> ModelFailed | None:
+    """Return the error for a name refused for a setting that is missing; None for another reason."""
     settings = dict.fromkeys(re.findall(r"`([A-Z]+(?:_[A-Z]+)+)`", text))
-    if settings:
-        key = any(setting.endswith(("_KEY", "_TOKEN")) for setting in settings)
-        return ModelFailed(
-            f"The model {redacted(name)} needs {'a key' if key else 'more settings'} (UserError).",
-            f"Set {' or '.join(settings)} in the environment, or pass a model object of pydantic-ai.",
-            reason="authentication" if key else "error",
-        )
+    if not settings:
+        return None
+    key = any(setting.endswith(("_KEY", "_TOKEN")) for setting in settings)
+    return ModelFailed(
+        f"The model {redacted(name)} needs {'a key' if key else 'more settings'} (UserError).",
+        f"Set {' or '.join(settings)} in the environment, or pass a model object of pydantic-ai.",
+        reason="authentication" if key else "error",
+    )
+
+
+def _unknown(name: str, text: str) -> InvalidInput:
     likely = re.search(r"Did you mean '([^']+)'", text)
     return InvalidInput(
         f"{redacted(name)!r} is not a model of pydantic-ai{f'; {likely[1]!r} is' if likely else ''}.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Closed, ModelFailed, Unavailable
 from holdfast.events import Call, Event, debug
-from holdfast.settings import ALL, Limit
+from holdfast.settings import ALL, OF_EMBEDDERS, Limit
 from holdfast.store import llm_calls
 from holdfast.store.llm_calls import CallLimit, PlannedCall
 
@@ -147,7 +147,7 @@ class Meter:
         return [
             CallLimit(name, now - HOUR, limit.calls, limit.tokens)
             for name, limit in self.limits.items()
-            if name in (ALL, purpose)
+            if name == purpose or (name == ALL and purpose not in OF_EMBEDDERS)
         ]
 
     def _refused(self, bound: CallLimit) -> ModelFailed:

@@ -16,6 +16,7 @@ from holdfast.types import Dumpable, Message, Role, ToolCall
 # Stands for a message that only reasons: the thoughts stay in `raw`, out of prompts.
 REASONING = "[reasoning]"
 _TIME_FORMS = "Use a datetime, ISO 8601 text or seconds since the epoch."
+_SPEAKING = ("user", "assistant", "system", "developer")
 _TIMES = ("at", "timestamp", "created_at")
 _TEXT_PARTS = {"text", "input_text", "output_text", "summary_text"}
 _REASONING_PARTS = {"thinking", "redacted_thinking", "reasoning"}
@@ -35,6 +36,8 @@ def parse(payload: Mapping[str, object] | Dumpable) -> Message:
 
     """
     payload = _with_text_for_times(_dumped(payload))
+    if plain := _plain(payload):
+        return plain
     item = _from_response_item(payload)
     role = _role(item.get("role"))
     texts, calls, answers = read_parts(item.get("content"))
@@ -59,6 +62,14 @@ def parse(payload: Mapping[str, object] | Dumpable) -> Message:
         raw=None if raw is None else _dict(raw, "`raw`", "Pass the original payload, or omit it."),
         meta=_dict(item.get("meta", {}), "`meta`", "Pass a dict of JSON values."),
     )
+
+
+def _plain(payload: Mapping[str, object]) -> Message | None:
+    """Return the message of a dict that has a role and a text alone, as most do; None of any other."""
+    role, content = payload.get("role"), payload.get("content")
+    if len(payload) > 2 or role not in _SPEAKING or not isinstance(content, str) or not content.strip():
+        return None
+    return Message(cast("Role", role), clean(content), raw=payload)
 
 
 def _dict(value: object, field: str, todo: str) -> Mapping[str, object]:

@@ -1,13 +1,11 @@
-"""Messages before they are stored: read from any format, checked, cleaned and scanned."""
+"""Messages before they are stored: read from any format, checked and cleaned."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.messages import formats
-from holdfast.safety.guard import FLAG, holds_secret
 from holdfast.text.clean import clean
 from holdfast.text.json_text import dump
 from holdfast.types import AnyMessage, Message, check_name
@@ -32,20 +30,7 @@ def ready(item: AnyMessage) -> Message:
     """
     message = formats.cleaned(item if isinstance(item, Message) else formats.parse(item))
     _check(message)
-    return _flagged(message)
-
-
-def _flagged(message: Message) -> Message:
-    """Return the message with the flags of the guard. It is stored word for word all the same."""
-    # Its tables are loaded by the first append.
-    from holdfast.safety import guard
-
-    findings = guard.scan(message.content, closely=False)
-    kinds: set[str] = {one.kind for one in findings if one.severity == "high"} if findings else set()
-    if (message.calls or message.name) and holds_secret(message):
-        kinds.add(FLAG)
-    flags = tuple(sorted(kinds))
-    return message if flags == message.flags else replace(message, flags=flags)
+    return message
 
 
 def _check(message: Message) -> None:

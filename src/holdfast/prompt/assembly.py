@@ -39,10 +39,12 @@ from holdfast.types import (
     check_count,
     check_flag,
 )
+from holdfast.types.messages import flags_like
 
 if TYPE_CHECKING:
     from holdfast.kinds import Kind
     from holdfast.prompt.prompt_cache import PromptCache
+    from holdfast.search.meaning import QueryVector
     from holdfast.search.search import Search, SearchReader
     from holdfast.store.database import Database
     from holdfast.text.tokens import CountTokens
@@ -184,7 +186,8 @@ class ChatReader:
         policy = within(policy, budget)
         # What writes, asks a model or takes long comes before the one read that the prompt is made in.
         snapshots.freeze(self.database, self.scope, self.chat, self._now())
-        with self._one_read(query) as read:
+        meaning = None if query is None else self.search().meaning(self.scope, query)
+        with self._one_read(query, meaning) as read:
             stats = self._stats()
             snapshot, frozen = self._frozen()
             always = "\n\n".join(part for part in (frozen.text, run_notes()) if part)
@@ -199,7 +202,7 @@ class ChatReader:
             )
         receipt = self._receipt(prompt, snapshot, policy, chosen.system, query or "")
         self._note(receipt, snapshot, exists=bool(stats.messages))
-        return replace(prompt, omitted=frozen.omitted)
+        return replace(prompt, omitted=frozen.omitted, degraded=read.degraded if read else None)
 
     def _built(
         self,
@@ -268,7 +271,8 @@ class ChatReader:
         """
         for message in log.backward(self.database, self.scope.space, self.chat, expected):
             if has_media(message.raw):
-                yield replace(message, tokens=message_tokens(message, self.count_tokens, images=images))
+                tokens = message_tokens(message, self.count_tokens, images=images)
+                yield replace(message, tokens=tokens, flags=flags_like(message))
             else:
                 yield message
 
@@ -278,7 +282,9 @@ class ChatReader:
             return []
         return summaries.frontier(self.database, self.scope.space, self.chat)
 
-    def _one_read(self, query: str | None) -> AbstractContextManager[SearchReader | None]:
+    def _one_read(
+        self, query: str | None, meaning: QueryVector | None
+    ) -> AbstractContextManager[SearchReader | None]:
         """Open the one read that a prompt is made in; with nothing to recall, of the database only.
 
         A query such as a lone emoji has nothing to search for, and that is no error here.
@@ -289,7 +295,7 @@ class ChatReader:
             from holdfast.search.query import has_words
 
             if has_words(query):
-                return self.search().one_read(self.scope, Filters())
+                return self.search().one_read(self.scope, Filters(), meaning)
         return self.database.one_read()
 
     def _frozen(self) -> tuple[Snapshot, KnowledgeBlock]:

@@ -6,6 +6,7 @@ read them; it answers the same call, so that a model takes it as the result.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -14,9 +15,10 @@ from holdfast.messages.anthropic import sent_parts
 from holdfast.messages.formats import texts_of
 from holdfast.messages.media import media_tokens
 from holdfast.messages.message_tokens import message_tokens
-from holdfast.safety.guard import FLAG, mask
+from holdfast.safety.guard import mask
 from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line
+from holdfast.types.messages import flags_like
 
 if TYPE_CHECKING:
     from holdfast.text.tokens import CountTokens
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 
 # Of the budget, as of a leaf: a larger result is too large whatever a policy says.
 SHARE = 1 / 8
-# Characters of a result that are read: no credential at its beginning is longer.
-_READ = 8_000
+# What is read of a result: enough that no credential in what is shown of it is cut or lacks its surroundings.
+_READ = re.compile(r"[\s\S]{0,2000}\S{0,6000}")
 
 Shorten = Callable[["Message", int], "Message"]
 """Return a message with placeholders in place of its results that take more than so many tokens."""
@@ -102,15 +104,15 @@ class Placeholders:
 
         What else is in the message stays: a user may have said something beside the results of several calls.
         """
-        parts = sent_parts(message)
+        parts, flags = sent_parts(message), flags_like(message)
         if any(_is_result(part) for part in parts):
             written = [self._part(message, part, limit) for part in parts]
             content = texts_of(written)
-            short = replace(message, content=content, raw=_with_content(message.raw, written))
+            short = replace(message, content=content, raw=_with_content(message.raw, written), flags=flags)
         else:
             text = self._text(message, message.content, message.tokens)
-            short = replace(message, content=text, raw=_with_content(message.raw, text))
-        return replace(short, tokens=message_tokens(short, self.count, images=self.images))
+            short = replace(message, content=text, raw=_with_content(message.raw, text), flags=flags)
+        return replace(short, tokens=message_tokens(short, self.count, images=self.images), flags=flags)
 
     def _part(self, message: Message, part: object, limit: int) -> object:
         if not isinstance(part, Mapping) or not _is_result(part):
@@ -122,18 +124,18 @@ class Placeholders:
     def _text(self, message: Message, text: str, tokens: int) -> str:
         reference = write_reference(self.chat, message.seq)
         how = f"`expand` with the id {reference} gives it" if self.expand else f"it is message {reference}"
-        begins = _beginning(text, is_suspect=FLAG in message.flags)
+        begins = _beginning(text)
         said = f"This result of {tokens:,} tokens is not shown again; {how}."
         return f"[{said} It begins:]\n{begins}" if begins else f"[{said}]"
 
 
-def _beginning(text: str, *, is_suspect: bool) -> str:
+def _beginning(text: str) -> str:
     """Return the first words of a result on one line, credentials masked before anything is cut."""
     # The rules take 50 ms to load.
     from holdfast.text.message_text import PREVIEW, readable
 
-    head = text[:_READ]
-    return shorten_line(readable(mask(head) if is_suspect else head), PREVIEW)
+    head = _READ.match(text)
+    return shorten_line(readable(mask(head[0])), PREVIEW) if head else ""
 
 
 def _is_result(part: object) -> bool:

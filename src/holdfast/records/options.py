@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
 from holdfast.safety.guard import Secrets
-from holdfast.types import Role, Source, Time, Writer
+from holdfast.types import Prefer, Role, Source, Time, Writer
 
 
 class RecordFilters(TypedDict, total=False):
@@ -50,12 +50,18 @@ class RecallOptions(RecallFilters, total=False):
     """How `Memory.recall` answers, beside what it searches.
 
     `per_kind` is in place of `limit`: at most so many records of each kind. `min_score` is from 0 to 1.
-    `secrets` is "mask" or "show", of credentials in hits.
+    `prefer="latest"` puts the later of messages first that answer nearly as well, of whichever chats; within
+    a chat that is always so. `secrets` is "mask" or "show", of credentials in hits. Of a memory with an
+    embedder, `meaning` is the weight of meaning against words, from 0 (words alone) to 1 (meaning first);
+    `fresh` embeds what has no vector yet before it searches, up to a thousand texts.
     """
 
     per_kind: int | None
     min_score: float
+    prefer: Prefer | None
     secrets: Secrets
+    meaning: float
+    fresh: bool
 
 
 class RecordFields(TypedDict, total=False):

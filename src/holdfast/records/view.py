@@ -19,12 +19,14 @@ from holdfast.text.clean import clean
 from holdfast.types import (
     MAX_COUNT,
     Change,
-    Hit,
+    Hits,
+    Prefer,
     Record,
     Scope,
     Time,
     as_time,
     check_count,
+    check_flag,
     check_name,
     is_whole,
     to_time,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from holdfast.kinds import Kind
     from holdfast.records.options import RecallFilters, RecordFilters
     from holdfast.search import filters
+    from holdfast.search.meaning import QueryVector
     from holdfast.search.search import Search
     from holdfast.store.database import Database
 
@@ -66,6 +69,7 @@ class View:
         clock: Callable[[], datetime],
         search: Callable[[], Search],
         at: PointInTime | None = None,
+        fresh: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._database = database
         self._scope = scope
@@ -73,6 +77,7 @@ class View:
         self._clock = clock
         self._search = search
         self._at = at or PointInTime()
+        self._embed_missing = fresh
 
     @property
     def scope(self) -> Scope:
@@ -143,49 +148,72 @@ class View:
         limit: int = 10,
         per_kind: int | None = None,
         min_score: float = 0.0,
+        prefer: Prefer | None = None,
         secrets: Secrets = "mask",
+        meaning: float | None = None,
+        fresh: bool = False,
         **wanted: Unpack[RecallFilters],
-    ) -> list[Hit]:
-        """Find the messages, summaries and records that answer a question, best first, without a model.
+    ) -> Hits:
+        """Find the messages, summaries and records that answer a question, best first.
 
+        No language model is asked. With an embedder what is near in meaning is found as well, but for `at`.
         Everything that was stored before the call is found, by whichever process, and what the tenant shares
         (the space of the empty user); of records those that are current and true in the world now.
 
         Args:
             query: a question or some words, in any language; all characters of it are plain text.
             limit: at most so many hits.
-            per_kind, min_score, secrets, wanted: see `RecallOptions`.
+            per_kind, min_score, prefer, secrets, meaning, fresh, wanted: see `RecallOptions`.
 
         Raises:
-            InvalidInput: the query is blank, or a filter is of the wrong kind.
+            InvalidInput: the query is blank, a filter is of the wrong kind, or `fresh` without an embedder.
 
         """
         masked = is_masked(secrets)
+        if per_kind is not None:
+            wanted["sources"], limit = ("record",), check_count(per_kind, "per_kind")
+        checked = self._filters(limit, min_score, prefer, wanted)
+        behind = self._embed_missing() if check_flag(fresh, "fresh") else None
+        near = self._meaning(query, meaning)
+        if per_kind is None:
+            hits = self._search().recall(self.scope, query, checked, near)
+        else:
+            hits = self._recall_per_kind(query, checked, near)
+        return Hits(map(masked_hit, hits) if masked else hits, behind or hits.degraded)
+
+    def _filters(
+        self, limit: int, min_score: float, prefer: Prefer | None, wanted: RecallFilters
+    ) -> filters.Filters:
         # numpy is loaded by the first recall.
         from holdfast.search import filters
 
-        if per_kind is not None:
-            wanted["sources"], limit = ("record",), check_count(per_kind, "per_kind")
         if (kinds := wanted.get("kinds")) is not None:
             wanted["kinds"] = self._known_kinds(kinds)
         if wanted.get("valid_at") is None:
             wanted["valid_at"] = self._at.time or self._clock()
-        checked = filters.check(limit=limit, min_score=min_score, as_of=self._at.moments, **wanted)
-        if per_kind is None:
-            hits = self._search().recall(self.scope, query, checked)
-        else:
-            hits = self._recall_per_kind(query, checked)
-        return list(map(masked_hit, hits)) if masked else hits
+        moments = self._at.moments
+        return filters.check(limit=limit, min_score=min_score, prefer=prefer, as_of=moments, **wanted)
 
-    def _recall_per_kind(self, query: str, wanted: filters.Filters) -> list[Hit]:
+    def _meaning(self, query: str, weight: float | None) -> QueryVector | None:
+        """Return the query as a vector; None as of an earlier version, whose scores stay what they were."""
+        from holdfast.search.filters import check_share
+        from holdfast.search.fusion import WEIGHT
+
+        share = WEIGHT if weight is None else check_share(weight, "meaning")
+        if self._at.moments or not isinstance(query, str):
+            return None
+        return self._search().meaning(self.scope, query, share)
+
+    def _recall_per_kind(self, query: str, wanted: filters.Filters, near: QueryVector | None) -> Hits:
         # numpy is loaded by the first recall.
         from holdfast.search.query import parse
 
         parsed = parse(query)
         kinds = [kind for kind in self._kinds if wanted.kinds is None or kind in wanted.kinds]
-        with self._search().one_read(self.scope, wanted) as read:
+        with self._search().one_read(self.scope, wanted, near) as read:
             by_kind = [read.find(parsed, replace(wanted, kinds=frozenset((kind,)))) for kind in kinds]
-        return sorted((hit for hits in by_kind for hit in hits), key=lambda hit: -hit.score)
+        every = (hit for hits in by_kind for hit in hits)
+        return Hits(sorted(every, key=lambda hit: -hit.score), read.degraded)
 
     def _known_kinds(self, kinds: Iterable[str]) -> list[str]:
         if not isinstance(kinds, Iterable):

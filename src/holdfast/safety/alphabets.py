@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-_WORD = re.compile("[A-Za-z\u0370-\u03ff\u0400-\u052f\u0531-\u058f\u13a0-\u13ff\ua4d0-\ua4ff]{4,}")
-_PART = re.compile("[A-Za-z]+|[^A-Za-z]+")
-_CYRILLIC = re.compile("[\u0400-\u052f]")
-_GREEK = re.compile("[\u0370-\u03ff]")
+from holdfast.text.late_pattern import late_pattern
+
+_WORD = late_pattern("[A-Za-z\u0370-\u03ff\u0400-\u052f\u0531-\u058f\u13a0-\u13ff\ua4d0-\ua4ff]{4,}")
+_PART = late_pattern("[A-Za-z]+|[^A-Za-z]+")
+_CYRILLIC = late_pattern("[\u0400-\u052f]")
+_GREEK = late_pattern("[\u0370-\u03ff]")
 # Letters that cannot be told from a Latin one.
 _ALIKE = frozenset("асеорхуіјѕһԁԛԝАВЕКМНОРСТХУЅІЈԚԜονΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսհոցᎪᎬᎢᎥᏚᏢꓮꓐꓚꓓꓰꓲꓳꓑꓡ")
 _ENDING = 3  # letters that a language puts to a foreign name, at most

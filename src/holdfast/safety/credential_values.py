@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
+from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = late_pattern(
     r"""(?ix)^(?: <.* | \[.* | \$.* | \{.*
     | %.{0,40}% | %[({s]?.{0,40} | [*x•.#_?…-]{3,} | .{0,4}\*{3,}.{0,4} | .{0,8}\.{3}.{0,8} | .{0,8}…+.{0,8}
     | (?:my|your|our|the|some|insert|enter|put|add|replace|a|new|old)[_\s-].* | your[a-z]+
@@ -19,13 +20,13 @@ _PLACEHOLDER = re.compile(
     | test[_-].* | ![a-z]+ | correct\ horse\ battery\ staple )$"""
 )
 _HELD = "example placeholder changeme change_me change-me dummy redacted your_ your- xxxx < ${ {{ ***".split()
-_HERE = re.compile(r"(?:[_\s-]|goes)here$")
-CODE = re.compile(
+_HERE = late_pattern(r"(?:[_\s-]|goes)here$")
+CODE = late_pattern(
     r"""[(\[{}]|^[A-Za-z_$]\w*(?:\.[A-Za-z_]\w*)+$|^(?:os|process|self|this|env|config|settings"""
     r"""|secrets|ctx|args|req|request)\b[.\[]|::|->|=>|^[A-Z][A-Z0-9_]*_[A-Z0-9_]+$|^https?://|^/|^\./"""
     r"""|^~/|^@"""
 )
-_PATH = re.compile(
+_PATH = late_pattern(
     r"\w/\w.*\.[a-z]{1,5}(?:$|[:#])|^[a-z]+(?:[A-Z][a-z]+)+\d?$|\.(?:py|js|ts|go|md|json|ya?ml|toml|txt"
     r"|html)(?:$|[:#])|^\w+\+\w+://"
 )
@@ -33,7 +34,7 @@ _SHORT_WORDS = frozenset(
     "the a an in on of to is are was be and or it its for with that this we you i my your not at by as from "
     "must should can will has have which when if so than then never only also".split()
 )
-_OWNED = re.compile(
+_OWNED = late_pattern(
     r"(?i)(?:\b(?:my|our|his|her|their|your|mi|mis|tu|su|nuestra|mein|meine|unser|dein|mon|notre|son|ma"
     r"|ton|mijn|ons|minha|meu|nossa|mia|la mia|mio|moje|moj|мои|мое|наш|мій|наш)\b"
     r"|我的|我们的|私の|내|우리|'s|s')[^.!?\n]{0,20}$"

@@ -25,6 +25,7 @@ from holdfast.safety.credential_values import (
     is_placeholder,
     vocabulary,
 )
+from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
 
 
@@ -76,23 +77,23 @@ _FOREIGN = tuple(
     "トークン 비밀 암호 패스워드 키 토큰 مرور السر مفتاح عبور گذرواژه "
     "סיסמ מפתח पासवर्ड कूटशब्द टोकन कुंजी รหัสผ่าน κωδικ".split()
 )
-_OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7ff]")
+_OTHER_SCRIPT = late_pattern("[\u0370-\u1fff\u3040-\ud7ff]")
 _LONG = 16  # characters of the shortest shape
-_PEM = re.compile(
+_PEM = late_pattern(
     r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d|---- BEGIN "
     r"SSH2 ENCRYPTED"
 )
-_PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----|Private-MAC:\s?\w{0,80}|---- END SSH2")
+_PEM_END = late_pattern(r"-----END [A-Z0-9 ]{0,60}-----|Private-MAC:\s?\w{0,80}|---- END SSH2")
 _LONGEST_KEY = 20_000  # characters
-_PEM_BODY = re.compile(rf"(?:\\[nr]|[A-Za-z0-9+/=\s:,.-]){{0,{_LONGEST_KEY}}}")
-_URL = re.compile(r"""://(?P<user>[^\s:/@"'<>`]{0,80}):(?P<v>[^\s/"'<>`]{1,200})@(?=[\w\[.$-])""")
+_PEM_BODY = late_pattern(rf"(?:\\[nr]|[A-Za-z0-9+/=\s:,.-]){{0,{_LONGEST_KEY}}}")
+_URL = late_pattern(r"""://(?P<user>[^\s:/@"'<>`]{0,80}):(?P<v>[^\s/"'<>`]{1,200})@(?=[\w\[.$-])""")
 # The following look at a text in lower case, and behind only after a first letter, so that a search can skip
 # to that letter.
-_BEARER = re.compile(
+_BEARER = late_pattern(
     r"""(?:bearer|authorization['"]?\s?[:=]\s?['"]?(?:token|apikey|ssws))\s{1,4}(?P<v>[\w.~+/=:-]{16,4000})"""
 )
-_BASIC = re.compile(r"b(?<!\w.)asic\s{1,4}(?P<v>[a-z0-9+/_-]{6,400}={0,2})")
-_COMMAND = re.compile(
+_BASIC = late_pattern(r"b(?<!\w.)asic\s{1,4}(?P<v>[a-z0-9+/_-]{6,400}={0,2})")
+_COMMAND = late_pattern(
     r"""(?:(?:c(?<!\w.)url|w(?<!\w.)get|h(?<!\w.)ttps?)\b[^\n]{0,200}?\s(?:-u|--user)[ """
     r"""=]?["']?[^\s:"']{1,80}:(?P<a>[^\s"']{3,100})"""
     r"""|s(?<!\w.)shpass\s+-p\s?["']?(?P<b>[^\s"']{3,100})"""
@@ -117,17 +118,17 @@ _QUOTED = (
 _BARE = (
     """(?P<v>[!#-&(-+.-:=?-_a-~-][!#-&(-+.-:=?-_a-~-]{3,250}|[^\\W\\d_][^\\s"'`<>,，。；、“”「」]{3,60})"""
 )
-_ASSIGNED = re.compile(
+_ASSIGNED = late_pattern(
     rf"""(?:[_-]?(?:value|prod|production|dev|staging|test|live|old|new|main|master|admin|root|db"""
     rf"""|v?\d{{1,3}})(?![a-z]))?"""
     rf"""["'\])*`]{{0,3}}\s{{0,3}}(?::=|=>|={{1,3}}|[:：＝])\s{{0,3}}(?:[*]{{2}}\s?)?(?:{_QUOTED}|{_BARE})"""
 )
-_OTHER_NAME_AFTER = re.compile(
+_OTHER_NAME_AFTER = late_pattern(
     r"(?i)['’]?s?[ _-]?(?:less|manager|polic|length|reset|hash|field|rotation|strength|generator|expir|min"
     r"|max|prompt|input|check|valid|encod|auth|confirm|form\b|file|store|vault|protect|require|change\b|typ"
     r"|count|limit|budget|usage|window|pair|name|id\b|url|uri|path|bucket|ary|ariat|iz|ing\b|ed\b)"
 )
-_OTHER_NAME_BEFORE = re.compile(
+_OTHER_NAME_BEFORE = late_pattern(
     r"(?:(?<![A-Za-z])(?i:next|prev|previous|page|csrf|xsrf|csrfmiddleware|continuation|cancel|cancellation"
     r"|sync|resume|cursor|start|end|stop|pad|eos|bos|unk|mask|max|min|per|design|sort|partition|primary"
     r"|foreign|public|idempotency|dedup|cache|type|non|input|output|prompt|total|num|count|of)"
@@ -143,7 +144,7 @@ def _needles() -> tuple[tuple[str, _Shape], ...]:
     """Return the shapes by needle: a text with the shape has one of its needles."""
     rows = (line.split(" | ", 2) for line in table_lines("holdfast.safety", "credentials.txt"))
     return tuple(
-        (needle, _Shape(what, re.compile(pattern)))
+        (needle, _Shape(what, late_pattern(pattern)))
         for what, needles, pattern in rows
         for needle in needles.split()
     )

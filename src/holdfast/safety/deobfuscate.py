@@ -13,6 +13,7 @@ from functools import cache, cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
+from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
 
 # Accents (of all scripts that put them on letters), the points of Hebrew and Arabic, and Arabic's stretching
@@ -21,21 +22,21 @@ _MARKED = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 )
-_MARKS = re.compile(f"[{_MARKED}]")
+_MARKS = late_pattern(f"[{_MARKED}]")
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-INVISIBLE = re.compile(f"[{_INVISIBLE}]")
-_GONE = re.compile(f"[{_INVISIBLE}{_MARKED}]")
+INVISIBLE = late_pattern(f"[{_INVISIBLE}]")
+_GONE = late_pattern(f"[{_INVISIBLE}{_MARKED}]")
 # A word of letters from two alphabets that look alike.
 _FOREIGN = "\u0370-\u03ff\u0400-\u052f\u0531-\u058f\u13a0-\u13ff\ua4d0-\ua4ff\u0250-\u02af\u1d00-\u1d7f"
-_MIXED = re.compile(f"[A-Za-z][{_FOREIGN}]|[{_FOREIGN}][A-Za-z]")
-_STRANGER = re.compile(f"[{_FOREIGN}]")
-_SPACED = re.compile(r"(?<![^\W_])[^\W_](?:[ .\-_*|/·•,+~]{1,3}[^\W_](?![^\W_])){4,400}")
-_GAPS = re.compile(r"[ .\-_*|/·•,+~]+")
+_MIXED = late_pattern(f"[A-Za-z][{_FOREIGN}]|[{_FOREIGN}][A-Za-z]")
+_STRANGER = late_pattern(f"[{_FOREIGN}]")
+_SPACED = late_pattern(r"(?<![^\W_])[^\W_](?:[ .\-_*|/·•,+~]{1,3}[^\W_](?![^\W_])){4,400}")
+_GAPS = late_pattern(r"[ .\-_*|/·•,+~]+")
 _LEET = str.maketrans("013457@$8|!€9", "oieastasbliеg".replace("е", "e"))
-_LEET_WORD = re.compile(r"[A-Za-z0-9@$|!€]{3,40}")
+_LEET_WORD = late_pattern(r"[A-Za-z0-9@$|!€]{3,40}")
 _CYRILLIC = str.maketrans("aceiopxyABCEHKMOPTXy", "асеіорхуАВСЕНКМОРТХу")
 
 

@@ -6,7 +6,6 @@ trees that were fitted to labelled texts decide whether a text is an injection o
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -37,6 +36,7 @@ from holdfast.safety.deobfuscate import (
 from holdfast.safety.injection_features import features
 from holdfast.safety.injection_roles import Sentence
 from holdfast.safety.injection_rules import Order
+from holdfast.text.late_pattern import late_pattern
 from holdfast.types import Finding
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _LONGEST = 600  # characters that are judged together; of a longer text, each se
 # and of those encoded within these half of that: all together stays bounded.
 _MAX_JUDGED = 50_000
 _MAX_DEPTH = 2  # encodings within each other that are decoded
-_WORD = re.compile(r"[^\W_]+")
+_WORD = late_pattern(r"[^\W_]+")
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz"
 _ALNUM = _LETTERS + _LETTERS.upper() + b"0123456789"
 # ASCII in lower case, with a space for all that is not a letter or digit.

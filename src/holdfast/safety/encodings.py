@@ -10,24 +10,26 @@ from collections.abc import Set as AbstractSet
 from html import unescape
 from typing import NamedTuple
 
+from holdfast.text.late_pattern import late_pattern
+
 LONGEST = 200_000  # characters of all readings of a text together; beyond that it is read as it stands only
 _RUN = 20  # characters that hide an order, at least
 _CODE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 _TO_RUNS = bytes(97 if code in _CODE else 32 for code in range(256))
 _LONG = b"a" * _RUN
-_BASE64 = re.compile(rf"[A-Za-z0-9+/_-]{{{_RUN},}}(?:\r?\n[A-Za-z0-9+/_-]{{4,}})*")
+_BASE64 = late_pattern(rf"[A-Za-z0-9+/_-]{{{_RUN},}}(?:\r?\n[A-Za-z0-9+/_-]{{4,}})*")
 _STANDARD = str.maketrans("-_", "+/", "\r\n")
-_HEX = re.compile(r"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
-_BITS = re.compile(r"(?:[01]{8}[\s,]{0,3}){6,}")
-_READABLE = re.compile("[^\ufffd\x00-\x08\x0b-\x1f\x7f]{12,}")
-_HAS_WORDS = re.compile(r"[^\x00-\x7f]|[ \n\t<{]|^[A-Za-z0-9+/=_-]{24,}$")  # or encoded once more
-_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
-_OCTETS = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
-_ENTITY = re.compile(
+_HEX = late_pattern(r"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
+_BITS = late_pattern(r"(?:[01]{8}[\s,]{0,3}){6,}")
+_READABLE = late_pattern("[^\ufffd\x00-\x08\x0b-\x1f\x7f]{12,}")
+_HAS_WORDS = late_pattern(r"[^\x00-\x7f]|[ \n\t<{]|^[A-Za-z0-9+/=_-]{24,}$")  # or encoded once more
+_PERCENT = late_pattern(r"%[0-9A-Fa-f]{2}")
+_OCTETS = late_pattern(r"(?:%[0-9A-Fa-f]{2})+")
+_ENTITY = late_pattern(
     r"&(?:#\d{2,7}|#[xX][0-9A-Fa-f]{2,6}|lt|gt|quot|lbrack|rbrack|vert|colon|NewLine|Tab|shy|zwnj);"
 )
-_ESCAPE = re.compile(r"\\(?:u\{?([0-9A-Fa-f]{4,6})\}?|x([0-9A-Fa-f]{2}))")
-_LINE = re.compile(r"[^\W_][\w'’-]*")
+_ESCAPE = late_pattern(r"\\(?:u\{?([0-9A-Fa-f]{4,6})\}?|x([0-9A-Fa-f]{2}))")
+_LINE = late_pattern(r"[^\W_][\w'’-]*")
 _LINES = 4  # with a word each
 _WIDEST = 80  # characters of such a line
 _BESIDE = 600  # characters before and after what is escaped that belong to it, on its line

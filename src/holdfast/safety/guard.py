@@ -6,6 +6,7 @@ The rules and their tables are loaded with the first text.
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -17,9 +18,12 @@ from holdfast.types import Finding, Hit, Message, Summary, ToolCall
 Secrets = Literal["mask", "show"]
 """Whether credentials are masked in what is displayed."""
 SECRETS: tuple[Secrets, ...] = get_args(Secrets)
-FLAG = "secret"  # of a message in which the guard found a credential when it was stored
+FLAG = "secret"  # of a message in which the guard finds a credential
 _ROUNDS = 8  # of redacting what redacting uncovers
 _LONGEST_CACHED = 8_000  # characters of a text whose masked form is cached: a summary is part of every prompt
+_MOST_FOUND = 16_384  # texts of messages whose findings are cached
+_LONGEST_KEY = 128  # characters of a text that is cached by itself, a longer one by its digest
+_found: OrderedDict[str | bytes, tuple[str, ...]] = OrderedDict()
 _WORD = re.compile(r"[^\W_]+")
 _ASSIGNMENT = re.compile(r"[:=]")
 _GENERATED = re.compile(r"[0-9A-Fa-f-]*")  # ids that programs make: UUIDs, digests, numbers
@@ -42,6 +46,33 @@ def scan(text: str, *, closely: bool = True) -> tuple[Finding, ...]:
     return tuple(
         sorted(found, key=lambda finding: (finding.start, finding.end, finding.kind, finding.message))
     )
+
+
+def find_flags(message: Message) -> tuple[str, ...]:
+    """Return the kinds of grave findings in a message; in its name and its calls, of credentials only."""
+    kinds = _kinds(message.content)
+    if (message.calls or message.name) and FLAG not in kinds and holds_secret(message):
+        kinds = tuple(sorted((*kinds, FLAG)))
+    return kinds
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    """Return the kinds of grave findings in a text, and cache those of the latest texts."""
+    key = text if len(text) <= _LONGEST_KEY else _digest(text)
+    kinds = _found.get(key)
+    if kinds is None:
+        findings = scan(text, closely=False)
+        kinds = _found[key] = tuple(sorted({one.kind for one in findings if one.severity == "high"}))
+        if len(_found) > _MOST_FOUND:
+            _found.popitem(last=False)
+    return kinds
+
+
+def _digest(text: str) -> bytes:
+    # Few texts are long.
+    from hashlib import blake2b
+
+    return blake2b(text.encode(), digest_size=16).digest()
 
 
 def has_orders(findings: Iterable[Finding]) -> bool:

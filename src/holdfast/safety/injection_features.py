@@ -5,7 +5,6 @@ They are what the rules found, the scores of its words, the roles they fill, the
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
@@ -15,6 +14,7 @@ from holdfast.safety import injection_roles, injection_weights
 from holdfast.safety.injection_roles import Sentence
 from holdfast.safety.injection_rules import Order
 from holdfast.safety.injection_weights import InjectionWeights
+from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
 
 Features = dict[str, float]
@@ -22,7 +22,7 @@ _Found = TypeVar("_Found", str, int)
 
 # Form of a text, counted in lower case.
 _FORM_PATTERNS = {
-    name: re.compile(pattern)
+    name: late_pattern(pattern)
     for name, pattern in {
         "tag": r"</?[a-z_|!]",
         "special token": r"<\|[a-z_]+\|>|\[/?inst\]|<<sys|\[/?(?:system|admin|assistant)",
@@ -59,8 +59,8 @@ _FORM_PATTERNS = {
         "handle": r"(?:^|\s)@\w",
     }.items()
 }
-_CAPITALS = re.compile(r"\b[A-Z]{3,}\b")
-_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+")
+_CAPITALS = late_pattern(r"\b[A-Z]{3,}\b")
+_NAME = late_pattern(r"(?<=[a-z,] )[A-Z][a-z]+")
 _LATIN = "\u024f"  # the last Latin letter
 
 

@@ -7,7 +7,6 @@ position of an imperative: first in a clause, after "please".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache, reduce
 from itertools import product
@@ -15,16 +14,19 @@ from operator import or_
 from typing import NamedTuple
 
 from holdfast.safety.deobfuscate import fold
+from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
 
 HEAD = 4  # letters of a word that is known by its beginning
 _LONGEST = 400  # characters of a sentence; what is longer is read in parts
-_END = re.compile(r"(?<![.!?;])[.!?;]++(?=[\s\"'”’)\]*]|$)|[。！？；।؟]|\n")
-_TOKEN = re.compile(r"[^\W_]+(?:'(?:t|re|ll|ve|m|d)(?!\w))?")
-_ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.\w")
+_END = late_pattern(r"(?<![.!?;])[.!?;]++(?=[\s\"'”’)\]*]|$)|[。！？；।؟]|\n")
+_TOKEN = late_pattern(r"[^\W_]+(?:'(?:t|re|ll|ve|m|d)(?!\w))?")
+_CHOICE = late_pattern(r"\([^()]*\)\??|[^()]+")  # the parts of an entry of a table
+_MEMBER = late_pattern(r"\.\.|[^\W_]+(?:'(?:t|re|ll|ve|m|d)(?!\w))?\*?")
+_ADDRESS = late_pattern(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.\w")
 _REACH = 160  # characters from the first word of an intent to the last
 # Scripts whose words are not parted by spaces, or begin with articles.
-_UNSPACED = re.compile("[\u0590-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_UNSPACED = late_pattern("[\u0590-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _CLAUSE = frozenset(",:;—–\"“”«»„'(*>[{`|/#-")
 _LEADS = frozenset(
     "please then and or just now always must should shall will would kindly simply instead quietly silently "
@@ -273,7 +275,7 @@ def _forms(entry: str) -> Iterator[str]:
     >>> list(_forms("(a/b) c"))
     ['a c', 'b c']
     """
-    parts = re.findall(r"\([^()]*\)\??|[^()]+", entry)
+    parts = _CHOICE.findall(entry)
     choices = [
         [*part.strip("()?").split("/"), *([""] if part.endswith("?") else [])] if part[0] == "(" else [part]
         for part in parts
@@ -288,7 +290,7 @@ def _add(form: str, bit: int, by: tuple[dict[str, list[_Member]], ...]) -> None:
         needle = form[1:]
         needles.setdefault(needle[:2], []).append(_Member(needle, (), bit, sure=True))
         return
-    first, *rest = re.findall(r"\.\.|[^\W_]+(?:'(?:t|re|ll|ve|m|d)(?!\w))?\*?", form)
+    first, *rest = _MEMBER.findall(form)
     is_sure = first.endswith("*") or not first.isascii()
     member = _Member(first, tuple(rest), bit, is_sure)
     stem = first.rstrip("*")

@@ -14,10 +14,11 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from holdfast.safety.deobfuscate import fold
+from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
 
-_PART = re.compile(r"\([^()]*\)\??|[^ ]+")
-_STEM = re.compile(r"[^\W_]+\*?")
+_PART = late_pattern(r"\([^()]*\)\??|[^ ]+")
+_STEM = late_pattern(r"[^\W_]+\*?")
 # Words that are too common to be a hint.
 COMMON = frozenset(
     "that your what this these those user users one keep step need with have has will would should must they "
@@ -33,14 +34,14 @@ _EVERYWHERE = frozenset(
     "it a".split()
 )
 HEAD = 4  # letters of a word by which the cheap look goes
-_BREAK = re.compile(r"[.!?](?=[\s\"'”’)\]*]|$)|[。।؟]|\n\s*\n")
-_TOKEN = re.compile(r" \.\. |\([^()]*\)\? |\([^()]*\)|[ *]|[^ *(]+")
-_NEGATED = re.compile(r"\b(?:never|not|n't|cannot|refuse to|nicht|won't)\s(?:\w+\s)?$")
-_REPORTED = re.compile(
+_BREAK = late_pattern(r"[.!?](?=[\s\"'”’)\]*]|$)|[。।؟]|\n\s*\n")
+_TOKEN = late_pattern(r" \.\. |\([^()]*\)\? |\([^()]*\)|[ *]|[^ *(]+")
+_NEGATED = late_pattern(r"\b(?:never|not|n't|cannot|refuse to|nicht|won't)\s(?:\w+\s)?$")
+_REPORTED = late_pattern(
     r"\b(?!you)(?:asked|told|tells|tried|tries|wants|wanted|attempt\w*|decided|instructed|trying|how"
     r"|supposed|used|begged)\s(?:(?!you)\w+\s){0,4}to\s(?:\w+\s)?$"
 )
-_DISCUSSED = re.compile(
+_DISCUSSED = late_pattern(
     r"\b(?:attack\w*|inject\w*|jailbreak(?:s|ing)?|attacker\w*|adversar\w*|red[- ]team\w*|phishing|threat "
     r"model|researchers?|paper|classifier\w*|detect(?:s|or|ion)?|such as|owasp|malicious|payload\w*|talk"
     r"|blog|phrases?)\b"
@@ -63,13 +64,6 @@ class _Hints(NamedTuple):
     needles: frozenset[str]
 
 
-class _Class(NamedTuple):
-    """A class of words: its pattern, and the hints, one of which a text with such a word has."""
-
-    pattern: str
-    hints: _Hints
-
-
 class _Rule(NamedTuple):
     """A rule: `others` within `reach` characters of a key, in its sentence; or a pattern alone."""
 
@@ -86,7 +80,7 @@ class _Gate(NamedTuple):
 
     words: dict[str, int]
     prefixes: dict[str, int]
-    needles: dict[str, tuple[tuple[str, int], ...]]  # by their rarest character
+    needles: dict[str, list[tuple[str, int]]]  # by their rarest character
     rules: tuple[tuple[int, tuple[tuple[int, _Rule], ...]], ...]  # by the class that is looked for first
 
 
@@ -127,13 +121,13 @@ def judge(text: str, start: int, end: int, message: str, rule: str) -> Order:
 def _spans(text: str, rule: _Rule) -> Iterator[tuple[int, int]]:
     """Yield the spans of a key with the others beside it, in one sentence."""
     done = 0
-    for key in _compiled(_class(rule.key).pattern).finditer(text):
+    for key in _class_pattern(rule.key).finditer(text):
         if key.start() < done:
             continue
         first, last = _window(text, key.start(), key.end(), rule)
         start, end = key.span()
         for other in rule.others:
-            pattern = _compiled(_class(other).pattern)
+            pattern = _class_pattern(other)
             found = pattern.search(text, key.end(), last) or pattern.search(text, first, key.start())
             if found is None:
                 break
@@ -185,7 +179,7 @@ def _gate() -> _Gate:
     tables: tuple[dict[str, int], ...] = ({}, {}, {})
     rules: dict[int, list[tuple[int, _Rule]]] = {}
     for rule, hints in _rules():
-        hinted = {name: _class(name).hints for name in (rule.key, *rule.others) if name}
+        hinted = {name: _class_hints(name) for name in (rule.key, *rule.others) if name}
         for group in filter(None, hints.split("+")):
             hinted[group] = _hints(hint[1:] if hint[0] == "=" else f"{hint}*" for hint in group.split(","))
         for name, known in hinted.items():
@@ -196,11 +190,9 @@ def _gate() -> _Gate:
         names = list(hinted)
         rules.setdefault(bits[names[0]], []).append((sum(bits[name] for name in names), rule))
     words, prefixes, needles = tables
-    chars = {needle: max(needle, key=_rarity) for needle in needles}
-    by_char = {
-        char: tuple(pair for pair in needles.items() if chars[pair[0]] == char)
-        for char in set(chars.values())
-    }
+    by_char: dict[str, list[tuple[str, int]]] = {}
+    for needle, found in needles.items():
+        by_char.setdefault(max(needle, key=_rarity), []).append((needle, found))
     return _Gate(words, prefixes, by_char, tuple((key, tuple(of_key)) for key, of_key in rules.items()))
 
 
@@ -248,24 +240,35 @@ def _class_members() -> dict[str, list[str]]:
 
 
 @cache
-def _class(name: str) -> _Class:
-    words, parts, hints = [], [], []
-    needles: list[str] = []
+def _class_hints(name: str) -> _Hints:
+    """Return the hints of a class of words, one of which every text with such a word has."""
+    hints: list[str] = []
+    needles: set[str] = set()
     for entry in _class_members()[name]:
         if entry.startswith("re<"):
-            known, _, pattern = entry[3:].partition(">:")
-            hints += [f"{hint}*" for hint in known.split(",")]
-            parts.append(pattern)
+            hints += [f"{hint}*" for hint in entry[3:].partition(">:")[0].split(",")]
         elif entry.startswith("*"):
-            needles.append(max(entry[1:].split(), key=lambda word: len(word.encode())))
+            needles.add(max(entry[1:].split(), key=lambda word: len(word.encode())))
+        else:
+            hints += _rarest_words(entry)
+    known = _hints(hints)
+    return known._replace(needles=known.needles | needles)
+
+
+@cache
+def _class_pattern(name: str) -> re.Pattern[str]:
+    """Return the pattern of a class of words."""
+    words, parts = [], []
+    for entry in _class_members()[name]:
+        if entry.startswith("re<"):
+            parts.append(entry[3:].partition(">:")[2])
+        elif entry.startswith("*"):
             parts.append(_pattern(entry[1:]))
         else:
             words.append(entry)
-            hints += _rarest_words(entry)
     if words:
         parts.insert(0, rf"(?<!\w)(?:{'|'.join(map(_pattern, words))})(?!\w|['’]s\b)")
-    known_by = _hints(hints)
-    return _Class("|".join(parts), known_by._replace(needles=known_by.needles | set(needles)))
+    return re.compile("|".join(parts))
 
 
 def _pattern(entry: str) -> str:

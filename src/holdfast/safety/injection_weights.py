@@ -8,7 +8,6 @@ a hash, and only for texts whose words do not score low.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
@@ -18,6 +17,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from holdfast.safety.injection_roles import Sentence, roles
+from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import load_arrays, table_lines
 
 LETTERS = 7  # of a word by which it is known
@@ -28,7 +28,7 @@ _LOW_FOREIGN = -2.0  # the same of a text with accents or of another script, of 
 _LOW_MESSAGE = -0.3  # the same of a text that is only to be flagged: 1 in 50 orders scores less
 _LOW_OF_THREE = 0.8  # the same by the sum of three readings: 1 in 200 orders scores less
 _RUNS = (3, 4, 5)  # lengths of the runs of letters
-_UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_UNSPACED = late_pattern("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
 
 class InjectionWeights(NamedTuple):

@@ -8,25 +8,26 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from holdfast.safety.deobfuscate import INVISIBLE
+from holdfast.text.late_pattern import late_pattern
 from holdfast.types import Finding
 
-_RUN = re.compile(f"{INVISIBLE.pattern}+")
-_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,7}\U000e007f")
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_RUN = late_pattern(f"{INVISIBLE.pattern}+")
+_FLAG = late_pattern("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,7}\U000e007f")
+_RIGHT_TO_LEFT = late_pattern("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 # Scripts whose letters need joiners, and those that are broken into lines by invisible spaces.
-_JOINED = re.compile("[\u0590-\u109f\u1780-\u18af\u1a00-\u1cff\ua800-\uabff\ufb1d-\ufdff\ufe70-\ufefc]")
-_UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
-_EMOJI = re.compile("[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff#*0-9\u20e3]")
-_IDEOGRAPH = re.compile("[\u3001-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
-_LETTER = re.compile(r"[^\W\d_]")
-_MONGOLIAN = re.compile("[\u1800-\u18af]")
+_JOINED = late_pattern("[\u0590-\u109f\u1780-\u18af\u1a00-\u1cff\ua800-\uabff\ufb1d-\ufdff\ufe70-\ufefc]")
+_UNSPACED = late_pattern("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
+_EMOJI = late_pattern("[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff#*0-9\u20e3]")
+_IDEOGRAPH = late_pattern("[\u3001-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+_LETTER = late_pattern(r"[^\W\d_]")
+_MONGOLIAN = late_pattern("[\u1800-\u18af]")
 
 _SYLLABLE = 3  # letters on each side of a line break; a hidden word is cut smaller
 _MOST = 5000  # runs that are judged one by one
 _BIDI_OVERRIDE = "\u202d\u202e"
 _BIDI = "\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
 _RIGHTWARDS = "\u202b\u2067"
-_TURNS = re.compile("[\u202b\u202d\u202e\u2067]")
+_TURNS = late_pattern("[\u202b\u202d\u202e\u2067]")
 _MARKS = "\u200e\u200f\u061c"
 _JOINERS = "\u200c\u200d"
 _FILLERS = "\u3164\uffa0\u115f\u1160\u17b4\u17b5\u034f\u180b\u180c\u180d\u180e\u180f"

@@ -16,20 +16,21 @@ from typing import NamedTuple
 
 from holdfast.safety.credential_values import has_any
 from holdfast.safety.injection_rules import Order
+from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
 
 _SIGNS = ("<", "[", "{", "#", "`", "]~")
 _WORDS = frozenset(
     "human assistant instructions action functions gpt4 instruction curious tool function".split()
 )
-_ANY = re.compile(r"<\|?/?[\w▁.:/-]{1,60}\|?>|\[/?[\w|]{2,30}\]|<</?sys>>")
-_ROLE = re.compile(r"(?:system|user|assistant|tool|developer|function|ipython|model|human|observation)\b")
-_PLACEHOLDER = re.compile(r"\{\{|\{%|\$\{|\{\w+\}|%s|\{\w+\[|…|\.\.\.")
-_IN_CODE = re.compile(r"[=(,]\s?[\[{(]|\breturn\b|\.append\(")
-_WORD = re.compile(r"[^\W_]{2,}")
+_ANY = late_pattern(r"<\|?/?[\w▁.:/-]{1,60}\|?>|\[/?[\w|]{2,30}\]|<</?sys>>")
+_ROLE = late_pattern(r"(?:system|user|assistant|tool|developer|function|ipython|model|human|observation)\b")
+_PLACEHOLDER = late_pattern(r"\{\{|\{%|\$\{|\{\w+\}|%s|\{\w+\[|…|\.\.\.")
+_IN_CODE = late_pattern(r"[=(,]\s?[\[{(]|\breturn\b|\.append\(")
+_WORD = late_pattern(r"[^\W_]{2,}")
 _QUOTES = dict(zip("\"'`“„«»‘「(", "\"'`”“»«’」)", strict=True))  # the closing one by the opening one
 # Words beside which a marker is mentioned rather than used.
-_NAMED = re.compile(
+_NAMED = late_pattern(
     r"\b(?:token\w*|template\w*|chatml|llama\w*|mistral|mixtral|gemma|qwen|alpaca|vicuna|deepseek|gpt-?\d"
     r"|prompt formats?|formats?|parser|parses?|parsing|escap\w+|strip\w*|regex\w*|vocab\w*|eos\w*|bos\w*"
     r"|stop sequences?|delimiter\w*|separat\w+|marks?|marker\w*|tags?|syntax|schema|blocks?|api|docs?"
@@ -116,5 +117,5 @@ def _forms() -> tuple[_Form, ...]:
     """Return the markers of the table."""
     rows = (line.split(" | ", 2) for line in table_lines("holdfast.safety", "markers.txt"))
     return tuple(
-        _Form(what, needle.replace("\\n", "\n"), re.compile(pattern)) for what, needle, pattern in rows
+        _Form(what, needle.replace("\\n", "\n"), late_pattern(pattern)) for what, needle, pattern in rows
     )

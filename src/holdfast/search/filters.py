@@ -9,16 +9,27 @@ from datetime import datetime
 from holdfast.errors import InvalidInput, shown
 from holdfast.store.message_rows import to_micros
 from holdfast.store.records import NOW, AsOf
-from holdfast.types import MAX_COUNT, ROLES, SOURCES, Role, Source, Time, as_time, check_count, check_name
+from holdfast.types import (
+    MAX_COUNT,
+    ROLES,
+    SOURCES,
+    Prefer,
+    Role,
+    Source,
+    Time,
+    as_time,
+    check_count,
+    check_name,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
     """Which messages, summaries and records may be hits; None lets all pass.
 
-    `since` and `until` are microseconds since the epoch. `as_of` maps the name of a space to the version and
-    the message as of which it is read; other spaces are read as of now. `candidates` bounds how many records
-    are read to find as many as `limit`.
+    `since` and `until` are microseconds since the epoch. `latest` puts the later of messages first that are
+    nearly as good. `as_of` maps the name of a space to the version and the message as of which it is read;
+    other spaces are read as of now. `candidates` bounds how many records are read to find as many as `limit`.
     """
 
     sources: frozenset[str] = frozenset(("message", "record"))
@@ -34,6 +45,7 @@ class Filters:
     limit: int = 10
     candidates: int = MAX_COUNT
     min_score: float = 0.0
+    latest: bool = False
     as_of: Mapping[str, AsOf] = field(default_factory=dict)
 
     def as_of_in(self, space: str) -> AsOf:
@@ -53,6 +65,7 @@ def check(
     valid_at: Time | None = None,
     limit: int = 10,
     min_score: float = 0.0,
+    prefer: Prefer | None = None,
     as_of: Mapping[str, AsOf] | None = None,
 ) -> Filters:
     """Return the filters of a recall; see `Memory.recall`. As of an earlier version no summaries are found.
@@ -65,8 +78,7 @@ def check(
     if chat is not None:
         check_name(chat, "The id of a chat")
     check_count(limit, "limit")
-    if not _is_share(min_score):
-        raise InvalidInput(f"`min_score` is {shown(min_score)}.", "Use a number from 0 to 1.")
+    check_share(min_score, "min_score")
     return Filters(
         sources=_possible(chosen, roles, kinds, tags) - ({"summary"} if as_of else set()),
         chat=chat,
@@ -78,8 +90,15 @@ def check(
         valid_at=as_time(valid_at, "valid_at"),
         limit=min(limit, MAX_COUNT),
         min_score=min_score,
+        latest=_is_latest(prefer),
         as_of=as_of or {},
     )
+
+
+def _is_latest(prefer: object) -> bool:
+    if prefer not in (None, "latest"):
+        raise InvalidInput(f"`prefer` is {shown(prefer)}.", "Pass 'latest', or leave it out.")
+    return prefer == "latest"
 
 
 def _possible(sources: frozenset[str], roles: object, kinds: object, tags: object) -> frozenset[str]:
@@ -96,8 +115,16 @@ def _possible(sources: frozenset[str], roles: object, kinds: object, tags: objec
     return sources
 
 
-def _is_share(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+def check_share(value: object, name: str) -> float:
+    """Return a number from 0 to 1.
+
+    Raises:
+        InvalidInput: it is none.
+
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise InvalidInput(f"`{name}` is {shown(value)}.", "Use a number from 0 to 1.")
+    return value
 
 
 def _micros(value: object, what: str) -> int | None:

@@ -18,11 +18,14 @@ from holdfast.search.memtable import Memtable
 from holdfast.search.postings import Postings, Searched
 from holdfast.search.segment import BadSegment, IndexedDocument, Segment
 from holdfast.search.source import C, SearchSource, SourceView
+from holdfast.search.vector_cache import VectorCache
 from holdfast.store import segments as stored
 
 if TYPE_CHECKING:
+    from holdfast.search.vector_scan import VectorMatrix
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
+    from holdfast.store.vectors import VectorSet
 
 # Documents that are worth a segment: analysing as many takes a new process about 10 ms.
 FREEZE = 256
@@ -58,6 +61,8 @@ class Index(Generic[C]):
         self._unstored: Segment | None = None
         self._memtable = Memtable()
         self.columns = self.source.columns()
+        # Of the embedder of this process, once it was asked for; they may be of what was erased.
+        self.vectors: VectorCache | None = None
 
     @property
     def covered(self) -> int:
@@ -67,7 +72,9 @@ class Index(Generic[C]):
     @property
     def nbytes(self) -> int:
         """The memory that it takes, in bytes."""
-        return sum(segment.nbytes for segment in self.parts) + self._memtable.nbytes + self.columns.nbytes
+        of_vectors = self.vectors.matrix.nbytes if self.vectors else 0
+        of_words = sum(segment.nbytes for segment in self.parts) + self._memtable.nbytes
+        return of_words + self.columns.nbytes + of_vectors
 
     @property
     def parts(self) -> list[Segment]:
@@ -83,6 +90,21 @@ class Index(Generic[C]):
         documents = self.covered if visible is None else int(visible.sum())
         searched = Searched(postings, documents, self.columns.names)
         return SourceView(self.source, self._database, self._space, agent, self.columns, visible, searched)
+
+    def has_near_vectors(self, stored: VectorSet) -> bool:
+        """Return whether `refresh_vectors` only has to add a few."""
+        return self._vectors_of(stored.model).is_near(stored)
+
+    def refresh_vectors(self, stored: VectorSet) -> VectorMatrix:
+        """Bring the vectors up to those that are stored, after the index itself, and return them."""
+        kept = self._vectors_of(stored.model)
+        kept.refresh(stored, self.columns)
+        return kept.matrix
+
+    def _vectors_of(self, model: str) -> VectorCache:
+        if self.vectors is None:
+            self.vectors = VectorCache(self._database, self._space, self.source.name, model)
+        return self.vectors
 
     def is_near(self, state: stored.IndexState) -> bool:
         """Return whether `refresh` only has to add a few documents to the memtable, and no segment."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from holdfast.search import rank
-from holdfast.search.columns import Mask, MessageColumns
+from holdfast.search.columns import Mask, MessageColumns, Numbers
+from holdfast.search.meaning import DEPTH, explained, ranking
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import SearchSource, SourceView, parsed, texts_in, time_masks
 from holdfast.store import log, segments
@@ -17,6 +18,7 @@ from holdfast.store.message_rows import EPOCH, from_micros
 from holdfast.text import prose
 from holdfast.text.dates import spans
 from holdfast.types import MAX_COUNT, Hit, Message, Why
+from holdfast.types.messages import flags_like
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
@@ -38,15 +40,25 @@ def find(
     whole = (word for word in query.words if word.weight >= 1)
     named = frozenset(actor for word in whole for actor in columns.names.get(word.term, ()))
     focus = rank.Focus(
-        named or _actors_of_roles(columns, query.roles), query.asks_time, _date_spans(columns, query)
+        named or _actors_of_roles(columns, query.roles),
+        query.asks_time,
+        _date_spans(columns, query),
+        filters.latest,
     )
-    scores = rank.score(terms, columns, focus, _mask(view, filters), filters.limit)
-    best = scores.ranked((), filters.min_score, filters.limit)
-    docs = [int(doc) for doc in scores.docs[best]]
+    mask = _mask(view, filters)
+    scores = rank.score(
+        terms, columns, focus, mask, max(filters.limit, DEPTH) if view.near else filters.limit
+    )
+
+    def passing(docs: Numbers) -> list[Mask]:
+        return [] if mask is None else [mask.take(docs)]
+
+    best = ranking(view, scores.docs, scores.shares, passing, filters, filters.limit)[:]
+    docs = [one.doc for one in best]
     stored = {doc: (chat, one) for doc, chat, one in log.by_docs(view.database, view.space, docs)}
     return [
         message_hit(score, why, *stored[doc])
-        for doc, (score, why) in zip(docs, scores.explain(best), strict=True)
+        for doc, (score, why) in zip(docs, explained(scores, best), strict=True)
         if doc in stored
     ]
 
@@ -71,7 +83,7 @@ def message_hit(score: float, why: Why, chat: str, message: Message) -> Hit:
         name=message.name,
         at=message.at or EPOCH,
         why=why,
-        flags=message.flags,
+        flags=flags_like(message),
     )
 
 

@@ -9,8 +9,10 @@ since and on what evidence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import math
+from bisect import bisect_right, insort
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -18,18 +20,22 @@ from numpy.typing import NDArray
 
 from holdfast.search import weights
 from holdfast.search.bm25 import MessageSums, add_at, relative, saturate
-from holdfast.search.columns import Columns, Floats, MessageColumns, Numbers, RecordColumns
+from holdfast.search.columns import Columns, Floats, Mask, MessageColumns, Numbers, RecordColumns
 from holdfast.search.postings import QueryTerm
 from holdfast.types import Why
+
+# Earlier messages that a later one is compared with.
+_LOOKED_AT = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What a query asks for besides words: speakers, a time, and dates as (from, before, fit)."""
+    """What a query asks for besides words: speakers, a time, dates as (from, before, fit), what is latest."""
 
     actors: frozenset[int] = frozenset()
     asks_time: bool = False
     dates: tuple[tuple[int, int, float], ...] = ()
+    latest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +54,16 @@ class Scores:
     bonuses: dict[str, Floats]
     ceiling: float
 
-    def ranked(self, masks: Iterable[NDArray[np.bool_]], min_score: float, count: int) -> Numbers:
-        """Return the `count` places of the arrays that pass all masks and have a score, best first."""
-        shares = self.total / self.ceiling
-        for mask in masks:
-            shares *= mask
-        places = top(shares, count)
-        return places[shares[places] >= min_score]
+    @property
+    def shares(self) -> Floats:
+        """The score of each document from 0 to 1."""
+        return np.minimum(self.total / self.ceiling, 1.0)
 
     def explain(self, places: Sequence[int] | Numbers) -> list[tuple[float, Why]]:
         """Return the score at each of some places, 0 to 1, with the reasons for it."""
         words = self._matched(self.docs[places]) if len(places) else []
         return [
-            (float(self.total[place] / self.ceiling), Why(self._shares(place), found))
+            (min(1.0, float(self.total[place] / self.ceiling)), Why(self._shares(place), found))
             for place, found in zip(places, words, strict=True)
         ]
 
@@ -68,11 +71,8 @@ class Scores:
         """Return the words of the query that stand in each document itself."""
         found: list[dict[str, None]] = [{} for _ in docs]
         for term in self.terms:
-            for having in (term.said.docs, term.output.docs):
-                if len(having):
-                    places = np.minimum(having.searchsorted(docs), len(having) - 1)
-                    for place in np.flatnonzero(having.take(places) == docs):
-                        found[place][term.written] = None
+            for place in np.flatnonzero(_has(term.said.docs, docs) | _has(term.output.docs, docs)):
+                found[place][term.written] = None
         return [tuple(words) for words in found]
 
     def _shares(self, place: int) -> dict[str, float]:
@@ -98,6 +98,9 @@ def score(
 ) -> Scores:
     """Return the scores of the messages that a mask lets pass: those of the `limit` best, and of some others.
 
+    Of messages of one chat that are nearly as good as each other the later ones are better: what is said
+    later stands for what was said before. With `focus.latest` so are those of all chats.
+
     Costs about twenty array operations per posting of its terms, and ten per document. The result does not
     depend on how the documents are cut into segments, to the last bit.
     """
@@ -113,17 +116,69 @@ def score(
         bound += bonus * (bound > 0)
     if mask is not None:
         bound *= mask
-    return exact(_in_reach(bound, limit, partial(exact, bonus=bonus)), bonus=bonus)
+    found = exact(_in_reach(bound, limit, partial(exact, bonus=bonus)), bonus=bonus)
+    return raise_later(found, columns, limit, everywhere=focus.latest)
 
 
 def _in_reach(bound: Floats, limit: int, exact: Callable[[Numbers], Scores]) -> Numbers:
-    """Return the documents that can be among the `limit` best."""
+    """Return the documents that can be among the `limit` best, also when later ones are raised."""
     some = exact(np.sort(top(bound, 2 * limit))).total
-    if not len(some) >= limit > 0:
-        return np.flatnonzero(bound)
-    floor = float(np.partition(some, -limit)[-limit])
+    floor = _floor(some, limit)
+    return np.flatnonzero(bound >= floor) if floor else np.flatnonzero(bound)
+
+
+def _floor(total: Floats, limit: int) -> float:
+    """Return the score from which on a document can be among the `limit` best."""
+    if not len(total) >= limit > 0:
+        return 0.0
     # A little less, for the rounding of products.
-    return np.flatnonzero(bound >= floor * (1 - 1e-9))
+    return float(np.partition(total, -limit)[-limit]) * (1 - weights.WEIGHTS.later) * (1 - 1e-9)
+
+
+def raise_later(scores: Scores, columns: MessageColumns, limit: int, *, everywhere: bool) -> Scores:
+    """Raise each message to the best earlier one, of its chat or of any, whose place it may take.
+
+    That is one which it is nearly as good as, and of whose words of the query it has a third.
+    """
+    share = 1 - weights.WEIGHTS.later
+    places = np.flatnonzero(scores.total >= _floor(scores.total, limit))
+    docs = scores.docs[places]
+    chats = np.zeros(len(docs), np.int64) if everywhere else columns.chat.take(docs)
+    said = _said(scores.terms, docs)
+    total = scores.total.copy()
+    # The score and the words of those before, by chat.
+    earlier: dict[int, list[tuple[float, int]]] = {}
+    for n in np.lexsort((docs, columns.at.take(docs))).tolist():
+        if not said[n] or share == 1:
+            continue
+        score, before = float(total[places[n]]), earlier.setdefault(int(chats[n]), [])
+        end = bisect_right(before, (score / share, 0))
+        for level, words in reversed(before[max(0, end - _LOOKED_AT) : end]):
+            if level < score:
+                break
+            if 3 * (words & said[n]).bit_count() >= words.bit_count():
+                score = total[places[n]] = math.nextafter(level, math.inf)
+                break
+        insort(before, (score, said[n]))
+    return replace(scores, total=total, bonuses={**scores.bonuses, "later": total - scores.total})
+
+
+def _said(terms: Sequence[QueryTerm], docs: Numbers) -> list[int]:
+    """Return which terms each document has itself, as the bits of a number."""
+    found = [0] * len(docs)
+    for n, term in enumerate(terms):
+        for place in np.flatnonzero(_has(term.said.docs, docs)).tolist():
+            found[place] |= 1 << n
+    return found
+
+
+def _has(having: Numbers, docs: Numbers) -> Mask:
+    """Return which documents are among some that rise."""
+    if not len(having):
+        return np.zeros(len(docs), np.bool_)
+    places = np.minimum(having.searchsorted(docs), len(having) - 1)
+    found: Mask = having.take(places) == docs
+    return found
 
 
 def _most(focus: Focus, columns: Columns) -> float:

@@ -10,6 +10,8 @@ import numpy as np
 
 from holdfast.search import rank
 from holdfast.search.columns import Mask, RecordColumns
+from holdfast.search.fusion import Ranked
+from holdfast.search.meaning import explained, whole_ranking
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import SearchSource, SourceView, parsed, read_best, texts_in, time_masks
 from holdfast.store import records
@@ -34,18 +36,19 @@ def find(
 ) -> list[Hit]:
     """Return the records that match a query, best first."""
     scores, found = best(view, query, terms, filters)
-    reasons = scores.explain([place for place, _ in found])
+    reasons = explained(scores, [one for one, _ in found])
     return [_hit(record, *reason) for (_, record), reason in zip(found, reasons, strict=True)]
 
 
 def best(
     view: SourceView[RecordColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
-) -> tuple[rank.Scores, list[tuple[int, Record]]]:
-    """Return the scores of the visible records, and the best records that pass with their places."""
+) -> tuple[rank.Scores, list[tuple[Ranked, Record]]]:
+    """Return the scores of the visible records, and the best records that pass with their ranks."""
     scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
-    masks, page = _masks(view, scores.docs, filters), min(filters.limit, _PAGE)
+    ranked = whole_ranking(view, scores, partial(_masks, view, filters=filters), filters)
     read = partial(records.by_versions, view.database, view.space)
-    return scores, read_best(scores, masks, filters, page, read, partial(_passes, filters))
+    page = min(filters.limit, _PAGE)
+    return scores, read_best(ranked, filters, page, read, partial(_passes, filters))
 
 
 def _visible(columns: RecordColumns, agent: str, as_of: AsOf) -> Mask:

@@ -10,29 +10,37 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Unavailable
 from holdfast.search import record_source
 from holdfast.search.filters import Filters
+from holdfast.search.fusion import WEIGHT
 from holdfast.search.index import Index
+from holdfast.search.meaning import QueryVector
 from holdfast.search.message_source import MESSAGES
 from holdfast.search.postings import match
 from holdfast.search.query import Query, has_words, parse, widened
 from holdfast.search.record_source import RECORDS
-from holdfast.search.source import SearchSource
+from holdfast.search.source import SearchSource, SourceView
 from holdfast.search.summary_source import SUMMARIES
-from holdfast.store import segments
-from holdfast.types import Hit, Record, Scope, Source
+from holdfast.search.vector_scan import Near
+from holdfast.store import segments, vectors
+from holdfast.types import Hit, Hits, Record, Scope, Source
 
 if TYPE_CHECKING:
+    from holdfast.search.meaning import QueryEmbedder
     from holdfast.store.database import Database
+    from holdfast.store.records import AsOf
 
 # Bytes of indexes in memory; beyond it the least recently used ones are dropped.
 CACHE_BYTES = 512 * 2**20
 # Records that share most with a text, among which `similar` looks for those of one kind and target.
 NEAREST = 256
+_NOTHING = "Found by words alone: this embedder has embedded nothing here yet. Run `learning.work`."
+_OTHER_SIZE = "Found by words alone: the embedder has changed the size of its vectors. Run `learning.work`."
 # How often a read is begun anew because others have meanwhile written more than a memtable takes.
 _ATTEMPTS = 100
 # A word has one weight in all sources of a group. Summaries repeat what messages say: their words have a
@@ -47,25 +55,35 @@ class Search:
     Safe to share between threads.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, embedder: QueryEmbedder | None = None) -> None:
         self._database = database
+        self._embedder = embedder
         self._indexes: OrderedDict[tuple[str, Source], Index[Any]] = OrderedDict()
         self._sizes: dict[tuple[str, Source], int] = {}
         self._total = 0
         self._lock = threading.Lock()
 
-    def recall(self, scope: Scope, query: str, filters: Filters) -> list[Hit]:
-        """Return the hits of a query, best first; see `Memory.recall`.
+    def meaning(self, scope: Scope, query: str, weight: float = WEIGHT) -> QueryVector | None:
+        """Return the query as a vector, for `recall` and `one_read`; None without an embedder or a weight.
+
+        A model is called: this comes before any read that it belongs to.
+        """
+        if self._embedder is None or not weight or not has_words(query):
+            return None
+        return self._embedder.embed(scope, query, weight)
+
+    def recall(self, scope: Scope, query: str, filters: Filters, meaning: QueryVector | None = None) -> Hits:
+        """Return the hits of a query, best first; see `Memory.recall`. Without `meaning`, by words alone.
 
         Raises:
             InvalidInput: the query has nothing to search for.
 
         """
         parsed = parse(query)
-        with self.one_read(scope, filters) as reader:
-            return reader.find(parsed, filters)
+        with self.one_read(scope, filters, meaning) as reader:
+            return Hits(reader.find(parsed, filters), reader.degraded)
 
-    def similar(self, scope: Scope, draft: Record, limit: int) -> list[Record]:
+    def similar(self, scope: Scope, draft: Record, limit: int, *, by_meaning: bool = False) -> list[Record]:
         """Return the records of the scope's own space that share most with a draft.
 
         They are of its kind, target and agent. They are chosen among the `NEAREST` of its kind, so that the
@@ -82,10 +100,13 @@ class Search:
             candidates=NEAREST,
         )
         query = parse(draft.text)
-        with self._one_read((scope.space,), scope.agent, filters) as reader:
+        meaning = self.meaning(scope, draft.text) if by_meaning else None
+        with self._one_read((scope.space,), scope.agent, filters, meaning) as reader:
             return reader.similar(scope.space, query, filters)
 
-    def one_read(self, scope: Scope, filters: Filters) -> AbstractContextManager[SearchReader]:
+    def one_read(
+        self, scope: Scope, filters: Filters, meaning: QueryVector | None = None
+    ) -> AbstractContextManager[SearchReader]:
         """Open one read of the database for recalls from the sources of the filters.
 
         No index is made or stored in the block: that is done before.
@@ -96,10 +117,12 @@ class Search:
         """
         # A chat belongs to its space; the shared space may have another of the same name.
         shared = scope.shared.space if filters.chat is None else scope.space
-        return self._one_read(dict.fromkeys((scope.space, shared)), scope.agent, filters)
+        return self._one_read(dict.fromkeys((scope.space, shared)), scope.agent, filters, meaning)
 
     @contextmanager
-    def _one_read(self, spaces: Iterable[str], agent: str, filters: Filters) -> Iterator[SearchReader]:
+    def _one_read(
+        self, spaces: Iterable[str], agent: str, filters: Filters, meaning: QueryVector | None
+    ) -> Iterator[SearchReader]:
         sources = [one for one in SEARCHED if one.name in filters.sources and filters.limit]
         indexes = {space: [self._index(space, source) for source in sources] for space in spaces}
         for _ in range(_ATTEMPTS):
@@ -108,26 +131,38 @@ class Search:
                 for index in chain.from_iterable(indexes.values()):
                     locks.enter_context(index.lock)
                 with self._database.one_read():
-                    if self._catch_up(indexes):
-                        yield SearchReader(agent, indexes, locks)
+                    if self._catch_up(indexes, meaning):
+                        yield SearchReader(agent, indexes, locks, meaning)
                         return
             for space, some in indexes.items():
                 for index in some:
                     # This may take long: nothing but this index waits for it.
                     with index.lock:
-                        self._refresh(space, index, segments.index_state(self._database, space))
+                        state = segments.index_state(self._database, space)
+                        self._refresh(space, index, state, self._stored(space, meaning))
         raise Unavailable("Others write faster than the index can be kept up.", "Try again.")
 
-    def _catch_up(self, indexes: Mapping[str, Sequence[Index[Any]]]) -> bool:
+    def _stored(self, space: str, meaning: QueryVector | None) -> vectors.VectorSet | None:
+        """Return the set of vectors that a query is compared with, None if it is not."""
+        if meaning is None or meaning.vector is None:
+            return None
+        return vectors.set_of(self._database, space, meaning.model)
+
+    def _catch_up(self, indexes: Mapping[str, Sequence[Index[Any]]], meaning: QueryVector | None) -> bool:
         """Bring indexes up to what one read shows; return False where that would take long."""
         states = {
             space: segments.index_state(self._database, space) for space, some in indexes.items() if some
         }
-        if not all(index.is_near(states[space]) for space, some in indexes.items() for index in some):
+        stored = {space: self._stored(space, meaning) for space in states}
+        if not all(
+            index.is_near(states[space]) and ((of := stored[space]) is None or index.has_near_vectors(of))
+            for space, some in indexes.items()
+            for index in some
+        ):
             return False
         for space, some in indexes.items():
             for index in some:
-                self._refresh(space, index, states[space])
+                self._refresh(space, index, states[space], stored[space])
         return True
 
     def rebuild(self, space: str) -> int:
@@ -151,11 +186,15 @@ class Search:
             self._indexes.move_to_end(key)
         return index
 
-    def _refresh(self, space: str, index: Index[Any], state: segments.IndexState) -> None:
+    def _refresh(
+        self, space: str, index: Index[Any], state: segments.IndexState, stored: vectors.VectorSet | None
+    ) -> None:
         """Bring an index up to date, and drop the least recently used ones when all take too much memory."""
         before, key = index.covered, (space, index.source.name)
         index.refresh(state)
-        if index.covered == before and key in self._sizes:
+        if stored is not None:
+            index.refresh_vectors(stored)
+        elif index.covered == before and key in self._sizes:
             return
         size = index.nbytes
         with self._lock:
@@ -171,10 +210,19 @@ class Search:
 class SearchReader:
     """Some indexes as of one read of the database, which is open as long as this is in use."""
 
-    def __init__(self, agent: str, indexes: Mapping[str, Sequence[Index[Any]]], locks: ExitStack) -> None:
+    def __init__(
+        self,
+        agent: str,
+        indexes: Mapping[str, Sequence[Index[Any]]],
+        locks: ExitStack,
+        meaning: QueryVector | None,
+    ) -> None:
         self._agent = agent
         self._indexes = indexes
         self._locks = locks
+        self._meaning = meaning
+        # Why words are gone by alone, None if they are not.
+        self.degraded = meaning.degraded if meaning else None
 
     def find(self, query: Query, filters: Filters) -> list[Hit]:
         """Return the hits of a query in all spaces, best first; see `Memory.recall`."""
@@ -191,21 +239,36 @@ class SearchReader:
             ]
             if not names:
                 continue
-            views = [indexes[name].view(query.terms, self._agent, as_of) for name in names]
+            views = [self._view(indexes[name], query.terms, as_of) for name in names]
             having = zip(*(view.searched.postings.counts for view in views), strict=True)
             wider = widened(query, [sum(counts) for counts in having])
             if wider is not query:
-                views = [indexes[name].view(wider.terms, self._agent, as_of) for name in names]
+                views = [self._view(indexes[name], wider.terms, as_of) for name in names]
             for view, matched in zip(views, match(wider, [view.searched for view in views]), strict=True):
-                if matched:
+                if matched or view.near:
                     yield from view.source.find(view, wider, matched, filters)
+
+    def _view(self, index: Index[Any], terms: Sequence[int], as_of: AsOf) -> SourceView[Any]:
+        """Return a source as it is seen, with its vectors if the query has one of as many numbers."""
+        view, meaning = index.view(terms, self._agent, as_of), self._meaning
+        kept = index.vectors
+        if meaning is None or meaning.vector is None or kept is None:
+            return view
+        # What the tenant shares may well have none.
+        if not kept.begun and index in next(iter(self._indexes.values())):
+            self.degraded = _NOTHING
+        if len(meaning.vector) != kept.matrix.dimension:
+            if len(kept.matrix):
+                self.degraded = _OTHER_SIZE
+            return view
+        return replace(view, near=Near(kept.matrix, meaning.vector, meaning.weight))
 
     def similar(self, space: str, query: Query, filters: Filters) -> list[Record]:
         """Return the records of a space that match a query, best first."""
         (index,) = self._indexes[space]
-        view = index.view(query.terms, self._agent, filters.as_of_in(space))
+        view = self._view(index, query.terms, filters.as_of_in(space))
         (matched,) = match(query, [view.searched])
-        found = record_source.best(view, query, matched, filters)[1] if matched else []
+        found = record_source.best(view, query, matched, filters)[1] if matched or view.near else []
         return [record for _, record in found]
 
     def release(self) -> None:

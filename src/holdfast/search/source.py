@@ -16,9 +16,10 @@ from holdfast.types import Hit, Source
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
+    from holdfast.search.fusion import Ranked, RankedDocuments
     from holdfast.search.postings import QueryTerm, Searched
     from holdfast.search.query import Query
-    from holdfast.search.rank import Scores
+    from holdfast.search.vector_scan import Near
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
 
@@ -53,7 +54,10 @@ class SearchSource(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class SourceView(Generic[C]):
-    """A source of a space as an agent sees it at a version, with the postings of a query."""
+    """A source of a space as an agent sees it at a version, with the postings of a query.
+
+    `near` is the query as a vector, where what is near it in meaning is to be found as well.
+    """
 
     source: SearchSource[C]
     database: Database
@@ -62,6 +66,7 @@ class SourceView(Generic[C]):
     columns: C
     visible: Mask | None
     searched: Searched
+    near: Near | None = None
 
 
 def time_masks(at: NDArray[np.int64], filters: Filters) -> Iterator[Mask]:
@@ -73,27 +78,24 @@ def time_masks(at: NDArray[np.int64], filters: Filters) -> Iterator[Mask]:
 
 
 def read_best(
-    scores: Scores,
-    masks: Iterable[Mask],
+    ranked: RankedDocuments,
     filters: Filters,
     page: int,
     read: Callable[[list[int]], dict[int, _Row]],
     passes: Callable[[_Row], bool],
-) -> list[tuple[int, _Row]]:
-    """Return the best rows that pass, best first, each with its place in the scores; reads by pages."""
-    found: list[tuple[int, _Row]] = []
+) -> list[tuple[Ranked, _Row]]:
+    """Return the best rows that pass, best first, each with its rank; reads by pages."""
+    found: list[tuple[Ranked, _Row]] = []
     limit = filters.limit
     if not limit:
         return found
-    places = scores.ranked(masks, filters.min_score, filters.candidates)
-    for start in range(0, len(places), page):
-        some = places[start : start + page]
-        docs = [int(doc) for doc in scores.docs[some]]
-        rows = read(docs)
-        for place, doc in zip(some, docs, strict=True):
-            row = rows.get(doc)
+    for start in range(0, min(len(ranked), filters.candidates), page):
+        some = ranked[start : min(start + page, filters.candidates)]
+        rows = read([one.doc for one in some])
+        for one in some:
+            row = rows.get(one.doc)
             if row is not None and passes(row):
-                found.append((int(place), row))
+                found.append((one, row))
         if len(found) >= limit:
             break
     return found[:limit]

@@ -11,6 +11,7 @@ import numpy as np
 
 from holdfast.search import rank, weights
 from holdfast.search.columns import Mask, RecordColumns
+from holdfast.search.meaning import explained, whole_ranking
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import SearchSource, SourceView, read_best, time_masks
 from holdfast.store import summaries
@@ -37,10 +38,10 @@ def find(
     scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
     # A summary says much else, and the message says it first hand.
     scores = replace(scores, ceiling=scores.ceiling / weights.WEIGHTS.summary)
-    masks = _masks(view, scores.docs, filters)
+    ranked = whole_ranking(view, scores, partial(_masks, view, filters=filters), filters)
     read = partial(summaries.by_numbers, view.database, view.space)
-    found = read_best(scores, masks, filters, _PAGE, read, partial(_passes, filters))
-    reasons = scores.explain([place for place, _ in found])
+    found = read_best(ranked, filters, _PAGE, read, partial(_passes, filters))
+    reasons = explained(scores, [one for one, _ in found])
     return [summary_hit(*reason, summary) for (_, summary), reason in zip(found, reasons, strict=True)]
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput, Unavailable
-from holdfast.store import imports, jobs, prompt_receipts, record_changes, segments, summaries
+from holdfast.store import imports, jobs, prompt_receipts, record_changes, segments, summaries, vectors
 from holdfast.store.checksums import resealed
 from holdfast.store.database import retry_transaction
 from holdfast.store.erasure_receipts import DATABASE, ErasureAccount
@@ -57,7 +57,8 @@ _OF_CHAT = {
     "spend": "UPDATE spend SET chat = '', job = '' WHERE space = :space AND chat = :chat RETURNING 1",
 }
 _OF_ALL = {
-    name: f"DELETE FROM {name} WHERE space = :space RETURNING 1" for name in (*_CHAT_TABLES, "spend", "uses")
+    name: f"DELETE FROM {name} WHERE space = :space RETURNING 1"
+    for name in (*_CHAT_TABLES, "spend", "uses", "vectors", "vector_sets")
 }
 
 
@@ -228,7 +229,8 @@ class _Eraser:
         rows = sorted(self._tx.all(_DELETE_MESSAGES, **keys))
         for statement in _OF_MESSAGES:
             self._tx.all(statement, **keys)
-        self._account.docs += [row[0] for row in rows]
+        docs = [row[0] for row in rows]
+        self._account.docs += docs
         self._account.names |= {f"{chat}#{row[1]}" for row in rows}
         self._account.digest(rows)
         self._account.count("messages", rows)
@@ -236,6 +238,9 @@ class _Eraser:
         self._account.digest(sorted(row[:2] for row in gone))
         self._account.names |= {row[2] for row in gone}
         self._account.count("summaries", gone)
+        self._account.count("vectors", vectors.erase(self._tx, self._space, "message", docs))
+        of_summaries = vectors.erase(self._tx, self._space, "summary", [row[0] for row in gone])
+        self._account.count("vectors", of_summaries)
         return [row[3] for row in rows]
 
     def _update_chat(self, chat: str, texts: Sequence[str]) -> None:

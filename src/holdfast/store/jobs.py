@@ -135,18 +135,20 @@ def claim(
     ids: Sequence[str] | None = None,
     agent: str | None = None,
     but: Sequence[str] = (),
-    unless: str = "",
+    unless: Sequence[str] = (),
 ) -> Lease | None:
     """Lease the job that is due longest, and others of its kind that fit into one batch; None if none is due.
 
     A job whose lease is over is due as well. Jobs whose last failure had one of the reasons `but` are left
-    out, unless they are of the kind `unless`.
+    out, unless they are of one of the kinds `unless`.
     """
     condition, values = matching({"agent": agent}, {"kind": kinds, "id": ids})
     if but:
         reasons, named = one_of("reason", but)
-        condition += f" AND (kind = :unless OR NOT {reasons})"
-        values |= {**named, "unless": unless}
+        exempt = {f"unless{n}": kind for n, kind in enumerate(unless)}
+        kept = ", ".join(f":{name}" for name in exempt) or "NULL"
+        condition += f" AND (kind IN ({kept}) OR NOT {reasons})"
+        values |= {**named, **exempt}
     while rows := _claim(db, space, _DUE + condition, values, now, lease, batches):
         worker = rows[0][-1]
         try:

@@ -27,7 +27,10 @@ _CHARGE = """
     UPDATE jobs SET calls = calls + 1, prompt_tokens = prompt_tokens + :prompt_tokens,
         answer_tokens = answer_tokens + :answer_tokens
     WHERE space = :space AND id = :job"""
-_SINCE = "FROM spend WHERE space = :space AND at > :since AND (:purpose = '' OR purpose = :purpose)"
+# All purposes together are those of language models.
+_SINCE = """
+    FROM spend WHERE space = :space AND at > :since
+    AND (purpose = :purpose OR (:purpose = '' AND purpose NOT IN ('embed', 'recall')))"""
 _TOTALS = """
     SELECT purpose, model, outcome,
         count(*), sum(prompt_tokens), sum(answer_tokens), sum(micros), sum(counted)

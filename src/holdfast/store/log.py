@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Conflict
-from holdfast.safety.guard import FLAG, mask
+from holdfast.safety.guard import mask
 from holdfast.store import prompt_receipts
 from holdfast.store.checksums import resealed, seal, sealer
 from holdfast.store.database import decoding, retry_transaction
@@ -242,7 +242,7 @@ def _title(rows: Sequence[dict[str, Any]]) -> str:
     """Return the first request of the user as a title, credentials masked: titles are shown everywhere."""
     for row in rows:
         if row["role"] == "user" and (asked := _request(row["content"])):
-            return shorten_line(mask(asked) if FLAG in (row["flags"] or "") else asked, 80)
+            return shorten_line(mask(asked), 80)
     return ""
 
 

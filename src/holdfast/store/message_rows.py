@@ -13,6 +13,7 @@ from holdfast.store.database import DECODING_ERRORS, damaged
 from holdfast.text.json_text import dump, same_json
 from holdfast.text.references import write_reference
 from holdfast.types import Message, ToolCall
+from holdfast.types.messages import UNSEEN
 
 if TYPE_CHECKING:
     from holdfast.store.database import Row
@@ -73,7 +74,7 @@ def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
             draft.answers = tuple(json.loads(answers)) if answers else ()
             draft.raw = json.loads(raw) if raw else raw
             draft.meta = json.loads(meta) if meta else {}
-            draft.flags = tuple(json.loads(flags)) if flags else ()
+            draft.flags = tuple(json.loads(flags)) if flags else UNSEEN
             draft.shown = tuple(json.loads(shown)) if shown else ()
         except DECODING_ERRORS as error:
             raise damaged(f"Message {write_reference(chat, draft.seq)}", error) from error
@@ -95,7 +96,7 @@ def as_stored(message: Message, row: dict[str, Any]) -> Message:
     draft.answers = tuple(json.loads(row["answers"])) if row["answers"] else ()
     draft.role, draft.content, draft.name = message.role, message.content, message.name
     draft.calls, draft.call_id, draft.raw = message.calls, message.call_id, message.raw
-    draft.meta, draft.flags = message.meta, message.flags
+    draft.meta, draft.flags = message.meta, UNSEEN
     draft.shown = tuple(json.loads(row["shown"])) if row["shown"] else ()
     # The slots are the same.
     draft.__class__ = Message
@@ -127,7 +128,8 @@ def to_row(message: Message, now: int, tokens: int) -> dict[str, Any]:
         "answers": json.dumps(answers) if answers else None,
         "raw": None if raw is None else "" if plain else dump(dict(raw), "The payload of a message"),
         "meta": dump(dict(message.meta), "`meta` of a message") if message.meta else None,
-        "flags": json.dumps(message.flags) if message.flags else None,
+        # The guard looks at a message when they are read. Earlier versions stored what it had found.
+        "flags": None,
         "shown": json.dumps(message.shown) if message.shown else None,
     }
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.store import records
+from holdfast.store import records, vectors
 from holdfast.store.checksums import resealed
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT
@@ -64,6 +64,7 @@ class RecordEraser:
             self._allow(kind)
         versions = [row[0] for row in rows]
         self._tx.many(_DELETE_VERDICTS, [{"space": self._space, "version": one} for one in versions])
+        self._account.count("vectors", vectors.erase(self._tx, self._space, "record", versions))
         self._account.versions += versions
         self._account.digest(sorted(rows))
         identities = {row[1] for row in rows}

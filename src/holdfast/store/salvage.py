@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Damaged
-from holdfast.store import erasure_receipts, summaries
+from holdfast.store import erasure_receipts, summaries, vectors
 from holdfast.store.atomic_file import new_file
 from holdfast.store.checksums import seal
 from holdfast.store.connect import open_database
@@ -120,6 +120,8 @@ class _Salvage:
         for chat in sorted({*chats, *sessions}):
             missing += self._count(tx, space, chat, chats[chat], sessions.get(chat))
             self._check_tree(tx, space, chat, chats[chat])
+        if orphans := vectors.remove_orphans(tx, space):
+            self.saved["vectors"] -= orphans
         erased = self._of("erasures", space)
         docs = _gaps([row["doc"] for row in messages], self._newest(space, "docs", *self._docs(space)))
         docs = _without(docs, erased, "docs")

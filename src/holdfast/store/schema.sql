@@ -53,7 +53,7 @@ CREATE TABLE messages (
     answers TEXT,                       -- JSON list of the calls of this chat that it does answer
     raw TEXT,                           -- the payload as JSON; '' when it is just {role, content}
     meta TEXT,                          -- JSON object
-    flags TEXT,                         -- JSON list of what the guard found in the content
+    flags TEXT,                         -- JSON list of what the guard found, by earlier versions; NULL: found when read
     shown TEXT,                         -- JSON list of what was recalled for the prompt that an assistant answered here
     checksum BIGINT,                    -- of the row; NULL as above
     PRIMARY KEY (space, chat, seq)
@@ -321,4 +321,26 @@ CREATE TABLE imports (
     digest TEXT NOT NULL,               -- a hash of what is in it, and of the version that read it
     account TEXT NOT NULL,              -- JSON object: the chats, the number of messages, and what was left out
     PRIMARY KEY (space, file)
+);
+
+-- The embedders that made vectors, and how far each has come. When one is complete, the sets of all others go.
+CREATE TABLE vector_sets (
+    space TEXT NOT NULL,
+    model TEXT NOT NULL,                -- the name of the embedder
+    dimension BIGINT NOT NULL,          -- the numbers of a vector; 0 while none is known
+    begun BIGINT NOT NULL,              -- when: a set that was begun anew is another one
+    message BIGINT NOT NULL DEFAULT 0,  -- the newest message that was embedded, with all before it; by number of the document
+    record BIGINT NOT NULL DEFAULT 0,   -- the same of versions of records
+    summary BIGINT NOT NULL DEFAULT 0,  -- and of summaries
+    PRIMARY KEY (space, model)
+);
+
+-- What recall by meaning compares: not derived, as they cost money. Erased with what they were made of.
+CREATE TABLE vectors (
+    space TEXT NOT NULL,
+    model TEXT NOT NULL,
+    source TEXT NOT NULL,               -- 'message', 'record' or 'summary'
+    number BIGINT NOT NULL,             -- of the document: of a message `doc`, of a record its version
+    body BYTEA NOT NULL,                -- of length 1: each number times 32767, in two bytes, the lower first
+    PRIMARY KEY (space, model, source, number)
 );

@@ -7,6 +7,7 @@ database).
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from holdfast.store.table_rows import TableRow
 
 _DERIVED = ("segments", "imports")
+# Their numbers are those of documents elsewhere: in a space that has others, the next work makes them.
+_MADE_AGAIN = ("vectors", "vector_sets")
 _NOT_EXPORTED = {"space", "checksum"}
 # Columns that begin at 0 in another database.
 _LOCAL = {"spaces": ("epoch",), "erasures": ("number",)}
@@ -65,7 +68,20 @@ def read(db: Reader, space: str) -> Iterator[tuple[str, TableRow]]:
         if name not in _DERIVED:
             columns = exported_columns(table)
             for row in table_rows.iterate(db, name, space, _ORDER.get(name)):
-                yield name, {column: row[column] for column in columns}
+                yield name, {column: _as_text(row[column]) for column in columns}
+
+
+def _as_text(value: object) -> object:
+    """Return a value as JSON has it: bytes in base64."""
+    return b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+def _as_bytes(value: object) -> object:
+    """Return the bytes that a text stands for; anything else as it is, to be refused."""
+    try:
+        return b64decode(value, validate=True) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 @dataclass
@@ -122,6 +138,8 @@ def _checked(name: str, row: Mapping[str, object]) -> TableRow:
     for column in table.columns:
         if column.name in known:
             value = row.get(column.name, column.default)
+            if column.python_type is bytes:
+                value = _as_bytes(value)
             if not column.fits(value):
                 what = f"The column {column.name!r} of the table {name!r} has a value of another type."
                 raise InvalidInput(what, "Correct it.")
@@ -197,6 +215,8 @@ class _Merge(_Restore):
         elif table == "records":
             self._records.append(row)
             self._versions.append(row["version"])
+        elif table in _MADE_AGAIN:
+            self.report.present[table] += 1
         elif table != "spaces":
             self._later.append((line, table, row))
 

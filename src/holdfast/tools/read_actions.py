@@ -62,10 +62,12 @@ class ReadActions(ActionBase):
             "until": _time(until, "until"),
         }
         most = page.start.item + check_limit(limit) + 1
-        hits = render.masked_hits(self._provider, call(self._provider.recall, query, limit=most, **filters))
+        found = call(self._provider.recall, query, limit=most, **filters)
+        hits = render.masked_hits(self._provider, found)
         items, on = page.excerpts(hits, render.of_hit, limit)
         self._note(render.references(items))
-        return RecallPage(hits=items, cursor=on, note="" if items else "No matches found.")
+        notes = ("" if items else "No matches found.", getattr(found, "degraded", None) or "")
+        return RecallPage(hits=items, cursor=on, note=" ".join(filter(None, notes)))
 
     def expand(self, id: Id, cursor: Cursor = None) -> ExpandPage:
         """Return a record, a message and those after it, or the sources of a summary.

@@ -15,7 +15,7 @@ from holdfast.types.checks import (
     is_whole,
     to_time,
 )
-from holdfast.types.hits import SOURCES, Finding, Hit, Source, Why
+from holdfast.types.hits import SOURCES, Finding, Hit, Hits, Prefer, Source, Why
 from holdfast.types.integrity import WRITERS, Erasure, Verification, Writer
 from holdfast.types.jobs import Job, JobStatus
 from holdfast.types.messages import ROLES, AnyMessage, Dumpable, Message, Role, ToolCall
@@ -41,11 +41,13 @@ __all__ = [
     "Expansion",
     "Finding",
     "Hit",
+    "Hits",
     "Job",
     "JobStatus",
     "Level",
     "Message",
     "Omission",
+    "Prefer",
     "Prompt",
     "Range",
     "Receipt",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from holdfast.types.messages import speaker
+from holdfast.types.messages import speaker, with_flags_when_read
 
 Source = Literal["message", "summary", "record"]
+Prefer = Literal["latest"]
 SOURCES: tuple[Source, ...] = ("message", "summary", "record")
 
 
@@ -45,6 +46,7 @@ class Why(Mapping[str, float]):
         return f"Why({self})"
 
 
+@with_flags_when_read
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A message, summary or record that recall found, with its score from 0 to 1 and the reasons for it.
@@ -78,6 +80,20 @@ class Hit:
     def actor(self) -> str:
         """The speaker or writer, named as by `Message.actor`."""
         return speaker(self.role, self.name)
+
+
+class Hits(list[Hit]):
+    """What recall found, best first, and whether it could search as it should.
+
+    `degraded` is the reason why only words were compared though there is an embedder: it failed, took too
+    long, or knows no word of the query. None where nothing was left out.
+    """
+
+    __slots__ = ("degraded",)
+
+    def __init__(self, hits: Iterable[Hit] = (), degraded: str | None = None) -> None:
+        super().__init__(hits)
+        self.degraded = degraded
 
 
 @dataclass(frozen=True, slots=True)

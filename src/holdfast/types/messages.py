@@ -5,12 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, TypeVar, cast
 
 from holdfast.errors import InvalidInput, shown
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant", "tool")
+
+_Flagged = TypeVar("_Flagged")
+
+
+class _Unseen(tuple["Message", ...]):
+    """Stand for flags that are found when they are read: those of the message within, or else of its own."""
+
+    __slots__ = ()
+
+
+UNSEEN = cast("tuple[str, ...]", _Unseen())  # of a message that the guard has not looked at
+_FINDERS: list[Callable[[Message], tuple[str, ...]]] = []
+
+
+def find_flags_with(find: Callable[[Message], tuple[str, ...]]) -> None:
+    """Use `find` for the flags of messages that were not looked at, from now on."""
+    _FINDERS[:] = [find]
+
+
+def flags_like(message: Message) -> tuple[str, ...]:
+    """Return the flags of a message, not read yet, for what is made of it."""
+    return cast("tuple[str, ...]", _Unseen((message,)))
+
+
+def with_flags_when_read(cls: type[_Flagged]) -> type[_Flagged]:
+    """Make a class of messages, or of what is made of them, find its `flags` when they are first read."""
+    slot = vars(cls)["flags"]
+
+    def flags(item: Message) -> tuple[str, ...]:
+        known: tuple[str, ...] | _Unseen = slot.__get__(item)
+        if isinstance(known, _Unseen):
+            known = known[0].flags if known else _FINDERS[0](item)
+            slot.__set__(item, known)
+        return known
+
+    type.__setattr__(cls, "flags", property(flags, slot.__set__))
+    return cls
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +59,7 @@ class ToolCall:
     arguments: Mapping[str, object] | str = field(default_factory=dict, hash=False)
 
 
+@with_flags_when_read
 @dataclass(frozen=True, slots=True)
 class Message:
     """A message of a chat.
@@ -30,9 +68,10 @@ class Message:
     or made at append; the same id twice in one chat is one message. `at` is the time when it was said.
     `calls` are an assistant's tool calls, `call_id` the call that a tool message answers, `answers` all calls
     of this chat that it answers (resolved at append; empty when the call is not in the chat). `raw` is the
-    payload it was made from, verbatim. `flags` name what the guard found in it when it was stored, such as
-    "instruction" or "secret"; the latter also in its calls and its name. `shown` names what was recalled for
-    the prompt that an assistant's message answers: ids of records, and `chat#seq` of messages.
+    payload it was made from, verbatim. `flags` name what the guard finds in a stored message, such as
+    "instruction" or "secret", the latter also in its calls and its name; it looks when they are first read.
+    `shown` names what was recalled for the prompt that an assistant's message answers: ids of records, and
+    `chat#seq` of messages.
 
     Raises:
         InvalidInput: an unknown role, content that is not text, blank content, or a part that does not fit

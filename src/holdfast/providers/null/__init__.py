@@ -30,8 +30,9 @@ from holdfast.records.view import View
 from holdfast.run import Run
 from holdfast.runtime import THREADS
 from holdfast.scratchpad import Scratchpad
-from holdfast.types import AnyMessage, Message, Prompt, Record, Scope, Window, check_name, to_time
+from holdfast.types import AnyMessage, Hits, Message, Prompt, Record, Scope, Window, check_name, to_time
 from holdfast.types.acting import current
+from holdfast.types.messages import UNSEEN
 
 if TYPE_CHECKING:
     from holdfast.aio import AsyncMemory
@@ -44,7 +45,7 @@ _VALUES: Mapping[str, Callable[[], object]] = {
     "None": lambda: None,
     "Callable": lambda: lambda: None,
     "Mapping": dict,
-    **{kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict)},
+    **{kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict, Hits)},
 }
 """The empty values of types, by the names of the types."""
 
@@ -235,6 +236,7 @@ class NullChat(_WithScratchpad, Chat):
                 id=message.id or os.urandom(8).hex(),
                 at=message.at or now,
                 tokens=message_tokens(message),
+                flags=UNSEEN,
             )
             for number, message in enumerate(map(ready, messages), 1)
         ]

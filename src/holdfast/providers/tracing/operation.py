@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.learning.ranking import Ranking
 from holdfast.learning.results import Extraction, WorkResult
 from holdfast.text.clean import clean
-from holdfast.types import ChatStats, CompactionResult, Expansion, Hit, Message, Prompt, Record, Window
+from holdfast.types import ChatStats, CompactionResult, Expansion, Hit, Hits, Message, Prompt, Record, Window
 
 # Characters of a text that are reported with content.
 PREVIEW = 300
@@ -57,6 +57,7 @@ def _shown(window: Window) -> dict[str, int]:
 
 _COUNTED: Mapping[type, Callable[[Any], dict[str, int]]] = {
     list: _several,
+    Hits: _several,
     dict: lambda groups: {"results": sum(map(len, groups.values()))},
     Ranking: _several,
     Record: lambda _: {"results": 1},

@@ -1,0 +1,116 @@
+"""Embedding: the vectors of what has none yet, by which recall finds it by its meaning.
+
+Nothing of it is on the append path. The documents of each source are embedded in the order of their numbers,
+so that one number says how far an embedder has come; it moves in the transaction that stores the vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import cast
+
+from holdfast.errors import ModelFailed
+from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit
+from holdfast.learning.scheduler import EMBED
+from holdfast.llm.embedding import Embedded, request
+from holdfast.llm.llm_request import LLMRequest
+from holdfast.safety.guard import mask
+from holdfast.store import segments, vectors
+from holdfast.store.database import retry_transaction
+from holdfast.types import SOURCES, Source
+
+# Characters of a text that is embedded: most embedders read 256 or 512 tokens.
+LONGEST = 2_000
+# What a vector is stored as: whole numbers of two bytes, of which the largest stands for 1.
+SCALE, STORED = 32_767, "<i2"
+# Texts that `recall(fresh=True)` embeds at most.
+FRESH = 1_024
+_MOST = "most"
+Texts = Sequence[tuple[int, str]]
+
+
+def payload(most: int) -> dict[str, object]:
+    """Return the payload of a job that embeds at most so many documents."""
+    return {_MOST: most}
+
+
+def plan(context: JobContext) -> Iterator[WorkUnit]:
+    """Plan a request about each batch of documents without a vector, records first."""
+    most = context.payload.get(_MOST)
+    left = most if isinstance(most, int) else None
+    for source in reversed(SOURCES):
+        state = segments.index_state(context.database, context.space)
+        newest, after = getattr(state, source), _done(context, source)
+        while after < newest and left != 0:
+            limit = _batch(context) if left is None else min(_batch(context), left)
+            until, texts = _next(context, source, after, newest, limit)
+            left = None if left is None else left - len(texts)
+            asked = LLMRequest(EMBED, request([text for _, text in texts]), None, EMBED, answer_tokens=0)
+            yield WorkUnit(asked if texts else None, partial(_store, context, source, (after, until), texts))
+            if context.held is not None and _done(context, source) < until:
+                # It failed, or another worker was faster.
+                return
+            after = until
+
+
+def _done(context: JobContext, source: Source) -> int:
+    return vectors.set_of(context.database, context.space, context.embedder).done(source)
+
+
+def _batch(context: JobContext) -> int:
+    """Return how many texts are embedded at once: fewer after a failure, which may be due to their number."""
+    attempts = context.jobs[0].attempts if context.jobs else 1
+    return max(1, context.settings.texts >> 2 * max(attempts - 1, 0))
+
+
+def _next(
+    context: JobContext, source: Source, after: int, newest: int, limit: int
+) -> tuple[int, list[tuple[int, str]]]:
+    """Return the number of the last document of the next batch, and the texts of those that have any."""
+    database, space = context.database, context.space
+    if source == "message":
+        until = min(after + limit, newest)
+        rows = segments.documents(database, space, after, until - after)
+        found = [(doc, said(role, name or "", content)) for doc, _, _, role, name, _, content, _ in rows]
+    else:
+        read = vectors.records if source == "record" else vectors.summaries
+        found = read(database, space, after, newest, limit)
+        until = found[-1][0] if len(found) == limit else newest
+    return until, [(number, mask(text)[:LONGEST]) for number, text in found if text.strip()]
+
+
+def said(role: str, name: str, content: str) -> str:
+    """Return what is embedded of a message: of the output of a tool its first line."""
+    text = content.strip()
+    if role == "tool":
+        text = text.partition("\n")[0]
+    return f"{name}: {text}" if name and text else text
+
+
+@retry_transaction
+def _store(
+    context: JobContext, source: Source, span: tuple[int, int], texts: Texts, answer: str | None
+) -> UnitResult:
+    """Store the vectors of a batch; those of other embedders go when all is embedded by this one."""
+    if texts and not isinstance(answer, Embedded):
+        raise ModelFailed("There is no embedder.", "Open the memory with one: Memory(embed=…).")
+    # Only for those who embed.
+    import numpy as np
+
+    rows = np.zeros((0, 0), np.float32) if answer is None else cast("Embedded", answer).vectors
+    scaled = np.rint(rows * SCALE).astype(STORED)
+    # One that is all zero stands for no vector.
+    bodies = [(number, row.tobytes()) for (number, _), row in zip(texts, scaled, strict=True) if row.any()]
+    space, model = context.space, context.embedder
+    with context.database.writing_to(space) as tx:
+        if context.held is not None:
+            context.held.check(tx)
+        vectors.add(tx, space, model, source, span, bodies, dimension=rows.shape[1], now=context.now())
+        done = vectors.set_of(tx, space, model)
+        gone = vectors.drop_others(tx, space, model) if _is_complete(context, done) else []
+    return UnitResult(note=f"The vectors of {', '.join(gone)} were replaced." if gone else "")
+
+
+def _is_complete(context: JobContext, done: vectors.VectorSet) -> bool:
+    return done.is_complete(segments.index_state(context.database, context.space))

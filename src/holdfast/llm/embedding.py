@@ -1,0 +1,289 @@
+"""Embedders: from what is passed as `embed=` to models whose answers are vectors.
+
+A model of `llm/model.py` takes a text and answers with one; an embedder is two of them, for documents and for
+queries, whose prompt is a JSON list of texts and whose answer has one vector for each. So a call of an
+embedder is metered, waited for and explained as every call of a model is.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from inspect import isawaitable, isclass
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
+
+from holdfast.errors import InvalidInput, MissingExtra, ModelFailed, shown
+from holdfast.llm.adapters import is_async, missing_package, missing_setting, name_of
+from holdfast.llm.errors import explained, redacted
+from holdfast.llm.model import MOST_TOKENS, Answer, Model
+from holdfast.types import check_name
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from pydantic_ai import Embedder as PydanticEmbedder
+    from pydantic_ai.embeddings import EmbeddingResult
+    from pydantic_ai.providers import Provider
+
+# Of arrays as well.
+Vector: TypeAlias = Iterable[float]
+Vectors: TypeAlias = Iterable[Vector]
+EmbedFunction: TypeAlias = Callable[[Sequence[str]], Vectors] | Callable[[Sequence[str]], Awaitable[Vectors]]
+
+
+class SyncEmbeddings(Protocol):
+    """An object with two methods, as those of LangChain are."""
+
+    def embed_documents(self, texts: list[str]) -> Vectors | Awaitable[Vectors]:
+        """Return a vector for each text that is to be found."""
+
+    def embed_query(self, text: str) -> Vector | Awaitable[Vector]:
+        """Return the vector of a text that is looked for."""
+
+
+class AsyncEmbeddings(Protocol):
+    """The same, awaited."""
+
+    async def aembed_documents(self, texts: list[str]) -> Vectors:
+        """Return a vector for each text that is to be found."""
+
+    async def aembed_query(self, text: str) -> Vector:
+        """Return the vector of a text that is looked for."""
+
+
+class PydanticEmbeddings(Protocol):
+    """An `Embedder` of pydantic-ai, for type checkers that have not installed it."""
+
+    @property
+    def model(self) -> object:
+        """The model, or its name."""
+
+
+Embed: TypeAlias = EmbedFunction | SyncEmbeddings | AsyncEmbeddings | PydanticEmbeddings | str
+# Numbers of a vector, at most; the largest that providers offer have 4,096.
+MOST_NUMBERS = 16_384
+_LOCAL = "model2vec"
+
+
+class Embedded(Answer):
+    """An answer of an embedder: a row for each text, of length 1, or all zero where it knows no word."""
+
+    __slots__ = ("vectors",)
+    vectors: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, vectors: NDArray[np.float32], tokens: int | None = None) -> Self:
+        """Return an answer of vectors, with the tokens of the texts if its provider counted them."""
+        answer = cls("", tokens, 0)
+        answer.vectors = vectors
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Embedder:
+    """An embedder and its name, under which its vectors are stored: those of two names never mix."""
+
+    name: str
+    documents: Model = field(repr=False)
+    queries: Model = field(repr=False)
+
+
+def request(texts: Sequence[str]) -> str:
+    """Return the prompt for some texts."""
+    return json.dumps(list(texts), ensure_ascii=False)
+
+
+def embedder(embed: Embed) -> Embedder:
+    """Return the embedder for a function, an object with `embed_documents` and `embed_query`, or a name.
+
+    Names are "model2vec:" with a folder or the name of a model, and else those of pydantic-ai, such as
+    "openai:text-embedding-3-small". A name is looked up at once, so that a wrong one is found here.
+
+    Raises:
+        InvalidInput: it is none of these, or there is no such provider or folder.
+        MissingExtra: the package that a name needs is not installed.
+        ModelFailed: the key of the provider, or another of its settings, is missing.
+
+    """
+    if isinstance(embed, str):
+        return _named(check_name(embed, "`embed`"))
+    if _is_pydantic(embed):
+        return _from_pydantic(cast("PydanticEmbedder", embed), _model_name(embed))
+    if isclass(embed):
+        raise _no_embedder(f"the class {embed.__name__}")
+    for prefix, awaited in (("", False), ("a", True)):
+        documents = getattr(embed, f"{prefix}embed_documents", None)
+        query = getattr(embed, f"{prefix}embed_query", None)
+        if callable(documents) and callable(query):
+            return _of(_model_name(embed), documents, query, awaited=awaited or is_async(documents))
+    if not callable(embed):
+        raise _no_embedder(f"of type {type(embed).__name__}")
+    function = cast("Callable[[list[str]], object]", embed)
+    one = _model(name_of(embed), function, is_async=is_async(embed))
+    return Embedder(one.name, one, one)
+
+
+def _no_embedder(what: str) -> InvalidInput:
+    return InvalidInput(
+        f"`embed` is {what}, which embeds nothing.",
+        "Pass a function from a list of texts to a list of vectors, an object with embed_documents and "
+        "embed_query, or a name such as 'openai:text-embedding-3-small'.",
+    )
+
+
+def _model_name(embed: object) -> str:
+    """Return the name of an object, with that of its model where it has one."""
+    name = type(embed).__qualname__
+    for attribute in ("model_name", "model"):
+        model = getattr(embed, attribute, None)
+        model = getattr(model, "model_name", model)
+        if isinstance(model, str) and model:
+            return f"{name}:{model}"
+    return name
+
+
+def _of(
+    name: str, documents: Callable[[list[str]], object], query: Callable[[str], object], *, awaited: bool
+) -> Embedder:
+    def ask(texts: list[str]) -> object:
+        vector = query(texts[0])
+        return _alone(vector) if isawaitable(vector) else [vector]
+
+    return Embedder(name, _model(name, documents, is_async=awaited), _model(name, ask, is_async=awaited))
+
+
+async def _alone(vector: Awaitable[object]) -> object:
+    return [await vector]
+
+
+def _model(name: str, function: Callable[[list[str]], object], *, is_async: bool) -> Model:
+    """Return a model of a function from texts to vectors."""
+
+    async def awaited(vectors: Awaitable[object], count: int) -> Embedded:
+        return Embedded.of(checked(await vectors, count, name))
+
+    def ask(prompt: str) -> object:
+        texts = json.loads(prompt)
+        vectors = function(texts)
+        if isawaitable(vectors):
+            return awaited(vectors, len(texts))
+        return Embedded.of(checked(vectors, len(texts), name))
+
+    return Model(name, is_async=is_async, ask=ask)
+
+
+def checked(given: object, count: int, name: str) -> NDArray[np.float32]:
+    """Return vectors as rows of length 1; one that is all zero stays so.
+
+    Raises:
+        ModelFailed: they are not as many as the texts, not of one length, or not finite numbers.
+
+    """
+    # Only for those who have an embedder.
+    import numpy as np
+
+    try:
+        rows = np.asarray(given if hasattr(given, "__array__") else list(cast("Iterable[object]", given)))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise _unusable(name, "no list of vectors of one length") from error
+    if rows.ndim != 2 or rows.dtype.kind not in "iuf":
+        raise _unusable(name, "no list of vectors of numbers")
+    if len(rows) != count:
+        raise _unusable(name, f"{len(rows)} vectors for {count} texts")
+    if not 0 < rows.shape[1] <= MOST_NUMBERS:
+        raise _unusable(name, f"vectors of {rows.shape[1]:,} numbers")
+    wide = rows.astype(np.float64)
+    if not np.isfinite(wide).all():
+        raise _unusable(name, "vectors with numbers that are not finite")
+    largest = np.abs(wide).max(axis=1, keepdims=True)
+    wide /= np.where(largest > 0, largest, 1)
+    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+    return (wide / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+def _unusable(name: str, what: str) -> ModelFailed:
+    return ModelFailed(
+        f"The embedder {redacted(name)} returned {what}.",
+        "Return one list of numbers for each text, all of one length.",
+        reason="answer",
+    )
+
+
+def _named(name: str) -> Embedder:
+    provider, colon, rest = name.partition(":")
+    if not (colon and provider.strip() and rest.strip()):
+        raise InvalidInput(
+            f"{shown(redacted(name))} does not name a provider and a model.",
+            "Pass 'provider:model', such as 'openai:text-embedding-3-small' or 'model2vec:PATH'.",
+        )
+    if provider == _LOCAL:
+        return _from_model2vec(name, rest)
+    try:
+        # Takes half a second to load.
+        from pydantic_ai import Embedder as PydanticEmbedder
+        from pydantic_ai.embeddings import infer_embedding_model
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.providers import infer_provider
+    except ImportError as error:
+        raise MissingExtra.of("llm") from error
+    providers: list[Provider[object]] = []
+
+    def without_retries(provider: str) -> Provider[object]:
+        """Return the provider with its client's retries off: each request is metered, and the job retries."""
+        made = infer_provider(provider)
+        if hasattr(made.client, "max_retries"):
+            made.client.max_retries = 0
+        providers.append(made)
+        return made
+
+    try:
+        with explained(name, but=(UserError, ImportError, ValueError)):
+            model = infer_embedding_model(name, provider_factory=without_retries)
+    except (UserError, ValueError) as error:
+        raise missing_setting(name, str(error)) or InvalidInput(
+            f"{redacted(name)!r} is not an embedding model of pydantic-ai.",
+            "Pass 'provider:model', such as 'openai:text-embedding-3-small', or a function.",
+        ) from error
+    except ImportError as error:
+        raise missing_package(name, str(error)) from error
+    return _from_pydantic(PydanticEmbedder(model), name, *providers)
+
+
+def _from_model2vec(name: str, place: str) -> Embedder:
+    try:
+        from model2vec import StaticModel
+    except ImportError as error:
+        raise MissingExtra.of("model2vec") from error
+    with explained(name):
+        model = StaticModel.from_pretrained(place, force_download=False)
+    one = _model(name, model.encode, is_async=False)
+    return Embedder(name, one, one)
+
+
+def _is_pydantic(embed: object) -> bool:
+    """Return whether it is an embedder of pydantic-ai, without loading that: its owner has loaded it."""
+    loaded = sys.modules.get("pydantic_ai.embeddings")
+    return loaded is not None and isinstance(embed, loaded.Embedder)
+
+
+def _from_pydantic(embed: PydanticEmbedder, name: str, *providers: Provider[object]) -> Embedder:
+    def model(call: Callable[[list[str]], Awaitable[EmbeddingResult]]) -> Model:
+        async def ask(prompt: str) -> Embedded:
+            from contextlib import AsyncExitStack
+
+            texts = json.loads(prompt)
+            # Entered, a provider has a client for this event loop, and closes it when its calls have ended.
+            async with AsyncExitStack() as stack:
+                for one in providers:
+                    await stack.enter_async_context(one)
+                result = await call(texts)
+            tokens = result.usage.input_tokens
+            return Embedded.of(
+                checked(result.embeddings, len(texts), name), tokens if 0 < tokens <= MOST_TOKENS else None
+            )
+
+        return Model(name, is_async=True, ask=ask, homebound=True)
+
+    return Embedder(name, model(embed.embed_documents), model(embed.embed_query))

@@ -1,0 +1,160 @@
+"""Meaning: a query as a vector, and the order of what words find and what is near it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from holdfast.errors import ModelFailed, Unavailable
+from holdfast.llm.embedding import Embedded, request
+from holdfast.llm.llm_request import LLMRequest
+from holdfast.safety.guard import mask
+from holdfast.search import rank
+from holdfast.search.fusion import WEIGHT, RankedDocuments, fuse, standing_out
+from holdfast.types import Why
+
+if TYPE_CHECKING:
+    from holdfast.llm.embedding import Embedder
+    from holdfast.llm.meter import Meter
+    from holdfast.search.columns import Floats, Mask, Numbers
+    from holdfast.search.filters import Filters
+    from holdfast.search.fusion import Ranked
+    from holdfast.search.source import C, SourceView
+    from holdfast.search.vector_scan import Rows
+    from holdfast.types import Scope
+
+# What embedding a query is metered as.
+_PURPOSE = "recall"
+# Queries whose vectors are kept: a prompt, and a tool after it, often ask the same.
+_KEPT = 256
+# The least of both lists that are fused.
+DEPTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """The vector of a query, or why there is none, and what meaning counts against words."""
+
+    model: str
+    vector: Rows | None
+    weight: float = WEIGHT
+    degraded: str | None = None
+
+
+class QueryEmbedder:
+    """Embeds queries: metered, within a time limit. One that fails leaves words alone, and says so."""
+
+    def __init__(self, embedder: Embedder, meter: Callable[[Scope], Meter], patience: float) -> None:
+        self._embedder, self._meter, self._patience = embedder, meter, patience
+        self._vectors: OrderedDict[str, Rows] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def model(self) -> str:
+        """The name of the embedder."""
+        return self._embedder.name
+
+    def embed(self, scope: Scope, query: str, weight: float = WEIGHT) -> QueryVector:
+        """Return the vector of a query, or why there is none."""
+        text = mask(query)
+        with self._lock:
+            vector = self._vectors.get(text)
+        if vector is None:
+            asked = LLMRequest(_PURPOSE, request([text]), None, _PURPOSE, answer_tokens=0)
+            try:
+                answer = self._meter(scope).ask(self._embedder.queries, asked, self._patience)
+            except (ModelFailed, Unavailable) as error:
+                return QueryVector(self.model, None, weight, f"Found by words alone: {error}")
+            vector = cast("Embedded", answer).vectors[0]
+            with self._lock:
+                self._vectors[text] = vector
+                while len(self._vectors) > _KEPT:
+                    self._vectors.popitem(last=False)
+        if not vector.any():
+            return QueryVector(self.model, None, weight, _UNKNOWN)
+        return QueryVector(self.model, vector, weight)
+
+
+_UNKNOWN = "Found by words alone: the embedder knows no word of the query."
+
+
+def ranking(
+    view: SourceView[C],
+    docs: Numbers,
+    scores: Floats,
+    masks: Callable[[Numbers], Iterable[Mask]],
+    filters: Filters,
+    count: int,
+) -> RankedDocuments:
+    """Return the best documents of a source, by words and, where there are vectors, by meaning.
+
+    Args:
+        view: the source.
+        docs: the documents that words find, rising.
+        scores: their scores, 0 for those that do not pass the masks.
+        masks: returns which of some documents pass.
+        filters: for the least score.
+        count: how many to return.
+
+    """
+    near = view.near
+    if near is None or not len(near.matrix):
+        best = rank.top(scores, count)
+        best = best[scores[best] >= filters.min_score]
+        return RankedDocuments(docs[best], scores[best], np.zeros(len(best)), best)
+    best = rank.top(scores, max(count, DEPTH))
+    found = near.matrix.nearest(near.query, max(count, DEPTH), _allowed(view, near.matrix.numbers, masks))
+    other = np.setdiff1d(found.docs, docs[best], assume_unique=True)
+    both, words = np.concatenate([docs[best], other]), np.concatenate([scores[best], np.zeros(len(other))])
+    sample = near.matrix.sample(near.query)
+    standing = standing_out(near.matrix.scores(near.query, both), sample)
+    fused = fuse(words, standing, len(near.matrix), weight=near.weight)
+    places = np.concatenate([best, np.full(len(other), -1)])
+    kept = fused.order[fused.scores >= filters.min_score][:count]
+    some = slice(0, len(kept))
+    return RankedDocuments(both[kept], fused.scores[some], fused.meaning[some], places[kept])
+
+
+def whole_ranking(
+    view: SourceView[C],
+    scores: rank.Scores,
+    masks: Callable[[Numbers], Iterable[Mask]],
+    filters: Filters,
+) -> RankedDocuments:
+    """Return all documents that pass, best first: what is read of them decides which of them are hits."""
+    shares = scores.shares
+    for passing in masks(scores.docs):
+        shares *= passing
+    return ranking(view, scores.docs, shares, masks, filters, max(len(shares), DEPTH))
+
+
+def _allowed(
+    view: SourceView[C], numbers: Numbers, masks: Callable[[Numbers], Iterable[Mask]]
+) -> Mask | None:
+    """Return which documents may be found, by their numbers; None for all."""
+    passing = [*masks(numbers)]
+    if view.visible is not None:
+        passing.append(view.visible.take(numbers))
+    if not passing:
+        return None
+    allowed = np.zeros(view.columns.last + 1, bool)
+    allowed[numbers] = np.logical_and.reduce(passing)
+    return allowed
+
+
+def explained(scores: rank.Scores, ranked: Sequence[Ranked]) -> list[tuple[float, Why]]:
+    """Return the score of each document with the reasons for it, meaning among them."""
+    by_words = iter(scores.explain([one.place for one in ranked if one.place >= 0]))
+    found = []
+    for one in ranked:
+        why = next(by_words)[1] if one.place >= 0 else Why({})
+        if one.meaning:
+            shares = {name: share * (1 - one.meaning) for name, share in why.items()}
+            why = Why({**shares, "meaning": one.meaning}, why.words)
+        found.append((one.score, why))
+    return found

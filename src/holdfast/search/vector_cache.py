@@ -1,0 +1,130 @@
+"""The vectors of a source of a space in memory, kept up with their table.
+
+The table has the vector of each document alone. In memory that of a message is averaged with those of its
+neighbours in the chat, so that nothing of an erased one stays anywhere: an erasure begins a new epoch of the
+index, and all is loaded again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.search.columns import MessageColumns
+from holdfast.search.vector_scan import SCALE, STORED, VectorMatrix
+from holdfast.store import vectors
+
+if TYPE_CHECKING:
+    from holdfast.search.columns import Columns, Numbers
+    from holdfast.search.vector_scan import Rows
+    from holdfast.store.database import Database, Row
+    from holdfast.store.vectors import VectorSet
+    from holdfast.types import Source
+
+# Documents whose vectors are added within a read; to load more takes too long for that.
+NEAR = 1_024
+# Documents that are read, or averaged, at once, for the sake of memory.
+_PAGE, _BLOCK = 65_536, 8_192
+# How much the previous and the next message count in a vector, and those two places away.
+_PREVIOUS, _NEXT, _TWO_BEFORE, _TWO_AFTER = 0.5, 0.3, 0.25, 0.15
+
+
+class VectorCache:
+    """The vectors that an embedder made of a source of a space."""
+
+    def __init__(self, database: Database, space: str, source: Source, model: str) -> None:
+        self._database, self._space, self._source, self._model = database, space, source, model
+        # When the set was begun that they are of; 0 while there is none.
+        self.begun = 0
+        self._loaded = 0
+        self.matrix = VectorMatrix(1)
+
+    def is_near(self, stored: VectorSet) -> bool:
+        """Return whether `refresh` only has to add a few vectors."""
+        is_same = stored.begun == self.begun or not stored.done(self._source)
+        return is_same and 0 <= stored.done(self._source) - self._loaded < NEAR
+
+    def refresh(self, stored: VectorSet, columns: Columns) -> None:
+        """Bring the vectors up to those that are stored, as far as the columns of their documents are."""
+        until = min(stored.done(self._source), columns.last)
+        if stored.begun != self.begun or until - self._loaded > NEAR:
+            self.begun, self._loaded = stored.begun, 0
+            self.matrix = VectorMatrix(max(stored.dimension, 1))
+        if until <= self._loaded:
+            return
+        fresh = _Plain(self.matrix.dimension, self._read(until))
+        if not isinstance(columns, MessageColumns):
+            for part in _blocks(fresh.numbers):
+                self.matrix.put(part, fresh.rows(part))
+        elif len(fresh.numbers):
+            self._put_averaged(fresh, columns)
+        self._loaded = until
+
+    def _read(self, until: int) -> Iterable[Row]:
+        for after in range(self._loaded, until, _PAGE):
+            last = min(after + _PAGE, until)
+            yield from vectors.read(self._database, self._space, self._model, self._source, after, last)
+
+    def _put_averaged(self, fresh: _Plain, columns: MessageColumns) -> None:
+        """Add messages, and average anew those that have one of them for a neighbour."""
+        touched: Numbers = fresh.numbers
+        plain = fresh
+        if len(self.matrix):
+            touched = _with_neighbours(touched, columns)
+            needed = _with_neighbours(touched, columns)
+            rows = vectors.by_numbers(self._database, self._space, self._model, self._source, needed.tolist())
+            plain = _Plain(self.matrix.dimension, sorted(rows))
+            touched = np.intersect1d(touched, plain.numbers)
+        for part in _blocks(touched):
+            self.matrix.put(part, _averaged(part, plain, columns))
+
+
+class _Plain:
+    """Vectors as they are stored, by the numbers of their documents; those of another size are left out."""
+
+    def __init__(self, dimension: int, rows: Iterable[Row]) -> None:
+        size = dimension * STORED.itemsize
+        found = [(number, body) for number, body in rows if len(body) == size]
+        self.numbers: Numbers = np.array([number for number, _ in found], np.int64)
+        joined = b"".join(body for _, body in found)
+        self._stored: NDArray[np.int16] = np.frombuffer(joined, STORED).reshape(-1, dimension)
+
+    def rows(self, docs: Numbers) -> Rows:
+        """Return the vectors of documents, zero for those without one."""
+        places = np.minimum(np.searchsorted(self.numbers, docs), len(self.numbers) - 1)
+        found: Rows = self._stored.take(places, axis=0).astype(np.float32)
+        found /= SCALE
+        found[self.numbers[places] != docs] = 0
+        return found
+
+
+def _averaged(docs: Numbers, plain: _Plain, columns: MessageColumns) -> Rows:
+    before, after = columns.previous.take(docs), columns.next.take(docs)
+    total = plain.rows(docs)
+    for neighbours, share in (
+        (before, _PREVIOUS),
+        (after, _NEXT),
+        (columns.previous.take(before), _TWO_BEFORE),
+        (columns.next.take(after), _TWO_AFTER),
+    ):
+        total += np.float32(share) * plain.rows(neighbours)
+    lengths = np.sqrt(np.einsum("ij,ij->i", total, total))[:, None]
+    averaged: Rows = total / np.maximum(lengths, np.float32(1e-6))
+    return averaged
+
+
+def _with_neighbours(docs: Numbers, columns: MessageColumns) -> Numbers:
+    """Return documents and their neighbours up to two places away, rising."""
+    before, after = columns.previous.take(docs), columns.next.take(docs)
+    all_of_them = (docs, before, after, columns.previous.take(before), columns.next.take(after))
+    found = np.unique(np.concatenate(all_of_them)).astype(np.int64)
+    return found[found > 0]
+
+
+def _blocks(numbers: Numbers) -> Iterable[Numbers]:
+    ends = [*range(0, len(numbers), _BLOCK), len(numbers)]
+    return (numbers[start:end] for start, end in pairwise(ends))

@@ -1,0 +1,178 @@
+"""An exact scan over the vectors of a space: the documents nearest to a query.
+
+A first pass compares signs, one bit for each number, and leaves a part; a second one compares these exactly.
+Few vectors are all compared exactly. Everything computes on one thread: the sums are numpy's own, since those
+of a BLAS start several for one query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.search.columns import Numbers
+
+Rows: TypeAlias = NDArray[np.float32]
+# What a number is multiplied by to be stored in two bytes.
+SCALE = 32_767
+STORED = np.dtype("<i2")
+# Up to so many vectors are kept in four bytes a number, and all compared.
+_FEW = 4_096
+# Of so many that the second pass reads 32 numbers for each document: the fewer signs, the less they say.
+_READ = 32
+# Rows that are compared at once: what they take in four bytes a number stays in a processor's cache.
+_BLOCK = 256
+# Scores by which the nearness of all is judged.
+_SAMPLE = 1_024
+_SAME_SIGNS: Callable[[NDArray[np.uint64]], NDArray[np.uint8]] | None = getattr(np, "bitwise_count", None)
+
+
+class Nearest(NamedTuple):
+    """The nearest documents, best first, and their scores: the cosine of each with the query."""
+
+    docs: Numbers
+    scores: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """The vectors of a source, the query that they are compared with, and what that counts against words."""
+
+    matrix: VectorMatrix
+    query: Rows
+    weight: float
+
+
+class VectorMatrix:
+    """The vectors of documents by their numbers, of length 1 each."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+        self._words = -(-dimension // 64)
+        self._count = 0
+        self._numbers = np.zeros(0, np.int64)
+        self._rows: NDArray[np.float32 | np.int16] = np.zeros((0, dimension), np.float32)
+        # By word of 64 signs, then by row: a pass reads each from its beginning to its end.
+        self._signs = np.zeros((self._words, 0), np.uint64)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes, in bytes."""
+        return self._numbers.nbytes + self._rows.nbytes + self._signs.nbytes
+
+    @property
+    def numbers(self) -> Numbers:
+        """The numbers of its documents, rising."""
+        return self._numbers[: self._count]
+
+    def put(self, numbers: Numbers, rows: Rows) -> None:
+        """Store vectors of documents: in place of those that are there, or after all of them.
+
+        The numbers rise.
+        """
+        known = int(np.searchsorted(numbers, self.numbers[-1], "right")) if self._count else 0
+        self._write(np.searchsorted(self.numbers, numbers[:known]), rows[:known])
+        added = len(numbers) - known
+        if added:
+            self._allocate(self._count + added)
+            places = np.arange(self._count, self._count + added)
+            self._numbers[places] = numbers[known:]
+            self._count += added
+            self._write(places, rows[known:])
+
+    def _write(self, places: Numbers, rows: Rows) -> None:
+        scaled = rows * SCALE
+        self._rows[places] = np.rint(scaled) if self._rows.dtype == np.int16 else scaled
+        self._signs[:, places] = _signs(rows, self._words)
+
+    def _allocate(self, count: int) -> None:
+        if count <= len(self._numbers):
+            return
+        size = max(count, len(self._numbers) * 3 // 2, 64)
+        numbers, signs = np.zeros(size, np.int64), np.zeros((self._words, size), np.uint64)
+        rows = np.zeros((size, self.dimension), np.int16 if count > _FEW else np.float32)
+        numbers[: self._count], signs[:, : self._count] = self.numbers, self._signs[:, : self._count]
+        kept = self._rows[: self._count]
+        rows[: self._count] = np.rint(kept) if rows.dtype != kept.dtype else kept
+        self._numbers, self._rows, self._signs = numbers, rows, signs
+
+    def nearest(self, query: Rows, count: int, allowed: NDArray[np.bool_] | None = None) -> Nearest:
+        """Return the `count` documents nearest to a query; `allowed` says which may be, by their numbers."""
+        kept = max(count, self._count * _READ // self.dimension, _FEW)
+        places = self._candidates(query, kept, allowed)
+        scores = self._scores(query, places)
+        if len(scores) > 4 * count > 0:
+            some = np.sort(np.argpartition(-scores, count)[:count])
+            places, scores = places[some], scores[some]
+        best = np.argsort(-scores, kind="stable")[:count]
+        return Nearest(self.numbers[places[best]], scores[best])
+
+    def _candidates(self, query: Rows, count: int, allowed: NDArray[np.bool_] | None) -> Numbers:
+        """Return the places of at least `count` rows, those with the most signs of the query; or of all."""
+        passing = np.ones(self._count, bool) if allowed is None else allowed[self.numbers]
+        if self._count <= count:
+            return np.flatnonzero(passing)
+        differing = np.zeros(self._count, np.uint16)
+        for row, word in zip(
+            self._signs[:, : self._count], _signs(query[None], self._words)[:, 0], strict=True
+        ):
+            differing += _ones(row ^ word)
+        differing[~passing] = 64 * self._words + 1
+        counts = np.bincount(differing, minlength=64 * self._words + 2)[:-1]
+        bound = min(int(np.searchsorted(np.cumsum(counts), count)), 64 * self._words)
+        return np.flatnonzero(differing <= bound)
+
+    def _scores(self, query: Rows, places: Numbers) -> Rows:
+        scaled, scores = query / np.float32(SCALE), np.empty(len(places), np.float32)
+        if self._rows.dtype == np.float32 and len(places) == self._count and (np.diff(places) > 0).all():
+            # All of a few, as they stand.
+            return np.einsum("ij,j->i", self._rows[: self._count], scaled, out=scores)
+        for start in range(0, len(places), _BLOCK):
+            rows = self._rows.take(places[start : start + _BLOCK], axis=0).astype(np.float32, copy=False)
+            np.einsum("ij,j->i", rows, scaled, out=scores[start : start + _BLOCK])
+        return scores
+
+    def scores(self, query: Rows, docs: Numbers) -> Rows:
+        """Return the score of each of some documents; NaN for those that have no vector."""
+        found = np.full(len(docs), np.nan, np.float32)
+        if self._count:
+            places = np.minimum(np.searchsorted(self.numbers, docs), self._count - 1)
+            there = self.numbers[places] == docs
+            found[there] = self._scores(query, places[there])
+        return found
+
+    def sample(self, query: Rows) -> Rows:
+        """Return the scores of all documents, or of about a thousand of them at equal distances."""
+        step = max(1, self._count // _SAMPLE)
+        return self._scores(query, np.arange(0, self._count, step))
+
+
+def _signs(rows: Rows, words: int) -> NDArray[np.uint64]:
+    """Return the signs of rows, packed, by word."""
+    packed = np.zeros((len(rows), words * 8), np.uint8)
+    bits = np.packbits(rows > 0, axis=1)
+    packed[:, : bits.shape[1]] = bits
+    return np.ascontiguousarray(packed.view(np.uint64).T)
+
+
+def _ones(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Return how many bits of each word are set."""
+    return _ones_by_table(words) if _SAME_SIGNS is None else _SAME_SIGNS(words)
+
+
+def _ones_by_table(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Do so without numpy 2.0, five times slower."""
+    counts: NDArray[np.uint8] = _TABLE.take(words.view(np.uint16)).reshape(-1, 4).sum(axis=1, dtype=np.uint8)
+    return counts
+
+
+_TABLE = np.unpackbits(np.arange(2**16, dtype=np.uint16).view(np.uint8).reshape(-1, 2), axis=1).sum(
+    axis=1, dtype=np.uint8
+)

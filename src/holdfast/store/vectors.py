@@ -1,0 +1,184 @@
+"""Vectors of messages, records and summaries, and how far each embedder has come in a space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.store.database import one_of
+from holdfast.types import MAX_COUNT
+
+if TYPE_CHECKING:
+    from holdfast.store.database import Connection, Reader, Row
+    from holdfast.store.segments import IndexState
+    from holdfast.types import Source
+
+_SETS = """
+    SELECT model, dimension, begun, message, record, summary FROM vector_sets
+    WHERE space = :space ORDER BY begun, model"""
+_BEGIN = """
+    INSERT INTO vector_sets (space, model, dimension, begun) VALUES (:space, :model, :dimension, :now)
+    ON CONFLICT (space, model) DO UPDATE SET
+        dimension = excluded.dimension, begun = excluded.begun, message = 0, record = 0, summary = 0"""
+_LEARN_DIMENSION = "UPDATE vector_sets SET dimension = :dimension WHERE space = :space AND model = :model"
+_ADVANCE = {
+    "message": "UPDATE vector_sets SET message = :until WHERE space = :space AND model = :model",
+    "record": "UPDATE vector_sets SET record = :until WHERE space = :space AND model = :model",
+    "summary": "UPDATE vector_sets SET summary = :until WHERE space = :space AND model = :model",
+}
+_ADD = """
+    INSERT INTO vectors (space, model, source, number, body)
+    VALUES (:space, :model, :source, :number, :body)"""
+_OF_SOURCE = "FROM vectors WHERE space = :space AND model = :model AND source = :source"
+_READ = f"SELECT number, body {_OF_SOURCE} AND number > :after AND number <= :until ORDER BY number"
+_ERASE = f"DELETE {_OF_SOURCE} AND number = :number RETURNING number, body"
+# What can be found now: neither replaced nor retracted nor withheld.
+_RECORDS = f"""
+    SELECT version, text FROM records
+    WHERE space = :space AND version > :after AND version <= :until AND ended = {MAX_COUNT} AND retracted = 0
+    AND trust <> 'quarantined' ORDER BY version LIMIT :limit"""
+_SUMMARIES = f"""
+    SELECT number, text FROM summaries
+    WHERE space = :space AND number > :after AND number <= :until AND ended = {MAX_COUNT}
+    ORDER BY number LIMIT :limit"""
+_NUMBERED: Mapping[Source, tuple[str, str]] = {
+    "message": ("messages", "doc"),
+    "record": ("records", "version"),
+    "summary": ("summaries", "number"),
+}
+# Vectors of documents that are not there, and those of no set.
+_ORPHANS = " UNION ALL ".join(
+    f"""SELECT model, source, number FROM vectors v
+    WHERE space = :space AND source = '{source}' AND NOT EXISTS (
+        SELECT 1 FROM {table} d WHERE d.space = :space AND d.{column} = v.number)"""
+    for source, (table, column) in _NUMBERED.items()
+)
+_SIZES = """
+    SELECT v.model, v.source, v.number, s.dimension
+    FROM vectors v LEFT JOIN vector_sets s ON s.space = v.space AND s.model = v.model
+    WHERE v.space = :space AND (s.model IS NULL OR length(v.body) <> 2 * s.dimension)"""
+
+
+class VectorSet(NamedTuple):
+    """The vectors of one embedder: their dimension, and up to which document of each source there are any."""
+
+    model: str
+    dimension: int
+    begun: int
+    message: int
+    record: int
+    summary: int
+
+    def done(self, source: Source) -> int:
+        """Return the number of the newest document of a source that was embedded."""
+        return int(getattr(self, source))
+
+    def is_complete(self, state: IndexState) -> bool:
+        """Return whether all documents that there are were embedded."""
+        return all(self.done(source) >= getattr(state, source) for source in _NUMBERED)
+
+
+def sets(db: Reader, space: str) -> list[VectorSet]:
+    """Return the sets of vectors of a space, the one that was begun first first."""
+    return [VectorSet(*row) for row in db.all(_SETS, space=space)]
+
+
+def set_of(db: Reader, space: str, model: str) -> VectorSet:
+    """Return the set of an embedder; an empty one before its first vector."""
+    found = (one for one in sets(db, space) if one.model == model)
+    return next(found, VectorSet(model, 0, 0, 0, 0, 0))
+
+
+def read(db: Reader, space: str, model: str, source: Source, after: int, until: int = MAX_COUNT) -> list[Row]:
+    """Return number and body of the vectors of documents after a number up to another one, in order."""
+    return db.all(_READ, space=space, model=model, source=source, after=after, until=until)
+
+
+def by_numbers(db: Reader, space: str, model: str, source: Source, numbers: Sequence[int]) -> list[Row]:
+    """Return number and body of the vectors that some documents have."""
+    condition, values = one_of("number", numbers)
+    return db.all(
+        f"SELECT number, body {_OF_SOURCE} AND {condition}", space=space, model=model, source=source, **values
+    )
+
+
+def records(db: Reader, space: str, after: int, until: int, limit: int) -> list[Row]:
+    """Return version and text of the first records that can be found, of versions after one up to another."""
+    return db.all(_RECORDS, space=space, after=after, until=until, limit=limit)
+
+
+def summaries(db: Reader, space: str, after: int, until: int, limit: int) -> list[Row]:
+    """Return number and text of the first current summaries after a number up to another one."""
+    return db.all(_SUMMARIES, space=space, after=after, until=until, limit=limit)
+
+
+def add(
+    tx: Connection,
+    space: str,
+    model: str,
+    source: Source,
+    span: tuple[int, int],
+    bodies: Iterable[tuple[int, bytes]],
+    *,
+    dimension: int,
+    now: int,
+) -> bool:
+    """Store the vectors of the documents after one up to another one; `tx` has locked the space.
+
+    Nothing is stored, and False returned, unless the set has come exactly to the first of them: another
+    worker was faster, or the embedder has changed its dimension, and the set begins anew.
+    """
+    keys = {"space": space, "model": model}
+    found = set_of(tx, space, model)
+    if not found.begun or (dimension and found.dimension not in (0, dimension)):
+        tx.all("DELETE FROM vectors WHERE space = :space AND model = :model", **keys)
+        tx.all(_BEGIN, dimension=dimension, now=now, **keys)
+        found = VectorSet(model, dimension, now, 0, 0, 0)
+    elif dimension and not found.dimension:
+        tx.all(_LEARN_DIMENSION, dimension=dimension, **keys)
+    after, until = span
+    if found.done(source) != after:
+        return False
+    tx.many(_ADD, [{**keys, "source": source, "number": number, "body": body} for number, body in bodies])
+    tx.all(_ADVANCE[source], until=until, **keys)
+    return True
+
+
+def drop_others(tx: Connection, space: str, model: str) -> list[str]:
+    """Delete all sets but that of a model, and return the names of their models."""
+    others = [one.model for one in sets(tx, space) if one.model != model]
+    for other in others:
+        tx.all("DELETE FROM vectors WHERE space = :space AND model = :model", space=space, model=other)
+        tx.all("DELETE FROM vector_sets WHERE space = :space AND model = :model", space=space, model=other)
+    return others
+
+
+def erase(tx: Connection, space: str, source: Source, numbers: Iterable[int]) -> list[Row]:
+    """Delete the vectors of some documents, of all models, and return number and body of each."""
+    named = list(numbers)
+    return [
+        row
+        for one in sets(tx, space)
+        for number in named
+        for row in tx.all(_ERASE, space=space, model=one.model, source=source, number=number)
+    ]
+
+
+def orphans(db: Reader, space: str) -> list[Row]:
+    """Return model, source and number of the vectors whose documents are not there."""
+    return db.all(_ORPHANS, space=space)
+
+
+def misshapen(db: Reader, space: str) -> list[Row]:
+    """Return model, source, number and dimension of the vectors of no set, or of another size."""
+    return db.all(_SIZES, space=space)
+
+
+def remove_orphans(tx: Connection, space: str) -> int:
+    """Delete the vectors whose documents are not there, and return their number."""
+    found = orphans(tx, space)
+    tx.many(
+        f"DELETE {_OF_SOURCE} AND number = :number",
+        [{"space": space, "model": model, "source": source, "number": one} for model, source, one in found],
+    )
+    return len(found)

@@ -1,0 +1,390 @@
+"""Vectors are made in the background, in batches, once; they go with what they were made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embedders import letters, meaning
+from holdfast import Learning, Limit, Memory, Message, WorkResult
+from holdfast.learning.embed_job import LONGEST, SCALE, said
+from holdfast.llm.embedding import Embed
+from holdfast.store import vectors
+from holdfast.types import SOURCES, Source
+from learning_scripts import Clock
+from programs import start
+
+HELPERS = Path(__file__).parent.parent
+KEY = "sk-proj-abcdEFGH1234ijkl5678MNOP9012"
+Opened = Callable[..., Memory]
+
+
+@pytest.fixture
+def opened(shared_location: str, clock: Clock) -> Iterator[Opened]:
+    """Open one database several times, each with its embedder."""
+    memories: list[Memory] = []
+
+    def another(embed: Embed = meaning, texts: int = 64) -> Memory:
+        learning = Learning(kinds=(), texts=texts)
+        memory = Memory(shared_location, user="ada", clock=clock, learning=learning, embed=embed)
+        memories.append(memory)
+        return memory
+
+    yield another
+    for memory in memories:
+        memory.close()
+
+
+class Recorded:
+    """Embed by meaning, and keep what was asked."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    def __call__(self, texts: Sequence[str]) -> list[list[float]]:
+        self.calls.append(list(texts))
+        return meaning(texts)
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for call in self.calls for text in call]
+
+
+def stored(memory: Memory, source: Source, model: str = "meaning") -> dict[int, list[float]]:
+    rows = vectors.read(memory._runtime.database, memory.scope.space, model, source, 0)
+    return {number: (np.frombuffer(body, "<i2") / SCALE).round(2).tolist() for number, body in rows}
+
+
+def work(memory: Memory) -> WorkResult:
+    return memory.learning.work()
+
+
+def fill(memory: Memory) -> None:
+    chat = memory.chat("a")
+    chat.append([Message("user", "I like tea."), Message("assistant", "A dog, too?", name="Max")])
+    chat.append(role="user", content="qqq")
+    memory.remember("User runs a marathon")
+
+
+def test_what_was_stored_gets_vectors(location: str) -> None:
+    embed = Recorded()
+    with Memory(location, user="ada", embed=embed, learning=Learning(kinds=())) as memory:
+        fill(memory)
+        done = work(memory)
+        assert [job.id for job in done.done] == ["embed:"]
+        assert done.calls == 2
+        assert embed.calls == [["User runs a marathon"], ["I like tea.", "Max: A dog, too?", "qqq"]]
+        assert stored(memory, "record", "Recorded") == {1: [0.0, 0.0, 1.0, 0.1]}
+        # Of the third it knows no word.
+        assert stored(memory, "message", "Recorded") == {1: [1.0, 0.1, 0.0, 0.0], 2: [0.0, 1.0, 0.1, 0.0]}
+        (progress,) = memory.learning.embedding()
+        assert (progress.model, progress.dimension, progress.done, progress.total) == ("Recorded", 4, 4, 4)
+        assert work(memory).noop
+        memory.chat("a").append(role="user", content="And a pet.")
+        assert work(memory).calls == 1
+        assert embed.calls[2:] == [["And a pet."]]
+        assert memory.verify().problems == ()
+
+
+def test_summaries_get_vectors(quick: Memory) -> None:
+    with Memory(":memory:", user="ada", embed=meaning, learning=Learning(kinds=())) as memory:
+        chat = memory.chat("a")
+        for n in range(40):
+            chat.append(role="user", content=f"I drink tea number {n}. " * 20)
+        chat.compact(full=True, budget=600)
+        work(memory)
+        assert stored(memory, "summary")
+
+
+def test_a_dry_run_counts_and_asks_nothing() -> None:
+    embed = Recorded()
+    with Memory(":memory:", user="ada", embed=embed, learning=Learning(kinds=(), texts=2)) as memory:
+        fill(memory)
+        cost = memory.learning.work(dry_run=True)
+        assert (cost.calls, embed.calls) == (3, [])
+        assert cost.prompt_tokens > 0
+
+
+def test_nothing_runs_without_an_embedder(quick: Memory) -> None:
+    fill(quick)
+    assert [job.kind for job in quick.learning.work().done if job.kind == "embed"] == []
+    assert quick.learning.embedding() == []
+
+
+def test_credentials_are_masked_before_they_leave() -> None:
+    embed = Recorded()
+    with Memory(":memory:", user="ada", embed=embed, learning=Learning(kinds=())) as memory:
+        memory.chat("a").append(role="user", content=f"The key is {KEY}, keep it. " + "x" * 5_000)
+        work(memory)
+    assert KEY not in str(embed.texts)
+    assert "[redacted" in embed.texts[0]
+    assert len(embed.texts[0]) == LONGEST
+
+
+def test_what_a_tool_says_is_its_first_line() -> None:
+    assert said("tool", "", "5 passed\nmore\n") == "5 passed"
+    assert said("user", "Ann", " Hi\nthere ") == "Ann: Hi\nthere"
+    assert said("user", "Ann", "  ") == ""
+
+
+def test_what_cannot_be_found_is_not_embedded() -> None:
+    embed = Recorded()
+    with Memory(":memory:", user="ada", embed=embed, learning=Learning(kinds=())) as memory:
+        record = memory.remember("User has a dog")
+        memory.replace(record.id, "User has a pet")
+        memory.retract(memory.remember("User likes tea").id)
+        work(memory)
+    assert embed.texts == ["User has a pet"]
+
+
+# What it costs
+
+
+def test_calls_are_metered_and_limited(clock: Clock) -> None:
+    learning = Learning(kinds=(), texts=1, limits={"embed": Limit(calls=2), "": Limit(calls=0)})
+    with Memory(":memory:", user="ada", embed=meaning, learning=learning, clock=clock) as memory:
+        fill(memory)
+        done = work(memory)
+        assert "limit of 2 calls" in done.why
+        (line,) = memory.learning.usage().lines
+        assert (line.purpose, line.model, line.outcome, line.calls) == ("embed", "meaning", "answered", 2)
+        assert memory.learning.embedding()[0].done == 2
+        clock.move(hours=2)
+        assert work(memory).calls == 2
+        clock.move(hours=2)
+        work(memory)
+        assert memory.learning.embedding()[0].done == 4
+
+
+def test_a_failure_is_tried_again_and_moves_nothing(location: str, clock: Clock) -> None:
+    failing = True
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        if failing and "Max: A dog, too?" in texts:
+            raise ValueError("no")
+        return meaning(texts)
+
+    learning = Learning(kinds=(), texts=2)
+    with Memory(location, user="ada", embed=embed, learning=learning, clock=clock) as memory:
+        fill(memory)
+        (job,) = work(memory).postponed
+        assert (job.kind, job.reason) == ("embed", "error")
+        (progress,) = memory.learning.embedding()
+        assert (progress.done, progress.total) == (1, 4)
+        failing = False
+        clock.move(hours=1)
+        assert work(memory).calls == 3  # of one text each, after a failure
+        assert memory.learning.embedding()[0].done == 4
+
+
+def test_a_failed_embedder_does_not_keep_others_from_being_learned(clock: Clock) -> None:
+    def embed(_: Sequence[str]) -> list[list[float]]:
+        raise ConnectionRefusedError
+
+    with Memory(":memory:", user="ada", embed=embed, clock=clock) as memory:
+        fill(memory)
+        memory.chat("a").end()
+        done = work(memory)
+        assert {job.kind for job in done.postponed} == {"embed"}
+        assert {job.kind for job in done.done} == {"observe", "episode"}
+
+
+# Another embedder
+
+
+def test_another_embedder_replaces_the_vectors_when_it_is_complete(opened: Opened) -> None:
+    old, new = opened(meaning), opened(letters, texts=1)
+    fill(old)
+    work(old)
+    before = stored(old, "message")
+    results: list[int] = []
+
+    def look(_: WorkResult) -> None:
+        results.append(len(stored(old, "message")))
+
+    assert before == stored(old, "message")
+    new.learning.work(limit=0)
+    assert new.learning.embedding()[0].model == "meaning"
+    done = new.learning.work(progress=look)
+    assert results[0] == len(before)
+    assert any("meaning were replaced" in note for note in done.notes)
+    assert stored(old, "message") == {}
+    assert [one.model for one in old.learning.embedding()] == ["letters"]
+    assert len(stored(new, "message", "letters")) == 3
+
+
+def test_the_vectors_of_the_old_embedder_serve_until_then(opened: Opened) -> None:
+    old = opened(meaning)
+    fill(old)
+    work(old)
+    before = stored(old, "message")
+
+    def dying(texts: Sequence[str]) -> list[list[float]]:
+        if "qqq" in texts:
+            raise TimeoutError
+        return letters(texts)
+
+    work(opened(dying, texts=1))
+    assert stored(old, "message") == before
+    progress = {one.model.rpartition(".")[2]: one.done for one in old.learning.embedding()}
+    assert progress == {"meaning": 4, "dying": 3}
+
+
+def test_an_embedder_that_changes_its_dimension_begins_anew(opened: Opened) -> None:
+    size = 4
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0] * size for _ in texts]
+
+    memory = opened(embed)
+    fill(memory)
+    work(memory)
+    size = 3
+    memory.chat("a").append(role="user", content="More.")
+    work(memory)
+    work(memory)
+    (progress,) = memory.learning.embedding()
+    assert (progress.dimension, progress.done) == (3, 5)
+    assert {len(row) for row in stored(memory, "message", progress.model).values()} == {3}
+    assert memory.verify().problems == ()
+
+
+# Erasure
+
+
+def test_vectors_are_erased_with_what_they_were_made_of(location: str) -> None:
+    with Memory(location, user="ada", embed=meaning, learning=Learning(kinds=())) as memory:
+        fill(memory)
+        record = memory.remember("User has a dog")
+        work(memory)
+        receipt = memory.erase(chat="a", messages=2)
+        assert receipt.counts["vectors"] == 1
+        assert list(stored(memory, "message")) == [1]
+        memory.erase(record=record.id)
+        assert len(stored(memory, "record")) == 1
+        memory.erase(chat="a")
+        assert stored(memory, "message") == {}
+        assert memory.verify().problems == ()
+        memory.chat("b").append(role="user", content="More tea.")
+        work(memory)
+        assert len(stored(memory, "message")) == 1
+        memory.scoped().erase(user="ada")
+        assert [stored(memory, source) for source in SOURCES] == [{}, {}, {}]
+        assert memory.learning.embedding() == []
+
+
+def test_an_erasure_while_the_embedder_is_asked_leaves_no_vector(opened: Opened) -> None:
+    other = opened()
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        if "I like tea." in texts:
+            other.erase(chat="a", messages=1)
+        return meaning(texts)
+
+    memory = opened(embed)
+    fill(memory)
+    work(memory)
+    # What was asked meanwhile was dropped, and asked again without it.
+    assert list(stored(memory, "message", memory.learning.embedding()[0].model)) == [2]
+    assert memory.verify().problems == ()
+
+
+def test_a_rebuild_keeps_the_vectors(opened: Opened) -> None:
+    memory = opened()
+    fill(memory)
+    work(memory)
+    before = stored(memory, "message")
+    memory.verify(repair=True)
+    assert stored(memory, "message") == before
+
+
+def test_damage_is_found(opened: Opened) -> None:
+    memory = opened()
+    fill(memory)
+    work(memory)
+    with memory._runtime.database.writing() as tx:
+        space = memory.scope.space
+        tx.all("UPDATE vectors SET number = 99 WHERE space = :space AND source = 'record'", space=space)
+        tx.all("UPDATE vectors SET body = :body WHERE space = :space AND number = 2", space=space, body=b"x")
+    assert memory.verify().problems == (
+        "the vector of record 99 by meaning belongs to nothing that is there",
+        "the vector of message 2 by meaning is not of the size of its set",
+    )
+
+
+# Workers beside each other
+
+
+def test_two_workers_store_each_vector_once(opened: Opened) -> None:
+    asked: list[str] = []
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return meaning(texts)
+
+    first, second = opened(embed, texts=2), opened(embed, texts=2)
+    for n in range(40):
+        first.chat("a").append(role="user", content=f"tea {n}")
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, (first, second)))
+    model = first.learning.embedding()[0].model
+    assert list(stored(first, "message", model)) == list(range(1, 41))
+    assert sorted(asked) == sorted(f"tea {n}" for n in range(40))
+
+
+KILLED = """
+import os, signal, sys
+sys.path.append(sys.argv[1])
+from holdfast import Learning, Memory
+from embedders import meaning
+asked = 0
+def embed(texts):
+    global asked
+    asked += 1
+    if asked == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return meaning(texts)
+embed.__qualname__ = "meaning"
+with Memory(sys.argv[2], user="ada", embed=embed, learning=Learning(kinds=(), texts=2)) as memory:
+    memory.learning.work()
+    print(asked)
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_leaves_whole_batches(shared_location: str) -> None:
+    clock = Clock()
+    with Memory(shared_location, user="ada", learning=Learning(kinds=())) as memory:
+        for n in range(9):
+            memory.chat("a").append(role="user", content=f"tea {n}")
+    process = start(KILLED, HELPERS, shared_location, 3)
+    assert process.wait(60) == -9
+    process.communicate()
+    asked: list[str] = []
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return meaning(texts)
+
+    embed.__qualname__ = "meaning"
+    with Memory(
+        shared_location, user="ada", embed=embed, learning=Learning(kinds=(), texts=2), clock=clock
+    ) as memory:
+        assert list(stored(memory, "message")) == [1, 2, 3, 4]
+        clock.move(days=36_500)
+        work(memory)
+        assert list(stored(memory, "message")) == list(range(1, 10))
+        assert asked == [f"tea {n}" for n in range(4, 9)]
+        assert memory.verify().problems == ()
+
+
+def test_an_answer_that_is_no_vectors_is_named() -> None:
+    with Memory(":memory:", user="ada", embed=lambda _: [[1.0]], learning=Learning(kinds=())) as memory:
+        fill(memory)
+        (job,) = work(memory).postponed
+        assert job.reason == "answer"
+        assert "1 vectors for 3 texts" in job.error

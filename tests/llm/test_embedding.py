@@ -1,0 +1,234 @@
+"""What may be passed as an embedder, and what its vectors are checked for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from llm_models import KEY
+from pydantic_ai import Embedder as PydanticEmbedder
+from pydantic_ai.embeddings import TestEmbeddingModel
+
+import llm_server
+from embedders import KNOWN, Letters, aletters, built_model2vec, embeddings, letters, letters_numpy
+from holdfast import InvalidInput, MissingExtra, ModelFailed
+from holdfast.llm.embedding import Embed, Embedded, Embedder, embedder, request
+from holdfast.llm.model import acomplete, complete
+from llm_server import Server
+
+server = llm_server.server
+
+
+class Async:
+    """Only the awaited methods."""
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        return letters(texts)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        return letters([text])[0]
+
+
+class Both(Async, Letters):
+    """As objects of LangChain have them."""
+
+    model = "of letters"
+
+
+async def _awaited_query(text: str) -> list[float]:
+    return letters([text])[0]
+
+
+class Mixed:
+    """An object whose plain names are to be awaited."""
+
+    async def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return letters(texts)
+
+    async def embed_query(self, text: str) -> list[float]:
+        return await _awaited_query(text)
+
+
+FORMS: dict[str, tuple[Embed, str]] = {
+    "function": (letters, "letters"),
+    "function of arrays": (letters_numpy, "letters_numpy"),
+    "awaited function": (aletters, "aletters"),
+    "object": (Letters(), "Letters"),
+    "object to await": (Async(), "Async"),
+    "object of both": (Both(), "Both:of letters"),
+    "object with awaited methods": (Mixed(), "Mixed"),
+}
+
+
+def vectors(of: Embedder, texts: Sequence[str], *, query: bool = False) -> list[list[float]]:
+    answer = complete(of.queries if query else of.documents, request(texts), 5.0)
+    assert isinstance(answer, Embedded)
+    rows: list[list[float]] = answer.vectors.tolist()
+    return rows
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_embeds(form: str) -> None:
+    embed, name = FORMS[form]
+    made = embedder(embed)
+    assert made.name == name
+    expected = np.array(letters(["a tea", "b"]))
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(vectors(made, ["a tea", "b"]), expected, rtol=1e-6)
+    np.testing.assert_allclose(vectors(made, ["b"], query=True), expected[1:], rtol=1e-6)
+    answer = asyncio.run(acomplete(made.documents, request(["b"]), 5.0))
+    assert isinstance(answer, Embedded)
+
+
+def test_texts_reach_the_embedder_as_they_are() -> None:
+    seen: list[str] = []
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        seen.extend(texts)
+        return letters(texts)
+
+    texts = ["", 'say "x"\n\\', "café \U0001f600", "\ud800"]
+    vectors(embedder(embed), texts)
+    assert seen == texts
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "no list of vectors"),
+        (5, "no list of vectors"),
+        ([], "no list of vectors"),
+        ([1.0, 2.0], "no list of vectors of numbers"),
+        ([[1.0, 2.0], [1.0]], "one length"),
+        ([["1.0"], ["2.0"]], "of numbers"),
+        ([[True], [False]], "of numbers"),
+        ([[Decimal(1)], [Decimal(2)]], "of numbers"),
+        ([[1.0]], "1 vectors for 2 texts"),
+        ([[1.0]] * 3, "3 vectors for 2 texts"),
+        ([[], []], "vectors of 0 numbers"),
+        ([[0.5] * 20_000] * 2, "vectors of 20,000 numbers"),
+        ([[1.0], [float("nan")]], "not finite"),
+        ([[1.0], [float("inf")]], "not finite"),
+        ("ab", "of numbers"),
+        ({"a": 1, "b": 2}, "of numbers"),
+    ],
+)
+def test_what_is_no_list_of_vectors_is_named(given: object, said: str) -> None:
+    def embed(_: Sequence[str]) -> object:
+        return given
+
+    with pytest.raises(ModelFailed, match=said) as raised:
+        vectors(embedder(embed), ["a", "b"])  # type: ignore[arg-type]  # what a program may pass all the same
+    assert raised.value.reason == "answer"
+
+
+def test_vectors_have_length_one_however_large_they_were() -> None:
+    made = embedder(lambda _: [[3e300, 4e300], [3e-300, 4e-300], [0.0, 0.0]])
+    np.testing.assert_allclose(
+        vectors(made, ["a", "b", "c"]), [[0.6, 0.8], [0.6, 0.8], [0.0, 0.0]], rtol=1e-6
+    )
+
+
+def test_an_error_of_the_embedder_is_explained() -> None:
+    def embed(_: Sequence[str]) -> list[list[float]]:
+        raise ConnectionRefusedError(KEY)
+
+    with pytest.raises(ModelFailed, match="cannot be reached") as raised:
+        vectors(embedder(embed), ["a"])
+    assert raised.value.reason == "unavailable"
+    assert KEY not in str(raised.value)
+
+
+@pytest.mark.parametrize("given", [5, None, b"x", Letters, object()])
+def test_what_embeds_nothing_is_refused(given: object) -> None:
+    with pytest.raises(InvalidInput, match="embeds nothing"):
+        embedder(given)  # type: ignore[arg-type]  # what a program may pass all the same
+
+
+@pytest.mark.parametrize("name", ["", "openai", ":x", "openai:", "model2vec:", "nonsense:model", "a\0b"])
+def test_a_name_that_names_no_model_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInput):
+        embedder(name)
+
+
+# Names
+
+
+def test_a_model2vec_model_is_loaded_from_a_folder(tmp_path: Path) -> None:
+    made = embedder(f"model2vec:{built_model2vec(tmp_path)}")
+    assert made.name == f"model2vec:{tmp_path}"
+    tea, drink, unknown = vectors(made, ["tea", "bevvy", "qqqq"])
+    np.testing.assert_allclose(tea, np.array(KNOWN["tea"]) / np.linalg.norm(KNOWN["tea"]), atol=1e-3)
+    assert np.dot(tea, drink) > 0.9
+    assert not any(unknown)
+    assert vectors(made, ["tea"], query=True) == [tea]
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelFailed):
+        embedder(f"model2vec:{tmp_path}")
+
+
+@pytest.mark.parametrize(("module", "name"), [("model2vec", "model2vec:x"), ("pydantic_ai", "openai:x")])
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, module: str, name: str) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra, match="pip install"):
+        embedder(name)
+
+
+def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ModelFailed, match="OPENAI_API_KEY") as raised:
+        embedder("openai:text-embedding-3-small")
+    assert raised.value.reason == "authentication"
+
+
+def test_a_named_embedder_asks_its_provider(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    server.reply = lambda body: (200, embeddings(body, tokens=7))
+    made = embedder("openai:text-embedding-3-small")
+    assert made.name == "openai:text-embedding-3-small"
+    for _ in range(2):
+        answer = complete(made.documents, request(["tea", "b"]), 5.0)
+    assert isinstance(answer, Embedded)
+    assert (answer.vectors.shape, answer.prompt_tokens, answer.answer_tokens) == ((2, 26), 7, 0)
+    assert server.requests[0]["input"] == ["tea", "b"]
+    assert len(server.requests) == 2
+
+
+def test_a_provider_that_fails_is_asked_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    server.reply = lambda _: (429, llm_server.refusal("rate_limit_exceeded"))
+    with pytest.raises(ModelFailed) as raised:
+        complete(embedder("openai:m").queries, request(["tea"]), 5.0)
+    assert raised.value.reason == "quota"
+    assert len(server.requests) == 1
+
+
+class TestOfPydantic:
+    """Embedders of pydantic-ai."""
+
+    MODEL: ClassVar = TestEmbeddingModel(dimensions=4)
+
+    def test_an_embedder_object_answers(self) -> None:
+        made = embedder(PydanticEmbedder(self.MODEL))
+        assert made.name == "Embedder:test"
+        assert vectors(made, ["a", "b"]) == [[0.5] * 4] * 2
+        assert vectors(made, ["a"], query=True) == [[0.5] * 4]
+
+    def test_the_tokens_that_it_counts_are_those_of_the_answer(self) -> None:
+        answer = complete(embedder(PydanticEmbedder(self.MODEL)).documents, request(["one two three"]))
+        assert (answer.prompt_tokens or 0) > 0
+
+
+def test_a_request_is_a_list_of_texts() -> None:
+    assert json.loads(request(("a", "ü"))) == ["a", "ü"]

@@ -1,0 +1,122 @@
+"""The scan finds the nearest, exactly where there are few and nearly so where there are many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from holdfast.search import vector_scan
+from holdfast.search.vector_scan import VectorMatrix
+
+
+def unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
+    return found
+
+
+def conversational(count: int, dimension: int, seed: int = 0) -> NDArray[np.float32]:
+    """Return vectors as embedders make them: of some topics, with a mean, and few strong directions."""
+    random = np.random.default_rng(seed)
+    scale = 1 / np.sqrt(1 + np.arange(dimension) / 16)
+    topics = random.standard_normal((max(count // 20, 1), dimension)) * scale
+    rows = topics[random.integers(0, len(topics), count)] + random.standard_normal((count, dimension)) * scale
+    mixed = rows @ np.linalg.qr(random.standard_normal((dimension, dimension)))[0]
+    return unit(mixed + 0.3 * np.abs(mixed).mean() * random.standard_normal(dimension))
+
+
+def filled(rows: NDArray[np.float32]) -> VectorMatrix:
+    matrix = VectorMatrix(rows.shape[1])
+    matrix.put(np.arange(1, len(rows) + 1), rows)
+    return matrix
+
+
+@given(
+    count=st.integers(1, 60),
+    dimension=st.integers(1, 130),
+    seed=st.integers(0, 1000),
+    wanted=st.integers(0, 70),
+)
+def test_of_few_the_nearest_are_exact(count: int, dimension: int, seed: int, wanted: int) -> None:
+    rows = conversational(count, dimension, seed)
+    query = conversational(1, dimension, seed + 1)[0]
+    found = filled(rows).nearest(query, wanted)
+    expected = np.sort(rows @ query)[::-1][:wanted]
+    np.testing.assert_allclose(found.scores, expected, atol=1e-4)
+    np.testing.assert_allclose(rows[found.docs - 1] @ query, found.scores, atol=1e-4)
+
+
+@given(seed=st.integers(0, 1000), parts=st.lists(st.integers(1, 40), min_size=1, max_size=6))
+def test_it_does_not_matter_how_they_came(seed: int, parts: list[int]) -> None:
+    rows = conversational(sum(parts), 20, seed)
+    matrix, numbers, start = VectorMatrix(20), np.arange(1, sum(parts) * 3, 3), 0
+    for size in parts:
+        # With what was there before it, as neighbours are averaged anew.
+        again = max(0, start - 2)
+        matrix.put(numbers[again : start + size], rows[again : start + size])
+        start += size
+    whole = VectorMatrix(20)
+    whole.put(numbers, rows)
+    query = rows[0]
+    assert matrix.numbers.tolist() == numbers.tolist()
+    np.testing.assert_array_equal(matrix.nearest(query, 5).docs, whole.nearest(query, 5).docs)
+    np.testing.assert_array_equal(matrix.scores(query, numbers), whole.scores(query, numbers))
+
+
+def test_scores_of_some_documents_come_in_their_order() -> None:
+    rows = conversational(50, 16)
+    matrix, query = filled(rows), conversational(1, 16, 1)[0]
+    docs = np.random.default_rng(0).permutation(np.arange(1, 61))
+    found = matrix.scores(query, docs)
+    assert np.isnan(found).sum() == 10
+    known = docs <= 50
+    np.testing.assert_allclose(found[known], rows[docs[known] - 1] @ query, atol=1e-4)
+    np.testing.assert_allclose(matrix.scores(query, docs[known]), found[known])
+
+
+def test_an_empty_matrix_has_nothing_near() -> None:
+    matrix = VectorMatrix(3)
+    query = np.ones(3, np.float32)
+    assert len(matrix.nearest(query, 5).docs) == 0
+    assert np.isnan(matrix.scores(query, np.array([1, 2]))).all()
+    assert len(matrix.sample(query)) == 0
+
+
+@pytest.mark.parametrize("count", [3_000, 20_000])
+def test_only_what_is_allowed_is_found(count: int) -> None:
+    rows = conversational(count, 64)
+    allowed = np.zeros(count + 1, bool)
+    allowed[::7] = True
+    allowed[0] = False
+    query = conversational(1, 64, 1)[0]
+    found = filled(rows).nearest(query, 20, allowed)
+    assert allowed[found.docs].all()
+    scores = rows @ query
+    scores[~allowed[1:]] = -1
+    assert len(set(found.docs) & set(np.argsort(-scores)[:20] + 1)) >= 19
+    none = filled(rows).nearest(query, 20, np.zeros(count + 1, bool))
+    assert len(none.docs) == 0
+
+
+@pytest.mark.parametrize(("count", "dimension"), [(4_000, 384), (20_000, 384), (20_000, 100), (12_000, 768)])
+def test_of_many_hardly_one_in_a_thousand_is_missed(count: int, dimension: int) -> None:
+    rows = conversational(count, dimension)
+    matrix = filled(rows)
+    found = 0
+    queries = conversational(count, dimension)[:: count // 100][:100] + 0.02 * np.random.default_rng(
+        1
+    ).standard_normal((100, dimension)).astype(np.float32)
+    for query in unit(queries.astype(np.float64)):
+        exact = set((np.argsort(-(rows @ query))[:10] + 1).tolist())
+        found += len(exact & set(matrix.nearest(query, 10).docs.tolist()))
+    assert found >= 995
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40))
+def test_bits_are_counted_alike_without_numpy_2(words: list[int]) -> None:
+    given_words = np.array(words, np.uint64)
+    expected = [word.bit_count() for word in words]
+    assert vector_scan._ones(given_words).tolist() == expected
+    assert vector_scan._ones_by_table(given_words).tolist() == expected
