@@ -71,6 +71,8 @@ def longer(segment: Segment) -> Segment:
     return replace(
         segment,
         words=np.pad(segment.words, (0, more)),
+        passages=np.pad(segment.passages, (0, more), constant_values=1),
+        output=np.pad(segment.output, (0, more)),
         at=np.pad(segment.at, (0, more)),
         chat=np.pad(segment.chat, (0, more)),
         actor=np.pad(segment.actor, (0, more)),
