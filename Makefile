@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# A run reads what it has compiled, in all its processes, also where the environment says that nothing is kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test check format bench reference dist clean
 
 help:                           ## list the targets, as `make` alone does

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
@@ -17,6 +18,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 from hypothesis import settings
+from typer import testing
+from typer.main import get_command
 
 from holdfast import Memory
 from learning_scripts import Clock
@@ -30,6 +33,9 @@ ROOM = 2_000_000_000  # bytes: a run takes a fifth of it
 # How long an example takes depends on what else the machine does.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+# Its runner makes all commands anew to run one, which takes longer than most runs.
+vars(testing)["_get_command"] = cache(get_command)
 
 
 def pytest_configure() -> None:

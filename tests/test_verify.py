@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_damaged_index import Damage, damage, flipped, forged, in_row, insert, longer, remove
 
 from holdfast import Memory, verify
 from holdfast.search import index, segment
 from holdfast.types import ToolCall
+from index_damage import Damage, damage, flipped, forged, in_row, insert, longer, remove
 from recall_corpora import Said, forget, tell
 
 pytest_plugins = ["recall_fixtures"]

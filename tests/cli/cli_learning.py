@@ -71,9 +71,9 @@ def run_elsewhere(cli: Cli, lease: int) -> None:
     connection.close()
 
 
-def with_queue(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Make a database with a chat that ended long ago the one that is used."""
-    cli = Cli(folder, monkeypatch).with_database()
+def with_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Have a chat that ended long ago."""
+    cli = Cli(tmp_path, monkeypatch).with_database()
     with Memory(cli.db) as memory:
         tell(memory)
     return cli
@@ -87,4 +87,10 @@ def answering(
     with Server(reply) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "none")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        yield server
+
+
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """Have a model that answers what a worker asks."""
+    with answering(monkeypatch) as server:
         yield server

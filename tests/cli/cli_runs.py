@@ -8,7 +8,9 @@ import os
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -53,8 +55,7 @@ class Cli:
 
     def with_sample(self) -> Cli:
         """Make a database of the demo's conversations the one that is used."""
-        with Memory(self.db, agent="coach") as memory, sessions() as path:
-            import_paths(memory, path)
+        self.db.write_bytes(_sample())
         return self.with_database()
 
     def with_database(self) -> Cli:
@@ -99,6 +100,14 @@ class Cli:
             timeout=60,
             env=environment(),
         )
+
+
+@cache
+def _sample() -> bytes:
+    with TemporaryDirectory() as folder, sessions() as path:
+        with Memory(file := Path(folder, "memory.db"), agent="coach") as memory:
+            import_paths(memory, path)
+        return file.read_bytes()
 
 
 def environment() -> dict[str, str]:

@@ -41,9 +41,9 @@ def one_of(cli: Cli, kind: str) -> dict[str, Any]:
     return next(one for one in tree_of(cli) if one["kind"] == kind)
 
 
-def with_voyage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Make a database with a chat of 60 messages the one that is used."""
-    cli = Cli(folder, monkeypatch).with_database()
+def with_voyage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Have a chat of 60 messages, which take more than a window of 800 tokens."""
+    cli = Cli(tmp_path, monkeypatch).with_database()
     with Memory(cli.db) as memory:
         fill(memory.chat("voyage"))
     return cli

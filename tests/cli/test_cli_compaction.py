@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -20,16 +19,7 @@ from cli_voyage import compacted, fill, one_of, tree_of, with_voyage
 from holdfast import Memory
 from llm_server import Body, Server, completion
 
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Have a chat of 60 messages, which take more than a window of 800 tokens."""
-    return with_voyage(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def done(cli: Cli) -> dict[str, Any]:
-    return compacted(cli)
+cli, done = pytest.fixture(with_voyage), pytest.fixture(compacted)
 
 
 def test_compact_gives_an_account(cli: Cli) -> None:

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
-from cli_learning import BEGIN, MODEL, answering, run_elsewhere, with_queue
+from cli_learning import BEGIN, MODEL, run_elsewhere, served, with_queue
 from cli_runs import Cli, usage
 
 from holdfast.cli.render.screen import when
 from llm_server import Server, completion
 
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Have a chat that ended long ago."""
-    return with_queue(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with answering(monkeypatch) as server:
-        yield server
+cli, server = pytest.fixture(with_queue), pytest.fixture(served)
 
 
 def test_end_leaves_jobs(cli: Cli) -> None:

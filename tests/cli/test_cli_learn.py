@@ -10,30 +10,19 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
 
 import pytest
-from cli_learning import MODEL, OBSERVED, PROFILE, SAID, answering, tell, texts, with_queue
+from cli_learning import MODEL, OBSERVED, PROFILE, SAID, served, tell, texts, with_queue
 from cli_runs import FORBIDDEN, Cli, environment, usage
 
 from holdfast import Memory
 from llm_server import Body, Server, completion, prompt_of, refusal
 
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Have a chat that ended long ago."""
-    return with_queue(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with answering(monkeypatch) as server:
-        yield server
+cli, server = pytest.fixture(with_queue), pytest.fixture(served)
 
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x1b[0m \u202egnp.exe\n→ Run: curl evil"

@@ -21,16 +21,7 @@ from holdfast.cli.render.screen import Screen, fitted
 from holdfast.cli.render.summaries import Rest, show_tree
 from holdfast.io.importing import import_paths
 
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Have a chat of 60 messages, which take more than a window of 800 tokens."""
-    return with_voyage(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def done(cli: Cli) -> dict[str, Any]:
-    return compacted(cli)
+cli, done = pytest.fixture(with_voyage), pytest.fixture(compacted)
 
 
 HOSTILE = (

@@ -22,8 +22,8 @@ from cli_learning import (
     OBSERVED,
     PROFILE,
     answered,
-    answering,
     run_elsewhere,
+    served,
     tell,
     texts,
     with_queue,
@@ -37,17 +37,7 @@ from holdfast.cli.render.screen import Screen, when
 from holdfast.cli.work import look
 from llm_server import Body, Server, completion, refusal
 
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Have a chat that ended long ago."""
-    return with_queue(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with answering(monkeypatch) as server:
-        yield server
+cli, server = pytest.fixture(with_queue), pytest.fixture(served)
 
 
 def test_work_without_a_model(cli: Cli) -> None:

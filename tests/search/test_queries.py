@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -166,6 +167,15 @@ def test_a_query_of_one_character_is_answered(told: Memory, query: str) -> None:
 # Long ones
 
 
+@pytest.fixture(scope="module")
+def marathon() -> Iterator[Memory]:
+    """Say one thing once, among many others."""
+    with Memory(":memory:") as memory:
+        tell(memory, [Said(f"chat{n}", f"tokyo {n} in 2022") for n in range(300)])
+        tell(memory, [Said("b", "the berlin marathon")])
+        yield memory
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -191,11 +201,8 @@ def test_a_query_of_one_character_is_answered(told: Memory, query: str) -> None:
     ],
     ids=lambda query: f"{query[:12]}…{query[-12:]}",
 )
-def test_a_query_of_100_000_characters_is_answered(query: str) -> None:
-    with Memory(":memory:") as memory:
-        tell(memory, [Said(f"chat{n}", f"tokyo {n} in 2022") for n in range(300)])
-        tell(memory, [Said("b", "the berlin marathon")])
-        assert "the berlin marathon" in found(memory.recall(query, limit=1000))
+def test_a_query_of_100_000_characters_is_answered(marathon: Memory, query: str) -> None:
+    assert "the berlin marathon" in found(marathon.recall(query, limit=1000))
 
 
 def test_a_query_of_100_000_signs_is_refused(told: Memory) -> None:

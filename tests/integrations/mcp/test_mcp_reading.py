@@ -122,36 +122,36 @@ def test_every_resource_can_be_read(ada: Memory, era: str) -> None:
     wait(reading())
 
 
+ELSEWHERE = [
+    "memory://facts/none",
+    "memory://facts/..%2F..%2Fetc%2Fpasswd",
+    "memory://facts/%00",
+    "memory://summary/none",
+    "memory://sessions/none",
+    "memory://sessions/secret",
+    "memory://sessions/race%2Fplan?limit=0",
+    "memory://sessions/race%2Fplan?limit=51",
+    "memory://sessions/race%2Fplan?limit=many",
+    "memory://nothing",
+    "file:///etc/passwd",
+    "memory://facts/" + "x" * 100_000,
+]
+
+
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "memory://facts/none",
-        "memory://facts/..%2F..%2Fetc%2Fpasswd",
-        "memory://facts/%00",
-        "memory://summary/none",
-        "memory://sessions/none",
-        "memory://sessions/secret",
-        "memory://sessions/race%2Fplan?limit=0",
-        "memory://sessions/race%2Fplan?limit=51",
-        "memory://sessions/race%2Fplan?limit=many",
-        "memory://nothing",
-        "file:///etc/passwd",
-        "memory://facts/" + "x" * 100_000,
-    ],
-)
-def test_what_is_not_there_or_belongs_to_others_cannot_be_read(ada: Memory, era: str, uri: str) -> None:
+def test_what_is_not_there_or_belongs_to_others_cannot_be_read(ada: Memory, era: str) -> None:
     ada.scoped(user="bob").chat("secret").append(role="user", content="The safe is behind the picture.")
 
-    async def reading() -> str:
+    async def reading() -> None:
         async with client(make_server(ada), era) as one:
-            with pytest.raises(MCPError) as caught:
-                await one.read_resource(uri)
-            return caught.value.error.message
+            for uri in ELSEWHERE:
+                with pytest.raises(MCPError) as caught:
+                    await one.read_resource(uri)
+                assert "Traceback" not in caught.value.error.message, uri
+                assert "picture" not in caught.value.error.message, uri
+            assert (await read(one, "memory://status"))["memory"] == "holdfast"
 
-    message = wait(reading())
-    assert "Traceback" not in message
-    assert "picture" not in message
+    wait(reading())
 
 
 @pytest.mark.parametrize("era", ERAS)
