@@ -324,9 +324,8 @@ class MessageColumns(Columns):
             there &= in_turn.take(self.actor.take(places))
             return there
 
-        last: Mask = assistant.take(self.actor.take(docs))
-        last &= goes_on(self.previous.take(docs)) & ~goes_on(self.next.take(docs))
-        return last
+        answers: Mask = assistant.take(self.actor.take(docs))
+        return answers & goes_on(self.previous.take(docs)) & ~goes_on(self.next.take(docs))
 
     def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
         new, start = slice(first, first + len(passages)), self.places + 1
