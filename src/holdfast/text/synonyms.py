@@ -8,7 +8,7 @@ from holdfast.text import analyze
 from holdfast.text.tables import table_lines
 
 # Words that are looked at for one that no document has, and how similar their vectors are at least.
-_CANDIDATES, _ALIKE = 60, 0.6
+_CANDIDATES, _ALIKE = 10, 0.6
 
 
 def related(word: str) -> tuple[str, ...]:
