@@ -493,7 +493,8 @@ def test_the_oldest_go_when_there_are_too_many(memory: Memory) -> None:
         assert len(episodes(memory)) <= 3
     assert sorted(one.chat for one in episodes(memory)) == ["2", "3", "4"]
     assert outcome.records[-1].why == "there are as many newer ones as are kept"
-    assert memory.recall("seating plan for the wedding", kinds=["episode"]) == []
+    gone = memory.recall("seating plan for the wedding", kinds=["episode"])
+    assert not {one.chat for one in gone} & {"0", "1"}
 
 
 def test_those_in_quarantine_displace_no_others(memory: Memory) -> None:

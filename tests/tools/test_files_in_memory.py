@@ -109,7 +109,7 @@ def test_files_are_recalled_and_in_no_prompt_that_did_not_recall_them(files: Fil
     assert "Lisbon" not in chat.prompt(query="where is the marathon?").system
     assert "Lisbon" in str(chat.prompt(query="where is the marathon?").messages)
     files.str_replace(PLAN, "Lisbon", "Porto")
-    assert memory.recall("Lisbon") == []
+    assert not any("Lisbon" in hit.text or "Lisbon" in hit.why.words for hit in memory.recall("Lisbon"))
     files.delete(PLAN)
     assert memory.recall("marathon") == []
 

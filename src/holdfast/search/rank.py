@@ -9,7 +9,6 @@ since and on what evidence.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +23,8 @@ from holdfast.search.columns import NO_NUMBERS, Columns, Floats, Mask, MessageCo
 from holdfast.search.postings import QueryTerm
 from holdfast.types import Why
 
+# What is raised stands just above, by more than is lost by rounding.
+_ABOVE = 1 + 1e-12
 # Earlier messages that a later one is compared with.
 _LOOKED_AT = 32
 
@@ -179,7 +180,7 @@ def raise_later(scores: Scores, columns: MessageColumns, limit: int, *, everywhe
             if level < score:
                 break
             if 3 * (words & said[n]).bit_count() >= words.bit_count():
-                score = total[places[n]] = math.nextafter(level, math.inf)
+                score = total[places[n]] = level * _ABOVE
                 break
         insort(before, (score, said[n]))
     return replace(scores, total=total, bonuses={**scores.bonuses, "later": total - scores.total})
