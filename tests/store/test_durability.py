@@ -155,8 +155,10 @@ def interrupt(*_):
 signal.signal(signal.SIGALRM, interrupt)
 memory = Memory(sys.argv[1], user="ada")
 chat = memory.chat("monday")
+# Modules that are loaded late are loaded now: Python reports an interrupt in a class body as another error.
+chat.append(role="user", content="hello")
 chance = random.Random(7)
-acknowledged = interrupted = 0
+acknowledged, interrupted = 1, 0
 while interrupted < 300:
     try:
         signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00001, 0.0006))
