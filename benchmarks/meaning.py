@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -116,10 +117,12 @@ def _opened() -> Iterator[dict[str, tuple[Memory, GradedEmbedder]]]:
 
 
 def _measure(corpus: Corpus, main: Sequence[str], found: Found) -> None:
-    texts = {
-        message.id: said(message.role, message.name or "", message.content) for message in corpus.messages()
-    }
-    sessions = {session.id: [one.id for one in session.messages] for session in corpus.sessions}
+    # By the id of what a question's gold names: a message, or a session with several texts.
+    texts = defaultdict[str, list[str]](list)
+    for session in corpus.sessions:
+        for message in session.messages:
+            key = message.id if corpus.unit == "message" else session.id
+            texts[key].append(said(message.role, message.name or "", message.content))
     there = 0
     with _opened() as memories:
         for question in corpus.questions:
@@ -127,21 +130,17 @@ def _measure(corpus: Corpus, main: Sequence[str], found: Found) -> None:
                 continue
             wanted = len(corpus.sessions) if question.before is None else question.before
             new, there = corpus.sessions[there:wanted], max(there, wanted)
-            known = question.gold if corpus.unit == "message" else _some(question, sessions)
+            known = [text for one in question.gold for text in texts[one]]
+            if corpus.unit == "session":
+                known = known[:: max(1, len(known) // _KNOWN_TURNS)][:_KNOWN_TURNS]
             for name, (memory, embedder) in memories.items():
                 for session in filter(lambda one: one.messages, new):
                     memory.chat(session.id).append(list(session.messages))
                 memory.learning.work()
-                embedder.answers[question.text] = [texts[one] for one in known]
+                embedder.answers[question.text] = known
                 if name.endswith(" 0"):
                     found.setdefault("words alone", []).append(_found(memory, question, corpus.unit, 0))
                 found.setdefault(name, []).append(_found(memory, question, corpus.unit, WEIGHT))
-
-
-def _some(question: Question, sessions: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a few of the messages in the sessions that answer a question."""
-    gold = [one for session in question.gold for one in sessions[session]]
-    return gold[:: max(1, len(gold) // _KNOWN_TURNS)][:_KNOWN_TURNS]
 
 
 def _found(memory: Memory, question: Question, unit: Unit, weight: float) -> float:
