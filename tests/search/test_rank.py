@@ -363,9 +363,7 @@ def test_what_is_raised_is_as_good_as_the_best_that_it_may_stand_for(
     columns.chat[1 : size + 1] = [chat for _, _, chat in messages]
     docs, scores = np.arange(1, size + 1), np.array([score for score, _, _ in messages]) / 200
     term = QueryTerm("x", TermPostings(docs, np.ones(size)), 1.0, 1.0)
-    after = rank.raise_later(
-        rank.Scores([term], docs, scores, {}, {}, {}, 1.0), columns, limit, everywhere=False
-    )
+    after = rank.raise_later(rank.Scores([term], docs, scores, {}, {}, {}, 1.0), columns, limit, "chat")
     floor = sorted(scores, reverse=True)[min(limit, size) - 1]
     for y, raised in enumerate(after.total):
         before = [

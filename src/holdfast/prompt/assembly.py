@@ -327,8 +327,8 @@ class ChatReader:
         from holdfast.search.filters import check
         from holdfast.search.query import parse
 
-        scope = self.scope
-        moments = {scope.shared.space: AsOf(snapshot.shared), scope.space: AsOf(snapshot.version)}
+        own, shared = self.scope.space, self.scope.shared.space
+        moments = {shared: AsOf(snapshot.shared), own: AsOf(snapshot.version)}
         wanted = check(
             sources=("message", "record"),
             limit=hit_limit(options.limit, room),
@@ -336,15 +336,15 @@ class ChatReader:
             as_of=moments,
         )
         shown_whole = {kind.name for kind in self.kinds.values() if kind.heading and not kind.prompt_budget}
-        asked = (self.chat, query.strip())
-        hits = read.find(parse(query), wanted)
+        # What is shown is in the order of time, and what is newest is in the window.
+        hits = read.find(parse(query), replace(wanted, later=None))
         read.release()
         left = [
             hit
             for hit in hits
             if hit.kind not in shown_whole
             and hit.id not in shown_already
-            and (hit.chat, hit.text.strip()) != asked
+            and (hit.chat, hit.text.strip()) != (self.chat, query.strip())
         ]
         return list(map(masked_hit, left)) if is_masked(options.secrets) else left
 

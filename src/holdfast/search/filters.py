@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.store.message_rows import to_micros
@@ -22,6 +23,7 @@ from holdfast.types import (
     check_name,
 )
 
+Later = Literal["chat", "all"]
 # The filters that only one source can pass, with that source.
 ONLY_OF: Mapping[str, Source] = {"roles": "message", "kinds": "record", "tags": "record"}
 
@@ -30,9 +32,10 @@ ONLY_OF: Mapping[str, Source] = {"roles": "message", "kinds": "record", "tags": 
 class Filters:
     """Which messages, summaries and records may be hits; None lets all pass.
 
-    `since` and `until` are microseconds since the epoch. `latest` puts the later of messages first that are
-    nearly as good. `as_of` maps the name of a space to the version and the message as of which it is read;
-    other spaces are read as of now. `candidates` bounds how many records are read to find as many as `limit`.
+    `since` and `until` are microseconds since the epoch. `later` is where the later of messages come first
+    that are nearly as good: in each chat, in all of them, or nowhere. `as_of` maps the name of a space to the
+    version and the message as of which it is read; other spaces are read as of now. `candidates` bounds how
+    many records are read to find as many as `limit`.
     """
 
     sources: frozenset[str] = frozenset(("message", "record"))
@@ -48,7 +51,7 @@ class Filters:
     limit: int = 10
     candidates: int = MAX_COUNT
     min_score: float = 0.0
-    latest: bool = False
+    later: Later | None = "chat"
     as_of: Mapping[str, AsOf] = field(default_factory=dict)
 
     def as_of_in(self, space: str) -> AsOf:
@@ -93,15 +96,15 @@ def check(
         valid_at=as_time(valid_at, "valid_at"),
         limit=min(limit, MAX_COUNT),
         min_score=min_score,
-        latest=_is_latest(prefer),
+        later=_later(prefer),
         as_of=as_of or {},
     )
 
 
-def _is_latest(prefer: object) -> bool:
+def _later(prefer: object) -> Later:
     if prefer not in (None, "latest"):
         raise InvalidInput(f"`prefer` is {shown(prefer)}.", "Pass 'latest', or leave it out.")
-    return prefer == "latest"
+    return "all" if prefer else "chat"
 
 
 def _possible(sources: frozenset[str], **given: object) -> frozenset[str]:

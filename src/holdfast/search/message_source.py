@@ -45,7 +45,7 @@ def find(
         named or _actors_of_roles(columns, query.roles),
         query.asks_time,
         _date_spans(columns, query),
-        filters.latest,
+        filters.later,
     )
     limit = max(filters.limit, DEPTH) if view.near else filters.limit
     scores = rank.score(terms, columns, focus, _mask(view, filters), limit)

@@ -13,6 +13,7 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from holdfast.search.columns import NO_NUMBERS, Columns, Floats, Mask, MessageCo
 from holdfast.search.postings import QueryTerm
 from holdfast.types import Why
 
+if TYPE_CHECKING:
+    from holdfast.search.filters import Later
+
 # What is raised stands just above, by more than is lost by rounding.
 _ABOVE = 1 + 1e-12
 # Earlier messages that a later one is compared with.
@@ -31,12 +35,12 @@ _LOOKED_AT = 32
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What a query asks for besides words: speakers, a time, dates as (from, before, fit), what is latest."""
+    """What a query asks for besides words: speakers, a time, dates as (from, before, fit), what is later."""
 
     actors: frozenset[int] = frozenset()
     asks_time: bool = False
     dates: tuple[tuple[int, int, float], ...] = ()
-    latest: bool = False
+    later: Later | None = "chat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ def score(
     """Return the scores of the messages that a mask lets pass: those of the `limit` best, and of some others.
 
     Of messages of one chat that are nearly as good as each other the later ones are better: what is said
-    later stands for what was said before. With `focus.latest` so are those of all chats.
+    later stands for what was said before. `focus.later` says whether so are those of all chats, or none.
 
     Costs about twenty array operations per posting of its terms, and ten per document. The result does not
     depend on how the documents are cut into segments, to the last bit.
@@ -127,7 +131,8 @@ def score(
         best = float(exact(_in_reach(sums, most, 1, exact)).total.max(initial=0.0))
         bonus = weights.WEIGHTS.date * best * _fit(columns, focus.dates)
     docs = _in_reach(sums, most, limit, partial(exact, bonus=bonus), mask, bonus)
-    return raise_later(exact(docs, bonus=bonus), columns, limit, everywhere=focus.latest)
+    found = exact(docs, bonus=bonus)
+    return found if focus.later is None else raise_later(found, columns, limit, focus.later)
 
 
 def _in_reach(
@@ -158,7 +163,7 @@ def _floor(total: Floats, limit: int) -> float:
     return float(np.partition(total, -limit)[-limit]) * (1 - weights.WEIGHTS.later) * (1 - 1e-9)
 
 
-def raise_later(scores: Scores, columns: MessageColumns, limit: int, *, everywhere: bool) -> Scores:
+def raise_later(scores: Scores, columns: MessageColumns, limit: int, later: Later) -> Scores:
     """Raise each message to the best earlier one, of its chat or of any, whose place it may take.
 
     That is one which it is nearly as good as, and of whose words of the query it has a third.
@@ -166,7 +171,7 @@ def raise_later(scores: Scores, columns: MessageColumns, limit: int, *, everywhe
     share = 1 - weights.WEIGHTS.later
     places = np.flatnonzero(scores.total >= _floor(scores.total, limit))
     docs = scores.docs[places]
-    chats = np.zeros(len(docs), np.int64) if everywhere else columns.chat.take(docs)
+    chats = columns.chat.take(docs) if later == "chat" else np.zeros(len(docs), np.int64)
     said = _said(scores.terms, docs)
     total = scores.total.copy()
     # The score and the words of those before, by chat.
