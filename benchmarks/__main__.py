@@ -103,6 +103,24 @@ def meaning(
     _show(run(data, progress=_progress), options)
 
 
+def calibration(
+    options: Output,
+    *,
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="DATA", exists=True, help="LoCoMo files, sessions of agents, or folders."),
+    ],
+) -> None:
+    """Measure whether the scores of hits are how likely they answer.
+
+    Example: `python -m benchmarks calibration locomo.json`
+    """
+    # No other part is loaded.
+    from benchmarks.calibration import run
+
+    _show(run(data, progress=_progress), options)
+
+
 def speed(
     options: Output,
     *,
@@ -258,7 +276,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _function in (recall, meaning, side_by_side, speed, context, records, learn, agents):
+for _function in (recall, meaning, calibration, side_by_side, speed, context, records, learn, agents):
     app.command()(command(_function))
 
 if __name__ == "__main__":

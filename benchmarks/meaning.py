@@ -35,7 +35,7 @@ QUALITIES = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
 """The share of the answers in the vector of a question."""
 DIMENSION = 256
 _KNOWN_TURNS = 3  # messages of a session that the vector of a question about sessions is made of
-_UNLIMITED = Learning(kinds=(), limits={"embed": Limit(), "recall": Limit()})
+UNLIMITED = Learning(kinds=(), limits={"embed": Limit(), "recall": Limit()})
 
 Found = dict[str, list[float]]  # R@10 of each question, by system
 
@@ -104,7 +104,7 @@ def _opened() -> Iterator[dict[str, tuple[Memory, GradedEmbedder]]]:
     made = [GradedEmbedder(quality) for quality in QUALITIES]
     memories = {
         f"embedder of quality {one.quality:g}": (
-            Memory(":memory:", user="person", embed=one, learning=_UNLIMITED),
+            Memory(":memory:", user="person", embed=one, learning=UNLIMITED),
             one,
         )
         for one in made

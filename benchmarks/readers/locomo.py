@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 
-from benchmarks.datasets import Corpus, Question, Reader, Session, dicts_of, moment, said
+from benchmarks.datasets import Corpus, Question, Reader, Session, dicts_of, moment, parsed, said
 from holdfast.io.import_items import dict_of, list_of, text_of
 from holdfast.types import Message
 
@@ -109,6 +110,21 @@ def _mended(evidence: object) -> dict[str, None]:
             end = int(last) if other and int(other) == int(session) else int(first)
             turns |= dict.fromkeys(f"D{int(session)}:{turn}" for turn in range(int(first), end + 1))
     return turns
+
+
+def facts(path: Path) -> dict[str, dict[str, frozenset[str]]]:
+    """Return the observations that come with each conversation, and the turns that each was made of."""
+    value = parsed(path)
+    found: dict[str, dict[str, frozenset[str]]] = {}
+    for one in _conversations(value) if _knows(value) else []:
+        noted = found.setdefault(text_of(one.get("sample_id")), {})
+        for by_speaker in map(dict_of, dict_of(one.get("observation")).values()):
+            for pair in chain.from_iterable(map(list_of, by_speaker.values())):
+                text, evidence = (*list_of(pair), None, None)[:2]
+                turns = _mended(evidence if isinstance(evidence, list) else [evidence])
+                if text_of(text):
+                    noted[text_of(text)] = noted.get(text_of(text), frozenset()).union(turns)
+    return found
 
 
 READER = Reader("LoCoMo", _knows, _read, MAIN, tried=True)

@@ -16,12 +16,14 @@ from holdfast.llm.llm_request import LLMRequest
 from holdfast.safety.guard import mask
 from holdfast.search import rank
 from holdfast.search.bm25 import top
+from holdfast.search.calibration import BY_WORDS, WITH_MEANING
 from holdfast.search.fusion import WEIGHT, RankedDocuments, fuse, standing_out
 from holdfast.types import Why
 
 if TYPE_CHECKING:
     from holdfast.llm.embedding import Embedder
     from holdfast.llm.meter import Meter
+    from holdfast.search.calibration import Calibration
     from holdfast.search.columns import Floats, Mask, Numbers
     from holdfast.search.filters import Filters
     from holdfast.search.fusion import Ranked
@@ -106,8 +108,9 @@ def ranking(
     near = view.near
     if near is None or not len(near.matrix):
         best = top(scores, count)
-        best = best[scores[best] >= filters.min_score]
-        return RankedDocuments(docs[best], scores[best], np.zeros(len(best)), best)
+        likely = _probabilities(BY_WORDS[view.source.name], scores[best])
+        best, likely = best[likely >= filters.min_score], likely[likely >= filters.min_score]
+        return RankedDocuments(docs[best], likely, np.zeros(len(best)), best)
     best = top(scores, max(count, DEPTH))
     found = near.matrix.nearest(near.query, max(count, DEPTH), _allowed(view, near.matrix.numbers, masks))
     other = np.setdiff1d(found.docs, docs[best], assume_unique=True)
@@ -116,9 +119,15 @@ def ranking(
     standing = standing_out(near.matrix.scores(near.query, both), sample)
     fused = fuse(words, standing, len(near.matrix), weight=near.weight)
     places = np.concatenate([best, np.full(len(other), -1)])
-    kept = fused.order[fused.scores >= filters.min_score][:count]
+    likely = _probabilities(WITH_MEANING[view.source.name], fused.scores)
+    kept = fused.order[likely >= filters.min_score][:count]
     some = slice(0, len(kept))
-    return RankedDocuments(both[kept], fused.scores[some], fused.meaning[some], places[kept])
+    return RankedDocuments(both[kept], likely[some], fused.meaning[some], places[kept])
+
+
+def _probabilities(calibration: Calibration, scores: Floats) -> Floats:
+    """Return the probabilities of scores that fall."""
+    return calibration.probabilities(scores, float(scores[0])) if len(scores) else scores
 
 
 def whole_ranking(

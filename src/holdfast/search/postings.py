@@ -128,10 +128,10 @@ class Searched(NamedTuple):
 
 
 def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
-    """Return the terms of a query in each source. A word that no source has is left out.
+    """Return the terms of a query in each source; none where no source has any.
 
-    A word that names a speaker counts less as a word. The synonyms of a word are looked up as if they were
-    one.
+    A word that no source has is a term as well: it tells how much of the query is not found. A word that
+    names a speaker counts less as a word. The synonyms of a word are looked up as if they were one.
     """
     found: list[list[QueryTerm]] = [[] for _ in sources]
     total = sum(source.documents for source in sources)
@@ -161,6 +161,11 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
             rarity = weights.inverse_frequency(total, sum(len(one.docs) for one in groups))
             for into, group in zip(found, groups, strict=True):
                 into.append(QueryTerm(f"{LIKE}{word.written}", group, share * word.weight, rarity))
+    if any(found):
+        rarity = weights.inverse_frequency(total, 0)
+        missing = [word for word, number in zip(query.words, having, strict=False) if not number]
+        for into in found:
+            into += [QueryTerm(word.written, NOTHING, word.weight, rarity) for word in missing[:MAX_TERMS]]
     return found
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holdfast.search import rank, weights
+from holdfast.search import rank
 from holdfast.search.columns import Mask, RecordColumns
 from holdfast.search.meaning import explained, whole_ranking
 from holdfast.search.segment import IndexedDocument
@@ -36,8 +35,6 @@ def find(
 ) -> list[Hit]:
     """Return the summaries that match a query, best first."""
     scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
-    # A summary says much else, and the message says it first hand.
-    scores = replace(scores, ceiling=scores.ceiling / weights.WEIGHTS.summary)
     ranked = whole_ranking(view, scores, partial(_masks, view, filters=filters), filters)
     read = partial(summaries.by_numbers, view.database, view.space)
     found = read_best(ranked, filters, _PAGE, read, partial(_checks, filters))

@@ -40,8 +40,6 @@ class RankWeights:
     short: int = 6
     # How much worse a later message of a chat may be than an earlier one that it stands for.
     later: float = 0.1
-    # What a summary counts against a message that says the same.
-    summary: float = 0.2
     # The number of words at which a message counts half: "Thanks!" answers nothing.
     substance: float = 2.0
 

@@ -1,0 +1,102 @@
+"""The benchmark of calibration: on small files, and that what it fits is what the data were made by."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_bench_recall import LOCOMO, REALMEM
+
+from benchmarks import calibration
+from benchmarks.calibration import Sample
+from benchmarks.readers import locomo
+from holdfast.errors import InvalidInput
+from holdfast.search.calibration import Calibration
+
+NOTED = {
+    "session_1_observation": {
+        "Ann": [["Ann has a grey cat.", "D1:1"], ["Unknown.", ["D:1:02", "D9:9"]], "bad"],
+    }
+}
+THINGS = "kayak lamp violin ferry garden bridge oven stamp tent mirror clock ladder".split()
+
+
+def _samples(made: Calibration, count: int) -> list[Sample]:
+    random = np.random.default_rng(5)
+    scores = random.uniform(0.01, 1, count)
+    bests = np.minimum(scores + random.uniform(0, 0.5, count), 1)
+    likely = [
+        made.probabilities(np.array([score]), best)[0] for score, best in zip(scores, bests, strict=True)
+    ]
+    right = random.random(count) < likely
+    return list(map(Sample, map(str, range(count)), scores.tolist(), bests.tolist(), right.tolist()))
+
+
+@pytest.mark.parametrize("made", [Calibration(1.5, 4.0, -2.0), Calibration(2.0, 3.0)])
+def test_what_made_the_answers_is_found_again(made: Calibration) -> None:
+    samples = _samples(made, 20_000)
+    fitted = calibration.fit(samples, best=bool(made.best))
+    assert fitted == pytest.approx(made, abs=0.3)
+    result = calibration.measure(samples, fitted)
+    assert result.error < 0.01
+    assert result.area > 0.75
+
+
+def test_a_calibration_that_does_not_hold_shows(tmp_path: Path) -> None:
+    samples = _samples(Calibration(1.5, 4.0), 5_000)
+    assert calibration.measure(samples, Calibration(-3.0, 1.0)).error > 0.1
+
+
+def test_the_scores_before_are_found_from_those_of_hits() -> None:
+    for used in (Calibration(1.5, 4.0, -2.0), Calibration(2.0, 3.0)):
+        scores = np.array([0.6, 0.3, 0.01])
+        likely = used.probabilities(scores, 0.6).tolist()
+        assert calibration.scores_before(likely, used) == pytest.approx(scores.tolist())
+        assert calibration.scores_before([], used) == []
+
+
+def _conversation(name: str, owner: str) -> dict[str, object]:
+    said = [
+        f"{owner} sold the {thing} of the {other}."
+        for thing, other in zip(THINGS, reversed(THINGS), strict=True)
+    ]
+    return {
+        "sample_id": name,
+        "conversation": {
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1": [
+                {"speaker": owner, "dia_id": f"D1:{n}", "text": text} for n, text in enumerate(said)
+            ],
+        },
+        "observation": {"session_1_observation": {owner: [[text, f"D1:{n}"] for n, text in enumerate(said)]}},
+        "qa": [
+            {"question": f"Who sold the {thing} and the {name}?", "evidence": [f"D1:{n}"], "category": 4}
+            for n, thing in enumerate(THINGS)
+        ],
+    }
+
+
+def test_every_source_is_measured_with_and_without_meaning(tmp_path: Path) -> None:
+    value = [_conversation("conv-1", "Ann"), _conversation("conv-2", "Eve")]
+    (tmp_path / "locomo.json").write_text(json.dumps(value))
+    report = calibration.run([tmp_path])
+    measured = {row[0] for row in report.tables()[0].rows}
+    assert {"message by words", "record by words", "message by words and meaning"} <= measured
+    assert {"commit", "machine", "files"} <= set(report.to_json())
+
+
+def test_notes_lead_to_the_turns_that_they_are_from(tmp_path: Path) -> None:
+    path = tmp_path / "locomo.json"
+    path.write_text(json.dumps([{**LOCOMO[0], "observation": NOTED}]))
+    assert locomo.facts(path)["conv-1"] == {
+        "Ann has a grey cat.": frozenset({"D1:1"}),
+        "Unknown.": frozenset({"D1:2", "D9:9"}),
+    }
+
+
+def test_files_without_questions_about_messages_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "realmem.json").write_text(json.dumps(REALMEM))
+    with pytest.raises(InvalidInput):
+        calibration.run([tmp_path])

@@ -1,0 +1,62 @@
+"""Scores are how likely a hit answers: they can be compared between queries and sources."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast import Memory
+from holdfast.search.calibration import BY_WORDS, WITH_MEANING, Calibration
+
+ALL = [*BY_WORDS.values(), *WITH_MEANING.values()]
+FACTS = ("User likes tea", "The user has a bird called Kiki", "Lives in Porto since 2021")
+SHARES = st.lists(st.floats(1e-9, 1), min_size=1, max_size=8)
+
+
+@pytest.mark.parametrize("used", ALL)
+@given(shares=SHARES)
+def test_probabilities_are_in_the_order_of_the_scores(used: Calibration, shares: list[float]) -> None:
+    scores = np.array(sorted(shares, reverse=True))
+    likely = used.probabilities(scores, float(scores[0]))
+    assert np.all(np.diff(likely) <= 0)
+    assert np.all((likely > 0) & (likely < 1))
+
+
+@pytest.mark.parametrize("used", ALL)
+def test_what_nothing_speaks_for_has_the_score_0(used: Calibration) -> None:
+    assert used.probabilities(np.array([0.5, 0.0]), 0.5)[1] == 0
+    assert used.probabilities(np.zeros(1), 0.0)[0] == 0
+    assert len(used.probabilities(np.zeros(0), 0.0)) == 0
+
+
+def test_one_score_tells_what_is_said_from_what_is_hardly_related(memory: Memory) -> None:
+    for fact in FACTS:
+        memory.remember(fact)
+    said = [memory.recall(fact)[0].score for fact in FACTS]
+    related = [hit.score for query in ("beverage", "zebra", "lisbon") for hit in memory.recall(query)]
+    assert related
+    assert min(said) > 5 * max(related)
+    assert [hit.text for hit in memory.recall(FACTS[0], min_score=0.2)] == [FACTS[0]]
+
+
+def test_a_word_that_is_nowhere_lowers_the_score(memory: Memory) -> None:
+    memory.chat("c").append(role="user", content="The ferry to Bergen leaves at nine.")
+    memory.remember("The ferry is blue.", kind="fact")
+    for source in ("message", "record"):
+        scores = [
+            memory.recall(query, sources=[source])[0].score
+            for query in ("ferry", "ferry quasar", "ferry quasar gluon")
+        ]
+        assert scores == sorted(scores, reverse=True)
+        assert scores[0] > 2 * scores[1]
+
+
+def test_a_limit_changes_no_score(memory: Memory) -> None:
+    chat = memory.chat("c")
+    for n in range(30):
+        chat.append(role="user", content=f"Crane {n} lifts {'a red ' * (n % 4)}box number {n % 7}.")
+    many = memory.recall("which crane lifts the red box", limit=20)
+    few = memory.recall("which crane lifts the red box", limit=3)
+    assert [(hit.id, hit.score) for hit in few] == [(hit.id, hit.score) for hit in many[:3]]
