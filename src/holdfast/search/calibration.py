@@ -1,10 +1,10 @@
 """Calibration: how likely a document answers a query, from its score and the best one of its source.
 
 A score that ranks cannot be compared with that of another query, of another source or of other data: one word
-of three found says little where the third is a name. Logistic regression makes of it the probability that it
-is among the answers. It was fitted on half of the questions of conversations and coding sessions, and as many
-that have no answer there; `python -m benchmarks calibration` fits it anew and reports how far it holds on the
-other half.
+of three found says little where the third is a name. Logistic regression makes of it the probability that the
+document is among the answers. It was fitted on half of the questions about conversations and coding sessions,
+and as many that have no answer there; `python -m benchmarks calibration` fits it anew, and measures how far
+it holds on the other half.
 """
 
 from __future__ import annotations
@@ -19,20 +19,31 @@ if TYPE_CHECKING:
 
 
 class Calibration(NamedTuple):
-    """Coefficients of the log odds: a constant, the log of the score, and that of the best score."""
+    """Coefficients: the log odds of the best document are `constant + slope * ln(score)`.
+
+    Those of the others fall off by `exp(-decay * sqrt(ln(best / score)))`: of two that are nearly as good the
+    first is right far more often.
+    """
 
     constant: float
-    score: float
-    best: float = 0.0
+    slope: float
+    decay: float
 
-    def probabilities(self, scores: Floats, best: float) -> Floats:
-        """Return the probabilities of scores from 0 to 1; they rise with the scores, and 0 stays 0."""
-        found = scores > 0
-        odds = np.exp(self.constant) * np.power(scores, self.score, where=found, out=np.zeros(len(scores)))
-        if self.best:
-            odds *= max(best, 1e-9) ** self.best
-        likely: Floats = odds / (1 + odds)
+    def probabilities(self, scores: Floats) -> Floats:
+        """Return the probabilities of scores above 0, best first."""
+        if not len(scores):
+            return scores
+        odds = np.exp(self.constant) * scores[0] ** self.slope
+        likely: Floats = odds / (1 + odds) * np.exp(-self.decay * np.sqrt(np.log(scores[0] / scores)))
         return likely
+
+    def scores(self, likely: Floats) -> Floats:
+        """Return the scores that have these probabilities, best first: the inverse of `probabilities`."""
+        if not len(likely):
+            return likely
+        best = (likely[0] / (1 - likely[0]) / np.exp(self.constant)) ** (1 / self.slope)
+        found: Floats = best * np.exp(-((np.log(likely[0] / likely) / self.decay) ** 2))
+        return found
 
 
 BY_WORDS: dict[Source, Calibration] = {
