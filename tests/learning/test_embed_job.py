@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count as numbers
 from pathlib import Path
 
 import numpy as np
@@ -246,11 +247,23 @@ def test_an_embedder_that_changes_its_dimension_begins_anew(opened: Opened) -> N
     size = 3
     memory.chat("a").append(role="user", content="More.")
     work(memory)
-    work(memory)
     (progress,) = memory.learning.embedding()
     assert (progress.dimension, progress.done) == (3, 5)
     assert {len(row) for row in stored(memory, "message", progress.model).values()} == {3}
     assert memory.verify().problems == ()
+
+
+def test_an_embedder_whose_dimension_never_settles_ends(opened: Opened) -> None:
+    sizes = numbers(2)
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        size = next(sizes)
+        return [[1.0] * size for _ in texts]
+
+    memory = opened(embed, texts=1)
+    fill(memory)
+    for _ in range(3):
+        assert work(memory).calls <= 8
 
 
 # Erasure

@@ -37,25 +37,32 @@ def payload(most: int) -> dict[str, object]:
 
 def plan(context: JobContext) -> Iterator[WorkUnit]:
     """Plan a request about each batch of documents without a vector, records first."""
-    most = context.payload.get(_MOST)
+    most, before = context.payload.get(_MOST), _set(context)
     left = most if isinstance(most, int) else None
+    yield from _batches(context, left)
+    if before.dimension not in (0, _set(context).dimension):
+        # The vectors have another size: all were dropped. Once, or one that never settles has no end.
+        yield from _batches(context, left)
+
+
+def _batches(context: JobContext, left: int | None) -> Iterator[WorkUnit]:
     for source in reversed(SOURCES):
         state = segments.index_state(context.database, context.space)
-        newest, after = getattr(state, source), _done(context, source)
+        newest, after = getattr(state, source), _set(context).done(source)
         while after < newest and left != 0:
             limit = _batch(context) if left is None else min(_batch(context), left)
             until, texts = _next(context, source, after, newest, limit)
             left = None if left is None else left - len(texts)
             asked = LLMRequest(EMBED, request([text for _, text in texts]), None, EMBED, answer_tokens=0)
             yield WorkUnit(asked if texts else None, partial(_store, context, source, (after, until), texts))
-            if context.held is not None and _done(context, source) < until:
-                # It failed, or another worker was faster.
+            if context.held is not None and _set(context).done(source) < until:
+                # It failed, another worker was faster, or the embedder has changed its dimension.
                 return
             after = until
 
 
-def _done(context: JobContext, source: Source) -> int:
-    return vectors.set_of(context.database, context.space, context.embedder).done(source)
+def _set(context: JobContext) -> vectors.VectorSet:
+    return vectors.set_of(context.database, context.space, context.embedder)
 
 
 def _batch(context: JobContext) -> int:
