@@ -12,6 +12,7 @@ import numpy as np
 
 from holdfast.errors import ModelFailed, Unavailable
 from holdfast.llm.embedding import Embedded, request
+from holdfast.llm.errors import logged
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.safety.guard import mask
 from holdfast.search import rank
@@ -70,7 +71,8 @@ class QueryEmbedder:
             try:
                 answer = self._meter(scope).ask(self._embedder.queries, asked, self._patience)
             except (ModelFailed, Unavailable) as error:
-                return QueryVector(self.model, None, weight, f"Found by words alone: {error}")
+                why = f"Found by words alone: {logged(error, _PURPOSE)}"
+                return QueryVector(self.model, None, weight, why)
             vector = cast("Embedded", answer).vectors[0]
             with self._lock:
                 self._vectors[text] = vector
