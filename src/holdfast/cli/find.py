@@ -11,6 +11,7 @@ from holdfast.cli.arguments import KIND_NAMES, Limit, OnlyChat, OnlyTag, Query, 
 from holdfast.cli.lookup import find_chat, the_chat, titles_of
 from holdfast.cli.options import Options, Output, ReadOptions, one_of
 from holdfast.cli.render.screen import Part, Screen, plain, when
+from holdfast.cli.render.wording import in_options
 from holdfast.memory import Memory
 from holdfast.text.references import write_reference
 from holdfast.types import ROLES, SOURCES, Hit, Prefer
@@ -39,6 +40,7 @@ _Sources = Annotated[
 ]
 
 
+_Latest = Annotated[bool, Option("--latest", help="Of nearly equal messages, the latest first.")]
 _MinScore = Annotated[float, Option(min=0, max=1, help="Only hits with at least this score.")]
 
 
@@ -56,9 +58,11 @@ def recall(
     valid_at: ValidAt = None,
     limit: Limit = 5,
     min_score: _MinScore = 0.0,
-    latest: Annotated[bool, Option("--latest", help="Of nearly equal messages, the latest first.")] = False,
+    latest: _Latest = False,
 ) -> None:
     """Find the messages, summaries and records that answer a question, best first, with reasons.
+
+    $HOLDFAST_EMBED names an embedder, to find by meaning as well what `holdfast work` has embedded.
 
     For example: holdfast recall which exercise did my physio give me
     """
@@ -66,7 +70,7 @@ def recall(
     filters |= {"chat": chat, "since": since, "until": until, "valid_at": valid_at, "min_score": min_score}
     text = " ".join(query)
     with options.open(embed=True) as memory:
-        prefer: Prefer | None = "latest" if latest else None
+        prefer = _prefer(latest=latest)
         hits = memory.recall(text, limit=limit, prefer=prefer, secrets=options.secrets, **filters)
         titles = titles_of(memory, [hit.chat for hit in hits])
         if not hits and chat is not None and not find_chat(memory.scoped(user=""), chat):
@@ -77,10 +81,8 @@ def recall(
     if hits:
         screen.say((more, "dim"))
     else:
-        filtered = any((*filters.values(), options.agent))
-        options.say_nothing(
-            screen, f"Nothing found{options.whose()}.", _todo(empty=is_empty, filtered=filtered)
-        )
+        todo = _todo(empty=is_empty, filtered=any((*filters.values(), options.agent)))
+        options.say_nothing(screen, f"Nothing found{options.whose()}.", todo)
 
 
 def why(
@@ -100,19 +102,28 @@ def why(
     valid_at: ValidAt = None,
     limit: Limit = 5,
     min_score: _MinScore = 0.0,
+    latest: _Latest = False,
 ) -> None:
     """Explain why a message, record or summary is found for a question, or why not.
+
+    $HOLDFAST_EMBED names an embedder, as for `holdfast recall`.
 
     For example: holdfast why "which exercise did my physio give me" porto-trip#3
     """
     filters = _filters(sources=source, roles=role, kinds=kind, tags=tag)
     filters |= {"chat": chat, "since": since, "until": until, "valid_at": valid_at, "min_score": min_score}
-    with options.open() as memory:
-        explanation = memory.explain(query, what, limit=limit, secrets=options.secrets, **filters)
+    with options.open(embed=True) as memory:
+        explanation = memory.explain(
+            query, what, limit=limit, prefer=_prefer(latest=latest), secrets=options.secrets, **filters
+        )
     document = {**plain(explanation), "found": explanation.found, "lacks": list(explanation.lacks)}
     screen = options.answer(document)
     for line in str(explanation).splitlines():
         screen.say(line, hang=3)
+
+
+def _prefer(*, latest: bool) -> Prefer | None:
+    return "latest" if latest else None
 
 
 def _filters(**several: list[str] | None) -> dict[str, Any]:
@@ -148,7 +159,7 @@ def show_hits(options: Output, hits: Sequence[Hit], titles: Mapping[str, str], *
     more = {"degraded": degraded} if degraded else {}
     screen = options.answer({**asked, **more, "hits": described(hits, titles)})
     if degraded:
-        screen.say((degraded, "yellow"))
+        screen.say((in_options(degraded), "yellow"))
     for place, hit in enumerate(hits, start=1):
         show_hit(screen, f"{place}.", hit, titles)
         screen.say("")
