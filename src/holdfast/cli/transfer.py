@@ -130,7 +130,7 @@ _Everything = Annotated[
 def export(
     options: Options,
     *,
-    unnamed: Annotated[list[str] | None, Argument(hidden=True, metavar="")] = None,
+    unnamed: Annotated[list[str] | None, Argument(hidden=True)] = None,
     chat: Annotated[list[str] | None, Option(metavar="CHAT", help="Only this chat; may be repeated.")] = None,
     output: _Output = None,
     force: Annotated[bool, Option("--force", help="Replace the file if there is one.")] = False,
