@@ -74,8 +74,7 @@ class VectorCache:
 
     def _put_averaged(self, fresh: _Plain, columns: MessageColumns) -> None:
         """Add messages, and average anew those that have one of them for a neighbour."""
-        touched: Numbers = fresh.numbers
-        plain = fresh
+        touched, plain = fresh.numbers, fresh
         if len(self.matrix):
             touched = _with_neighbours(touched, columns)
             needed = _with_neighbours(touched, columns)
