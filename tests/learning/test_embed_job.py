@@ -12,8 +12,9 @@ import pytest
 
 from embedders import letters, meaning
 from holdfast import Learning, Limit, Memory, Message, WorkResult
-from holdfast.learning.embed_job import LONGEST, SCALE, said
+from holdfast.learning.embed_job import LONGEST, said
 from holdfast.llm.embedding import Embed
+from holdfast.search.vector_scan import SCALE, STORED
 from holdfast.store import vectors
 from holdfast.types import SOURCES, Source
 from learning_scripts import Clock
@@ -57,7 +58,7 @@ class Recorded:
 
 def stored(memory: Memory, source: Source, model: str = "meaning") -> dict[int, list[float]]:
     rows = vectors.read(memory._runtime.database, memory.scope.space, model, source, 0)
-    return {number: (np.frombuffer(body, "<i2") / SCALE).round(2).tolist() for number, body in rows}
+    return {number: (np.frombuffer(body, STORED) / SCALE).round(2).tolist() for number, body in rows}
 
 
 def work(memory: Memory) -> WorkResult:

@@ -212,6 +212,18 @@ def test_the_neighbours_of_a_message_count(near: Memory) -> None:
     assert "Shall we have tea?" in found
 
 
+def test_records_of_a_chat_are_found_beside_nearer_ones_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.search.meaning.DEPTH", 2)
+    with with_embedder(meaning) as memory:
+        for n in range(60):
+            memory.remember(f"User met dog {n}", "finding", merge=None)
+        for n in range(4):
+            memory.remember(f"User likes tea {n}", "finding", chat="a", merge=None)
+        memory.remember("User likes tea, more tea, and a dog", "finding", chat="b", merge=None)
+        memory.learning.work()
+        assert [hit.chat for hit in memory.recall("bevvy", sources=["record"], chat="b")] == ["b"]
+
+
 # An embedder that fails
 
 
@@ -290,6 +302,16 @@ def test_queries_are_metered_and_masked() -> None:
         lines = {line.purpose: line.calls for line in memory.learning.usage().lines}
     assert lines == {"recall": 1}
     assert KEY not in str(asked)
+
+
+def test_nothing_is_embedded_that_is_not_compared() -> None:
+    with with_embedder(failing) as memory:
+        fill(memory)
+        assert memory.chat("kitchen").prompt(4_000, query="tea", limit=0).hits == ()
+        assert texts(memory.at(memory.version()).recall("tea", fresh=True)) == ["I like tea."]
+        with pytest.raises(InvalidInput):
+            memory.recall("tea", fresh=True, meaning=2)
+        assert memory.learning.usage().lines == ()
 
 
 def test_a_blank_query_is_refused_before_anything_is_embedded() -> None:

@@ -22,8 +22,6 @@ from holdfast.types import SOURCES, Source
 
 # Characters of a text that is embedded: most embedders read 256 or 512 tokens.
 LONGEST = 2_000
-# What a vector is stored as: whole numbers of two bytes, of which the largest stands for 1.
-SCALE, STORED = 32_767, "<i2"
 # Texts that `recall(fresh=True)` embeds at most.
 FRESH = 1_024
 _MOST = "most"
@@ -104,6 +102,8 @@ def _store(
         raise ModelFailed("There is no embedder.", "Open the memory with one: Memory(embed=…).")
     # Only for those who embed.
     import numpy as np
+
+    from holdfast.search.vector_scan import SCALE, STORED
 
     rows = np.zeros((0, 0), np.float32) if answer is None else cast("Embedded", answer).vectors
     scaled = np.rint(rows * SCALE).astype(STORED)
