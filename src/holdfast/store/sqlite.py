@@ -198,6 +198,8 @@ class SQLite(Database):
 
     def write_together(self, work: Callable[[Connection], T]) -> T:
         """See `Database.write_together`."""
+        # The threads that a forked process would wait for are not in it.
+        self.check_open()
         # The main thread writes by itself: a Ctrl-C, which may strike it between any two lines, is not to
         # touch what others wait for. Memory has nothing to wait for.
         if self._memory or threading.get_ident() == threading.main_thread().ident:
