@@ -164,6 +164,11 @@ def erase(tx: Connection, space: str, source: Source, numbers: Iterable[int]) ->
     ]
 
 
+def count(db: Reader, space: str) -> int:
+    """Return the number of the vectors of a space."""
+    return int(db.all("SELECT count(*) FROM vectors WHERE space = :space", space=space)[0][0])
+
+
 def orphans(db: Reader, space: str) -> list[Row]:
     """Return model, source and number of the vectors whose documents are not there."""
     return db.all(_ORPHANS, space=space)
