@@ -46,17 +46,7 @@ _NAMED = 20
 def verify(db: Database, space: str, key: bytes = b"") -> Verification:
     """Return what a check of the log, the records and the index of a space found; see `Memory.verify`."""
     checked = dict.fromkeys(
-        (
-            "sessions",
-            "messages",
-            "tool results",
-            "summaries",
-            "records",
-            "versions",
-            "watermarks",
-            "vectors",
-            "erased",
-        ),
+        ("sessions", "messages", "tool results", "summaries", "records", "versions", "watermarks", "erased"),
         0,
     )
     indexes: dict[str, SearchSource[Any]] = {
@@ -296,9 +286,8 @@ def _check_vectors(db: Database, space: str, checked: dict[str, int]) -> Iterato
     checked["vectors"] = vectors.count(db, space)
     sets, newest = vectors.sets(db, space), stored.index_state(db, space)
     for one, source in product(sets, SOURCES):
-        if one.done(source) > (last := getattr(newest, source)):
-            said = f"embedded {source} {one.done(source):,}"
-            yield f"the set of vectors by {one.model} says to have {said}, and the newest is {last:,}"
+        if one.done(source) > getattr(newest, source):
+            yield f"the vectors by {one.model} reach to {source} {one.done(source):,}, which is not there"
     wrong = {
         "belongs to nothing that is there": vectors.orphans(db, space),
         "is not of the size of its set": vectors.misshapen(db, space),

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
 
 from embedders import letters, meaning
 from holdfast import Learning, Limit, Memory, Message, WorkResult
-from holdfast.learning.embed_job import LONGEST, SCALE, said
-from holdfast.llm.embedding import Embed
+from holdfast.learning.embed_job import SCALE, said
+from holdfast.llm.embedding import LONGEST, Embed
 from holdfast.store import vectors
 from holdfast.types import SOURCES, Source
 from learning_scripts import Clock
@@ -316,6 +317,38 @@ def test_damage_is_found(opened: Opened) -> None:
     )
 
 
+def test_what_an_erasure_brings_back_gets_a_vector(location: str) -> None:
+    with Memory(location, user="ada", embed=meaning, learning=Learning(kinds=())) as memory:
+        memory.chat("a").append(role="user", content="It is a pet.")
+        first = memory.remember("User has a dog")
+        second = memory.remember("User runs a marathon")
+        memory.replace(first.id, "User has a pet", chat="a", messages=1)
+        work(memory)
+        assert list(stored(memory, "record")) == [2, 3]
+        memory.erase(chat="a", messages=1)
+        work(memory)
+        assert [record.version for record in memory.records()] == [1, second.version]
+        assert list(stored(memory, "record")) == [1, 2]
+        assert work(memory).noop
+
+
+def test_a_summary_that_an_erasure_brings_back_gets_a_vector(location: str) -> None:
+    with Memory(location, user="ada", embed=meaning, learning=Learning(kinds=())) as memory:
+        chat = memory.chat("a")
+        for n in range(120):
+            chat.append(role="user", content=f"I drink tea number {n}. " * 20)
+            if n % 20 == 19:
+                chat.compact(budget=1_500)
+        work(memory)
+        # The summary of the first 95, which took the place of that of the first 68.
+        memory.erase(chat="a", messages=(60, 120))
+        work(memory)
+        numbers = [
+            number for number, _ in vectors.summaries(memory._runtime.database, memory.scope.space, 0, 99, 99)
+        ]
+        assert list(stored(memory, "summary")) == numbers
+
+
 # Workers beside each other
 
 
@@ -334,6 +367,29 @@ def test_two_workers_store_each_vector_once(opened: Opened) -> None:
     model = first.learning.embedding()[0].model
     assert list(stored(first, "message", model)) == list(range(1, 41))
     assert sorted(asked) == sorted(f"tea {n}" for n in range(40))
+
+
+def test_workers_of_two_agents_do_not_embed_all_twice(shared_location: str) -> None:
+    both, asked = Barrier(2), list[str]()
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        asked.extend(texts)
+        if len(asked) <= 4:
+            # Both are asked the same at first.
+            both.wait()
+        return meaning(texts)
+
+    learning = Learning(kinds=(), texts=2)
+    with (
+        Memory(shared_location, user="ada", agent="x", embed=embed, learning=learning) as first,
+        Memory(shared_location, user="ada", agent="y", embed=embed, learning=learning) as second,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        for n in range(20):
+            first.chat("a").append(role="user", content=f"tea {n}")
+        list(pool.map(work, (first, second)))
+        assert first.learning.embedding()[0].done == 20
+        assert len(asked) <= 24
 
 
 KILLED = """

@@ -163,4 +163,4 @@ def test_a_set_that_claims_more_than_there_is_is_named_and_searched() -> None:
             tx.all("UPDATE vector_sets SET message = 9999 WHERE space = :space", space=memory.scope.space)
         assert memory.recall("training")[0].why["meaning"] > 0
         (problem,) = memory.verify().problems
-        assert "to have embedded message 9,999, and the newest is 2" in problem
+        assert "reach to message 9,999, which is not there" in problem
