@@ -15,6 +15,7 @@ from holdfast import Learning, Limit, Memory, Message, WorkResult
 from holdfast.learning.embed_job import SCALE, said
 from holdfast.llm.embedding import LONGEST, Embed
 from holdfast.store import vectors
+from holdfast.store.salvage import salvage
 from holdfast.types import SOURCES, Source
 from learning_scripts import Clock
 from programs import start
@@ -301,6 +302,21 @@ def test_a_rebuild_keeps_the_vectors(opened: Opened) -> None:
     before = stored(memory, "message")
     memory.verify(repair=True)
     assert stored(memory, "message") == before
+
+
+def test_a_backup_and_a_salvaged_file_keep_the_vectors(tmp_path: Path) -> None:
+    file, backup, saved = (tmp_path / name for name in ("a.db", "b.db", "c.db"))
+    with Memory(file, user="ada", embed=meaning, learning=Learning(kinds=())) as memory:
+        fill(memory)
+        work(memory)
+        before = [stored(memory, source) for source in SOURCES]
+        memory.backup(backup)
+    salvage(file, saved)
+    for copy in (backup, saved):
+        with Memory(copy, user="ada", embed=meaning, learning=Learning(kinds=())) as memory:
+            assert [stored(memory, source) for source in SOURCES] == before
+            assert memory.verify().problems == ()
+            assert memory.learning.embedding()[0].done == 4
 
 
 def test_damage_is_found(opened: Opened) -> None:
