@@ -401,18 +401,18 @@ BUDGETS = {
     + 1_250
     + 135
     + 155
-    + 18,  # group commit, flags found when read; vectors; large values read past the statement
-    "llm": 700 + 190 + 189,  # embedders, what they failed of as text
+    + 33,  # group commit, flags found when read; vectors, also of what an erasure brings back; large values
+    "llm": 700 + 190 + 190,  # embedders, what they failed of as text
     # Passages, output, conclusions, what is later; questions of other languages, words that no document has;
     # the scan of vectors, fusion; explanations, for which filters have names; bounds.
-    "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 115,
+    "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 118,
     "dedup": 1_450 - 250,
     "records": 1_050 + 150 + 62,  # recall by meaning, explanations, what is behind a quarantine
     "prompt": 800 + 675,
     "compaction": 1_500 + 120,
-    "learning": 3_200 + 600 + 120,  # the job that embeds
+    "learning": 3_200 + 600 + 126,  # the job that embeds
     "tools": 1_900 + 620,
-    "front": 1_700 + 65,  # the embedder of a memory, explanations
+    "front": 1_700 + 71,  # the embedder of a memory and the check of its vectors, explanations
     "providers": 450 + 160,
     "integrations": 2_000,
     "testing": 2_500,

@@ -314,6 +314,18 @@ def test_nothing_is_embedded_that_is_not_compared() -> None:
         assert memory.learning.usage().lines == ()
 
 
+def test_of_a_long_query_its_beginning_is_embedded() -> None:
+    asked: list[str] = []
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return meaning(texts)
+
+    with Memory(":memory:", user="ada", embed=embed) as memory:
+        memory.recall("tea " * 5_000)
+    assert [len(text) for text in asked] == [2_000]
+
+
 def test_a_blank_query_is_refused_before_anything_is_embedded() -> None:
     with with_embedder(failing) as memory, pytest.raises(InvalidInput):
         memory.recall(" ")

@@ -14,6 +14,7 @@ from holdfast import Learning, Memory
 from holdfast.llm.embedding import Embed
 from holdfast.search import search, vector_cache
 from holdfast.store import vectors
+from learning_scripts import Clock
 
 QUIET = Learning(kinds=())
 STEPS = st.lists(st.sampled_from(["a", "b", "c", "work", "recall", "erase"]), min_size=1, max_size=25)
@@ -175,3 +176,39 @@ def test_recall_beside_another_embedder_that_takes_over(shared_location: str) ->
         assert [hit.text for hit in hits] == ["training"]
         assert "embedded nothing here" in str(hits.degraded)
         assert new.recall("training")[0].text == "training"
+
+
+def test_vectors_are_found_though_the_set_was_begun_without_any() -> None:
+    failing = True
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        if failing and len(texts) > 1:
+            raise ConnectionRefusedError
+        return letters(texts)
+
+    clock = Clock()
+    with Memory(":memory:", user="ada", embed=embed, learning=QUIET, clock=clock) as memory:
+        # There is nothing to embed of it.
+        memory.retract(memory.remember("Rain").id)
+        for text in ("training", "a coach"):
+            memory.chat(text).append(role="user", content=text)
+        memory.learning.work()
+        assert memory.learning.embedding()[0].dimension == 0
+        assert "meaning" not in memory.recall("training")[0].why
+        failing = False
+        clock.move(hours=1)
+        memory.learning.work()
+        assert memory.recall("training")[0].why["meaning"] > 0
+
+
+def test_a_set_that_claims_more_than_there_is_is_named_and_searched() -> None:
+    with opened() as memory:
+        for text in ("training", "a coach"):
+            memory.chat(text).append(role="user", content=text)
+        memory.learning.work()
+        assert memory.verify().checked["vectors"] == 2
+        with memory._runtime.database.writing() as tx:
+            tx.all("UPDATE vector_sets SET message = 9999 WHERE space = :space", space=memory.scope.space)
+        assert memory.recall("training")[0].why["meaning"] > 0
+        (problem,) = memory.verify().problems
+        assert "reach to message 9,999, which is not there" in problem

@@ -62,6 +62,8 @@ class PydanticEmbeddings(Protocol):
 
 
 Embed: TypeAlias = EmbedFunction | SyncEmbeddings | AsyncEmbeddings | PydanticEmbeddings | str
+# Characters of a text that is embedded: most embedders read 256 or 512 tokens.
+LONGEST = 2_000
 # Numbers of a vector, at most; the largest that providers offer have 4,096.
 MOST_NUMBERS = 16_384
 _LOCAL = "model2vec"

@@ -90,9 +90,9 @@ class Index(Generic[C]):
         searched = Searched(postings, documents, self.columns.names)
         return SourceView(self.source, self._database, self._space, agent, self.columns, visible, searched)
 
-    def has_near_vectors(self, stored: VectorSet) -> bool:
+    def has_near_vectors(self, vectors: VectorSet, state: stored.IndexState) -> bool:
         """Return whether `refresh_vectors` only has to add a few."""
-        return self._vectors_of(stored.model).is_near(stored)
+        return self._vectors_of(vectors.model).is_near(vectors, self._newest(state))
 
     def refresh_vectors(self, stored: VectorSet) -> None:
         """Bring the vectors up to those that are stored, after the index itself."""

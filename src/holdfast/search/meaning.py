@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from holdfast.errors import ModelFailed, Unavailable
-from holdfast.llm.embedding import Embedded, request
+from holdfast.llm.embedding import LONGEST, Embedded, request
 from holdfast.llm.errors import logged
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.safety.guard import mask
@@ -59,7 +59,7 @@ class QueryEmbedder:
 
     def embed(self, scope: Scope, query: str, weight: float = WEIGHT) -> QueryVector:
         """Return the vector of a query, or why there is none."""
-        text, model = mask(query), self._embedder.name
+        text, model = mask(query)[:LONGEST], self._embedder.name
         with self._lock:
             vector = self._vectors.get(text)
         if vector is None:

@@ -155,7 +155,8 @@ class Search:
         }
         stored = {space: self._stored(space, meaning) for space in states}
         if not all(
-            index.is_near(states[space]) and ((of := stored[space]) is None or index.has_near_vectors(of))
+            index.is_near(states[space])
+            and ((of := stored[space]) is None or index.has_near_vectors(of, states[space]))
             for space, some in indexes.items()
             for index in some
         ):

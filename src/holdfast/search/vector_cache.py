@@ -43,15 +43,15 @@ class VectorCache:
         self._loaded = 0
         self.matrix = VectorMatrix(1)
 
-    def is_near(self, stored: VectorSet) -> bool:
-        """Return whether `refresh` only has to add a few vectors."""
-        known = self._is_of(stored) or not stored.done(self._source)
-        return known and 0 <= stored.done(self._source) - self._loaded < NEAR
+    def is_near(self, stored: VectorSet, newest: int) -> bool:
+        """Return whether `refresh` only has to add a few vectors, with the number of the newest document."""
+        until = min(stored.done(self._source), newest)
+        return (self._is_of(stored) or not until) and 0 <= until - self._loaded < NEAR
 
     def refresh(self, stored: VectorSet, columns: Columns) -> None:
         """Bring the vectors up to those that are stored, as far as the columns of their documents are."""
         until = min(stored.done(self._source), columns.last)
-        if not self._is_of(stored) or until - self._loaded > NEAR:
+        if not self._is_of(stored) or not 0 <= until - self._loaded <= NEAR:
             self.begun, self._loaded = stored.begun, 0
             self.matrix = VectorMatrix(_dimension(stored))
         if until <= self._loaded:
