@@ -132,6 +132,7 @@ HOMES = {
     "pydantic_ai": {"llm", "integrations"},
     "pydantic": {"integrations"},
     "model2vec": {"llm"},
+    "fastembed": {"llm"},
     "mcp": {"integrations"},
     "anthropic": {"integrations"},
     "starlette": {"integrations"},
@@ -402,7 +403,7 @@ BUDGETS = {
     + 135
     + 155
     + 18,  # group commit, flags found when read; vectors; large values read past the statement
-    "llm": 700 + 190 + 183,  # embedders
+    "llm": 700 + 190 + 183 + 115,  # embedders; loaders of models on this machine
     # Passages, output, conclusions, what is later; questions of other languages, words that no document has;
     # the scan of vectors, fusion; explanations, for which filters have names; bounds.
     "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 115,
