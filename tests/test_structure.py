@@ -132,6 +132,7 @@ HOMES = {
     "pydantic_ai": {"llm", "integrations"},
     "pydantic": {"integrations"},
     "model2vec": {"llm"},
+    "fastembed": {"llm"},
     "mcp": {"integrations"},
     "anthropic": {"integrations"},
     "starlette": {"integrations"},
@@ -402,7 +403,7 @@ BUDGETS = {
     + 135
     + 155
     + 33,  # group commit, flags found when read; vectors, also of what an erasure brings back; large values
-    "llm": 700 + 190 + 190,  # embedders, what they failed of as text
+    "llm": 700 + 190 + 190 + 115,  # embedders, what they failed of as text; loaders of models on this machine
     # Passages, output, conclusions, what is later; questions of other languages, words that no document has;
     # the scan of vectors, fusion; explanations, for which filters have names; bounds.
     "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 118,

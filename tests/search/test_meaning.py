@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 
 import pytest
 
-from embedders import built_model2vec, letters, meaning
+from embedders import built_model2vec, built_onnx, letters, meaning
 from holdfast import Hits, InvalidInput, Learning, Limit, Memory
 from holdfast.llm.embedding import Embed
 
@@ -334,8 +334,11 @@ def test_a_blank_query_is_refused_before_anything_is_embedded() -> None:
 # Real embedders
 
 
-def test_a_model2vec_model_finds_what_means_the_same(tmp_path: Path) -> None:
-    with with_embedder(f"model2vec:{built_model2vec(tmp_path)}") as memory:
+@pytest.mark.parametrize(("kind", "built"), [("model2vec", built_model2vec), ("fastembed", built_onnx)])
+def test_a_model_on_this_machine_finds_what_means_the_same(
+    tmp_path: Path, kind: str, built: Callable[[Path], Path]
+) -> None:
+    with with_embedder(f"{kind}:{built(tmp_path)}") as memory:
         fill(memory)
         memory.learning.work()
         assert texts(memory.recall("bevvy")) == ["I like tea."]
