@@ -137,5 +137,6 @@ _NEEDS = {
     "openai-agents": "The session needs the OpenAI Agents SDK.",
     "pydantic-ai": "The adapter for pydantic-ai needs pydantic-ai.",
     "model2vec": "An embedder of the kind model2vec: needs model2vec.",
+    "fastembed": "An embedder of the kind fastembed: needs fastembed.",
     "tiktoken": "The tokenizer of a model needs tiktoken.",
 }

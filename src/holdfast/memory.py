@@ -61,14 +61,16 @@ class Memory(MemoryHandle):
         guard: your own classifier of what is an order to the model: a function from a text to True or False.
         embed: an embedder, by which recall also finds what means the same in other words: a function from a
             list of texts to a list of vectors, an object with `embed_documents` and `embed_query`, or a name:
-            "openai:text-embedding-3-small" (extra `llm`), "model2vec:PATH" (extra `model2vec`). All texts are
-            given to it, with credentials masked, by `learning.work`. See `docs/meaning.md`.
+            "openai:text-embedding-3-small" (extra `llm`), "model2vec:PATH" (extra `model2vec`),
+            "fastembed:PATH" (extra `fastembed`). All texts are given to it, with credentials masked, by
+            `learning.work`. See `docs/meaning.md`.
 
     Raises:
         InvalidInput: an argument is not usable.
         Unavailable, Damaged, NewerSchema, MissingExtra: the database, or the tokenizer or the embedder that
             is named, cannot be opened.
-        ModelFailed: the key of the provider of the embedder, or another of its settings, is missing.
+        ModelFailed: the key of the provider of the embedder, or another of its settings, is missing, or its
+            model cannot be loaded.
 
     """
 

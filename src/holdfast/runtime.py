@@ -121,8 +121,9 @@ class Runtime:
 
     def view(self, scope: Scope, at: PointInTime | None = None) -> View:
         """Return what reads the records of a scope, and recalls."""
-        fresh = partial(self._embed_missing, scope)
-        return View(self.database, scope, self.kinds, self.clock, self.search, at, fresh)
+        # As of an earlier version no vectors are compared.
+        embed_missing = partial(self._embed_missing, scope) if at is None else lambda: None
+        return View(self.database, scope, self.kinds, self.clock, self.search, at, embed_missing)
 
     def _embed_missing(self, scope: Scope) -> str | None:
         return self.runner(scope).embed_now()

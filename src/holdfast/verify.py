@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ from holdfast.store.connect import check_location, open_database
 from holdfast.store.message_rows import EPOCH, to_micros
 from holdfast.store.space_rows import spaces
 from holdfast.text.references import write_reference
-from holdfast.types import MAX_COUNT, Summary, Verification
+from holdfast.types import MAX_COUNT, SOURCES, Summary, Verification
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database
@@ -70,7 +71,7 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
     problems += _check_watermarks(db, space, lengths, checked)
     problems += _check_numbers(db, space, checked["messages"], docs)
     problems += _check_records(db, space, checked, versions)
-    problems += _check_vectors(db, space)
+    problems += _check_vectors(db, space, checked)
     unproven, wrong = check_rows(db, space, key, checked)
     problems += wrong
     for version, chat in records.learned_from_missing_chats(db, space):
@@ -280,8 +281,13 @@ def _check_records(
             yield f"version {version} of what is known ends at version {ended}, which is not there"
 
 
-def _check_vectors(db: Database, space: str) -> Iterator[str]:
+def _check_vectors(db: Database, space: str, checked: dict[str, int]) -> Iterator[str]:
     """Yield the vectors that belong to nothing that is there, or have another size than their set."""
+    checked["vectors"] = vectors.count(db, space)
+    sets, newest = vectors.sets(db, space), stored.index_state(db, space)
+    for one, source in product(sets, SOURCES):
+        if one.done(source) > getattr(newest, source):
+            yield f"the vectors by {one.model} reach to {source} {one.done(source):,}, which is not there"
     wrong = {
         "belongs to nothing that is there": vectors.orphans(db, space),
         "is not of the size of its set": vectors.misshapen(db, space),

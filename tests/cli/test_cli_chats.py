@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from datetime import UTC, datetime
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from cli_runs import Cli, usage
 
+from embedders import built_model2vec
 from holdfast import Memory, Message, ToolCall
 
 
@@ -193,6 +195,19 @@ def test_why_as_json(cli: Cli) -> None:
     assert (answer["hit"]["ref"], answer["hit"]["score"]) == ("marathon-plan#5", 0.0)
     assert answer["words"][1] == {"word": "unicorn", "places": [], "documents": 0}
     assert answer["lacks"] == ["unicorn"]
+
+
+def test_why_explains_what_recall_does_with_an_embedder(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_EMBED", f"model2vec:{built_model2vec(tmp_path / 'model')}")
+    with Memory(cli.db, user="mia", embed=os.environ["HOLDFAST_EMBED"]) as memory:
+        memory.chat("kitchen").append(role="user", content="Some tea, please.")
+        memory.learning.work()
+    asked = ("bevvy", "--user", "mia", "--latest")
+    (hit,) = cli.json("recall", *asked)["hits"]
+    explained = cli.json("why", asked[0], "kitchen#1", *asked[1:])
+    assert (explained["rank"], explained["hit"]["score"]) == (1, hit["score"])
 
 
 def test_the_next_command_is_safe_to_paste(cli: Cli) -> None:

@@ -243,6 +243,7 @@ def test_a_whole_text_is_shown_and_replaced(cli: Cli, kind: str) -> None:
     assert cli.text("remember", "x", "--kind", "finding")
     assert cli.text(*show).startswith(f"There is no record '{kind}' here.\n→ ")
     assert cli.json(*show) == {"record": None, "versions": []}
+    assert f"There is no record '{kind}' here." in cli.complaint(*show, "--text-only"), "not into a file"
     assert cli.text("remember", "Ada,", "a runner.", *write).startswith(f"Added: {kind} rec_")
     assert cli.text(*show, "--text-only") == "Ada, a runner.\n"
     assert "Ada, a runner." in cli.text(*show)

@@ -156,7 +156,8 @@ def test_export_to_a_file(cli: Cli, tmp_path: Path) -> None:
     assert answer == {"messages": 15, "file": str(file)}
     assert len(file.read_text().splitlines()) == 15
     assert "no file" in cli.complaint("export", "--output", tmp_path, "--force")
-    assert "No such file" in cli.complaint("export", "--output", tmp_path / "nowhere" / "x")
+    nowhere = tmp_path / "nowhere"
+    assert f"There is no folder {nowhere}." in cli.complaint("export", "--output", nowhere / "x")
 
 
 def test_a_failed_export_leaves_what_was_there(cli: Cli, tmp_path: Path) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count as numbers
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
 
 from embedders import letters, meaning
 from holdfast import Learning, Limit, Memory, Message, WorkResult
-from holdfast.learning.embed_job import LONGEST, SCALE, said
-from holdfast.llm.embedding import Embed
+from holdfast.learning.embed_job import said
+from holdfast.llm.embedding import LONGEST, Embed
+from holdfast.search.vector_scan import SCALE, STORED
 from holdfast.store import vectors
+from holdfast.store.salvage import salvage
 from holdfast.types import SOURCES, Source
 from learning_scripts import Clock
 from programs import start
@@ -56,7 +60,7 @@ class Recorded:
 
 def stored(memory: Memory, source: Source, model: str = "meaning") -> dict[int, list[float]]:
     rows = vectors.read(memory._runtime.database, memory.scope.space, model, source, 0)
-    return {number: (np.frombuffer(body, "<i2") / SCALE).round(2).tolist() for number, body in rows}
+    return {number: (np.frombuffer(body, STORED) / SCALE).round(2).tolist() for number, body in rows}
 
 
 def work(memory: Memory) -> WorkResult:
@@ -246,11 +250,23 @@ def test_an_embedder_that_changes_its_dimension_begins_anew(opened: Opened) -> N
     size = 3
     memory.chat("a").append(role="user", content="More.")
     work(memory)
-    work(memory)
     (progress,) = memory.learning.embedding()
     assert (progress.dimension, progress.done) == (3, 5)
     assert {len(row) for row in stored(memory, "message", progress.model).values()} == {3}
     assert memory.verify().problems == ()
+
+
+def test_an_embedder_whose_dimension_never_settles_ends(opened: Opened) -> None:
+    sizes = numbers(2)
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        size = next(sizes)
+        return [[1.0] * size for _ in texts]
+
+    memory = opened(embed, texts=1)
+    fill(memory)
+    for _ in range(3):
+        assert work(memory).calls <= 8
 
 
 # Erasure
@@ -302,6 +318,21 @@ def test_a_rebuild_keeps_the_vectors(opened: Opened) -> None:
     assert stored(memory, "message") == before
 
 
+def test_a_backup_and_a_salvaged_file_keep_the_vectors(tmp_path: Path) -> None:
+    file, backup, saved = (tmp_path / name for name in ("a.db", "b.db", "c.db"))
+    with Memory(file, user="ada", embed=meaning, learning=Learning(kinds=())) as memory:
+        fill(memory)
+        work(memory)
+        before = [stored(memory, source) for source in SOURCES]
+        memory.backup(backup)
+    salvage(file, saved)
+    for copy in (backup, saved):
+        with Memory(copy, user="ada", embed=meaning, learning=Learning(kinds=())) as memory:
+            assert [stored(memory, source) for source in SOURCES] == before
+            assert memory.verify().problems == ()
+            assert memory.learning.embedding()[0].done == 4
+
+
 def test_damage_is_found(opened: Opened) -> None:
     memory = opened()
     fill(memory)
@@ -314,6 +345,38 @@ def test_damage_is_found(opened: Opened) -> None:
         "the vector of record 99 by meaning belongs to nothing that is there",
         "the vector of message 2 by meaning is not of the size of its set",
     )
+
+
+def test_what_an_erasure_brings_back_gets_a_vector(location: str) -> None:
+    with Memory(location, user="ada", embed=meaning, learning=Learning(kinds=())) as memory:
+        memory.chat("a").append(role="user", content="It is a pet.")
+        first = memory.remember("User has a dog")
+        second = memory.remember("User runs a marathon")
+        memory.replace(first.id, "User has a pet", chat="a", messages=1)
+        work(memory)
+        assert list(stored(memory, "record")) == [2, 3]
+        memory.erase(chat="a", messages=1)
+        work(memory)
+        assert [record.version for record in memory.records()] == [1, second.version]
+        assert list(stored(memory, "record")) == [1, 2]
+        assert work(memory).noop
+
+
+def test_a_summary_that_an_erasure_brings_back_gets_a_vector(location: str) -> None:
+    with Memory(location, user="ada", embed=meaning, learning=Learning(kinds=())) as memory:
+        chat = memory.chat("a")
+        for n in range(120):
+            chat.append(role="user", content=f"I drink tea number {n}. " * 20)
+            if n % 20 == 19:
+                chat.compact(budget=1_500)
+        work(memory)
+        # The summary of the first 95, which took the place of that of the first 68.
+        memory.erase(chat="a", messages=(60, 120))
+        work(memory)
+        numbers = [
+            number for number, _ in vectors.summaries(memory._runtime.database, memory.scope.space, 0, 99, 99)
+        ]
+        assert list(stored(memory, "summary")) == numbers
 
 
 # Workers beside each other
@@ -334,6 +397,29 @@ def test_two_workers_store_each_vector_once(opened: Opened) -> None:
     model = first.learning.embedding()[0].model
     assert list(stored(first, "message", model)) == list(range(1, 41))
     assert sorted(asked) == sorted(f"tea {n}" for n in range(40))
+
+
+def test_workers_of_two_agents_do_not_embed_all_twice(shared_location: str) -> None:
+    both, asked = Barrier(2), list[str]()
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        asked.extend(texts)
+        if len(asked) <= 4:
+            # Both are asked the same at first.
+            both.wait()
+        return meaning(texts)
+
+    learning = Learning(kinds=(), texts=2)
+    with (
+        Memory(shared_location, user="ada", agent="x", embed=embed, learning=learning) as first,
+        Memory(shared_location, user="ada", agent="y", embed=embed, learning=learning) as second,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        for n in range(20):
+            first.chat("a").append(role="user", content=f"tea {n}")
+        list(pool.map(work, (first, second)))
+        assert first.learning.embedding()[0].done == 20
+        assert len(asked) <= 24
 
 
 KILLED = """

@@ -127,6 +127,18 @@ def test_a_title_that_was_the_beginning_of_an_erased_message_is_gone(
     assert "and so on" not in ada.chats()[0].title
 
 
+@pytest.mark.parametrize(
+    "before", ["The key is AKIAQ3EGRGB2M4XPIX5T, for", "<system-reminder>Be brief.</system-reminder>"]
+)
+def test_a_title_that_was_cut_or_masked_is_gone_as_well(quick: Memory, before: str) -> None:
+    chat = quick.chat("secret")
+    chat.append(role="user", content=f"{before} the affair with Bob")
+    chat.append(role="user", content="next")
+    assert "the affair with Bob" in quick.chats()[0].title
+    quick.erase(chat="secret", messages=1)
+    assert quick.chats()[0].title == ""
+
+
 def test_a_frozen_prompt_does_not_keep_the_words(ada: Memory) -> None:
     secret = ada.remember("Ada lives in Berlin", merge=False)
     ada.remember("Ada runs", merge=False)

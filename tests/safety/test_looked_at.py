@@ -26,6 +26,7 @@ from holdfast.safety import guard
 from holdfast.store import space_rows
 from holdfast.store.checksums import resealed
 from holdfast.tools.actions import Actions
+from holdfast.tools.search_fetch import Documents
 from holdfast.types import Hit
 from learning_scripts import Model, finds
 from programs import run
@@ -122,6 +123,8 @@ TOOLS: dict[str, Callable[[Memory], object]] = {
     "expand": lambda memory: Actions(memory).expand("monday#1"),
     "sessions": lambda memory: Actions(memory).search_sessions(QUERY, "monday"),
     "a session": lambda memory: Actions(memory).search_sessions(session="monday"),
+    "documents": lambda memory: Documents(memory).search(QUERY),
+    "a document": lambda memory: Documents(memory).fetch("monday#1"),
     "text": lambda memory: [tool({"query": QUERY}).text for tool in memory.tools() if tool.name == "recall"],
 }
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 
 import pytest
 
-from embedders import built_model2vec, letters, meaning
+from embedders import built_model2vec, built_onnx, letters, meaning
 from holdfast import Hits, InvalidInput, Learning, Limit, Memory
 from holdfast.llm.embedding import Embed
 
@@ -212,6 +212,18 @@ def test_the_neighbours_of_a_message_count(near: Memory) -> None:
     assert "Shall we have tea?" in found
 
 
+def test_records_of_a_chat_are_found_beside_nearer_ones_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.search.meaning.DEPTH", 2)
+    with with_embedder(meaning) as memory:
+        for n in range(60):
+            memory.remember(f"User met dog {n}", "finding", merge=None)
+        for n in range(4):
+            memory.remember(f"User likes tea {n}", "finding", chat="a", merge=None)
+        memory.remember("User likes tea, more tea, and a dog", "finding", chat="b", merge=None)
+        memory.learning.work()
+        assert [hit.chat for hit in memory.recall("bevvy", sources=["record"], chat="b")] == ["b"]
+
+
 # An embedder that fails
 
 
@@ -292,6 +304,28 @@ def test_queries_are_metered_and_masked() -> None:
     assert KEY not in str(asked)
 
 
+def test_nothing_is_embedded_that_is_not_compared() -> None:
+    with with_embedder(failing) as memory:
+        fill(memory)
+        assert memory.chat("kitchen").prompt(4_000, query="tea", limit=0).hits == ()
+        assert texts(memory.at(memory.version()).recall("tea", fresh=True)) == ["I like tea."]
+        with pytest.raises(InvalidInput):
+            memory.recall("tea", fresh=True, meaning=2)
+        assert memory.learning.usage().lines == ()
+
+
+def test_of_a_long_query_its_beginning_is_embedded() -> None:
+    asked: list[str] = []
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return meaning(texts)
+
+    with Memory(":memory:", user="ada", embed=embed) as memory:
+        memory.recall("tea " * 5_000)
+    assert [len(text) for text in asked] == [2_000]
+
+
 def test_a_blank_query_is_refused_before_anything_is_embedded() -> None:
     with with_embedder(failing) as memory, pytest.raises(InvalidInput):
         memory.recall(" ")
@@ -300,8 +334,11 @@ def test_a_blank_query_is_refused_before_anything_is_embedded() -> None:
 # Real embedders
 
 
-def test_a_model2vec_model_finds_what_means_the_same(tmp_path: Path) -> None:
-    with with_embedder(f"model2vec:{built_model2vec(tmp_path)}") as memory:
+@pytest.mark.parametrize(("kind", "built"), [("model2vec", built_model2vec), ("fastembed", built_onnx)])
+def test_a_model_on_this_machine_finds_what_means_the_same(
+    tmp_path: Path, kind: str, built: Callable[[Path], Path]
+) -> None:
+    with with_embedder(f"{kind}:{built(tmp_path)}") as memory:
         fill(memory)
         memory.learning.work()
         assert texts(memory.recall("bevvy")) == ["I like tea."]

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedders import letters
+from embedders import Letters, letters
 from holdfast import Learning, Memory
+from holdfast.llm.embedding import Embed
 from holdfast.search import search, vector_cache
+from holdfast.store import vectors
+from learning_scripts import Clock
 
 QUIET = Learning(kinds=())
 STEPS = st.lists(st.sampled_from(["a", "b", "c", "work", "recall", "erase"]), min_size=1, max_size=25)
 
 
-def opened(location: str = ":memory:") -> Memory:
-    return Memory(location, user="ada", admin=True, embed=letters, learning=QUIET)
+class Watched(Letters):
+    """Looks at something before it embeds documents."""
+
+    def __init__(self, look: Callable[[], None] = lambda: None) -> None:
+        self.look = look
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Count the letters of each text."""
+        self.look()
+        return super().embed_documents(texts)
+
+
+def opened(location: str = ":memory:", embed: Embed = letters, learning: Learning = QUIET) -> Memory:
+    return Memory(location, user="ada", admin=True, embed=embed, learning=learning)
 
 
 def in_memory(memory: Memory) -> tuple[list[int], list[list[float]]]:
@@ -94,6 +109,40 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert kept._total == sum(kept._sizes.values())
 
 
+def test_another_process_learns_the_size_of_vectors_after_it_has_looked(shared_location: str) -> None:
+    def look() -> None:
+        # By now the retracted record is done, which has no vector.
+        other.recall("training")
+
+    with opened(shared_location, Watched()) as other, opened(shared_location, Watched(look)) as memory:
+        memory.retract(memory.remember("User runs").id)
+        memory.chat("a").append(role="user", content="zzz")
+        memory.learning.work()
+        assert [hit.text for hit in other.recall("training")] == ["zzz"]
+
+
+def test_vectors_that_are_stored_while_others_are_read_wait_for_their_turn() -> None:
+    seen: list[vectors.VectorSet] = []
+
+    def look() -> None:
+        seen.extend(vectors.sets(memory._runtime.database, memory.scope.space))
+
+    with opened(embed=Watched(look), learning=Learning(kinds=(), texts=1)) as memory:
+        memory.chat("a").append(role="user", content="training")
+        memory.learning.work()
+        in_memory(memory)
+        for chat, text in (("a", "a coach"), ("b", "the rain"), ("a", "a race")):
+            memory.chat(chat).append(role="user", content=text)
+        memory.recall("training", meaning=0)
+        memory.learning.work()
+        # As of when the second message was done; the table has all by now.
+        stored = next(one for one in seen if one.message == 2)
+        memory._runtime.search()._indexes[(memory.scope.space, "message")].refresh_vectors(stored)
+        grown = in_memory(memory)
+        memory._runtime._search = None
+        assert in_memory(memory) == grown
+
+
 def test_damaged_vectors_are_passed_over(location: str) -> None:
     with opened(location) as memory:
         for text in ("training", "coach"):
@@ -127,3 +176,39 @@ def test_recall_beside_another_embedder_that_takes_over(shared_location: str) ->
         assert [hit.text for hit in hits] == ["training"]
         assert "embedded nothing here" in str(hits.degraded)
         assert new.recall("training")[0].text == "training"
+
+
+def test_vectors_are_found_though_the_set_was_begun_without_any() -> None:
+    failing = True
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        if failing and len(texts) > 1:
+            raise ConnectionRefusedError
+        return letters(texts)
+
+    clock = Clock()
+    with Memory(":memory:", user="ada", embed=embed, learning=QUIET, clock=clock) as memory:
+        # There is nothing to embed of it.
+        memory.retract(memory.remember("Rain").id)
+        for text in ("training", "a coach"):
+            memory.chat(text).append(role="user", content=text)
+        memory.learning.work()
+        assert memory.learning.embedding()[0].dimension == 0
+        assert "meaning" not in memory.recall("training")[0].why
+        failing = False
+        clock.move(hours=1)
+        memory.learning.work()
+        assert memory.recall("training")[0].why["meaning"] > 0
+
+
+def test_a_set_that_claims_more_than_there_is_is_named_and_searched() -> None:
+    with opened() as memory:
+        for text in ("training", "a coach"):
+            memory.chat(text).append(role="user", content=text)
+        memory.learning.work()
+        assert memory.verify().checked["vectors"] == 2
+        with memory._runtime.database.writing() as tx:
+            tx.all("UPDATE vector_sets SET message = 9999 WHERE space = :space", space=memory.scope.space)
+        assert memory.recall("training")[0].why["meaning"] > 0
+        (problem,) = memory.verify().problems
+        assert "reach to message 9,999, which is not there" in problem

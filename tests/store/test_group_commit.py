@@ -335,3 +335,36 @@ def test_an_interrupt_touches_nothing_that_other_threads_write(file: Path) -> No
     # What an interrupt says in the middle of a clean-up goes to stderr.
     output, errors = start(INTERRUPTED, file).communicate()
     assert output == "ok\n", errors
+
+
+FORKED = """
+import os, sqlite3, sys, threading, warnings
+from holdfast import Closed, Memory
+warnings.simplefilter("ignore")
+memory = Memory(sys.argv[1], user="ada")
+chat = memory.chat("monday")
+chat.append(role="user", content="before")
+other = sqlite3.connect(sys.argv[1], isolation_level=None)
+other.execute("BEGIN IMMEDIATE")
+leading = threading.Thread(target=chat.append, kwargs={"role": "user", "content": "leading"})
+leading.start()
+while memory._runtime.database._group._leader is None: pass
+child = os.fork()
+if not child:
+    def work():
+        try:
+            chat.append(role="user", content="of the child")
+        except Closed:
+            os._exit(0)
+    threading.Thread(target=work, daemon=True).start()
+    threading.Event().wait(20)
+    os._exit(1)
+assert os.waitpid(child, 0)[1] == 0
+other.execute("ROLLBACK")
+leading.join()
+print([one.content for one in chat.history()])
+"""
+
+
+def test_a_thread_of_a_forked_process_waits_for_nobody(file: Path) -> None:
+    assert run(FORKED, file) == "['before', 'leading']\n"

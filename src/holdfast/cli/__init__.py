@@ -29,7 +29,7 @@ from holdfast.cli import (
     transfer,
     work,
 )
-from holdfast.cli.options import Options, command, is_given, options_of
+from holdfast.cli.options import INTERRUPTED, Options, command, is_given, options_of
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 # The functions of the commands, which are named as they are, by the panels of the help.
@@ -115,4 +115,8 @@ def main() -> None:
             if isinstance(stream, TextIOWrapper):
                 # A terminal that lacks a character must not stop the answer.
                 stream.reconfigure(errors="replace")
-        app(prog_name="holdfast")
+        try:
+            app(prog_name="holdfast")
+        except KeyboardInterrupt:
+            # Before a command had begun.
+            sys.exit(INTERRUPTED)

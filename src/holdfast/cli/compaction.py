@@ -15,6 +15,7 @@ from holdfast.cli.render.outcomes import asked, interruptible
 from holdfast.cli.render.screen import Screen, count, period, plain, when
 from holdfast.cli.render.summaries import Rest, levels, show_head, show_summaries, show_tree
 from holdfast.cli.show import show_said
+from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
 from holdfast.prompt.window import Lossless, SummaryBuffer, share_of
 from holdfast.safety.guard import masked_summary
@@ -183,6 +184,8 @@ def expand(
     with options.open() as memory:
         said = read_reference(identity)
         if said and said.chat:
+            if cursor is not None:
+                raise InvalidInput(f"{identity} names its messages.", "Leave out --cursor.")
             show_said(options, memory, said, full=full)
             return
         found = options.masked(memory.chat(_ANY).expand(identity, max_tokens, cursor=cursor))

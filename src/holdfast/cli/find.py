@@ -1,7 +1,7 @@
 """The commands that search in all chats: recall, why."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -11,9 +11,10 @@ from holdfast.cli.arguments import KIND_NAMES, Limit, OnlyChat, OnlyTag, Query, 
 from holdfast.cli.lookup import find_chat, the_chat, titles_of
 from holdfast.cli.options import Options, Output, ReadOptions, one_of
 from holdfast.cli.render.screen import Part, Screen, plain, when
+from holdfast.cli.render.wording import in_options
 from holdfast.memory import Memory
 from holdfast.text.references import write_reference
-from holdfast.types import ROLES, SOURCES, Hit, Prefer
+from holdfast.types import ROLES, SOURCES, Hit
 
 _Roles = Annotated[
     list[str] | None,
@@ -39,35 +40,51 @@ _Sources = Annotated[
 ]
 
 
-_MinScore = Annotated[float, Option(min=0, max=1, help="Only hits with at least this score.")]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindOptions(ReadOptions):
+    """The memory that is searched, and what for beside words. The fields are options."""
+
+    source: _Sources = None
+    kind: _Kinds = None
+    tag: OnlyTag = None
+    chat: OnlyChat = None
+    role: _Roles = None
+    since: Since = None
+    until: _Until = None
+    valid_at: ValidAt = None
+    limit: Limit = 5
+    min_score: Annotated[float, Option(min=0, max=1, help="Only hits with at least this score.")] = 0.0
+    latest: Annotated[bool, Option("--latest", help="Of nearly equal messages, the latest first.")] = False
+
+    # Any: keywords of many types.
+    def filters(self) -> dict[str, Any]:
+        """Return the filters, None for those that were not given."""
+        several = {"sources": self.source, "roles": self.role, "kinds": self.kind, "tags": self.tag}
+        return {
+            **{name: values or None for name, values in several.items()},
+            "chat": self.chat,
+            "since": self.since,
+            "until": self.until,
+            "valid_at": self.valid_at,
+            "min_score": self.min_score,
+        }
+
+    def asked(self) -> dict[str, Any]:
+        """Return all that a recall and its explanation are asked with."""
+        prefer = "latest" if self.latest else None
+        return {**self.filters(), "limit": self.limit, "prefer": prefer, "secrets": self.secrets}
 
 
-def recall(
-    options: ReadOptions,
-    *,
-    query: Query,
-    source: _Sources = None,
-    kind: _Kinds = None,
-    tag: OnlyTag = None,
-    chat: OnlyChat = None,
-    role: _Roles = None,
-    since: Since = None,
-    until: _Until = None,
-    valid_at: ValidAt = None,
-    limit: Limit = 5,
-    min_score: _MinScore = 0.0,
-    latest: Annotated[bool, Option("--latest", help="Of nearly equal messages, the latest first.")] = False,
-) -> None:
+def recall(options: FindOptions, *, query: Query) -> None:
     """Find the messages, summaries and records that answer a question, best first, with reasons.
+
+    $HOLDFAST_EMBED names an embedder, to find by meaning as well what `holdfast work` has embedded.
 
     For example: holdfast recall which exercise did my physio give me
     """
-    filters = _filters(sources=source, roles=role, kinds=kind, tags=tag)
-    filters |= {"chat": chat, "since": since, "until": until, "valid_at": valid_at, "min_score": min_score}
-    text = " ".join(query)
+    text, chat = " ".join(query), options.chat
     with options.open(embed=True) as memory:
-        prefer: Prefer | None = "latest" if latest else None
-        hits = memory.recall(text, limit=limit, prefer=prefer, secrets=options.secrets, **filters)
+        hits = memory.recall(text, **options.asked())
         titles = titles_of(memory, [hit.chat for hit in hits])
         if not hits and chat is not None and not find_chat(memory.scoped(user=""), chat):
             the_chat(options, memory, chat)
@@ -77,47 +94,32 @@ def recall(
     if hits:
         screen.say((more, "dim"))
     else:
-        filtered = any((*filters.values(), options.agent))
+        filtered = any((*options.filters().values(), options.agent))
         options.say_nothing(
             screen, f"Nothing found{options.whose()}.", _todo(empty=is_empty, filtered=filtered)
         )
 
 
 def why(
-    options: ReadOptions,
+    options: FindOptions,
     *,
     query: Annotated[str, Argument(metavar="QUERY", help="A question or some words, in quotes.")],
     what: Annotated[
         str, Argument(metavar="CHAT#N|ID", help="A message, or the id of a record or a summary.")
     ],
-    source: _Sources = None,
-    kind: _Kinds = None,
-    tag: OnlyTag = None,
-    chat: OnlyChat = None,
-    role: _Roles = None,
-    since: Since = None,
-    until: _Until = None,
-    valid_at: ValidAt = None,
-    limit: Limit = 5,
-    min_score: _MinScore = 0.0,
 ) -> None:
     """Explain why a message, record or summary is found for a question, or why not.
 
+    $HOLDFAST_EMBED names an embedder, as for `holdfast recall`.
+
     For example: holdfast why "which exercise did my physio give me" porto-trip#3
     """
-    filters = _filters(sources=source, roles=role, kinds=kind, tags=tag)
-    filters |= {"chat": chat, "since": since, "until": until, "valid_at": valid_at, "min_score": min_score}
-    with options.open() as memory:
-        explanation = memory.explain(query, what, limit=limit, secrets=options.secrets, **filters)
+    with options.open(embed=True) as memory:
+        explanation = memory.explain(query, what, **options.asked())
     document = {**plain(explanation), "found": explanation.found, "lacks": list(explanation.lacks)}
     screen = options.answer(document)
     for line in str(explanation).splitlines():
         screen.say(line, hang=3)
-
-
-def _filters(**several: list[str] | None) -> dict[str, Any]:
-    """Return filters that may be repeated; None for those that were not given."""
-    return {name: values or None for name, values in several.items()}
 
 
 def _todo(*, empty: bool, filtered: bool) -> str:
@@ -148,7 +150,7 @@ def show_hits(options: Output, hits: Sequence[Hit], titles: Mapping[str, str], *
     more = {"degraded": degraded} if degraded else {}
     screen = options.answer({**asked, **more, "hits": described(hits, titles)})
     if degraded:
-        screen.say((degraded, "yellow"))
+        screen.say((in_options(degraded), "yellow"))
     for place, hit in enumerate(hits, start=1):
         show_hit(screen, f"{place}.", hit, titles)
         screen.say("")

@@ -61,7 +61,7 @@ def jobs(options: Options, *, status: _Status = None, retry: _Retry = None, limi
     screen.table(columns, whole="id")
     for job in found:
         if job.error:
-            screen.say((f"{job.id}: ", "bold"), in_options(job.error), hang=4)
+            screen.say((f"{job.id.removesuffix(':')}: ", "bold"), in_options(job.error), hang=4)
     screen.say_more(more=more)
     if due := [job for job in found if is_due(job)]:
         screen.say(f"→ Run what is due: {_work(options, due)}")

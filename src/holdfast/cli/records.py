@@ -24,6 +24,7 @@ from holdfast.cli.lookup import messages_meant, the_chat
 from holdfast.cli.options import Options
 from holdfast.cli.render.record_lines import report, show_history, show_record, show_table
 from holdfast.cli.render.screen import plain, when
+from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
 from holdfast.records.view import View
 
@@ -154,6 +155,10 @@ def _show_one(options: Options, view: View, identity: str, *, text_only: bool) -
     found, changes = view.get(identity), view.changes(id=identity)
     if found and not changes:  # named by its kind
         changes = view.changes(id=found.id)
+    if text_only and not found:
+        # What it prints is the content of a file.
+        todo = "`holdfast records` lists those there are, with their ids."
+        raise InvalidInput(f"There is no record {identity!r}{options.whose()} here.", todo)
     screen = options.answer({"record": plain(found), "versions": plain(changes)})
     if found and text_only:
         screen.say(found.text)

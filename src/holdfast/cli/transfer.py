@@ -192,6 +192,8 @@ def _target(path: Path, *, force: bool, private: bool) -> Iterator[TextIO]:
         if path.is_file():
             raise InvalidInput(f"There is a file at {path}.", "Name another one, or add --force.")
         raise InvalidInput(f"There is something that is no file at {path}.", "Name another one.")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"There is no folder {path.parent}.", "Make it, or name another one.")
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         draft.touch(mode=0o600 if private else 0o666, exist_ok=False)

@@ -15,6 +15,7 @@ from holdfast.cli.arguments import Llm
 from holdfast.cli.lookup import titles_of
 from holdfast.cli.options import INTERRUPTED, Options, complain, given
 from holdfast.cli.render.outcomes import (
+    EMBED,
     described,
     fail,
     interruptible,
@@ -114,6 +115,15 @@ class _Worker:
         """Return the command that goes on."""
         return self.options.line("work", *given(llm=self.llm, everyone=self.everyone))
 
+    def embedded(self, results: Sequence[WorkResult]) -> str:
+        """Return how far the embedder has come, "" if it was not at work; nothing of everyone's."""
+        jobs = [job for one in results for job in (*one.done, *one.postponed, *one.failed)]
+        if self.everyone or all(job.kind != EMBED for job in jobs):
+            return ""
+        return "; ".join(
+            f"{one.done:,} of {one.total:,}, by {one.model}" for one in self.memory.learning.embedding()
+        )
+
     def left(self) -> dict[tuple[str, str], list[Job]]:
         """Return the unfinished jobs by what they wait for; none of everyone's."""
         left: dict[tuple[str, str], list[Job]] = defaultdict(list)
@@ -140,10 +150,11 @@ def work(
     dry_run: _DryRun = False,
     prompt: _Prompt = None,
 ) -> None:
-    """Run the jobs that are due: learn from ended chats, and keep records tidy.
+    """Run the jobs that are due: learn from ended chats, keep records tidy, embed.
 
-    Without a model, only what needs none is done. Any number of workers may run at once. Failed jobs are
-    retried later. Exits with 1 if one has failed for good.
+    Without a model, only what needs none is done. If $HOLDFAST_EMBED names an embedder, what is new is
+    embedded. Any number of workers may run at once. Failed jobs are retried later. Exits with 1 if one has
+    failed for good.
 
     For example: holdfast work --llm openai:gpt-5-mini --watch
     """
@@ -250,7 +261,7 @@ def _show_account(screen: Screen, worker: _Worker, results: Sequence[WorkResult]
     options = worker.options
     if not all(done.noop for done in results):
         screen.say("")
-        show_cost(screen, results, worker.llm)
+        show_cost(screen, results, worker.llm, worker.embedded(results))
         if left:
             screen.say(f"Left: {left}.")
     elif left:

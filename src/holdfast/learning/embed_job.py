@@ -13,17 +13,13 @@ from typing import cast
 from holdfast.errors import ModelFailed
 from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit
 from holdfast.learning.scheduler import EMBED
-from holdfast.llm.embedding import Embedded, request
+from holdfast.llm.embedding import LONGEST, Embedded, request
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.safety.guard import mask
 from holdfast.store import segments, vectors
 from holdfast.store.database import retry_transaction
 from holdfast.types import SOURCES, Source
 
-# Characters of a text that is embedded: most embedders read 256 or 512 tokens.
-LONGEST = 2_000
-# What a vector is stored as: whole numbers of two bytes, of which the largest stands for 1.
-SCALE, STORED = 32_767, "<i2"
 # Texts that `recall(fresh=True)` embeds at most.
 FRESH = 1_024
 _MOST = "most"
@@ -37,25 +33,33 @@ def payload(most: int) -> dict[str, object]:
 
 def plan(context: JobContext) -> Iterator[WorkUnit]:
     """Plan a request about each batch of documents without a vector, records first."""
-    most = context.payload.get(_MOST)
+    most, before = context.payload.get(_MOST), _set(context)
     left = most if isinstance(most, int) else None
+    yield from _batches(context, left)
+    if before.dimension not in (0, _set(context).dimension):
+        # The vectors have another size: all were dropped. Once, or one that never settles has no end.
+        yield from _batches(context, left)
+
+
+def _batches(context: JobContext, left: int | None) -> Iterator[WorkUnit]:
     for source in reversed(SOURCES):
         state = segments.index_state(context.database, context.space)
-        newest, after = getattr(state, source), _done(context, source)
+        newest, after, stored = getattr(state, source), _set(context).done(source), set[int]()
         while after < newest and left != 0:
             limit = _batch(context) if left is None else min(_batch(context), left)
             until, texts = _next(context, source, after, newest, limit)
             left = None if left is None else left - len(texts)
             asked = LLMRequest(EMBED, request([text for _, text in texts]), None, EMBED, answer_tokens=0)
-            yield WorkUnit(asked if texts else None, partial(_store, context, source, (after, until), texts))
-            if context.held is not None and _done(context, source) < until:
-                # It failed, or another worker was faster.
+            store = partial(_store, context, source, (after, until), texts, stored)
+            yield WorkUnit(asked if texts else None, store)
+            if context.held is not None and until not in stored:
+                # It failed, another worker was faster, or the embedder has changed its dimension.
                 return
             after = until
 
 
-def _done(context: JobContext, source: Source) -> int:
-    return vectors.set_of(context.database, context.space, context.embedder).done(source)
+def _set(context: JobContext) -> vectors.VectorSet:
+    return vectors.set_of(context.database, context.space, context.embedder)
 
 
 def _batch(context: JobContext) -> int:
@@ -90,13 +94,23 @@ def said(role: str, name: str, content: str) -> str:
 
 @retry_transaction
 def _store(
-    context: JobContext, source: Source, span: tuple[int, int], texts: Texts, answer: str | None
+    context: JobContext,
+    source: Source,
+    span: tuple[int, int],
+    texts: Texts,
+    stored: set[int],
+    answer: str | None,
 ) -> UnitResult:
-    """Store the vectors of a batch; those of other embedders go when all is embedded by this one."""
+    """Store the vectors of a batch, and add its end to `stored`, unless another worker has stored them.
+
+    Those of other embedders go when all is embedded by this one.
+    """
     if texts and not isinstance(answer, Embedded):
         raise ModelFailed("There is no embedder.", "Open the memory with one: Memory(embed=…).")
     # Only for those who embed.
     import numpy as np
+
+    from holdfast.search.vector_scan import SCALE, STORED
 
     rows = np.zeros((0, 0), np.float32) if answer is None else cast("Embedded", answer).vectors
     scaled = np.rint(rows * SCALE).astype(STORED)
@@ -106,9 +120,13 @@ def _store(
     with context.database.writing_to(space) as tx:
         if context.held is not None:
             context.held.check(tx)
-        vectors.add(tx, space, model, source, span, bodies, dimension=rows.shape[1], now=context.now())
+        is_first = vectors.add(
+            tx, space, model, source, span, bodies, dimension=rows.shape[1], now=context.now()
+        )
         done = vectors.set_of(tx, space, model)
         gone = vectors.drop_others(tx, space, model) if _is_complete(context, done) else []
+    if is_first:
+        stored.add(span[1])
     return UnitResult(note=f"The vectors of {', '.join(gone)} were replaced." if gone else "")
 
 

@@ -26,6 +26,7 @@ from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit, micr
 from holdfast.learning.results import WorkResult
 from holdfast.learning.scheduler import EMBED, GUARD, OWN
 from holdfast.learning.throttle import rest
+from holdfast.llm.errors import logged
 from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.model import Model
 from holdfast.store import jobs, watermarks
@@ -229,15 +230,12 @@ class JobRun:
     def _model_failed(self, error: ModelFailed) -> str:
         """Store that the model failed; return what keeps the next jobs from being run, if anything."""
         context, job = self._context, self._job
-        # Only for those whose model fails. A row cannot hold what the model raised.
-        import logging
-
-        logging.getLogger("holdfast").debug("A model failed: %s.", job.id, exc_info=error)
+        why = logged(error, job.id)
         if error.reason not in FOR_ALL:
             self.failures = max(1, self.failures)
             if error.reason == "timeout":
                 self._note(error.what)
-            self._fail(error.reason, _explained(error))
+            self._fail(error.reason, why)
             return ""
         is_limit = error.reason == "limit"
         backoff = context.now() + micros(context.settings.backoff)
@@ -282,10 +280,3 @@ class JobRun:
 
     def _note(self, text: str, job: Job | None = None) -> None:
         self._notes.append(f"{(job or self._job).id}: {text}")
-
-
-def _explained(error: ModelFailed) -> str:
-    """Return the text of a failure as it can be read without its exception."""
-    if error.reason != "error" or "exception" not in error.todo:
-        return str(error)
-    return f"{error.what} The logger 'holdfast' has the cause, at the level DEBUG."

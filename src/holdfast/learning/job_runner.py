@@ -135,9 +135,7 @@ class JobRunner:
             return f"Not all is embedded: {left[0].error}"
         if scheduler.is_embedded(worker.context):
             return None
-        why = (
-            f"more than {embed_job.FRESH:,} texts had no vector" if done.done else "another worker embeds it"
-        )
+        why = f"more than {embed_job.FRESH:,} texts had no vector, or another worker embeds them"
         return f"Not all is embedded: {why}. Run `learning.work`."
 
     def extract_text(self, text: str, step: str, type: str, model: Model | None) -> Extraction:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 from holdfast.errors import InvalidInput, MissingExtra, ModelFailed, shown
 from holdfast.llm.adapters import is_async, missing_package, missing_setting, name_of
 from holdfast.llm.errors import explained, redacted
+from holdfast.llm.local_embedding import from_fastembed, from_model2vec
 from holdfast.llm.model import MOST_TOKENS, Answer, Model
 from holdfast.types import check_name
 
@@ -62,9 +63,11 @@ class PydanticEmbeddings(Protocol):
 
 
 Embed: TypeAlias = EmbedFunction | SyncEmbeddings | AsyncEmbeddings | PydanticEmbeddings | str
+# Characters of a text that is embedded: most embedders read 256 or 512 tokens.
+LONGEST = 2_000
 # Numbers of a vector, at most; the largest that providers offer have 4,096.
 MOST_NUMBERS = 16_384
-_LOCAL = "model2vec"
+_LOCAL = {"model2vec": from_model2vec, "fastembed": from_fastembed}
 
 
 class Embedded(Answer):
@@ -98,13 +101,15 @@ def request(texts: Sequence[str]) -> str:
 def embedder(embed: Embed) -> Embedder:
     """Return the embedder for a function, an object with `embed_documents` and `embed_query`, or a name.
 
-    Names are "model2vec:" with a folder or the name of a model, and else those of pydantic-ai, such as
-    "openai:text-embedding-3-small". A name is looked up at once, so that a wrong one is found here.
+    Names are "model2vec:" or "fastembed:" with a folder or the name of a model, and else those of
+    pydantic-ai, such as "openai:text-embedding-3-small". A name is looked up at once, so that a wrong one is
+    found here.
 
     Raises:
         InvalidInput: it is none of these, or there is no such provider or folder.
         MissingExtra: the package that a name needs is not installed.
-        ModelFailed: the key of the provider, or another of its settings, is missing.
+        ModelFailed: the key of the provider, or another of its settings, is missing, or the model cannot be
+            loaded.
 
     """
     if isinstance(embed, str):
@@ -218,8 +223,9 @@ def _named(name: str) -> Embedder:
             f"{shown(redacted(name))} does not name a provider and a model.",
             "Pass 'provider:model', such as 'openai:text-embedding-3-small' or 'model2vec:PATH'.",
         )
-    if provider == _LOCAL:
-        return _from_model2vec(name, rest)
+    if load := _LOCAL.get(provider):
+        documents, queries = (_model(name, embed, is_async=False) for embed in load(rest, name))
+        return Embedder(name, documents, queries)
     try:
         # Takes half a second to load.
         from pydantic_ai import Embedder as PydanticEmbedder
@@ -249,17 +255,6 @@ def _named(name: str) -> Embedder:
     except ImportError as error:
         raise missing_package(name, str(error)) from error
     return _from_pydantic(PydanticEmbedder(model), name, *providers)
-
-
-def _from_model2vec(name: str, place: str) -> Embedder:
-    try:
-        from model2vec import StaticModel
-    except ImportError as error:
-        raise MissingExtra.of("model2vec") from error
-    with explained(name):
-        model = StaticModel.from_pretrained(place, force_download=False)
-    one = _model(name, model.encode, is_async=False)
-    return Embedder(name, one, one)
 
 
 def _is_pydantic(embed: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from holdfast.errors import ModelFailed, Reason
+from holdfast.errors import HoldfastError, ModelFailed, Reason
 
 # Words in the names of exceptions and in the codes of providers, in lower case without underscores.
 _WORDS: dict[Reason, tuple[str, ...]] = {
@@ -58,6 +58,17 @@ def explained(name: str, *, but: tuple[type[Exception], ...] = ()) -> Iterator[N
         if isinstance(error, (ModelFailed, *but)):
             raise
         raise _failed(name, error) from error
+
+
+def logged(error: HoldfastError, what: str) -> str:
+    """Log an error with its cause, and return its text as it can be read without that."""
+    # Only for those whose model fails.
+    import logging
+
+    logging.getLogger("holdfast").debug("A model failed: %s.", what, exc_info=error)
+    if not isinstance(error, ModelFailed) or error.reason != "error" or "exception" not in error.todo:
+        return str(error)
+    return f"{error.what} The logger 'holdfast' has the cause, at the level DEBUG."
 
 
 def _failed(name: str, error: Exception) -> ModelFailed:

@@ -44,7 +44,6 @@ from holdfast.types.messages import flags_like
 if TYPE_CHECKING:
     from holdfast.kinds import Kind
     from holdfast.prompt.prompt_cache import PromptCache
-    from holdfast.search.meaning import QueryVector
     from holdfast.search.search import Search, SearchReader
     from holdfast.store.database import Database
     from holdfast.text.tokens import CountTokens
@@ -186,8 +185,7 @@ class ChatReader:
         policy = within(policy, budget)
         # What writes, asks a model or takes long comes before the one read that the prompt is made in.
         snapshots.freeze(self.database, self.scope, self.chat, self._now())
-        meaning = None if query is None else self.search().meaning(self.scope, query)
-        with self._one_read(query, meaning) as read:
+        with self._one_read(query, chosen.limit) as read:
             stats = self._stats()
             snapshot, frozen = self._frozen()
             always = "\n\n".join(part for part in (frozen.text, run_notes()) if part)
@@ -282,20 +280,20 @@ class ChatReader:
             return []
         return summaries.frontier(self.database, self.scope.space, self.chat)
 
-    def _one_read(
-        self, query: str | None, meaning: QueryVector | None
-    ) -> AbstractContextManager[SearchReader | None]:
-        """Open the one read that a prompt is made in; with nothing to recall, of the database only.
+    def _one_read(self, query: str | None, limit: int | None) -> AbstractContextManager[SearchReader | None]:
+        """Return the one read that a prompt is made in; with nothing to recall, of the database only.
 
-        A query such as a lone emoji has nothing to search for, and that is no error here.
+        An embedder is asked now, before the read begins. A query such as a lone emoji has nothing to search
+        for, and that is no error here.
         """
-        if query is not None:
+        if query is not None and limit != 0:
             # numpy is loaded by the first recall.
             from holdfast.search.filters import Filters
             from holdfast.search.query import has_words
 
             if has_words(query):
-                return self.search().one_read(self.scope, Filters(), meaning)
+                search = self.search()
+                return search.one_read(self.scope, Filters(), search.meaning(self.scope, query))
         return self.database.one_read()
 
     def _frozen(self) -> tuple[Snapshot, KnowledgeBlock]:

@@ -25,6 +25,7 @@ _INVISIBLE = ("Cf", "Zs", "Zl", "Zp")
 _MAX_TAGS = 100
 # Bytes of a category or a tag.
 _MAX_LABEL = 200
+_UNFOUNDED = "it rests on external sources, or on no quote"
 _WRITER_NAMES = {"user": "the user", "agent": "the agent", "tool": "a tool", "import": "an import"}
 
 
@@ -268,8 +269,12 @@ def content_of(record: Record) -> tuple[object, ...]:
 
 def quarantine_reason(record: Record) -> str:
     """Return why a record is in quarantine, in no words of its own."""
-    flags = ", ".join(flag for flag in record.flags if flag != "secret")
-    return f"{flags} from {writer_name(record.by)}"
+    flags = ", ".join(flag for flag in record.flags if flag not in ("secret", UNTRUSTED))
+    reasons = [f"{flags} from {writer_name(record.by)}"] if flags or UNTRUSTED not in record.flags else []
+    if UNTRUSTED in record.flags:
+        is_episode = record.kind == "episode"
+        reasons.append("its chat used external sources" if is_episode else _UNFOUNDED)
+    return "; ".join(reasons)
 
 
 def writer_name(writer: Writer) -> str:

@@ -62,7 +62,7 @@ class View:
         clock: Callable[[], datetime],
         search: Callable[[], Search],
         at: PointInTime | None = None,
-        fresh: Callable[[], str | None] = lambda: None,
+        embed_missing: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._database = database
         self._scope = scope
@@ -70,7 +70,7 @@ class View:
         self._clock = clock
         self._search = search
         self._at = at or PointInTime()
-        self._embed_missing = fresh
+        self._embed_missing = embed_missing
 
     @property
     def scope(self) -> Scope:
@@ -166,8 +166,8 @@ class View:
         if per_kind is not None:
             wanted["sources"], limit = ("record",), check_count(per_kind, "per_kind")
         checked = self._filters(limit, min_score, prefer, wanted)
-        behind = self._embed_missing() if check_flag(fresh, "fresh") else None
         near = self._meaning(query, meaning)
+        behind = self._embed_missing() if check_flag(fresh, "fresh") else None
         if per_kind is None:
             hits = self._search().recall(self.scope, query, checked, near)
         else:

@@ -58,9 +58,9 @@ def explain(
         InvalidInput: the query has nothing to search for, or the scope has no such document.
 
     """
-    parsed, reference = parse(query), _reference(what)
+    parsed = parse(query)
     with search.one_read(scope, Filters(sources=frozenset(SOURCES)), meaning) as reader:
-        found = _look_up(reader, parsed, reference, filters)
+        found = _look_up(reader, parsed, what, filters)
         words, excluded = _words(found), _excluded(found, filters, reader.spaces[0])
         has_rank = not excluded and bool(found.view.near or any(word.places for word in words))
         hits, rank = _ranked(reader, parsed, filters, found.document.hit if has_rank else None)
@@ -86,14 +86,20 @@ def _reference(what: Hit | str) -> str:
     return check_name(what, "The reference", longest=2 * MAX_NAME)
 
 
-def _look_up(reader: SearchReader, query: Query, reference: str, filters: Filters) -> Found:
-    """Return the document that a reference names; what is hidden is as what does not exist."""
+def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filters) -> Found:
+    """Return the document that is meant; what is hidden is as what does not exist."""
+    reference = _reference(what)
+    # The chats of two spaces may have one name.
+    identity = what.id if isinstance(what, Hit) else None
     for space in reader.spaces:
         for source in SOURCES:
             searched = replace(filters, sources=filters.sources | {source})
             for wider, group in reader.matched(space, query, searched):
                 for place, (view, _) in enumerate(group):
-                    if view.source.name == source and (one := view.source.look_up(view, reference, filters)):
+                    one = (
+                        view.source.look_up(view, reference, filters) if view.source.name == source else None
+                    )
+                    if one is not None and identity in (None, one.hit.id):
                         return Found(one, space, wider, group, place)
     raise InvalidInput(
         f"{shown(reference)} was not found in this scope.",

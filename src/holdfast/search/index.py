@@ -22,7 +22,6 @@ from holdfast.search.vector_cache import VectorCache
 from holdfast.store import segments as stored
 
 if TYPE_CHECKING:
-    from holdfast.search.vector_scan import VectorMatrix
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
     from holdfast.store.vectors import VectorSet
@@ -91,15 +90,13 @@ class Index(Generic[C]):
         searched = Searched(postings, documents, self.columns.names)
         return SourceView(self.source, self._database, self._space, agent, self.columns, visible, searched)
 
-    def has_near_vectors(self, stored: VectorSet) -> bool:
+    def has_near_vectors(self, vectors: VectorSet, state: stored.IndexState) -> bool:
         """Return whether `refresh_vectors` only has to add a few."""
-        return self._vectors_of(stored.model).is_near(stored)
+        return self._vectors_of(vectors.model).is_near(vectors, self._newest(state))
 
-    def refresh_vectors(self, stored: VectorSet) -> VectorMatrix:
-        """Bring the vectors up to those that are stored, after the index itself, and return them."""
-        kept = self._vectors_of(stored.model)
-        kept.refresh(stored, self.columns)
-        return kept.matrix
+    def refresh_vectors(self, stored: VectorSet) -> None:
+        """Bring the vectors up to those that are stored, after the index itself."""
+        self._vectors_of(stored.model).refresh(stored, self.columns)
 
     def _vectors_of(self, model: str) -> VectorCache:
         if self.vectors is None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from holdfast.errors import ModelFailed, Unavailable
-from holdfast.llm.embedding import Embedded, request
+from holdfast.llm.embedding import LONGEST, Embedded, request
+from holdfast.llm.errors import logged
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.safety.guard import mask
 from holdfast.search import rank
@@ -37,6 +38,7 @@ _PURPOSE = "recall"
 _KEPT = 256
 # The least of both lists that are fused.
 DEPTH = 200
+_UNKNOWN = "Found by words alone: the embedder knows no word of the query."
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +59,9 @@ class QueryEmbedder:
         self._vectors: OrderedDict[str, Rows] = OrderedDict()
         self._lock = threading.Lock()
 
-    @property
-    def model(self) -> str:
-        """The name of the embedder."""
-        return self._embedder.name
-
     def embed(self, scope: Scope, query: str, weight: float = WEIGHT) -> QueryVector:
         """Return the vector of a query, or why there is none."""
-        text = mask(query)
+        text, model = mask(query)[:LONGEST], self._embedder.name
         with self._lock:
             vector = self._vectors.get(text)
         if vector is None:
@@ -72,18 +69,16 @@ class QueryEmbedder:
             try:
                 answer = self._meter(scope).ask(self._embedder.queries, asked, self._patience)
             except (ModelFailed, Unavailable) as error:
-                return QueryVector(self.model, None, weight, f"Found by words alone: {error}")
+                why = f"Found by words alone: {logged(error, _PURPOSE)}"
+                return QueryVector(model, None, weight, why)
             vector = cast("Embedded", answer).vectors[0]
             with self._lock:
                 self._vectors[text] = vector
                 while len(self._vectors) > _KEPT:
                     self._vectors.popitem(last=False)
         if not vector.any():
-            return QueryVector(self.model, None, weight, _UNKNOWN)
-        return QueryVector(self.model, vector, weight)
-
-
-_UNKNOWN = "Found by words alone: the embedder knows no word of the query."
+            return QueryVector(model, None, weight, _UNKNOWN)
+        return QueryVector(model, vector, weight)
 
 
 def ranking(
@@ -140,7 +135,11 @@ def whole_ranking(
     shares = scores.shares
     for _, passing in masks(scores.docs):
         shares *= passing
-    return ranking(view, scores.docs, shares, masks, filters, max(len(shares), DEPTH))
+    count = max(len(shares), DEPTH)
+    if view.near is not None and filters.chat is not None:
+        # The chat of a record is read with it: the nearest ones may all be of others.
+        count = max(count, len(view.near.matrix))
+    return ranking(view, scores.docs, shares, masks, filters, count)
 
 
 def _allowed(

@@ -40,7 +40,7 @@ CACHE_BYTES = 512 * 2**20
 # Records that share most with a text, among which `similar` looks for those of one kind and target.
 NEAREST = 256
 _NOTHING = "Found by words alone: this embedder has embedded nothing here yet. Run `learning.work`."
-_OTHER_SIZE = "Found by words alone: the embedder has changed the size of its vectors. Run `learning.work`."
+_OTHER_SIZE = "Found by words alone: the embedder has changed the size of its vectors. Give it another name."
 # How often a read is begun anew because others have meanwhile written more than a memtable takes.
 _ATTEMPTS = 100
 # A word has one weight in all sources of a group. Summaries repeat what messages say: their words have a
@@ -155,7 +155,8 @@ class Search:
         }
         stored = {space: self._stored(space, meaning) for space in states}
         if not all(
-            index.is_near(states[space]) and ((of := stored[space]) is None or index.has_near_vectors(of))
+            index.is_near(states[space])
+            and ((of := stored[space]) is None or index.has_near_vectors(of, states[space]))
             for space, some in indexes.items()
             for index in some
         ):

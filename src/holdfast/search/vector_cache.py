@@ -43,17 +43,17 @@ class VectorCache:
         self._loaded = 0
         self.matrix = VectorMatrix(1)
 
-    def is_near(self, stored: VectorSet) -> bool:
-        """Return whether `refresh` only has to add a few vectors."""
-        is_same = stored.begun == self.begun or not stored.done(self._source)
-        return is_same and 0 <= stored.done(self._source) - self._loaded < NEAR
+    def is_near(self, stored: VectorSet, newest: int) -> bool:
+        """Return whether `refresh` only has to add a few vectors, with the number of the newest document."""
+        until = min(stored.done(self._source), newest)
+        return (self._is_of(stored) or not until) and 0 <= until - self._loaded < NEAR
 
     def refresh(self, stored: VectorSet, columns: Columns) -> None:
         """Bring the vectors up to those that are stored, as far as the columns of their documents are."""
         until = min(stored.done(self._source), columns.last)
-        if stored.begun != self.begun or until - self._loaded > NEAR:
+        if not self._is_of(stored) or not 0 <= until - self._loaded <= NEAR:
             self.begun, self._loaded = stored.begun, 0
-            self.matrix = VectorMatrix(max(stored.dimension, 1))
+            self.matrix = VectorMatrix(_dimension(stored))
         if until <= self._loaded:
             return
         fresh = _Plain(self.matrix.dimension, self._read(until))
@@ -64,6 +64,9 @@ class VectorCache:
             self._put_averaged(fresh, columns)
         self._loaded = until
 
+    def _is_of(self, stored: VectorSet) -> bool:
+        return (stored.begun, _dimension(stored)) == (self.begun, self.matrix.dimension)
+
     def _read(self, until: int) -> Iterable[Row]:
         for after in range(self._loaded, until, _PAGE):
             last = min(after + _PAGE, until)
@@ -71,16 +74,21 @@ class VectorCache:
 
     def _put_averaged(self, fresh: _Plain, columns: MessageColumns) -> None:
         """Add messages, and average anew those that have one of them for a neighbour."""
-        touched: Numbers = fresh.numbers
-        plain = fresh
+        touched, plain = fresh.numbers, fresh
         if len(self.matrix):
             touched = _with_neighbours(touched, columns)
             needed = _with_neighbours(touched, columns)
             rows = vectors.by_numbers(self._database, self._space, self._model, self._source, needed.tolist())
             plain = _Plain(self.matrix.dimension, sorted(rows))
-            touched = np.intersect1d(touched, plain.numbers)
+            # Those that were stored after `fresh` was read come next.
+            touched = np.intersect1d(touched[touched <= fresh.numbers[-1]], plain.numbers)
         for part in _blocks(touched):
             self.matrix.put(part, _averaged(part, plain, columns))
+
+
+def _dimension(stored: VectorSet) -> int:
+    """Return the dimension of a set; 1 where it has no vectors yet, as it is learned with the first."""
+    return max(stored.dimension, 1)
 
 
 class _Plain:

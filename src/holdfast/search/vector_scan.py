@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from holdfast.search.columns import Numbers
 
 Rows: TypeAlias = NDArray[np.float32]
-# What a number is multiplied by to be stored in two bytes.
+# What a vector is stored as: whole numbers of two bytes, of which the largest stands for 1.
 SCALE = 32_767
 STORED = np.dtype("<i2")
 # Up to so many vectors are kept in four bytes a number, and all compared.

@@ -12,8 +12,8 @@ from holdfast.store import imports, jobs, prompt_receipts, record_changes, segme
 from holdfast.store.checksums import resealed
 from holdfast.store.database import retry_transaction
 from holdfast.store.erasure_receipts import DATABASE, ErasureAccount
+from holdfast.store.log import title_of
 from holdfast.store.record_erasure import RecordEraser
-from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Erasure, Range, Writer, check_flag, check_name, check_range
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class _Eraser:
         """Let a chat count the messages that are left; its title must not repeat an erased one."""
         keys = {"space": self._space, "chat": chat}
         title = self._tx.all("SELECT title FROM sessions WHERE space = :space AND chat = :chat", **keys)[0][0]
-        if title in {shorten_line(text, 80) for text in texts}:
+        if title in map(title_of, texts):
             title = ""
         with resealed(self._tx, "sessions", self._space, "chat = :chat", chat=chat):
             self._tx.all(_COUNT_MESSAGES, title=title, **keys)

@@ -239,11 +239,14 @@ def call_key(call: str) -> str:
 
 
 def _title(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the first request of the user as a title, credentials masked: titles are shown everywhere."""
-    for row in rows:
-        if row["role"] == "user" and (asked := _request(row["content"])):
-            return shorten_line(mask(asked), 80)
-    return ""
+    """Return the first request of the user as a title; "" for none."""
+    titles = (title_of(row["content"]) for row in rows if row["role"] == "user")
+    return next(filter(None, titles), "")
+
+
+def title_of(text: str) -> str:
+    """Return a text as a title, credentials masked: titles are shown everywhere."""
+    return shorten_line(mask(asked), 80) if (asked := _request(text)) else ""
 
 
 def _request(text: str) -> str:

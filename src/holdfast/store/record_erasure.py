@@ -116,6 +116,8 @@ class RecordEraser:
         newest = records.by_versions(self._tx, self._space, (left[-1][0],))[left[-1][0]]
         if retracted and not newest.retracted:
             self._changes.end(newest, why="it was retracted in what was erased")
+        elif left[-1][1] != MAX_COUNT and not newest.retracted:
+            vectors.bring_back(self._tx, self._space, "record", [newest.version])
 
     def remove_wordings(self, chat: str, first: int, last: int) -> None:
         """Remove the wordings in which messages repeated records of other chats; how often it was said stays.

@@ -198,6 +198,7 @@ class SQLite(Database):
 
     def write_together(self, work: Callable[[Connection], T]) -> T:
         """See `Database.write_together`."""
+        self.check_open()  # a forked process has none of the threads that it would wait for
         # The main thread writes by itself: a Ctrl-C, which may strike it between any two lines, is not to
         # touch what others wait for. Memory has nothing to wait for.
         if self._memory or threading.get_ident() == threading.main_thread().ident:
@@ -206,7 +207,6 @@ class SQLite(Database):
 
     def _write(self, work: Callable[[_Connection], T]) -> T:
         """Do as `writing` does, at half of its cost."""
-        self.check_open()
         writer = self._writer
         with self._lock:
             try:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast.store import vectors
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
@@ -222,7 +223,8 @@ _ERASE = """
 _REVIVE = f"""
     UPDATE summaries SET ended = {MAX_COUNT}
     WHERE space = :space AND chat = :chat AND ended < {MAX_COUNT} AND NOT EXISTS (
-        SELECT 1 FROM summaries later WHERE later.space = :space AND later.number = summaries.ended)"""
+        SELECT 1 FROM summaries later WHERE later.space = :space AND later.number = summaries.ended)
+    RETURNING number"""
 _ORPHAN = f"""
     UPDATE summaries SET parent = '' WHERE space = :space AND chat = :chat AND parent <> '' AND NOT EXISTS (
         SELECT 1 FROM summaries above WHERE above.space = :space AND above.id = summaries.parent
@@ -248,7 +250,9 @@ def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
     ones only stays.
     """
     gone = tx.all(_ERASE, space=space, chat=chat, first=first)
-    tx.all(_REVIVE, space=space, chat=chat)
+    vectors.bring_back(
+        tx, space, "summary", [number for (number,) in tx.all(_REVIVE, space=space, chat=chat)]
+    )
     tx.all(_ORPHAN, space=space, chat=chat)
     count_in_chat(tx, space, chat)
     return gone

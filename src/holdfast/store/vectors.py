@@ -31,7 +31,9 @@ _ADD = """
     VALUES (:space, :model, :source, :number, :body)"""
 _OF_SOURCE = "FROM vectors WHERE space = :space AND model = :model AND source = :source"
 _READ = f"SELECT number, body {_OF_SOURCE} AND number > :after AND number <= :until ORDER BY number"
-_ERASE = f"DELETE {_OF_SOURCE} AND number = :number RETURNING number, body"
+_ERASE_FROM = f"DELETE {_OF_SOURCE} AND number >= :number"
+# Documents that one statement names.
+_PAGE = 1_000
 # What can be found now: neither replaced nor retracted nor withheld.
 _RECORDS = f"""
     SELECT version, text FROM records
@@ -154,14 +156,33 @@ def drop_others(tx: Connection, space: str, model: str) -> list[str]:
 
 
 def erase(tx: Connection, space: str, source: Source, numbers: Iterable[int]) -> list[Row]:
-    """Delete the vectors of some documents, of all models, and return number and body of each."""
-    named = list(numbers)
-    return [
-        row
-        for one in sets(tx, space)
-        for number in named
-        for row in tx.all(_ERASE, space=space, model=one.model, source=source, number=number)
-    ]
+    """Delete the vectors of some documents, of all models, and return the number of each."""
+    named, erased = list(numbers), []
+    for one in sets(tx, space):
+        keys = {"space": space, "model": one.model, "source": source}
+        for start in range(0, len(named), _PAGE):
+            condition, values = one_of("number", named[start : start + _PAGE])
+            erased += tx.all(f"DELETE {_OF_SOURCE} AND {condition} RETURNING number", **keys, **values)
+    return erased
+
+
+def bring_back(tx: Connection, space: str, source: Source, numbers: Sequence[int]) -> None:
+    """Let documents be embedded that were replaced before they were, and can be found again.
+
+    They are embedded in the order of their numbers, so those after the first of them are embedded again.
+    """
+    for one in sets(tx, space):
+        there = {number for number, _ in by_numbers(tx, space, one.model, source, numbers)}
+        lacking = [number for number in numbers if number <= one.done(source) and number not in there]
+        if lacking:
+            keys = {"space": space, "model": one.model}
+            tx.all(_ERASE_FROM, source=source, number=min(lacking), **keys)
+            tx.all(_ADVANCE[source], until=min(lacking) - 1, **keys)
+
+
+def count(db: Reader, space: str) -> int:
+    """Return the number of the vectors of a space."""
+    return int(db.all("SELECT count(*) FROM vectors WHERE space = :space", space=space)[0][0])
 
 
 def orphans(db: Reader, space: str) -> list[Row]:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from holdfast.text.analyze import STOP_WORDS
 
-# Characters of a passage of several sentences at most (some forty words), and those below which a text is one
-# passage: with line breaks and without.
+# Characters of a passage of several sentences at most: some forty words.
 PASSAGE = 240
-_ONE_PASSAGE = {True: 240, False: 360}
+# Characters below which a text on one line is one passage; with line breaks, those of a passage.
+_ONE_LINE = 360
 # Passages of a text; those of a longer one are longer.
 MAX_PASSAGES = 1_000
 # A result of a tool with no more words, of which one in so many is a stop word, is what a person answered.
@@ -53,7 +53,8 @@ def split(role: str, text: str) -> tuple[str, str]:
         return text, ""
     said: list[str] = []
     output: list[str] = []
-    for part, is_output in _by_elements(text, hyphenated=role == "user"):
+    # Clients wrap what a user says in elements such as <user_query>.
+    for part, is_output in _by_elements(text, "-" if role == "user" else "-_"):
         if is_output:
             output.append(part)
         else:
@@ -72,9 +73,9 @@ def _is_answer(text: str) -> bool:
     )
 
 
-def _by_elements(text: str, *, hyphenated: bool) -> Iterator[tuple[str, bool]]:
+def _by_elements(text: str, joints: str) -> Iterator[tuple[str, bool]]:
     """Yield the parts of a text, and whether each is an element whose name has a joint, such as tool-use."""
-    tags = [tag for tag in _TAG.finditer(text) if re.search(r"[-]" if hyphenated else r"[-_]", tag[2])]
+    tags = [tag for tag in _TAG.finditer(text) if any(joint in tag[2] for joint in joints)]
     ends: dict[str, list[int]] = {}
     for tag in tags:
         if tag[1]:
@@ -128,7 +129,7 @@ def passages(text: str) -> list[str]:
 
     A short text is one passage.
     """
-    if len(text) < _ONE_PASSAGE["\n" in text]:
+    if len(text) < (PASSAGE if "\n" in text else _ONE_LINE):
         return [text]
     most = max(PASSAGE, len(text) // MAX_PASSAGES)
     gathered: list[str] = []

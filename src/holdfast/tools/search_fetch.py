@@ -59,7 +59,7 @@ class Documents:
         """
         hits = self._actions.recall(query).hits
         return DocumentPage(
-            results=tuple(FoundDocument(**_heading(item, item.id), text=item.text) for item in hits)
+            results=tuple(FoundDocument(**_heading(item, item.id), text=_text(item)) for item in hits)
         )
 
     def fetch(self, id: Annotated[str, "id of a document"]) -> FetchedDocument:
@@ -72,12 +72,17 @@ class Documents:
         found = self._actions.expand(id)
         first = found.items[0]
         several = len(found.items) > 1
-        text = "\n".join(f"{item.by}: {item.text}" if several else item.text for item in found.items)
-        fields = {name: getattr(first, name) for name in ("kind", "by", "at", "session", "warning")}
+        text = "\n".join(f"{item.by}: {_text(item)}" if several else _text(item) for item in found.items)
+        fields = {name: getattr(first, name) for name in ("kind", "by", "at", "session")}
         metadata = {name: value for name, value in fields.items() if value}
         if found.cursor:
             metadata["cut"] = "the rest is too long"
         return FetchedDocument(**_heading(first, id), text=text, metadata=metadata)
+
+
+def _text(item: MemoryItem) -> str:
+    """Return the text of a part of a document after its warning, for which clients have no field."""
+    return f"[{item.warning}] {item.text}" if item.warning else item.text
 
 
 def _heading(item: MemoryItem, id: str) -> dict[str, Any]:

@@ -14,6 +14,10 @@ Prefer = Literal["latest"]
 SOURCES: tuple[Source, ...] = ("message", "summary", "record")
 
 
+# The least share that is printed: a smaller one would read as 0%.
+_TOLD = 0.005
+
+
 class Why(Mapping[str, float]):
     """The reasons for a hit: the share of each signal in its score, and the words that matched.
 
@@ -37,10 +41,9 @@ class Why(Mapping[str, float]):
         return len(self._shares)
 
     def __str__(self) -> str:
-        listed = f" ({', '.join(self.words)})" if self.words else ""
-        return ", ".join(
-            f"{name} {share:.0%}{listed if name == 'words' else ''}" for name, share in self._shares.items()
-        )
+        listed = {"words": f" ({', '.join(self.words)})"} if self.words else {}
+        told = {name: share for name, share in self._shares.items() if share >= _TOLD or name in listed}
+        return ", ".join(f"{name} {share:.0%}{listed.get(name, '')}" for name, share in told.items())
 
     def __repr__(self) -> str:
         return f"Why({self})"

@@ -62,8 +62,8 @@ class Prompt:
     `over` to what the total exceeds the budget by; `room` to what the budget leaves to the chat and to what
     was recalled, which is the budget to compact for; and `unchanged` to the tokens at its beginning that are
     those of the last prompt of this chat through the same open memory. `omitted` counts the records that had
-    no room in the prompt, by kind and target, such as "fact/user": recall finds them. `degraded`
-    is that of what was recalled (see `Hits`).
+    no room in the prompt, by kind and target, such as "fact/user": recall finds them. `degraded` is that of
+    what was recalled (see `Hits`).
     """
 
     system: str

@@ -21,6 +21,7 @@ from holdfast.types import CompactionResult, Job, Record
 
 Titles = Mapping[str, str]
 Cost = WorkResult | Extraction | Relearning | CompactionResult
+EMBED = "embed"
 _TOGETHER = "judge"  # jobs of this kind are done many at once
 _DATABASE_LOGGERS = ("psycopg", "psycopg.pool")  # tell at length of what our own errors tell in two lines
 
@@ -83,9 +84,11 @@ def is_due(job: Job) -> bool:
 def needs_model(job: Job) -> bool:
     """Return whether a job needs a model, by its kind or because it failed with one."""
     # What learns is loaded by those who work.
+    from holdfast.learning.scheduler import OWN
     from holdfast.learning.worker import NEED_A_MODEL
 
-    return job.kind in NEED_A_MODEL or job.reason in get_args(Reason)
+    # A guard or an embedder that failed is no language model.
+    return job.kind in NEED_A_MODEL or (job.reason in get_args(Reason) and job.kind not in OWN)
 
 
 def until(at: datetime | None) -> str:
@@ -110,7 +113,8 @@ def show_work(screen: Screen, options: Options, done: WorkResult, titles: Titles
     show_jobs(screen, options, done, titles)
     show_records(screen, done.records, done.dropped)
     if done.done and not (done.records or done.notes):
-        screen.say(("nothing new", "dim"), indent=4)
+        embedded = done.done[0].kind == EMBED
+        screen.say(("embedded what was new" if embedded else "nothing new", "dim"), indent=4)
 
 
 def show_jobs(screen: Screen, options: Options, done: WorkResult, titles: Titles) -> None:
@@ -200,7 +204,7 @@ def learned(records: Iterable[Record]) -> int:
     return sum(not record.retracted and record.action != "duplicate" for record in records)
 
 
-def show_cost(screen: Screen, results: Sequence[WorkResult], llm: str | None) -> None:
+def show_cost(screen: Screen, results: Sequence[WorkResult], llm: str | None, embedded: str = "") -> None:
     """Print what some work came to and what it took."""
     jobs = {
         "done": sum(len(one.done) for one in results),
@@ -210,6 +214,7 @@ def show_cost(screen: Screen, results: Sequence[WorkResult], llm: str | None) ->
     screen.facts(
         ("jobs", ", ".join(f"{number:,} {how}" for how, number in jobs.items() if number)),
         ("learned", count(sum(learned(one.records) for one in results), "record")),
+        ("embedded", embedded),
         ("model", asked(results, llm)),
         ("took", f"{sum(one.seconds for one in results):.1f} s"),
     )

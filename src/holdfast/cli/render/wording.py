@@ -12,6 +12,7 @@ _WORDS = tuple(
         (r"`rewrite=True`", "`--rewrite`"),
         (r"`(?:memory\.learning\.jobs(?:\(\))?|jobs\(\))`", "`holdfast learn jobs`"),
         (r"`memory\.(changes|records|quarantine|chats)(?:\(\))?`", r"`holdfast \1`"),
+        (r"`learning\.work`", "`holdfast work`"),
         (r"`(changes|records|quarantine|chats)\(\)`", r"`holdfast \1`"),
         (r"`(changes|records)\((\w+)=…\)`", r"`holdfast \1 --\2 …`"),
         (r"`(changes|records)\((\w+)='([^']*)'\)`", r"`holdfast \1 --\2 \3`"),
