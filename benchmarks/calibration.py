@@ -16,6 +16,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ QUALITIES = (0.2, 0.3)
 DEPTH = 10
 BINS = 10
 _BUDGET = 300  # tokens into which a session is compacted
+_DECAYS = np.linspace(0, 10, 201)
 _LEAST = 4  # words of a sentence that tells where it is from
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
 
@@ -64,25 +66,26 @@ class WordVectors(GradedEmbedder):
         return total
 
 
-class Sample(NamedTuple):
-    """A hit: its score before calibration, that of the best, and whether it is right."""
+class Answered(NamedTuple):
+    """The hits of a question: their scores before calibration, best first, and which are right."""
 
     question: str
-    score: float
-    best: float
-    right: bool
+    scores: NDArray[np.float64]
+    right: NDArray[np.float64]
 
 
 class Reliability(NamedTuple):
     """How far probabilities hold: the share that is right, the mean error of ten bins, the area under ROC.
 
-    `bins` are tenths of the hits by rising probability: what was predicted, and the share that was right.
+    `bins` are tenths of the hits by rising probability: what was predicted, and the share that was right;
+    `first` is that of first hits.
     """
 
     hits: int
     right: float
     error: float
     area: float
+    first: tuple[float, float]
     bins: tuple[tuple[float, float], ...]
 
 
@@ -105,29 +108,30 @@ def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: No
     rows, tenths = [], []
     made = (WordVectors(), *map(GradedEmbedder, QUALITIES))
     for how, used, embedders in (("words", BY_WORDS, (None,)), ("words and meaning", WITH_MEANING, made)):
-        samples = defaultdict[Source, list[Sample]](list)
+        answers = defaultdict[Source, list[Answered]](list)
         for embedder in embedders:
             progress(f"Hits by {how}{f', {embedder.model}' if embedder else ''}")
             for source, one in _asked(corpora, facts, embedder, used):
-                samples[source].append(one)
-        for source, some in samples.items():
+                answers[source].append(one)
+        for source, some in answers.items():
             halves = [[one for one in some if zlib.crc32(one.question.encode()) % 2 == n] for n in (0, 1)]
-            if any(len(half) < BINS or len({one.right for one in half}) < 2 for half in halves):
+            if not all(map(_is_enough, halves)):
                 progress(f"Too few hits from a {source} to fit anything to")
                 continue
-            fitted, result = fit(halves[0], best=bool(used[source].best)), measure(halves[1], used[source])
+            fitted, result = fit(halves[0]), measure(halves[1], used[source])
             name = f"{source} by {how}"
             numbers[name] = {"used": used[source], "fitted": fitted, "reliability": result._asdict()}
             rows.append((name, _coefficients(used[source]), _coefficients(fitted), *_figures(result)))
-            tenths.append((name, *(f"{100 * p:.0f} / {100 * right:.0f}" for p, right in result.bins[-5:])))
+            shown = (result.first, *result.bins[-5:])
+            tenths.append((name, *(f"{100 * likely:.0f} / {100 * right:.0f}" for likely, right in shown)))
     about = ("hits", "used", "fitted on one half", "of the other", "right %", "error %", "AUC %")
     return Report(
         numbers,
         (
-            Table("Calibration of scores: constant, score, best", about, tuple(rows)),
+            Table("Calibration of scores: constant, slope, decay", about, tuple(rows)),
             Table(
-                "Predicted and right, %, by tenths of the hits",
-                ("hits", "6th", "7th", "8th", "9th", "10th"),
+                "Predicted and right, %: first hits, and tenths of all hits",
+                ("hits", "first hits", "6th", "7th", "8th", "9th", "10th"),
                 tuple(tenths),
             ),
         ),
@@ -142,28 +146,44 @@ def _figures(one: Reliability) -> tuple[str, ...]:
     return (f"{one.hits:,}", *(f"{100 * value:.1f}" for value in (one.right, one.error, one.area)))
 
 
-def fit(samples: Sequence[Sample], *, best: bool) -> Calibration:
-    """Return the coefficients of the highest likelihood, by Newton's method."""
-    logs = [np.log([one.score for one in samples])]
-    if best:
-        logs.append(np.log([one.best for one in samples]))
-    given, right = (
-        np.stack([np.ones(len(samples)), *logs], 1),
-        np.array([one.right for one in samples], float),
-    )
-    found = np.zeros(given.shape[1])
+def _is_enough(answers: Sequence[Answered]) -> bool:
+    """Return whether there are right and wrong ones among first hits and others, and some for each bin."""
+    if len(answers) < BINS:
+        return False
+    first = {one.right[0] for one in answers}
+    return len(first) == len({right for one in answers for right in one.right[1:]}) == 2
+
+
+def fit(answers: Sequence[Answered]) -> Calibration:
+    """Return the coefficients of the highest likelihood: of the first hits, then of those that follow."""
+    logs = np.log([one.scores[0] for one in answers])
+    given, right = np.stack([np.ones(len(logs)), logs], 1), np.array([one.right[0] for one in answers])
+    found = np.zeros(2)
     for _ in range(50):
         likely = 1 / (1 + np.exp(-given @ found))
         slope = given.T @ (right - likely) - 1e-3 * found
-        curve = (given * (likely * (1 - likely))[:, None]).T @ given + 1e-3 * np.eye(len(found))
+        curve = (given * (likely * (1 - likely))[:, None]).T @ given + 1e-3 * np.eye(2)
         found += np.linalg.solve(curve, slope)
-    return Calibration(*found.tolist())
+    first = 1 / (1 + np.exp(-given @ found))
+    others = np.concatenate(
+        [[likely] * (len(one.scores) - 1) for likely, one in zip(first, answers, strict=True)]
+    )
+    behind = np.concatenate([np.sqrt(np.log(one.scores[0] / one.scores[1:])) for one in answers])
+    right = np.concatenate([one.right[1:] for one in answers])
+    losses = [_loss(others * np.exp(-decay * behind), right) for decay in _DECAYS]
+    constant, rise = found.tolist()
+    return Calibration(constant, rise, float(_DECAYS[int(np.argmin(losses))]))
 
 
-def measure(samples: Sequence[Sample], used: Calibration) -> Reliability:
+def _loss(likely: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+    likely = np.clip(likely, 1e-9, 1 - 1e-9)
+    return float(-(right * np.log(likely) + (1 - right) * np.log(1 - likely)).mean())
+
+
+def measure(answers: Sequence[Answered], used: Calibration) -> Reliability:
     """Return how far probabilities hold."""
-    right = np.array([one.right for one in samples], float)
-    likely = np.array([used.probabilities(np.array([one.score]), one.best)[0] for one in samples])
+    right = np.concatenate([one.right for one in answers])
+    likely = np.concatenate([used.probabilities(one.scores) for one in answers])
     order = np.argsort(likely, kind="stable")
     bins = tuple(
         (float(likely[some].mean()), float(right[some].mean())) for some in np.array_split(order, BINS)
@@ -171,9 +191,13 @@ def measure(samples: Sequence[Sample], used: Calibration) -> Reliability:
     error = sum(abs(predicted - observed) for predicted, observed in bins) / BINS
     ranks = np.empty(len(order))
     ranks[order] = np.arange(1, len(order) + 1)
-    positive = right.sum()
-    area = (ranks[right == 1].sum() - positive * (positive + 1) / 2) / (positive * (len(right) - positive))
-    return Reliability(len(samples), float(right.mean()), error, float(area), bins)
+    count = right.sum()
+    area = (ranks[right == 1].sum() - count * (count + 1) / 2) / (count * (len(right) - count))
+    first = (
+        fmean(float(used.probabilities(one.scores)[0]) for one in answers),
+        fmean(float(one.right[0]) for one in answers),
+    )
+    return Reliability(len(right), float(right.mean()), error, float(area), first, bins)
 
 
 class _Right:
@@ -202,7 +226,7 @@ def _asked(
     facts: Mapping[str, Mapping[str, frozenset[str]]],
     embedder: GradedEmbedder | None,
     used: Mapping[Source, Calibration],
-) -> Iterator[tuple[Source, Sample]]:
+) -> Iterator[tuple[Source, Answered]]:
     """Yield the hits of all questions, by source."""
     for corpus in corpora:
         noted, said_there = facts.get(corpus.name, {}), {one.id: one for one in corpus.messages()}
@@ -219,9 +243,10 @@ def _asked(
                     ):
                         continue
                     hits = memory.recall(question.text, sources=[source], limit=DEPTH)
-                    scores = scores_before([hit.score for hit in hits], used[source])
-                    for score, hit in zip(scores, hits, strict=True):
-                        yield source, Sample(question.text, score, scores[0], hit in right)
+                    if hits:
+                        scores = used[source].scores(np.array([hit.score for hit in hits]))
+                        are_right = np.array([hit in right for hit in hits], float)
+                        yield source, Answered(question.text, scores, are_right)
 
 
 def _fill(memory: Memory, corpus: Corpus, facts: Iterable[str]) -> None:
@@ -240,13 +265,3 @@ def _questions(corpus: Corpus, corpora: Sequence[Corpus]) -> list[Question]:
     others = [one for other in corpora if other is not corpus for one in other.questions if one.gold]
     foreign = random.Random(corpus.name).sample(others, min(len(own), len(others)))
     return own + [Question(one.text, "", ()) for one in foreign]
-
-
-def scores_before(likely: Sequence[float], used: Calibration) -> list[float]:
-    """Return what the scores of hits were before calibration; the first is the best."""
-    if not likely:
-        return []
-    odds = np.array(likely) / (1 - np.array(likely)) / np.exp(used.constant)
-    best = odds[0] ** (1 / (used.score + used.best))
-    scores: list[float] = ((odds / best**used.best) ** (1 / used.score)).tolist()
-    return scores

@@ -405,8 +405,8 @@ BUDGETS = {
     + 33,  # group commit, flags found when read; vectors, also of what an erasure brings back; large values
     "llm": 700 + 190 + 190 + 115,  # embedders, what they failed of as text; loaders of models on this machine
     # Passages, output, conclusions, what is later; questions of other languages, words that no document has;
-    # the scan of vectors, fusion; explanations, for which filters have names; bounds.
-    "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 118,
+    # the scan of vectors, fusion; explanations, for which filters have names; bounds; probabilities.
+    "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 118 + 36,
     "dedup": 1_450 - 250,
     "records": 1_050 + 150 + 62,  # recall by meaning, explanations, what is behind a quarantine
     "prompt": 800 + 675,

@@ -19,16 +19,17 @@ SHARES = st.lists(st.floats(1e-9, 1), min_size=1, max_size=8)
 @given(shares=SHARES)
 def test_probabilities_are_in_the_order_of_the_scores(used: Calibration, shares: list[float]) -> None:
     scores = np.array(sorted(shares, reverse=True))
-    likely = used.probabilities(scores, float(scores[0]))
+    likely = used.probabilities(scores)
     assert np.all(np.diff(likely) <= 0)
-    assert np.all((likely > 0) & (likely < 1))
+    assert np.all((likely >= 0) & (likely < 1))
+    assert used.scores(likely[:1]) == pytest.approx(scores[:1])
 
 
-@pytest.mark.parametrize("used", ALL)
-def test_what_nothing_speaks_for_has_the_score_0(used: Calibration) -> None:
-    assert used.probabilities(np.array([0.5, 0.0]), 0.5)[1] == 0
-    assert used.probabilities(np.zeros(1), 0.0)[0] == 0
-    assert len(used.probabilities(np.zeros(0), 0.0)) == 0
+def test_scores_are_found_from_the_probabilities_again() -> None:
+    for used in ALL:
+        scores = np.array([0.6, 0.3, 0.1])
+        assert used.scores(used.probabilities(scores)) == pytest.approx(scores)
+        assert len(used.probabilities(scores[:0])) == len(used.scores(scores[:0])) == 0
 
 
 def test_one_score_tells_what_is_said_from_what_is_hardly_related(memory: Memory) -> None:

@@ -16,6 +16,7 @@ from hypothesis.extra import numpy as npst
 
 from holdfast import InvalidInput, Memory
 from holdfast.search import bm25, rank, weights
+from holdfast.search.calibration import BY_WORDS
 from holdfast.search.columns import MessageColumns, TermPostings
 from holdfast.search.postings import QueryTerm
 from holdfast.text import analyze
@@ -143,7 +144,7 @@ def test_scores_agree_with_the_reference(
     places = [numbers[hit.chat, hit.seq] for hit in hits]
     assert sorted(places) == list(np.flatnonzero(matching))
     if hits:
-        ratios = totals[places] / np.array([hit.score for hit in hits])
+        ratios = totals[places] / BY_WORDS["message"].scores(np.array([hit.score for hit in hits]))
         np.testing.assert_allclose(ratios, ratios[0], rtol=1e-6)
 
 

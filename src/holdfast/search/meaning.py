@@ -24,12 +24,11 @@ from holdfast.types import Why
 if TYPE_CHECKING:
     from holdfast.llm.embedding import Embedder
     from holdfast.llm.meter import Meter
-    from holdfast.search.calibration import Calibration
     from holdfast.search.columns import Floats, Mask, Numbers
     from holdfast.search.filters import Filters
     from holdfast.search.fusion import Ranked
     from holdfast.search.source import C, SourceView
-    from holdfast.search.vector_scan import Rows
+    from holdfast.search.vector_scan import Near, Rows
     from holdfast.types import Scope
 
 # What embedding a query is metered as.
@@ -86,7 +85,6 @@ def ranking(
     docs: Numbers,
     scores: Floats,
     masks: Callable[[Numbers], Iterable[tuple[str, Mask]]],
-    filters: Filters,
     count: int,
 ) -> RankedDocuments:
     """Return the best documents of a source, by words and, where there are vectors, by meaning.
@@ -96,16 +94,13 @@ def ranking(
         docs: the documents that words find, rising.
         scores: their scores, 0 for those that do not pass the masks.
         masks: returns which of some documents pass each filter.
-        filters: for the least score.
         count: how many to return.
 
     """
-    near = view.near
-    if near is None or not len(near.matrix):
+    near = _vectors_near(view)
+    if near is None:
         best = top(scores, count)
-        likely = _probabilities(BY_WORDS[view.source.name], scores[best])
-        best, likely = best[likely >= filters.min_score], likely[likely >= filters.min_score]
-        return RankedDocuments(docs[best], likely, np.zeros(len(best)), best)
+        return RankedDocuments(docs[best], scores[best], np.zeros(len(best)), best)
     best = top(scores, max(count, DEPTH))
     found = near.matrix.nearest(near.query, max(count, DEPTH), _allowed(view, near.matrix.numbers, masks))
     other = np.setdiff1d(found.docs, docs[best], assume_unique=True)
@@ -114,15 +109,12 @@ def ranking(
     standing = standing_out(near.matrix.scores(near.query, both), sample)
     fused = fuse(words, standing, len(near.matrix), weight=near.weight)
     places = np.concatenate([best, np.full(len(other), -1)])
-    likely = _probabilities(WITH_MEANING[view.source.name], fused.scores)
-    kept = fused.order[likely >= filters.min_score][:count]
-    some = slice(0, len(kept))
-    return RankedDocuments(both[kept], likely[some], fused.meaning[some], places[kept])
+    kept = fused.order[:count]
+    return RankedDocuments(both[kept], fused.scores[:count], fused.meaning[:count], places[kept])
 
 
-def _probabilities(calibration: Calibration, scores: Floats) -> Floats:
-    """Return the probabilities of scores that fall."""
-    return calibration.probabilities(scores, float(scores[0])) if len(scores) else scores
+def _vectors_near(view: SourceView[C]) -> Near | None:
+    return view.near if view.near and len(view.near.matrix) else None
 
 
 def whole_ranking(
@@ -139,7 +131,7 @@ def whole_ranking(
     if view.near is not None and filters.chat is not None:
         # The chat of a record is read with it: the nearest ones may all be of others.
         count = max(count, len(view.near.matrix))
-    return ranking(view, scores.docs, shares, masks, filters, count)
+    return ranking(view, scores.docs, shares, masks, count)
 
 
 def _allowed(
@@ -156,14 +148,27 @@ def _allowed(
     return allowed
 
 
-def explained(scores: rank.Scores, ranked: Sequence[Ranked]) -> list[tuple[float, Why]]:
-    """Return the score of each document with the reasons for it, meaning among them."""
+def explained(
+    view: SourceView[C], scores: rank.Scores, ranked: Sequence[Ranked], least: float
+) -> list[tuple[float, Why]]:
+    """Return how likely each hit answers, with the reasons for it, down to the least that is wanted.
+
+    Args:
+        view: the source.
+        scores: those of the documents that words find.
+        ranked: all hits, best first: how likely one is depends on the best that passes all filters.
+        least: from 0 to 1.
+
+    """
+    calibration = (WITH_MEANING if _vectors_near(view) else BY_WORDS)[view.source.name]
+    likely = calibration.probabilities(np.array([one.score for one in ranked])).tolist()
+    ranked = ranked[: sum(probability >= least for probability in likely)]
     by_words = iter(scores.explain([one.place for one in ranked if one.place >= 0]))
-    found = []
+    reasons = []
     for one in ranked:
-        why = next(by_words)[1] if one.place >= 0 else Why({})
+        why = next(by_words) if one.place >= 0 else Why({})
         if one.meaning:
             shares = {name: share * (1 - one.meaning) for name, share in why.items()}
             why = Why({**shares, "meaning": one.meaning}, why.words)
-        found.append((one.score, why))
-    return found
+        reasons.append(why)
+    return list(zip(likely, reasons, strict=False))

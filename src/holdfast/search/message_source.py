@@ -50,14 +50,12 @@ def find(
     limit = max(filters.limit, DEPTH) if view.near else filters.limit
     scores = rank.score(terms, columns, focus, _mask(view, filters), limit)
     passing = partial(_masks, view, filters=filters)
-    best = ranking(view, scores.docs, scores.shares, passing, filters, filters.limit)[:]
-    docs = [one.doc for one in best]
-    stored = {doc: (chat, one) for doc, chat, one in log.by_docs(view.database, view.space, docs)}
-    return [
-        message_hit(score, why, *stored[doc])
-        for doc, (score, why) in zip(docs, explained(scores, best), strict=True)
-        if doc in stored
-    ]
+    best = ranking(view, scores.docs, scores.shares, passing, filters.limit)[:]
+    docs = (one.doc for one in best)
+    reasons = dict(zip(docs, explained(view, scores, best, filters.min_score), strict=False))
+    found = log.by_docs(view.database, view.space, list(reasons))
+    stored = {doc: (chat, message) for doc, chat, message in found}
+    return [message_hit(*reason, *stored[doc]) for doc, reason in reasons.items() if doc in stored]
 
 
 def message_hit(score: float, why: Why, chat: str, message: Message) -> Hit:

@@ -64,19 +64,18 @@ class Scores:
         """The score of each document from 0 to 1."""
         return np.minimum(self.total / self.ceiling, 1.0)
 
-    def explain(self, places: Sequence[int] | Numbers) -> list[tuple[float, Why]]:
-        """Return the score at each of some places, 0 to 1, with the reasons for it."""
-        if not len(places):
+    def explain(self, places: Sequence[int]) -> list[Why]:
+        """Return the reasons for the score at each of some places."""
+        if not places:
             return []
-        scores = (self.total[places] / self.ceiling).tolist()
         # All at once: a number taken from an array by itself costs more than all that is done with it.
         parts, factors, bonuses = (
             {name: values[places].tolist() for name, values in some.items()}
             for some in (self.parts, self.factors, self.bonuses)
         )
         return [
-            (min(1.0, score), Why(_shares(n, parts, factors, bonuses), words))
-            for n, (score, words) in enumerate(zip(scores, self._matched(self.docs[places]), strict=True))
+            Why(_shares(n, parts, factors, bonuses), words)
+            for n, words in enumerate(self._matched(self.docs[places]))
         ]
 
     def _matched(self, docs: Numbers) -> list[tuple[str, ...]]:

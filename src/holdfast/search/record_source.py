@@ -36,8 +36,8 @@ def find(
 ) -> list[Hit]:
     """Return the records that match a query, best first."""
     scores, found = best(view, query, terms, filters)
-    reasons = explained(scores, [one for one, _ in found])
-    return [_hit(record, *reason) for (_, record), reason in zip(found, reasons, strict=True)]
+    reasons = explained(view, scores, [one for one, _ in found], filters.min_score)
+    return [_hit(record, *reason) for (_, record), reason in zip(found, reasons, strict=False)]
 
 
 def best(

@@ -38,8 +38,8 @@ def find(
     ranked = whole_ranking(view, scores, partial(_masks, view, filters=filters), filters)
     read = partial(summaries.by_numbers, view.database, view.space)
     found = read_best(ranked, filters, _PAGE, read, partial(_checks, filters))
-    reasons = explained(scores, [one for one, _ in found])
-    return [summary_hit(*reason, summary) for (_, summary), reason in zip(found, reasons, strict=True)]
+    reasons = explained(view, scores, [one for one, _ in found], filters.min_score)
+    return [summary_hit(*reason, summary) for (_, summary), reason in zip(found, reasons, strict=False)]
 
 
 def summary_hit(score: float, why: Why, summary: Summary) -> Hit:

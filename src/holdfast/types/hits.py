@@ -54,8 +54,9 @@ class Why(Mapping[str, float]):
 class Hit:
     """A message, summary or record that recall found, with its score from 0 to 1 and the reasons for it.
 
-    The score is the share of the highest possible score of the query: comparable within one result, which is
-    in the order of its scores. `source` is "message", "summary" or "record". Of a record, `kind` is its kind,
+    The score is how likely it is that this answers the query: comparable between queries and between sources,
+    as far as other data are like those that it was fitted to (`docs/benchmarks.md`). Filters raise it where
+    they leave less beside it. `source` is "message", "summary" or "record". Of a record, `kind` is its kind,
     `role` its writer, `at` when it was said, and `chat` and `seq` to `last_seq` where it was learned ("" and
     0 if that is unknown). Of a summary, `seq` to `last_seq` are its messages, which `Chat.expand` returns.
     `flags` name what the guard found in the text, and "released" a record that was released from quarantine.
