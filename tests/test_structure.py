@@ -401,7 +401,8 @@ BUDGETS = {
     + 1_250
     + 135
     + 155
-    + 18,  # group commit, flags found when read; vectors; large values read past the statement
+    + 18  # group commit, flags found when read; vectors; large values read past the statement
+    + 5,  # one connection to a server that is opened, not two
     "llm": 700 + 190 + 183,  # embedders
     # Passages, output, conclusions, what is later; questions of other languages, words that no document has;
     # the scan of vectors, fusion; explanations, for which filters have names; bounds.
