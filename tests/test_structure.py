@@ -402,6 +402,7 @@ BUDGETS = {
     + 1_250
     + 135
     + 155
+    + 5  # one connection to a server that is opened, not two
     + 33,  # group commit, flags found when read; vectors, also of what an erasure brings back; large values
     "llm": 700 + 190 + 190 + 115,  # embedders, what they failed of as text; loaders of models on this machine
     # Passages, output, conclusions, what is later; questions of other languages, words that no document has;

@@ -209,3 +209,17 @@ def test_a_database_without_a_table_is_damaged_whatever_the_language_of_the_serv
             connection.execute("ALTER TABLE holdfast.messages RENAME COLUMN content TO contents")
         with pytest.raises(Damaged):
             CALLS[call](memory)
+
+
+def test_an_opened_memory_holds_one_connection(postgres_url: str) -> None:
+    newer = """
+    SELECT count(*) FROM pg_stat_activity AS other
+    JOIN pg_stat_activity AS own ON own.pid = pg_backend_pid() AND own.datname = other.datname
+    WHERE other.backend_type = 'client backend' AND other.backend_start > own.backend_start
+    """
+    with psycopg.connect(postgres_url, autocommit=True) as connection, Memory(postgres_url):
+        for _ in range(10_000):  # until the one that has checked the server has ended
+            held = connection.execute(newer).fetchone()
+            if held == (1,):
+                break
+        assert held == (1,)

@@ -233,23 +233,22 @@ class Database(ABC):
 
         """
         steps = migrations()
-        if self._schema_version() == 0:
-            self._make(len(steps))
-        while (version := self._schema_version()) < len(steps):
+        version = self._schema_version() or self._make(len(steps))
+        while version < len(steps):
             with self.writing() as tx:
                 tx.all(CREATE_VERSIONS)
-                if not tx.all(_TAKE_VERSION, version=version + 1):
-                    # Another process was faster; this one waited for it here.
-                    continue
-                for statement in steps[version]:
-                    tx.all(self.dialect(statement))
+                # None if another process was faster; this one waited for it here.
+                if tx.all(_TAKE_VERSION, version=version + 1):
+                    for statement in steps[version]:
+                        tx.all(self.dialect(statement))
+            version = self._schema_version()
         if version > len(steps):
             raise NewerSchema(
                 f"The database has schema version {version}; Holdfast supports those up to {len(steps)}.",
                 "Upgrade the package: pip install . in a newer checkout.",
             )
 
-    def _make(self, newest: int) -> None:
+    def _make(self, newest: int) -> int:
         with self.writing() as tx:
             tx.all(CREATE_VERSIONS)
             # None if another process was faster.
@@ -258,6 +257,7 @@ class Database(ABC):
                     tx.all(self.dialect(statement))
                 for version in range(2, newest + 1):
                     tx.all(_TAKE_VERSION, version=version)
+        return self._schema_version()
 
     def _schema_version(self) -> int:
         with self.reading() as connection:

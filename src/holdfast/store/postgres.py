@@ -111,6 +111,15 @@ class PostgreSQL(Database):
             else:
                 return
 
+    def migrate(self) -> None:
+        """See `Database.migrate`."""
+        try:
+            # A query that does not find the connection that is being made lets the pool make another one.
+            self._pool.wait(database.BUSY_SECONDS)
+        except PoolTimeout as error:
+            raise _explain(error) from error
+        super().migrate()
+
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """See `Database.reading`."""
