@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import count, product
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast import Hit, InvalidInput, Memory, Record
+from holdfast.search.calibration import BY_WORDS
 from holdfast.tools.presets.observations import remember_fil
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -244,25 +247,31 @@ def test_filters_leave_of_the_full_ranking_what_passes_them(daily: Memory, data:
         )
     query = data.draw(st.sampled_from(["garden", "garden gate", "rose gate garden"]))
     everything = space.recall(query, sources=["record"], limit=100)
+    scores = BY_WORDS["record"].scores(np.array([hit.score for hit in everything])).tolist()
     wanted: dict[str, Any] = {
         "kinds": data.draw(st.none() | st.lists(st.sampled_from(kinds), max_size=2)),
         "chat": data.draw(st.none() | st.sampled_from(chats)),
         "tags": data.draw(st.none() | st.lists(st.sampled_from(tags), max_size=2)),
         "since": data.draw(st.none() | st.sampled_from([hit.at for hit in everything] or [START])),
-        "min_score": data.draw(st.sampled_from([0.0, *(hit.score for hit in everything)])),
-        "limit": data.draw(st.integers(0, 10)),
     }
     records = {record.id: record for record in space.records()}
     expected = [
-        hit
-        for hit in everything
+        (hit, score)
+        for hit, score in zip(everything, scores, strict=True)
         if (wanted["kinds"] is None or hit.kind in wanted["kinds"])
         and wanted["chat"] in (None, hit.chat)
         and (wanted["tags"] is None or set(wanted["tags"]) & set(records[hit.id].tags))
         and (wanted["since"] is None or hit.at >= wanted["since"])
-        and hit.score >= wanted["min_score"]
-    ][: wanted["limit"]]
-    assert space.recall(query, sources=["record"], **wanted) == expected
+    ]
+    got = space.recall(query, sources=["record"], limit=100, **wanted)
+    assert [replace(hit, score=0) for hit in got] == [replace(hit, score=0) for hit, _ in expected]
+    # A hit is the likelier, the less there is beside it; what it was before that is the same.
+    before = BY_WORDS["record"].scores(np.array([hit.score for hit in got]))
+    assert before == pytest.approx([score for _, score in expected])
+    least = data.draw(st.sampled_from([0.0, *(hit.score for hit in got)]))
+    limit = data.draw(st.integers(0, 10))
+    some = space.recall(query, sources=["record"], limit=limit, min_score=least, **wanted)
+    assert some == [hit for hit in got if hit.score >= least][:limit]
 
 
 # What is never recalled

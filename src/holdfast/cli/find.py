@@ -53,7 +53,7 @@ class FindOptions(ReadOptions):
     until: _Until = None
     valid_at: ValidAt = None
     limit: Limit = 5
-    min_score: Annotated[float, Option(min=0, max=1, help="Only hits that answer with at least this probability.")] = 0.0
+    min_score: Annotated[float, Option(min=0, max=1, help="Only hits with at least this probability.")] = 0.0
     latest: Annotated[bool, Option("--latest", help="Of nearly equal messages, the latest first.")] = False
 
     # Any: keywords of many types.

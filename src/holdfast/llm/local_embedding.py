@@ -54,7 +54,7 @@ def from_fastembed(place: str, name: str) -> tuple[EmbedTexts, EmbedTexts]:
         if place.lower() not in _known():
             raise InvalidInput(
                 f"{redacted(name)!r} is neither a folder nor a model that fastembed knows.",
-                "Pass 'fastembed:PATH', or a name of `fastembed.TextEmbedding.list_supported_models()`.",
+                "Pass 'fastembed:PATH', or the name of a model from fastembed's own list.",
             )
         model = TextEmbedding(place)
     return (

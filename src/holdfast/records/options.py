@@ -49,10 +49,10 @@ class RecallFilters(TypedDict, total=False):
 class ExplainOptions(RecallFilters, total=False):
     """How `Memory.explain` answers, beside what is searched.
 
-    `min_score` is from 0 to 1: the least probability with which a hit answers, see `Hit`. `prefer="latest"` puts the later of messages first that answer nearly as well,
-    of whichever chats; within a chat that is always so. `secrets` is "mask" or "show", of credentials in
-    hits. Of a memory with an embedder, `meaning` is the weight of meaning against words, from 0 (words alone)
-    to 1 (meaning first).
+    `min_score` is the least probability, from 0 to 1, with which a hit answers, see `Hit`. `prefer="latest"`
+    puts the later of messages first that answer nearly as well, of whichever chats; within a chat that is
+    always so. `secrets` is "mask" or "show", of credentials in hits. Of a memory with an embedder, `meaning`
+    is the weight of meaning against words, from 0 (words alone) to 1 (meaning first).
     """
 
     min_score: float
