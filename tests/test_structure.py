@@ -412,7 +412,8 @@ BUDGETS = {
     "compaction": 1_500 + 120,
     "learning": 3_200 + 600 + 120,  # the job that embeds
     "tools": 1_900 + 620,
-    "front": 1_700 + 65,  # the embedder of a memory, explanations
+    # The embedder of a memory, explanations; a program that only asks loads no chats and windows.
+    "front": 1_700 + 65 + 10,
     "providers": 450 + 160,
     "integrations": 2_000,
     "testing": 2_500,

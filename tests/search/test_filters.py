@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -161,7 +160,7 @@ def test_a_filter_of_a_wrong_kind_is_refused(space: Memory, wrong: dict[str, Any
 @pytest.fixture
 def unraised(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave later messages where they are: what raises one may be filtered out itself."""
-    monkeypatch.setattr(weights, "WEIGHTS", replace(weights.WEIGHTS, later=0.0))
+    monkeypatch.setattr(weights, "WEIGHTS", weights.WEIGHTS._replace(later=0.0))
 
 
 @pytest.mark.usefixtures("unraised")
