@@ -162,6 +162,8 @@ class SQLite(Database):
         if reader is None:
             reader = self._local.reader = _Reader(self._connect())
             reader.connection.execute("PRAGMA query_only = ON")
+            # In KiB: a prompt reads 140 messages all over the log, which takes a fifth less than with 2,000.
+            reader.connection.execute("PRAGMA cache_size = -8000")
             self._readers.add(reader.connection)
         yield reader.connection
 
