@@ -143,9 +143,8 @@ class SQLite(Database):
         """
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         if tables and ("schema_version",) not in tables:
-            raise Damaged(
-                f"{self._path} is a database of another program.", "Give Holdfast a file of its own."
-            )
+            what = f"{self._path} is a database of another program."
+            raise Damaged(what, "Give Holdfast a file of its own.")
         size, log = (_size(self._path + suffix) for suffix in ("", "-wal"))
         if size % connection.execute("PRAGMA page_size").fetchone()[0] and not log:
             raise Damaged(f"{self._path} is damaged: its last page is not whole.", _SAVE)
@@ -284,9 +283,8 @@ class SQLite(Database):
 
     def has_table(self, connection: Connection, table: str) -> bool:
         """See `Database.has_table`."""
-        return bool(
-            connection.all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :table", table=table)
-        )
+        sql = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :table"
+        return bool(connection.all(sql, table=table))
 
 
 # Of a statement: the names of its results, and the types that they may have.
