@@ -407,14 +407,16 @@ BUDGETS = {
     "llm": 700 + 190 + 190 + 115,  # embedders, what they failed of as text; loaders of models on this machine
     # Passages, output, conclusions, what is later; questions of other languages, words that no document has;
     # the scan of vectors, fusion; explanations, for which filters have names; bounds; probabilities.
-    "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 118 + 36,
+    "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 118 + 60,
     "dedup": 1_450 - 250,
     "records": 1_050 + 150 + 62,  # recall by meaning, explanations, what is behind a quarantine
     "prompt": 800 + 675,
     "compaction": 1_500 + 120,
     "learning": 3_200 + 600 + 126,  # the job that embeds
     "tools": 1_900 + 620,
-    "front": 1_700 + 71,  # the embedder of a memory and the check of its vectors, explanations
+    # The embedder of a memory and the check of its vectors, explanations; a program that only asks loads no
+    # chats and windows.
+    "front": 1_700 + 71 + 10,
     "providers": 450 + 160,
     "integrations": 2_000,
     "testing": 2_500,

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from holdfast.acting_as import acting_as
-from holdfast.chat import Chat
 from holdfast.errors import (
     BudgetExceeded,
     Closed,
@@ -22,7 +21,6 @@ from holdfast.errors import (
 from holdfast.kinds import Kind
 from holdfast.memory import Memory
 from holdfast.records.view import View
-from holdfast.run import Run
 from holdfast.safety.guard import find_flags, mask, undisguise
 from holdfast.scratchpad import Scratchpad
 from holdfast.types import (
@@ -58,9 +56,11 @@ from holdfast.types import (
 from holdfast.types.messages import find_flags_with, undo_disguises_with
 
 if TYPE_CHECKING:
+    from holdfast.chat import Chat
     from holdfast.events import Event
     from holdfast.learning.ranking import Ranking
     from holdfast.learning.results import Extraction, Relearning, Usage, WorkResult
+    from holdfast.run import Run
     from holdfast.settings import Learning, Limit
     from holdfast.tools.tool import Tool
 
@@ -130,14 +130,16 @@ find_flags_with(find_flags)
 
 __version__ = "0.1.0"
 
-# Learning, a fifth of the time of importing all the rest, and tools are imported when first named.
+# What a program that only asks does not need is imported when it is first named.
 _LATE = {
+    "Chat": "chat",
     "Event": "events",
     "Extraction": "learning.results",
     "Learning": "settings",
     "Limit": "settings",
     "Ranking": "learning.ranking",
     "Relearning": "learning.results",
+    "Run": "run",
     "Tool": "tools.tool",
     "Usage": "learning.results",
     "WorkResult": "learning.results",

@@ -8,7 +8,6 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Self, overload
 
-from holdfast.chat import Chat
 from holdfast.errors import Denied, InvalidInput
 from holdfast.events import logged
 from holdfast.records.point_in_time import point_in_time
@@ -41,6 +40,7 @@ from holdfast.types.acting import current
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from holdfast.chat import Chat
     from holdfast.events import Event
     from holdfast.learning.service import Learner
     from holdfast.records.options import (
@@ -86,6 +86,9 @@ class MemoryHandle:
         Without an id it is the one that `acting_as` names, or else a new one. `channel` and `meta` are stored
         with the next message that is appended through this handle; see `Chat.rename`.
         """
+        # Half of the package, which a program that only asks does not need.
+        from holdfast.chat import Chat
+
         name, scope = chat_id(id), self.scope
         opened = Chat(self._runtime, scope, name, sessions.check_label(channel, meta))
         check_chat_id(self._runtime.database, scope, name)
@@ -242,14 +245,13 @@ class MemoryHandle:
         Tools of a chat stay with the user and the agent that they were made for, whoever acts later.
         """
         # Only for those who use tools.
+        from holdfast.chat import Chat
         from holdfast.tools.tool import tools_for
 
         # One that is traced, as well.
         inner = getattr(chat, "__wrapped__", chat)
         if isinstance(inner, Chat) and inner != self.chat(inner.id):
-            raise InvalidInput(
-                "The chat is that of another user or database.", "Make the tools of its own memory."
-            )
+            raise InvalidInput("The chat is that of another user or database.", "Make tools of its memory.")
         return tools_for(self if chat is None else self._fixed(self.scope), chat, **options)
 
     @property
@@ -336,10 +338,9 @@ class MemoryHandle:
     @property
     def scope(self) -> Scope:
         """Whose memory this handle is."""
-        acting = current()
+        acting, own = current(), self._bound
         if self._pinned or not (acting.user or acting.agent):
-            return self._bound
-        own = self._bound
+            return own
         return Scope(own.tenant, own.user or acting.user, own.agent or acting.agent)
 
     def scoped(self, *, tenant: str | None = None, user: str | None = None, agent: str | None = None) -> Self:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Self
 
 from holdfast.handle import MemoryHandle
 from holdfast.kinds import Kind
-from holdfast.prompt.window import Policy
 from holdfast.runtime import open_runtime
 from holdfast.safety.guard import check_name_is_open
 from holdfast.store.database import Durability
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.aio import AsyncMemory
     from holdfast.learning.guard_job import Guard
     from holdfast.llm.embedding import Embed
+    from holdfast.prompt.window import Policy
     from holdfast.settings import Learning
 
 

@@ -14,7 +14,6 @@ from holdfast.errors import Closed, InvalidInput
 from holdfast.kinds import table
 from holdfast.learning.workers import Workers
 from holdfast.prompt.prompt_cache import PromptCache
-from holdfast.prompt.window import Lossless, check_policy
 from holdfast.records.point_in_time import PointInTime
 from holdfast.records.view import View
 from holdfast.records.writing import RecordWriter
@@ -60,7 +59,7 @@ class Runtime:
         clock: Callable[[], datetime],
         kinds: Mapping[str, Kind],
         learning: Learning,
-        policy: Policy,
+        policy: Policy | None,
         guard: Model | None = None,
         embedder: Embedder | None = None,
     ) -> None:
@@ -69,8 +68,7 @@ class Runtime:
         self.clock = clock
         self.kinds = kinds
         self.learning = learning
-        # Of windows, where none is named.
-        self.policy = policy
+        self._policy = policy
         # Of the caller.
         self.guard = guard
         self.embedder = embedder
@@ -83,6 +81,14 @@ class Runtime:
         self._executor: Executor | None = None
         self._search: Search | None = None
         self._closed = False
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of windows, where none is named."""
+        # Who only asks needs no windows.
+        from holdfast.prompt.window import Lossless
+
+        return self._policy or Lossless()
 
     def search(self) -> Search:
         """Return the search over this database."""
@@ -268,7 +274,8 @@ def open_runtime(
     embed: Embed | None,
 ) -> Runtime:
     """Open a database with what belongs to it, after a check of every option; see `Memory`."""
-    policy = Lossless() if policy is None else check_policy(policy)
+    if policy is not None:
+        _check_policy(policy)
     rows, settings, model, embedder = table(kinds), _settings(learning), _guard_model(guard), _embedder(embed)
     count = counter(count_tokens)
     database = open_database(location, durability, key)
@@ -282,6 +289,12 @@ def _settings(learning: Learning | None) -> Learning:
     if learning is not None and not isinstance(learning, Learning):
         raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
     return learning or Learning()
+
+
+def _check_policy(policy: Policy) -> None:
+    from holdfast.prompt.window import check_policy
+
+    check_policy(policy)
 
 
 def _guard_model(guard: Guard | None) -> Model | None:

@@ -164,7 +164,7 @@ def test_a_filter_of_a_wrong_kind_is_refused(space: Memory, wrong: dict[str, Any
 @pytest.fixture
 def unraised(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave later messages where they are: what raises one may be filtered out itself."""
-    monkeypatch.setattr(weights, "WEIGHTS", replace(weights.WEIGHTS, later=0.0))
+    monkeypatch.setattr(weights, "WEIGHTS", weights.WEIGHTS._replace(later=0.0))
 
 
 @pytest.mark.usefixtures("unraised")

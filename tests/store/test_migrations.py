@@ -63,8 +63,12 @@ def filled(shared_location: str) -> str:
 
 
 def with_migration(monkeypatch: pytest.MonkeyPatch, *statements: str) -> None:
-    more = [*migrations(), list(statements)]
-    monkeypatch.setattr(database, "migrations", lambda: more)
+    with_migrations(monkeypatch, [*migrations(), list(statements)])
+
+
+def with_migrations(monkeypatch: pytest.MonkeyPatch, all_of_them: list[list[str]]) -> None:
+    monkeypatch.setattr(database, "migrations", lambda: all_of_them)
+    monkeypatch.setattr(database, "NEWEST", len(all_of_them))
 
 
 # What the migrations make
@@ -191,7 +195,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(filled: str, monkeypatch: 
 
 def test_the_migrations_before_one_that_fails_stay(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
     more = [*migrations(), ["ALTER TABLE messages ADD COLUMN mood TEXT"], BROKEN]
-    monkeypatch.setattr(database, "migrations", lambda: more)
+    with_migrations(monkeypatch, more)
     with pytest.raises((HoldfastError, sqlite3.Error)):
         Memory(filled)
     assert (version(filled), columns(filled, "messages")[-1], columns(filled, "moods")) == (

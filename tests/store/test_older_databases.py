@@ -78,6 +78,7 @@ def older(shared_location: str, monkeypatch: pytest.MonkeyPatch) -> str:
     with monkeypatch.context() as patch:
         known = migrations()[:VERSION]
         patch.setattr(database, "migrations", lambda: known)
+        patch.setattr(database, "NEWEST", VERSION)
         patch.setattr(database, "schema", lambda: list(chain(*known)))
         opened = open_database(shared_location)
     with opened.writing() as tx:

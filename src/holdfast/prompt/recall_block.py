@@ -76,8 +76,9 @@ def fit(hits: Sequence[Hit], chat: str, room: int, count: CountTokens) -> Recall
     text = write(chosen)
     if rest:
         # Once more with what it has cost to round up each entry.
+        before = len(chosen)
         rest = writer.take(rest, chosen, room - count(text))
-        text = write(chosen)
+        text = write(chosen) if len(chosen) > before else text
     # A counter need not be additive.
     while chosen and count(text) > room:
         rest.append(chosen.pop())

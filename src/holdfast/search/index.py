@@ -7,7 +7,6 @@ database. Segments are derived: a missing or damaged one is made again from the 
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic
@@ -18,10 +17,12 @@ from holdfast.search.memtable import Memtable
 from holdfast.search.postings import Postings, Searched
 from holdfast.search.segment import BadSegment, IndexedDocument, Segment
 from holdfast.search.source import C, SearchSource, SourceView
-from holdfast.search.vector_cache import VectorCache
 from holdfast.store import segments as stored
 
 if TYPE_CHECKING:
+    import logging
+
+    from holdfast.search.vector_cache import VectorCache
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
     from holdfast.store.vectors import VectorSet
@@ -34,8 +35,6 @@ LARGEST = 262_144
 _BATCH = 16_384
 # A number before every segment, also before one that a hostile database made up.
 BEFORE_ALL = -(2**62)
-
-logger = logging.getLogger("holdfast")
 
 
 class Index(Generic[C]):
@@ -100,6 +99,9 @@ class Index(Generic[C]):
 
     def _vectors_of(self, model: str) -> VectorCache:
         if self.vectors is None:
+            # Only for those who have an embedder.
+            from holdfast.search.vector_cache import VectorCache
+
             self.vectors = VectorCache(self._database, self._space, self.source.name, model)
         return self.vectors
 
@@ -171,7 +173,7 @@ class Index(Generic[C]):
             if (segment.first, segment.last) != (row.first, row.last):
                 raise BadSegment("it covers other documents than it says")
         except BadSegment as error:
-            logger.warning(
+            _logger().warning(
                 "The index of space %r is made again from the log: "
                 "the segment of documents %d to %d cannot be used (%s).",
                 self._space,
@@ -210,7 +212,7 @@ class Index(Generic[C]):
             )
         except Unavailable as error:
             # A read needs no writable database: the next one tries again.
-            logger.info("The index of space %r could not be stored: %s", self._space, error)
+            _logger().info("The index of space %r could not be stored: %s", self._space, error)
             return
         if done:
             self._segments, self._unstored = [*earlier, frozen], None
@@ -220,3 +222,10 @@ class Index(Generic[C]):
             # own.
             self._reset(stored.index_state(self._database, self._space).epoch)
             self._load()
+
+
+def _logger() -> logging.Logger:
+    # Few have something to tell.
+    import logging
+
+    return logging.getLogger("holdfast")

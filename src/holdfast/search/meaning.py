@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from holdfast.errors import ModelFailed, Unavailable
-from holdfast.llm.embedding import LONGEST, Embedded, request
-from holdfast.llm.errors import logged
-from holdfast.llm.llm_request import LLMRequest
 from holdfast.safety.guard import mask
 from holdfast.search import rank
 from holdfast.search.bm25 import top
@@ -22,7 +19,7 @@ from holdfast.search.fusion import WEIGHT, RankedDocuments, fuse, standing_out
 from holdfast.types import Why
 
 if TYPE_CHECKING:
-    from holdfast.llm.embedding import Embedder
+    from holdfast.llm.embedding import Embedded, Embedder
     from holdfast.llm.meter import Meter
     from holdfast.search.columns import Floats, Mask, Numbers
     from holdfast.search.filters import Filters
@@ -60,6 +57,11 @@ class QueryEmbedder:
 
     def embed(self, scope: Scope, query: str, weight: float = WEIGHT) -> QueryVector:
         """Return the vector of a query, or why there is none."""
+        # Only for those who have an embedder.
+        from holdfast.llm.embedding import LONGEST, request
+        from holdfast.llm.errors import logged
+        from holdfast.llm.llm_request import LLMRequest
+
         text, model = mask(query)[:LONGEST], self._embedder.name
         with self._lock:
             vector = self._vectors.get(text)

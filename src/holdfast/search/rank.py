@@ -68,15 +68,27 @@ class Scores:
         """Return the reasons for the score at each of some places."""
         if not places:
             return []
+        signals = self._signals(places)
+        totals: list[float] = np.asarray(sum(signals.values())).tolist()
         # All at once: a number taken from an array by itself costs more than all that is done with it.
-        parts, factors, bonuses = (
-            {name: values[places].tolist() for name, values in some.items()}
-            for some in (self.parts, self.factors, self.bonuses)
-        )
+        rows = zip(*(values.tolist() for values in signals.values()), strict=True)
+        matched = self._matched(self.docs[places])
         return [
-            Why(_shares(n, parts, factors, bonuses), words)
-            for n, words in enumerate(self._matched(self.docs[places]))
+            Why({name: one / total for name, one in zip(signals, row, strict=True) if one > 0}, words)
+            for total, row, words in zip(totals, rows, matched, strict=True)
         ]
+
+    def _signals(self, places: Sequence[int] | Numbers) -> dict[str, Floats]:
+        """Return how much each signal adds to the score at each of some places."""
+        scale = self.factors["substance"][places]
+        signals = {name: values[places] * scale for name, values in self.parts.items()}
+        running = sum(signals.values())
+        for name, values in self.factors.items():
+            if name != "substance":
+                factor = values[places]
+                signals[name] = running * (factor - 1)
+                running = running * factor
+        return signals | {name: values[places] for name, values in self.bonuses.items()}
 
     def _matched(self, docs: Numbers) -> list[tuple[str, ...]]:
         """Return the words of the query that stand in each document itself."""
@@ -85,22 +97,6 @@ class Scores:
             for place in np.flatnonzero(_has(term.said.docs, docs) | _has(term.output.docs, docs)).tolist():
                 found[place][term.written] = None
         return [tuple(words) for words in found]
-
-
-def _shares(
-    n: int, parts: dict[str, list[float]], factors: dict[str, list[float]], bonuses: dict[str, list[float]]
-) -> dict[str, float]:
-    """Split the n-th score into the signals that raised it; the shares add up to 1."""
-    scale = factors["substance"][n]
-    signals = {name: values[n] * scale for name, values in parts.items()}
-    running = sum(signals.values())
-    for name, factor in factors.items():
-        if name != "substance":
-            signals[name] = running * (factor[n] - 1)
-            running *= factor[n]
-    signals |= {name: values[n] for name, values in bonuses.items()}
-    total = sum(signals.values())
-    return {name: value / total for name, value in signals.items() if value > 0}
 
 
 def score(

@@ -26,7 +26,6 @@ from holdfast.search.query import Query, has_words, parse, widened
 from holdfast.search.record_source import RECORDS
 from holdfast.search.source import SearchSource, SourceView
 from holdfast.search.summary_source import SUMMARIES
-from holdfast.search.vector_scan import Near
 from holdfast.store import segments, vectors
 from holdfast.types import Hit, Hits, Record, Scope, Source
 
@@ -282,6 +281,9 @@ class SearchReader:
             if len(kept.matrix):
                 self.degraded = _OTHER_SIZE
             return view
+        # Only for those who have an embedder.
+        from holdfast.search.vector_scan import Near
+
         return replace(view, near=Near(kept.matrix, meaning.vector, meaning.weight))
 
     def similar(self, space: str, query: Query, filters: Filters) -> list[Record]:

@@ -186,7 +186,7 @@ def _is_sound(segment: Segment) -> bool:
         and bool(np.all(segment.terms[1:] > segment.terms[:-1]))
         and int(offsets[0]) == 0
         and int(offsets[-1]) == len(segment.places)
-        and bool(np.all(np.diff(offsets.astype(np.int64)) > 0))
+        and bool(np.all(offsets[1:] > offsets[:-1]))
         and (not len(segment.places) or int(segment.places.max()) < len(segment.words))
         and int(segment.passages.min()) > 0
         and int(segment.passages.sum(dtype=np.uint64)) == len(segment.words)
@@ -200,8 +200,9 @@ def _is_sound(segment: Segment) -> bool:
 
 def _rise(places: NDArray[np.uint32], offsets: NDArray[np.uint32]) -> bool:
     """Return whether the places of each term rise: only the first of a term may follow a larger one."""
-    falls = np.flatnonzero(places[1:] <= places[:-1]) + 1
-    return bool(np.isin(falls, offsets, assume_unique=True).all())
+    rise = places[1:] > places[:-1]
+    rise[offsets[1:-1] - 1] = True
+    return bool(rise.all())
 
 
 def read_words(text: str) -> tuple[list[int], int, bool]:

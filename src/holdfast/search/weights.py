@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class RankWeights:
+class RankWeights(NamedTuple):
     """The weights of the signals, 0 or more; `k1` and `b` are BM25's saturation and length norm."""
 
     k1: float = 0.9

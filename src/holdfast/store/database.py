@@ -14,7 +14,7 @@ from functools import wraps
 from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from holdfast.errors import Closed, Damaged, NewerSchema, Unavailable
-from holdfast.store.schema import migrations, schema
+from holdfast.store.schema import NEWEST, migrations, schema
 
 Durability = Literal["full", "normal"]
 Row = tuple[Any, ...]
@@ -232,30 +232,29 @@ class Database(ABC):
             NewerSchema: the database was written by a newer Holdfast.
 
         """
-        steps = migrations()
-        version = self._schema_version() or self._make(len(steps))
-        while version < len(steps):
+        version = self._schema_version() or self._make()
+        while version < NEWEST:
             with self.writing() as tx:
                 tx.all(CREATE_VERSIONS)
                 # None if another process was faster; this one waited for it here.
                 if tx.all(_TAKE_VERSION, version=version + 1):
-                    for statement in steps[version]:
+                    for statement in migrations()[version]:
                         tx.all(self.dialect(statement))
             version = self._schema_version()
-        if version > len(steps):
+        if version > NEWEST:
             raise NewerSchema(
-                f"The database has schema version {version}; Holdfast supports those up to {len(steps)}.",
+                f"The database has schema version {version}; Holdfast supports those up to {NEWEST}.",
                 "Upgrade the package: pip install . in a newer checkout.",
             )
 
-    def _make(self, newest: int) -> int:
+    def _make(self) -> int:
         with self.writing() as tx:
             tx.all(CREATE_VERSIONS)
             # None if another process was faster.
             if tx.all(_TAKE_VERSION, version=1):
                 for statement in schema():
                     tx.all(self.dialect(statement))
-                for version in range(2, newest + 1):
+                for version in range(2, NEWEST + 1):
                     tx.all(_TAKE_VERSION, version=version)
         return self._schema_version()
 

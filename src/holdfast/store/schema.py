@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 import sqlite3
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
+from holdfast.text.tables import packaged_text
 
+# The number of the last migration: that a database is up to date is seen without reading them.
+NEWEST = 15
 _TABLE = re.compile(r"^CREATE TABLE (\w+) \(\n(.*?)\n\);", re.DOTALL | re.MULTILINE)
 _COLUMN = re.compile(r"^ +(\w+) (TEXT|BIGINT|BYTEA)( NOT NULL)?(?: DEFAULT ('[^']*'|\d+))?")
 _KEY = re.compile(r"^ +PRIMARY KEY \(([\w, ]+)\)", re.MULTILINE)
@@ -74,7 +75,10 @@ def _column(name: str, kind: str, required: str | None, default: str | None) -> 
 @cache
 def migrations() -> list[list[str]]:
     """Return the numbered migrations, each as its list of statements."""
-    folder = _folder() / "migrations"
+    # A fifth of what `import holdfast` would take.
+    from importlib import resources
+
+    folder = resources.files("holdfast.store") / "migrations"
     names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
     return [split_statements((folder / name).read_text("utf-8")) for name in names]
 
@@ -97,11 +101,4 @@ def split_statements(script: str) -> list[str]:
 
 
 def _script() -> str:
-    return (_folder() / "schema.sql").read_text("utf-8")
-
-
-def _folder() -> Traversable:
-    # A fifth of what `import holdfast` would take.
-    from importlib import resources
-
-    return resources.files("holdfast.store")
+    return packaged_text("holdfast.store", "schema.sql")

@@ -143,9 +143,8 @@ class SQLite(Database):
         """
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         if tables and ("schema_version",) not in tables:
-            raise Damaged(
-                f"{self._path} is a database of another program.", "Give Holdfast a file of its own."
-            )
+            what = f"{self._path} is a database of another program."
+            raise Damaged(what, "Give Holdfast a file of its own.")
         size, log = (_size(self._path + suffix) for suffix in ("", "-wal"))
         if size % connection.execute("PRAGMA page_size").fetchone()[0] and not log:
             raise Damaged(f"{self._path} is damaged: its last page is not whole.", _SAVE)
@@ -162,6 +161,8 @@ class SQLite(Database):
         if reader is None:
             reader = self._local.reader = _Reader(self._connect())
             reader.connection.execute("PRAGMA query_only = ON")
+            # In KiB: a prompt reads 140 messages all over the log, which takes a fifth less than with 2,000.
+            reader.connection.execute("PRAGMA cache_size = -8000")
             self._readers.add(reader.connection)
         yield reader.connection
 
@@ -282,9 +283,8 @@ class SQLite(Database):
 
     def has_table(self, connection: Connection, table: str) -> bool:
         """See `Database.has_table`."""
-        return bool(
-            connection.all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :table", table=table)
-        )
+        sql = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :table"
+        return bool(connection.all(sql, table=table))
 
 
 # Of a statement: the names of its results, and the types that they may have.

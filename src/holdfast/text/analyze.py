@@ -16,6 +16,7 @@ import Stemmer
 
 from holdfast.text import unspaced
 from holdfast.text.clean import normalized
+from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
 
 VERSION = 3
@@ -45,20 +46,12 @@ _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 
 _JOIN = r"[_.\-/:@'’]+"
 _ASCII_TOKEN = re.compile(rf"[A-Za-z0-9]+(?:{_JOIN}[A-Za-z0-9]+)*")
-# Accents, vowel signs and points: no word characters to `re`, yet a part of words in the scripts up to
-# Mongolian.
-_MARKS = (
-    "".join(filter(lambda c: unicodedata.category(c) in ("Mn", "Mc"), map(chr, range(0x300, 0x1900))))
-    + "\u3099\u309a"
-)
-_LETTERS = rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*"
-_TOKEN = re.compile(rf"{_LETTERS}(?:{_JOIN}{_LETTERS})*")
 _JOINTS = re.compile(_JOIN)
 _APOSTROPHE = re.compile(r"['’]")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*|[0-9]+")
 # Accents, the vowel points of Hebrew and Arabic, and Arabic's stretching line; not its hamza, which
 # makes another letter.
-_UNWRITTEN = re.compile(
+_UNWRITTEN = late_pattern(
     r"[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0656-\u065f\u0670]"
 )
 # Letters that readers take for accented ones, although Unicode does not decompose them.
@@ -79,7 +72,16 @@ def tokens(text: str) -> list[str]:
     """Return the tokens of a text in NFC: words, identifiers, paths, numbers."""
     if text.isascii():
         return _ASCII_TOKEN.findall(text)
-    return _TOKEN.findall(normalized("NFC", text))
+    return _token().findall(normalized("NFC", text))
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    # Accents, vowel signs and points: no word characters to `re`, yet a part of words in the scripts up to
+    # Mongolian.
+    marks = filter(lambda c: unicodedata.category(c) in ("Mn", "Mc"), map(chr, range(0x300, 0x1900)))
+    letters = rf"[^\W_]+(?:[{''.join(marks)}\u3099\u309a]+[^\W_]*)*"
+    return re.compile(rf"{letters}(?:{_JOIN}{letters})*")
 
 
 def analyze(token: str) -> Token:

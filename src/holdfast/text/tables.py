@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from importlib import resources
+from pkgutil import get_data
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+def packaged_text(package: str, name: str) -> str:
+    """Return the text of a file in a package.
+
+    `importlib.resources` would do as well, but takes longer to import than all tables to read.
+    """
+    return (get_data(package, name) or b"").decode()
+
+
 def table_lines(package: str, name: str) -> list[str]:
     """Return the lines of a table in a package, without its comments, which begin with "# "."""
-    text = (resources.files(package) / name).read_text("utf-8")
-    return [line for line in text.splitlines() if not line.startswith("# ")]
+    return [line for line in packaged_text(package, name).splitlines() if not line.startswith("# ")]
 
 
 def headed_lists(package: str, name: str) -> list[tuple[list[str], list[str]]]:
@@ -28,6 +35,8 @@ def headed_lists(package: str, name: str) -> list[tuple[list[str], list[str]]]:
 def load_arrays(package: str, name: str) -> dict[str, NDArray[Any]]:
     """Return the arrays of an .npz file in a package, by name."""
     # Most texts need no arrays.
+    from importlib import resources
+
     import numpy as np
 
     with (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 
 from holdfast.errors import InvalidInput, MissingExtra, Unavailable, shown
+from holdfast.text.late_pattern import late_pattern
 
 CountTokens = Callable[[str], int]
 """A function from text to tokens; pass your model's tokenizer as `Memory(count_tokens=…)`."""
@@ -18,8 +18,8 @@ _NAMES = "a name such as 'openai:gpt-5-mini' or 'tiktoken:o200k_base'"
 # quadratic once. Two pieces count one token more than the whole at most.
 _PIECE = 10_000
 MESSAGE_OVERHEAD = 4  # role, delimiters and, where there is one, the name
-_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
-_CJK = re.compile(
+_ASTRAL = late_pattern("[\U00010000-\U0010ffff]")
+_CJK = late_pattern(
     "[\u1100-\u11ff\u2e80-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
     "\ufe30-\ufe4f\uff00-\uffef]"
 )

@@ -6,13 +6,13 @@ longer run counts for less, and so does a pair that touches a word that says not
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from holdfast.text.function_words import inside_runs
+from holdfast.text.late_pattern import late_pattern
 
 # And Hangul, whose particles are written to the word.
-RUN = re.compile(
+RUN = late_pattern(
     r"[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
     r"\U0001b000-\U0001b16f\U00020000-\U000323af]+"
@@ -23,7 +23,7 @@ SINGLE = 0.3
 TOUCHING = 0.2
 _LONGEST_COUNT = 4  # digits of a number that are read with the unit behind them: 3月, 2024年
 
-_TIME = re.compile(
+_TIME = late_pattern(
     r"[昨今明前后後]天|昨日|今日|明日|今[年早晚朝夜]|去年|明年|[上下这這本][个個]?[周週月]|周[一二三四五六日末]"
     r"|週[一二三四五六日末]|星期|礼拜|禮拜|早上|上午|中午|下午|傍晚|晚上|凌晨|最近|以前|之前|以后|之后"
     r"|来週|先週|来月|先月|来年|曜日|午前|午後|어제|오늘|내일|모레|요일|작년|올해|내년|지난|다음|오전|오후"
