@@ -71,16 +71,12 @@ class Search:
             return None
         return self._embedder.embed(scope, query, weight)
 
-    def recall(self, scope: Scope, query: str, filters: Filters, meaning: QueryVector | None = None) -> Hits:
-        """Return the hits of a query, best first; see `Memory.recall`. Without `meaning`, by words alone.
-
-        Raises:
-            InvalidInput: the query has nothing to search for.
-
-        """
-        parsed = parse(query)
+    def recall(
+        self, scope: Scope, query: Query, filters: Filters, meaning: QueryVector | None = None
+    ) -> Hits:
+        """Return the hits of a query, best first; see `Memory.recall`. Without `meaning`, by words alone."""
         with self.one_read(scope, filters, meaning) as reader:
-            return Hits(reader.find(parsed, filters), reader.degraded)
+            return Hits(reader.find(query, filters), reader.degraded)
 
     def similar(self, scope: Scope, draft: Record, limit: int, *, by_meaning: bool = False) -> list[Record]:
         """Return the records of the scope's own space that share most with a draft.
