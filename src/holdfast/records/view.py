@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from holdfast.records.options import RecallFilters, RecordFilters
     from holdfast.search import filters
     from holdfast.search.meaning import QueryVector
-    from holdfast.search.query import Query
     from holdfast.search.search import Search
     from holdfast.store.database import Database
 
@@ -163,9 +162,9 @@ class View:
             InvalidInput: the query is blank, a filter is of the wrong kind, or `fresh` without an embedder.
 
         """
-        masked = is_masked(secrets)
+        masked, each = is_masked(secrets), None
         if per_kind is not None:
-            wanted["sources"], limit = ("record",), check_count(per_kind, "per_kind")
+            wanted["sources"], limit, each = ("record",), check_count(per_kind, "per_kind"), self._kinds
         checked = self._filters(limit, min_score, prefer, wanted)
         # numpy is loaded by the first recall.
         from holdfast.search.query import parse
@@ -173,10 +172,7 @@ class View:
         parsed = parse(query)
         near = self._meaning(query, meaning) if limit else None
         behind = self._embed_missing() if check_flag(fresh, "fresh") else None
-        if per_kind is None:
-            hits = self._search().recall(self.scope, parsed, checked, near)
-        else:
-            hits = self._recall_per_kind(parsed, checked, near)
+        hits = self._search().recall(self.scope, parsed, checked, near, each)
         return Hits(map(masked_hit, hits) if masked else hits, behind or hits.degraded)
 
     def explain(
@@ -241,13 +237,6 @@ class View:
         if self._at.moments or not isinstance(query, str):
             return None
         return self._search().meaning(self.scope, query, share)
-
-    def _recall_per_kind(self, query: Query, wanted: filters.Filters, near: QueryVector | None) -> Hits:
-        kinds = [kind for kind in self._kinds if wanted.kinds is None or kind in wanted.kinds]
-        with self._search().one_read(self.scope, wanted, near) as read:
-            by_kind = [read.find(query, replace(wanted, kinds=frozenset((kind,)))) for kind in kinds]
-        every = (hit for hits in by_kind for hit in hits)
-        return Hits(sorted(every, key=lambda hit: -hit.score), read.degraded)
 
     def _known_kinds(self, kinds: Iterable[str]) -> list[str]:
         if not isinstance(kinds, Iterable):
