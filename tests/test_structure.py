@@ -416,7 +416,7 @@ BUDGETS = {
     "prompt": 800 + 675,
     "compaction": 1_500 + 120,
     # The job that embeds; kinds that say what is to be learned, by their examples and over the history.
-    "learning": 3_200 + 600 + 126 + 290,
+    "learning": 3_200 + 600 + 126 + 310,
     "tools": 1_900 + 620,
     # The embedder of a memory and the check of its vectors, explanations; a program that only asks loads no
     # chats and windows.

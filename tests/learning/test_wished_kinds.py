@@ -25,6 +25,12 @@ DEADLINE = Kind(
     learn="by when something must be delivered",
     examples=["The deadline is Friday", "The deadline for the report is 3 May"],
 )
+HOBBY = Kind(
+    "hobby",
+    learn="what the person likes to do: hobbies, sports, painting, hiking",
+    examples=["I love hiking in the mountains", "I started painting last year"],
+)
+JOB = Kind("job", learn="what the person works as", examples=["I work as a nurse"])
 GERMAN = Kind("Allergie", learn="wogegen jemand allergisch ist", examples=["Ich bin allergisch gegen Nüsse"])
 AT_ONCE = Learning(idle=timedelta(0))
 SHRIMP = "I'm allergic to shrimp."
@@ -48,6 +54,9 @@ def fitting(sentence: str, kind: Kind) -> bool:
         (ALLERGY, "Remember that I have a milk allergy!"),
         (DEADLINE, "The deadline is 12 June."),
         (DEADLINE, "The deadline for the grant application is June."),
+        (HOBBY, "I really love hiking with my brothers."),
+        (HOBBY, "I started painting again."),
+        (JOB, "I work as a baker in Porto."),
         (GERMAN, "Ich bin allergisch gegen Katzen."),
     ],
 )
@@ -77,6 +86,11 @@ def test_a_sentence_built_as_an_example_fits(kind: Kind, sentence: str) -> None:
         (ALLERGY, "We talked about allergies and gluten."),
         (DEADLINE, "The deadline is approaching."),
         (DEADLINE, "The deadline is not Friday."),
+        (ALLERGY, "Maybe I'm allergic to cats."),
+        (HOBBY, "I love the mountains."),
+        (HOBBY, "I don't love hiking."),
+        (JOB, "I work as much as I can."),
+        (JOB, "I work as best I can."),
         (GERMAN, "Ich bin nicht allergisch gegen Katzen."),
     ],
 )
@@ -86,7 +100,7 @@ def test_a_near_miss_does_not_fit(kind: Kind, sentence: str) -> None:
 
 def test_an_example_without_a_word_of_its_kind_gives_no_cue() -> None:
     assert cues_of("allergy", "what somebody cannot eat", ("Shellfish gives me hives",)) == ()
-    assert cues_of("goal", "what the person wants", ("I want to run", "I want to rest")) == ()
+    assert cues_of("goal", "what is planned", ("I want to run", "I want to rest")) == ()
 
 
 @given(st.text(), st.lists(st.text(), max_size=3))

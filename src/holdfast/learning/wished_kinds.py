@@ -21,7 +21,9 @@ from holdfast.types import Message
 
 _GAP, _TIME_GAP = _GAPS = ("", "#")  # in a cue, what stands for a value, and for a time or a number
 _FEWEST = 3  # words of a cue
-_COMMON = 400  # so many of the commonest words make no cue, and are no value in an example
+# So many of the commonest words are no values, and no words of a kind because two examples have them; of so
+# many not even because its description does.
+_COMMON, _COMMONEST = 400, 100
 _LONGEST_GAP = 4  # words of a value between two words of a cue
 _QUOTED = re.compile(r"[\"“„«][^\"”“»]*[\"”“»]|(?<!\w)[‘'][^‘’']+[’'](?!\w)")
 _CLAUSE = re.compile(
@@ -49,9 +51,10 @@ _NEGATIONS = frozenset(
 )
 _UNREAL = frozenset(
     "if whether unless would could might maybe perhaps possibly pretend imagine suppose hypothetically wish "
-    "wenn ob würde könnte vielleicht si peut tal vez quizás".split()
+    "wenn ob wurde konnte vielleicht si peut tal vez quizas".split()
 )
 _DETERMINERS = frozenset("a an the any some all my our your his her their this that these those".split())
+_BEFORE_VALUE = _DETERMINERS | frozenset("kind kinds sort sorts type types of most every".split())
 # Words that are no values: "I can't eat right now".
 _NO_VALUE = _NEGATIONS | frozenset(
     "right now much more most anything everything something else here there out before after while until "
@@ -68,18 +71,19 @@ class _Word(NamedTuple):
     is_content: bool = False
     is_time: bool = False
 
-    @property
-    def is_rare(self) -> bool:
-        """Whether ordinary talk seldom has it."""
+    def is_rarer_than(self, common: int) -> bool:
+        """Return whether it is more than a small word, and not one of so many commonest words."""
         # Numpy is loaded by the first comparison.
         from holdfast.text import vectors
 
         rows = [row for form in (self.written, self.key) if (row := vectors.row(form)) is not None]
-        return self.is_content and min(rows, default=_COMMON) >= _COMMON
+        return self.is_content and min(rows, default=common) >= common
 
     def fills(self, gap: str) -> bool:
         """Return whether it can be the value that stands in a gap."""
-        return self.is_content and self.written not in _NO_VALUE and self.is_time == (gap == _TIME_GAP)
+        if self.written in _NO_VALUE or not self.is_content:
+            return False
+        return self.is_time if gap == _TIME_GAP else not self.is_time and self.is_rarer_than(_COMMON)
 
 
 def observed(messages: Sequence[Message], kinds: Iterable[Kind]) -> Iterator[Observation]:
@@ -104,9 +108,9 @@ def cues_of(name: str, learn: str, examples: Sequence[str]) -> tuple[tuple[str, 
     said = [{word.key for word in _words(example) if word.is_content} for example in examples]
     found: dict[tuple[str, ...], None] = {}
     for place, example in enumerate(examples):
-        others = described.union(*said[:place], *said[place + 1 :])
+        others = set[str]().union(*said[:place], *said[place + 1 :])
         for clause in _clauses(example):
-            if cue := _cue(clause, others):
+            if cue := _cue(clause, described, others):
                 found[cue] = None
     return tuple(found)
 
@@ -116,25 +120,37 @@ def fits(sentence: str, cues: Sequence[tuple[str, ...]]) -> bool:
     if _QUESTION.search(sentence):
         return False
     clauses = list(_clauses(_QUOTED.sub(" … ", sentence)))
-    keys = {word.key for clause in clauses for word in clause}
-    return any(_matches(cue, clause) for cue in cues if not (keys & _UNREAL) - {*cue} for clause in clauses)
+    unreal = _UNREAL.intersection(word.written for clause in clauses for word in clause)
+    return any(_matches(cue, clause) for cue in cues if unreal <= {*cue} for clause in clauses)
 
 
-def _cue(clause: Sequence[_Word], others: set[str]) -> tuple[str, ...]:
-    """Return the cue of a clause of an example, whose values are the words that `others` do not have."""
-    shared = [word.is_rare and _is_shared(word, others) for word in clause]
+def _cue(clause: Sequence[_Word], described: set[str], others: set[str]) -> tuple[str, ...]:
+    """Return the cue of a clause of an example.
+
+    Its values are the rare words that neither the description of the kind nor another example has.
+    """
+    shared = [
+        (word.is_rarer_than(_COMMONEST) and _is_shared(word, described))
+        or (word.is_rarer_than(_COMMON) and _is_shared(word, others))
+        for word in clause
+    ]
     if not any(shared):
         return ()
     cue: list[str] = []
+    telling = whole = 0
     for word, is_shared in zip(clause, shared, strict=True):
-        if is_shared or not (word.is_time or word.is_rare):
+        if is_shared or not (word.is_time or word.is_rarer_than(_COMMON)):
             cue.append(word.key)
+            telling += is_shared or word.is_rarer_than(_COMMONEST)
+            # What follows two telling words, as in "I love hiking in the hills", is not needed.
+            whole = len(cue) if is_shared and telling > 1 else whole
             continue
         while cue and cue[-1] in _DETERMINERS:
             cue.pop()
         gap = _TIME_GAP if word.is_time else _GAP
         if not cue or cue[-1] not in _GAPS:
             cue.append(gap)
+    cue = cue[: whole or None]
     return tuple(cue) if len(cue) - sum(map(cue.count, _GAPS)) >= _FEWEST else ()
 
 
@@ -176,9 +192,12 @@ def _end(cue: Sequence[str], clause: Sequence[_Word], start: int) -> int | None:
 
 def _after_value(clause: Sequence[_Word], place: int, gap: str, after: str = "") -> int:
     """Return the place behind the value that begins at a place, before the word `after`; -1 if none does."""
-    while place < len(clause) and clause[place].key in _DETERMINERS:
+    while place < len(clause) and clause[place].written in _BEFORE_VALUE:
         place += 1
-    if place >= len(clause) or not clause[place].fills(gap):
+    # A common word may stand before, as in "red wine".
+    if not _is_value(clause, place, gap) and _is_value(clause, place + 1, gap):
+        place += clause[place].is_content and clause[place].written not in _NO_VALUE
+    if not _is_value(clause, place, gap):
         return -1
     if not after:
         return place + 1
@@ -188,6 +207,10 @@ def _after_value(clause: Sequence[_Word], place: int, gap: str, after: str = "")
         if not clause[end].is_content or clause[end].written in _NO_VALUE:
             break
     return -1
+
+
+def _is_value(clause: Sequence[_Word], place: int, gap: str) -> bool:
+    return place < len(clause) and clause[place].fills(gap)
 
 
 def _is(clause: Sequence[_Word], place: int, key: str) -> bool:
