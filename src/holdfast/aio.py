@@ -348,6 +348,7 @@ class AsyncMemory(Awaited[MemoryHandle]):
     records = awaited(MemoryHandle.records)
     recall = awaited(MemoryHandle.recall)
     explain = awaited(MemoryHandle.explain)
+    feedback = awaited(MemoryHandle.feedback)
     changes = awaited(MemoryHandle.changes)
     remember = awaited(MemoryHandle.remember)
     replace = awaited(MemoryHandle.replace)

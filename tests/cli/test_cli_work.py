@@ -123,6 +123,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, server: Server) -> 
     found = cli.json("work", "--dry-run", *MODEL)
     assert (found["dry_run"], found["calls"] >= 2, found["records"]) == (True, True, [])
     assert "Without a model nothing would be asked.\n" in cli.text("work", "--dry-run")
+    assert "Without a model it would learn " in cli.text("work", "--dry-run")
     assert "Nothing is due" in cli.text("work", "--dry-run", "--user", "bob")
 
 

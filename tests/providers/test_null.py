@@ -119,6 +119,7 @@ MEMORY: dict[str, tuple[Callable[[Memory], object], type]] = {
     "users": (lambda memory: memory.users(), LIST),
     "close": (lambda memory: memory.close(), NONE),
     "erase": (lambda memory: memory.erase(chat="a"), Erasure),
+    "feedback": (lambda memory: memory.feedback("a#1", helpful=True, query="Berlin?"), Record),
     "get": (lambda memory: memory.get("profile"), NONE),
     "on": (lambda memory: memory.on("learned", print)(), NONE),
     "recall": (lambda memory: memory.recall("Berlin", limit=3), LIST),

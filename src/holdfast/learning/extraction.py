@@ -1,6 +1,7 @@
 """Extraction: findings, insights and lessons of a chat or a text, with the words that each rests on.
 
-A chat that has ended gives facts as well, at most five, however often it goes on.
+A chat that has ended gives facts as well, at most five, however often it goes on; and every chat what the
+kinds with `learn` are to hold.
 """
 
 from __future__ import annotations
@@ -8,14 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 from holdfast.dedup import relate
-from holdfast.kinds import FIL
-from holdfast.learning import echo_match, extraction_prompt, observations
-from holdfast.learning.decision_sentences import Decision, decisions
+from holdfast.kinds import FIL, wished
+from holdfast.learning import echo_match, extraction_prompt, observations, wished_kinds
+from holdfast.learning.decision_sentences import decisions
 from holdfast.learning.echo_match import EchoFilter
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction_prompt import (
@@ -28,7 +29,7 @@ from holdfast.learning.extraction_prompt import (
 from holdfast.learning.grounding import Observation, grounds, redacted
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
 from holdfast.llm.prompt_files import PromptTemplate
-from holdfast.records.draft import RecordDraft
+from holdfast.records.draft import RecordDraft, prepare
 from holdfast.store import records
 from holdfast.store.records import RecordFilter
 from holdfast.text.shorten import shorten_line
@@ -40,12 +41,13 @@ MOST_FACTS = 5  # of one chat, however often it goes on
 KINDS = (*FIL, FACT)
 # The newest prompt that asks for no facts.
 _WITHOUT_FACTS = "v1"
-# How insights are learned without a model.
-_BY_RULES = "decisions"
+# How insights are learned without a model, and what the examples of a kind are like.
+_BY_RULES, BY_EXAMPLES = "decisions", "examples"
 # Roles of messages that are no history.
 _INSTRUCTIONS = ("system", "developer")
 _KNOWN = 20  # of the observations of a chat that goes on, the newest: what a model need not find again
 _USER = "user"
+DEFAULT_PRIORITY = 5  # of a record that is not stored yet
 _WORD = re.compile(r"\w{3,}")
 _ALIKE = 0.6  # the share of its words that a restatement has in common with what it restates
 _LONGEST_SOURCE = 120  # characters
@@ -104,10 +106,22 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
         # Where a chat has ended, the newest prompt, which asks for facts, unless one was chosen.
         prompt = context.prompt(KIND, None if source.has_ended else _WITHOUT_FACTS)
         return _by_model(Extractor(context, source, outside, prompt), prompt, messages)
+    extractor = Extractor(context, source, outside, None)
+    found = by_rules(extractor, messages)
+    decide, preview = partial(extractor.decide, messages, found), partial(extractor.preview, messages, found)
+    return iter([WorkUnit(None, decide, source.chat, preview)])
+
+
+def by_rules(extractor: Extractor, messages: Sequence[Message]) -> list[Observation]:
+    """Return what is found without a model: decisions, and sentences that fit the examples of kinds."""
     recalled = echo_match.recalled_seqs(messages)
-    found = decisions([message for message in messages if message.seq not in recalled])
-    decide = partial(Extractor(context, source, outside, None).decide, messages, found)
-    return iter([WorkUnit(None, decide, source.chat)])
+    read = [message for message in messages if message.seq not in recalled]
+    found = [
+        Observation("insight", one.text, (one.seq, one.seq), speaker=one.speaker) for one in decisions(read)
+    ]
+    # Of a text nobody knows whether a user said it.
+    kinds = wished(extractor.context.kinds) if extractor.source.chat else []
+    return [*found, *wished_kinds.observed(read, kinds)]
 
 
 def _by_model(
@@ -122,7 +136,14 @@ def _by_model(
         parts = list(parts_of(context, messages))
     known = [one.text for one in extractor.learned()[-_KNOWN:]] if source.first > 1 else []
     for part, own in parts:
-        request = extraction_prompt.request(part, prompt, step=source.step, type=source.type, known=known)
+        request = extraction_prompt.request(
+            part,
+            prompt,
+            step=source.step,
+            type=source.type,
+            known=known,
+            wished=wished(context.kinds),
+        )
         yield WorkUnit(request, partial(extractor.learn, part, own), source.chat)
     if source.text:
         return
@@ -171,15 +192,26 @@ class Extractor:
         note = f"{bare} without words that they rest on" if bare else ""
         return UnitResult(written, dropped + unfit + beyond, note)
 
-    def decide(self, messages: Sequence[Message], found: Sequence[Decision], _: str | None) -> UnitResult:
-        """Store decisions as insights, and move the watermark."""
-        insights = [
-            Observation("insight", one.text, (one.seq, one.seq), speaker=one.speaker) for one in found
-        ]
-        drafts, recalled = self._drafts(messages, insights)
-        drafts, unfit = self.context.storable(drafts)
+    def decide(self, messages: Sequence[Message], found: Sequence[Observation], _: str | None) -> UnitResult:
+        """Store what was found without a model, and move the watermark."""
+        drafts, dropped = self.ruled(messages, found)
         written = self.context.commit(drafts, *self.source.done(self.source.last))
-        return UnitResult(written, recalled + unfit)
+        return UnitResult(written, dropped)
+
+    def preview(self, messages: Sequence[Message], found: Sequence[Observation]) -> list[Record]:
+        """Return the records that `decide` would add."""
+        drafts, _ = self.ruled(messages, found)
+        intake = self.context.intake
+        new = [replace(draft, priority=DEFAULT_PRIORITY) for draft in drafts if intake.is_new(draft)]
+        return [prepare(draft, intake.kinds, intake.by) for draft in new]
+
+    def ruled(
+        self, messages: Sequence[Message], found: Sequence[Observation]
+    ) -> tuple[list[RecordDraft], Counter[str]]:
+        """Return drafts of what was found without a model, and what was dropped, by reason."""
+        drafts, recalled = self._drafts(messages, found)
+        drafts, unfit = self.context.storable(drafts)
+        return drafts, recalled + unfit
 
     def drafts_of(
         self, part: TranscriptPart, messages: Sequence[Message], answer: str
@@ -191,7 +223,8 @@ class Extractor:
 
         """
         facts = self.prompt is not None and asks_for_facts(self.prompt)
-        observed, dropped = observations.read(answer, part, messages, facts=facts)
+        wishes = [kind.name for kind in wished(self.context.kinds)]
+        observed, dropped = observations.read(answer, part, messages, facts=facts, wished=wishes)
         found = [one for one in observed if self.source.has_ended or one.kind != FACT]
         dropped["fact before the end of a session"] += len(observed) - len(found)
         said = [one.text for one in found if one.speaker == _USER]
@@ -216,14 +249,16 @@ class Extractor:
         came from `outside` and the user did not say it.
         """
         source, prompt = self.source, self.prompt
-        is_bare = prompt is not None and asks_for_quotes(prompt) and not one.quote
+        is_wished = one.kind not in KINDS
+        is_bare = prompt is not None and (is_wished or asks_for_quotes(prompt)) and not one.quote
+        rules = BY_EXAMPLES if is_wished else _BY_RULES
         span = one.messages if source.chat else None
         came_from = () if one.speaker == _USER else self.outside
         is_outside = span is not None and any(span[0] <= seq <= span[1] for seq in came_from)
         return self.context.draft(
             one.kind,
             one.text,
-            prompt.label if prompt else _BY_RULES,
+            prompt.label if prompt else rules,
             source=source.name,
             chat=source.chat,
             messages=span,
@@ -252,7 +287,8 @@ class Extractor:
     def learned(self) -> list[Record]:
         """Return the records that the chat has given before, none for a text."""
         chat = self.source.chat
-        return self.context.read_records(RecordFilter(kinds=KINDS, chat=chat)) if chat else []
+        kinds = (*KINDS, *(kind.name for kind in wished(self.context.kinds)))
+        return self.context.read_records(RecordFilter(kinds=kinds, chat=chat)) if chat else []
 
 
 def _restates(text: str, said: Sequence[str]) -> bool:

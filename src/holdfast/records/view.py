@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput, shown
+from holdfast.kinds import FEEDBACK
 from holdfast.records.draft import check_tags, policy
 from holdfast.records.point_in_time import PointInTime
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
@@ -116,7 +117,8 @@ class View:
     ) -> list[Record]:
         """List records in the order in which they were first written. All filters must hold.
 
-        What is in quarantine is not among them, nor the notes of runs. Linear in the records of the kind.
+        What is in quarantine is not among them, nor the notes of runs, nor, unless it is asked for, feedback.
+        Linear in the records of the kind.
 
         Args:
             limit: at most so many, after the first `offset`.
@@ -132,7 +134,8 @@ class View:
         end = MAX_COUNT if limit is None else min(first + check_count(limit, "limit"), MAX_COUNT)
         with self._database.one_read():
             every = records.iterate(self._database, self.scope.space, self._moment().version, stored)
-            return list(islice(filter(passes, every), first, end))
+            asked = (one for one in every if filters.get("kind") or one.kind != FEEDBACK)
+            return list(islice(filter(passes, asked), first, end))
 
     def recall(
         self,
