@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 from holdfast.dedup import relate
 from holdfast.kinds import FIL
 from holdfast.learning import echo_match, extraction_prompt, observations
-from holdfast.learning.decision_sentences import Decision, decisions
 from holdfast.learning.echo_match import EchoFilter
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction_prompt import (
@@ -27,8 +26,9 @@ from holdfast.learning.extraction_prompt import (
 )
 from holdfast.learning.grounding import Observation, grounds, redacted
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
+from holdfast.learning.learned_statements import LearnedStatement, learned_statements, record_kinds
 from holdfast.llm.prompt_files import PromptTemplate
-from holdfast.records.draft import RecordDraft
+from holdfast.records.draft import PROPOSED, RecordDraft
 from holdfast.store import records
 from holdfast.store.records import RecordFilter
 from holdfast.text.shorten import shorten_line
@@ -40,12 +40,13 @@ MOST_FACTS = 5  # of one chat, however often it goes on
 KINDS = (*FIL, FACT)
 # The newest prompt that asks for no facts.
 _WITHOUT_FACTS = "v1"
-# How insights are learned without a model.
-_BY_RULES = "decisions"
+# How statements are learned without a model.
+_BY_RULES = "statements"
 # Roles of messages that are no history.
 _INSTRUCTIONS = ("system", "developer")
 _KNOWN = 20  # of the observations of a chat that goes on, the newest: what a model need not find again
 _USER = "user"
+_CONSTRAINT = "constraint"
 _WORD = re.compile(r"\w{3,}")
 _ALIKE = 0.6  # the share of its words that a restatement has in common with what it restates
 _LONGEST_SOURCE = 120  # characters
@@ -105,7 +106,9 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
         prompt = context.prompt(KIND, None if source.has_ended else _WITHOUT_FACTS)
         return _by_model(Extractor(context, source, outside, prompt), prompt, messages)
     recalled = echo_match.recalled_seqs(messages)
-    found = decisions([message for message in messages if message.seq not in recalled])
+    found = learned_statements([message for message in messages if message.seq not in recalled])
+    if source.text:  # nobody says whose words they are
+        found = [one._replace(speaker="", is_typed=False) for one in found]
     decide = partial(Extractor(context, source, outside, None).decide, messages, found)
     return iter([WorkUnit(None, decide, source.chat)])
 
@@ -171,15 +174,40 @@ class Extractor:
         note = f"{bare} without words that they rest on" if bare else ""
         return UnitResult(written, dropped + unfit + beyond, note)
 
-    def decide(self, messages: Sequence[Message], found: Sequence[Decision], _: str | None) -> UnitResult:
-        """Store decisions as insights, and move the watermark."""
-        insights = [
-            Observation("insight", one.text, (one.seq, one.seq), speaker=one.speaker) for one in found
+    def decide(
+        self, messages: Sequence[Message], found: Sequence[LearnedStatement], _: str | None
+    ) -> UnitResult:
+        """Store what is worth keeping, propose constraints, and move the watermark."""
+        echo = EchoFilter(self.context, messages)
+        kinds = zip(found, record_kinds(found, facts=self.source.has_ended), strict=True)
+        fresh = [(one, kind) for one, kind in kinds if not echo.repeats(one.text, one.messages, one.speaker)]
+        by_seq = {message.seq: message for message in messages}
+        drafts = [
+            self._stated(one, kind, target)
+            for one, (kind, target) in fresh
+            if kind != _CONSTRAINT or not by_seq[one.messages[1]].flags
         ]
-        drafts, recalled = self._drafts(messages, insights)
         drafts, unfit = self.context.storable(drafts)
+        drafts, beyond = self._with_room(drafts)
         written = self.context.commit(drafts, *self.source.done(self.source.last))
-        return UnitResult(written, recalled + unfit)
+        dropped = Counter({"recalled": len(found) - len(fresh)})
+        return UnitResult(written, dropped + unfit + beyond)
+
+    def _stated(self, one: LearnedStatement, kind: str, target: str) -> RecordDraft:
+        """Return the draft of a statement; a constraint waits for the user's word."""
+        span = one.messages if self.source.chat else None
+        came_from = () if one.speaker == _USER else self.outside
+        draft = self.context.draft(
+            kind,
+            one.text,
+            _BY_RULES,
+            source=self.source.name,
+            chat=self.source.chat,
+            messages=span,
+            target=target,
+            is_untrusted=span is not None and any(span[0] <= seq <= span[1] for seq in came_from),
+        )
+        return replace(draft, flags=(*draft.flags, PROPOSED)) if kind == _CONSTRAINT else draft
 
     def drafts_of(
         self, part: TranscriptPart, messages: Sequence[Message], answer: str
