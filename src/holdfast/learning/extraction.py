@@ -16,7 +16,6 @@ from typing import NamedTuple
 from holdfast.dedup import relate
 from holdfast.kinds import FIL, wished
 from holdfast.learning import echo_match, extraction_prompt, observations, wished_kinds
-from holdfast.learning.decision_sentences import decisions
 from holdfast.learning.echo_match import EchoFilter
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction_prompt import (
@@ -28,8 +27,9 @@ from holdfast.learning.extraction_prompt import (
 )
 from holdfast.learning.grounding import Observation, grounds, redacted
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
+from holdfast.learning.learned_statements import LearnedStatement, learned_statements, record_kinds
 from holdfast.llm.prompt_files import PromptTemplate
-from holdfast.records.draft import RecordDraft, prepare
+from holdfast.records.draft import PROPOSED, RecordDraft, prepare
 from holdfast.store import records
 from holdfast.store.records import RecordFilter
 from holdfast.text.shorten import shorten_line
@@ -41,13 +41,14 @@ MOST_FACTS = 5  # of one chat, however often it goes on
 KINDS = (*FIL, FACT)
 # The newest prompt that asks for no facts.
 _WITHOUT_FACTS = "v1"
-# How insights are learned without a model, and what the examples of a kind are like.
-_BY_RULES, BY_EXAMPLES = "decisions", "examples"
+# How statements are learned without a model, and what the examples of a kind are like.
+_BY_RULES, BY_EXAMPLES = "statements", "examples"
 # Roles of messages that are no history.
 _INSTRUCTIONS = ("system", "developer")
 _KNOWN = 20  # of the observations of a chat that goes on, the newest: what a model need not find again
 _USER = "user"
 DEFAULT_PRIORITY = 5  # of a record that is not stored yet
+_CONSTRAINT = "constraint"
 _WORD = re.compile(r"\w{3,}")
 _ALIKE = 0.6  # the share of its words that a restatement has in common with what it restates
 _LONGEST_SOURCE = 120  # characters
@@ -107,21 +108,8 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
         prompt = context.prompt(KIND, None if source.has_ended else _WITHOUT_FACTS)
         return _by_model(Extractor(context, source, outside, prompt), prompt, messages)
     extractor = Extractor(context, source, outside, None)
-    found = by_rules(extractor, messages)
-    decide, preview = partial(extractor.decide, messages, found), partial(extractor.preview, messages, found)
+    decide, preview = partial(extractor.decide, messages), partial(extractor.preview, messages)
     return iter([WorkUnit(None, decide, source.chat, preview)])
-
-
-def by_rules(extractor: Extractor, messages: Sequence[Message]) -> list[Observation]:
-    """Return what is found without a model: decisions, and sentences that fit the examples of kinds."""
-    recalled = echo_match.recalled_seqs(messages)
-    read = [message for message in messages if message.seq not in recalled]
-    found = [
-        Observation("insight", one.text, (one.seq, one.seq), speaker=one.speaker) for one in decisions(read)
-    ]
-    # Of a text nobody knows whether a user said it.
-    kinds = wished(extractor.context.kinds) if extractor.source.chat else []
-    return [*found, *wished_kinds.observed(read, kinds)]
 
 
 def _by_model(
@@ -192,26 +180,66 @@ class Extractor:
         note = f"{bare} without words that they rest on" if bare else ""
         return UnitResult(written, dropped + unfit + beyond, note)
 
-    def decide(self, messages: Sequence[Message], found: Sequence[Observation], _: str | None) -> UnitResult:
-        """Store what was found without a model, and move the watermark."""
-        drafts, dropped = self.ruled(messages, found)
+    def decide(self, messages: Sequence[Message], _: str | None) -> UnitResult:
+        """Store what is found without a model, and move the watermark."""
+        drafts, dropped = self.ruled(messages)
         written = self.context.commit(drafts, *self.source.done(self.source.last))
         return UnitResult(written, dropped)
 
-    def preview(self, messages: Sequence[Message], found: Sequence[Observation]) -> list[Record]:
+    def preview(self, messages: Sequence[Message]) -> list[Record]:
         """Return the records that `decide` would add."""
-        drafts, _ = self.ruled(messages, found)
+        drafts, _ = self.ruled(messages)
         intake = self.context.intake
         new = [replace(draft, priority=DEFAULT_PRIORITY) for draft in drafts if intake.is_new(draft)]
         return [prepare(draft, intake.kinds, intake.by) for draft in new]
 
-    def ruled(
-        self, messages: Sequence[Message], found: Sequence[Observation]
+    def ruled(self, messages: Sequence[Message]) -> tuple[list[RecordDraft], Counter[str]]:
+        """Return drafts of what is found without a model, and what was dropped, by reason.
+
+        These are statements worth keeping, and sentences that fit the examples of kinds.
+        """
+        recalled = echo_match.recalled_seqs(messages)
+        read = [message for message in messages if message.seq not in recalled]
+        stated, dropped = self._stated(messages, learned_statements(read))
+        # Of a text nobody knows whether a user said it.
+        kinds = wished(self.context.kinds) if self.source.chat else []
+        fitting, repeated = self._drafts(messages, list(wished_kinds.observed(read, kinds)))
+        drafts, unfit = self.context.storable([*stated, *fitting])
+        drafts, beyond = self._with_room(drafts)
+        return drafts, dropped + repeated + unfit + beyond
+
+    def _stated(
+        self, messages: Sequence[Message], found: Sequence[LearnedStatement]
     ) -> tuple[list[RecordDraft], Counter[str]]:
-        """Return drafts of what was found without a model, and what was dropped, by reason."""
-        drafts, recalled = self._drafts(messages, found)
-        drafts, unfit = self.context.storable(drafts)
-        return drafts, recalled + unfit
+        """Return drafts of statements, and the number of mere repetitions."""
+        if self.source.text:  # nobody says whose words they are
+            found = [one._replace(speaker="", is_typed=False) for one in found]
+        echo = EchoFilter(self.context, messages)
+        kinds = zip(found, record_kinds(found, facts=self.source.has_ended), strict=True)
+        fresh = [(one, kind) for one, kind in kinds if not echo.repeats(one.text, one.messages, one.speaker)]
+        by_seq = {message.seq: message for message in messages}
+        drafts = [
+            self._statement(one, kind, target)
+            for one, (kind, target) in fresh
+            if kind != _CONSTRAINT or not by_seq[one.messages[1]].flags
+        ]
+        return drafts, Counter({"recalled": len(found) - len(fresh)})
+
+    def _statement(self, one: LearnedStatement, kind: str, target: str) -> RecordDraft:
+        """Return the draft of a statement; a constraint waits for the user's word."""
+        span = one.messages if self.source.chat else None
+        came_from = () if one.speaker == _USER else self.outside
+        draft = self.context.draft(
+            kind,
+            one.text,
+            _BY_RULES,
+            source=self.source.name,
+            chat=self.source.chat,
+            messages=span,
+            target=target,
+            is_untrusted=span is not None and any(span[0] <= seq <= span[1] for seq in came_from),
+        )
+        return replace(draft, flags=(*draft.flags, PROPOSED)) if kind == _CONSTRAINT else draft
 
     def drafts_of(
         self, part: TranscriptPart, messages: Sequence[Message], answer: str
@@ -251,14 +279,13 @@ class Extractor:
         source, prompt = self.source, self.prompt
         is_wished = one.kind not in KINDS
         is_bare = prompt is not None and (is_wished or asks_for_quotes(prompt)) and not one.quote
-        rules = BY_EXAMPLES if is_wished else _BY_RULES
         span = one.messages if source.chat else None
         came_from = () if one.speaker == _USER else self.outside
         is_outside = span is not None and any(span[0] <= seq <= span[1] for seq in came_from)
         return self.context.draft(
             one.kind,
             one.text,
-            prompt.label if prompt else rules,
+            prompt.label if prompt else BY_EXAMPLES,
             source=source.name,
             chat=source.chat,
             messages=span,

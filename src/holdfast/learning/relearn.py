@@ -21,7 +21,6 @@ from holdfast.learning.extraction import (
     MOST_FACTS,
     ExtractionSource,
     Extractor,
-    by_rules,
 )
 from holdfast.learning.extraction_prompt import FACT
 from holdfast.learning.job_context import JobContext
@@ -38,7 +37,7 @@ from holdfast.types import MAX_COUNT, Record
 
 KINDS = ("observations",)
 # How records that are learned again were learned: the first word of `meta["learned"]`.
-_FROM_CHATS = ("observe", "decisions", BY_EXAMPLES)
+_FROM_CHATS = ("observe", "decisions", "statements", BY_EXAMPLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +181,7 @@ def _relearned(
     extractor = Extractor(context, source, outside, wanted.prompt)
     drafts: list[RecordDraft] = []
     if wanted.prompt is None:
-        drafts, _ = extractor.ruled(messages, by_rules(extractor, messages))
+        drafts, _ = extractor.ruled(messages)
     else:
         wishes = [wanted.wish] if wanted.wish else []
         for part, own in extraction.parts_of(context, messages):
