@@ -409,10 +409,11 @@ BUDGETS = {
     # the scan of vectors, fusion; explanations, for which filters have names; bounds; probabilities.
     "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 118 + 60,
     "dedup": 1_450 - 250,
-    "records": 1_050 + 150 + 62,  # recall by meaning, explanations, what is behind a quarantine
+    # Recall by meaning, explanations, what is behind a quarantine; the release of a session.
+    "records": 1_050 + 150 + 62 + 19,
     "prompt": 800 + 675,
     "compaction": 1_500 + 120,
-    "learning": 3_200 + 600 + 126,  # the job that embeds
+    "learning": 3_200 + 600 + 126 + 70,  # the job that embeds; episodes without the words of others
     "tools": 1_900 + 620,
     # The embedder of a memory and the check of its vectors, explanations; a program that only asks loads no
     # chats and windows.
