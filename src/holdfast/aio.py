@@ -275,6 +275,7 @@ class AsyncQuarantine(Awaited[Quarantine]):
             yield record
 
     release = awaited(Quarantine.release)
+    release_all = awaited(Quarantine.release_all)
     discard = awaited(Quarantine.discard)
 
 

@@ -149,6 +149,7 @@ LEARNING: dict[str, tuple[Callable[[Learner], object], type]] = {
 QUARANTINE: dict[str, tuple[Callable[[Quarantine], object], type]] = {
     "discard": (lambda quarantine: quarantine.discard("rec_1"), Record),
     "release": (lambda quarantine: quarantine.release("rec_1"), Record),
+    "release_all": (lambda quarantine: quarantine.release_all(), list),
 }
 CHAT: dict[str, tuple[Callable[[Chat], object], type]] = {
     "refresh": (lambda chat: chat.refresh(), int),

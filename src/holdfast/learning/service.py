@@ -225,7 +225,7 @@ class Learner:
     ) -> Ranking:
         """Return the episodes of earlier chats, the best for a query first; without a query, the newest.
 
-        Those in quarantine, because their chats used external sources, are left out until `release`.
+        Those in quarantine, with words that may come from external sources, are left out until `release`.
 
         Args:
             query: a question or some words.
