@@ -409,7 +409,7 @@ BUDGETS = {
     # the scan of vectors, fusion; explanations, for which filters have names; bounds; probabilities.
     "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 118 + 60,
     "dedup": 1_450 - 250,
-    # Recall by meaning, explanations, what is behind a quarantine; feedback; proposals; the release of a session.
+    # Recall by meaning, explanations, what is behind a quarantine; feedback; proposals; release of sessions.
     "records": 1_050 + 150 + 62 + 30 + 19,
     "prompt": 800 + 675,
     "compaction": 1_500 + 120,

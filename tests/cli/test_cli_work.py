@@ -91,14 +91,14 @@ def test_work_stops_at_its_limit_and_says_how_to_go_on(cli: Cli) -> None:
     assert "\njobs      1 done\n" in text
     assert "episode" not in text
     assert text.endswith(
-        "Left: 1 job is due; 1 job needs a model.\n"
-        "→ Go on: holdfast work\n→ Name a model: holdfast work --llm NAME\n"
+        "Left: 1 job is due.\n→ Go on: holdfast work\n"
     )
     assert "\njobs      1 done\n" in cli.text("work", "--limit", "1")
     assert texts(cli, "episode")
 
 
 def test_work_says_what_waits_for_a_model(cli: Cli, server: Server) -> None:
+    cli.run("remember", "The deploy of the queue happens on Tuesdays.", "--kind", "insight")
     text = cli.text("work")
     (judged,) = cli.json("learn", "jobs")["jobs"]  # whether two of what it learned say the same
     assert judged["kind"] == "judge"

@@ -97,6 +97,8 @@ def _judged(
 
 def _plain_kind(has: AbstractSet[str], speaker: Speaker) -> StatementKind | None:
     """Return the kind of a statement that says what it is, None if it does not."""
+    if "decides" in has and not has & _NO_STATEMENT:
+        return "decision"
     if has & _NO_STATEMENT or has & _UNSURE or "^next" in has or "shell" in has or not has.isdisjoint(_SHORT):
         return None
     if speaker != "assistant" and (kind := _plainly_wished(has, speaker)):
