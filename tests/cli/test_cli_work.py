@@ -90,9 +90,7 @@ def test_work_stops_at_its_limit_and_says_how_to_go_on(cli: Cli) -> None:
     text = cli.text("work", "--limit", "1")
     assert "\njobs      1 done\n" in text
     assert "episode" not in text
-    assert text.endswith(
-        "Left: 1 job is due.\n→ Go on: holdfast work\n"
-    )
+    assert text.endswith("Left: 1 job is due.\n→ Go on: holdfast work\n")
     assert "\njobs      1 done\n" in cli.text("work", "--limit", "1")
     assert texts(cli, "episode")
 

@@ -231,7 +231,8 @@ def test_what_follows_outside_sources_waits_for_its_release(memory: Memory) -> N
     assert "quokka" in released.text
     memory.chat("shop").end()
     memory.learning.work()
-    assert [one.text for one in memory.learning.episodes("PostgreSQL")] == [released.text], "it stays released"
+    (still,) = memory.learning.episodes("PostgreSQL")
+    assert still.text == released.text, "it stays released"
 
 
 def test_an_episode_that_a_newer_one_repeats_is_retracted(memory: Memory, clock: Clock) -> None:
