@@ -97,6 +97,7 @@ def test_help_explains_itself_and_each_command_has_an_example() -> None:
         "context",
         "records",
         "learn",
+        "worth",
         "agents",
     ]
     for name in names:
