@@ -215,7 +215,7 @@ class Extractor:
         if self.source.text:  # nobody says whose words they are
             found = [one._replace(speaker="", is_typed=False) for one in found]
         echo = EchoFilter(self.context, messages)
-        kinds = zip(found, record_kinds(found, facts=self.source.has_ended), strict=True)
+        kinds = zip(found, record_kinds(found, facts=bool(self.source.chat)), strict=True)
         fresh = [(one, kind) for one, kind in kinds if not echo.repeats(one.text, one.messages, one.speaker)]
         by_seq = {message.seq: message for message in messages}
         drafts = [
