@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from holdfast.text.sentences import sentences
 
@@ -158,8 +158,8 @@ def _kind(sentence: str) -> str:
 # What is answered
 
 
-def _observed(model: Scripted, framed: Mapping[str, str]) -> object:
-    found: dict[str, list[object]] = {"findings": [], "insights": [], "lessons": []}
+def _observed(model: Scripted, framed: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {"findings": [], "insights": [], "lessons": []}
     for line, sentence in _telling(_said(framed), OBSERVATIONS):
         item = {"text": model.worded(sentence), "messages": _range(line), "quote": _begun(sentence)}
         found[f"{_kind(sentence)}s"].append(item)
@@ -204,6 +204,21 @@ def _told(model: Scripted, framed: Mapping[str, str]) -> object:
     }
 
 
+def _learned(model: Scripted, framed: Mapping[str, str]) -> object:
+    """Answer all of a session at once: what is observed, what it did, and what the user said first."""
+    own = [(line, sentence) for line, sentence in _said(framed) if line.speaker == "user"]
+    changes = [
+        {"text": sentence, "message": line.seq, "quote": _begun(sentence), "replaces": ""}
+        for line, sentence in own[:1]
+        if sentence not in _unescaped(framed["profile"])
+    ]
+    observed = {
+        name: [{"text": one["text"], "message": one["messages"][0], "quote": one["quote"]} for one in items]
+        for name, items in _observed(model, framed).items()
+    }
+    return {**observed, "facts": [], "episode": _told(model, framed), "profile": changes}
+
+
 def _judged(_: Scripted, framed: Mapping[str, str]) -> object:
     """Take two for the same that share most of their words, and let both stand where they do not."""
     return {
@@ -242,6 +257,7 @@ def _ranked(_: Scripted, framed: Mapping[str, str]) -> object:
 
 
 _ANSWERS: Mapping[str, Callable[[Scripted, Mapping[str, str]], object]] = {
+    "replaces": _learned,
     "findings": _observed,
     "summary": _told,
     "verdicts": _judged,

@@ -49,7 +49,12 @@ def only(kind: str, **policy: object) -> Learning:
 
 
 def policy(kind: str) -> Learning:
-    """Learn by jobs of one kind, from several parts where it can be; "text" is an extraction from a text."""
+    """Learn by jobs of one kind, from several parts where it can be.
+
+    "text" is an extraction from a text, "session" all that one question is asked about.
+    """
+    if kind == "session":
+        return Learning(kinds=("observe", "episode", "reflect"))
     return only("observe", tokens=PART) if kind in ("observe", "text") else only(kind)
 
 
@@ -99,6 +104,7 @@ def _sessions(memory: Memory) -> None:
 
 _PREPARE: Mapping[str, Callable[[Memory], None]] = {
     "observe": _ended,
+    "session": _ended,
     "episode": _ended,
     "judge": _pairs,
     "consolidate": _facts,

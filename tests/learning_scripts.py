@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from benchmarks.scripted import Line, Scripted, lines
 from holdfast import Memory, Message, Record
@@ -32,6 +33,7 @@ DECIDED = "We decided to keep the backups of the shop for 30 days, because the l
 
 # A key of the answer that each prompt names, and what the prompt is for.
 _PURPOSES = {
+    "replaces": "session",
     "findings": "observe",
     "summary": "episode",
     "verdicts": "judge",
@@ -69,15 +71,31 @@ class Model:
     def __call__(self, prompt: str) -> str:
         purpose = purpose_of(prompt)
         self.prompts.append((purpose, prompt))
-        answer = self.answers.get(purpose)
+        answer = self.answers.get(purpose, self._whole if purpose == "session" and self.answers else None)
         if answer is None:
             return Scripted()(prompt)
         given = answer(prompt)
         return given if isinstance(given, str) else json.dumps(given)
 
+    def _whole(self, prompt: str) -> object:
+        """Answer the one question about a session with what the three would be answered with."""
+        answer = json.loads(Scripted()(prompt))
+        given: Any = {name: own(prompt) for name, own in self.answers.items()}
+        if (observed := given.get("observe")) is not None:
+            if not isinstance(observed, dict):
+                return observed
+            answer |= {"findings": [], "insights": [], "lessons": []} | observed
+        answer["episode"] = given.get("episode", answer["episode"])
+        if isinstance(offered := given.get("reflect"), dict):
+            quote = next(iter(offered["profile_quotes"]), "")
+            change = {"text": offered["profile"], "quote": quote, "replaces": ""}
+            answer["profile"] = [change] if offered["profile"] else []
+        return answer
+
     def asked(self, purpose: str) -> list[str]:
-        """Give the prompts of a purpose, in their order."""
-        return [prompt for one, prompt in self.prompts if one == purpose]
+        """Give the prompts of a purpose, in their order; that about a whole session has three."""
+        purposes = (purpose, "session") if purpose in ("observe", "episode", "reflect") else (purpose,)
+        return [prompt for one, prompt in self.prompts if one in purposes]
 
 
 def purpose_of(prompt: str) -> str:

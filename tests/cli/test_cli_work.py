@@ -111,7 +111,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, server: Server) -> 
     text = cli.text("work", "--dry-run", *MODEL)
     assert re.search(r"^observe  .*  \(queue\)\n    1 calls?, [\d,]+ tokens of prompts$", text, re.MULTILINE)
     assert re.search(
-        r"\nIt would ask openai-chat:served \d times: [\d,]+ tokens of prompts, "
+        r"\nIt would ask openai-chat:served (?:once|\d times?): [\d,]+ tokens of prompts, "
         r"and about [\d,]+ of answers\.\n",
         text,
     )
@@ -119,7 +119,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, server: Server) -> 
     assert server.requests == []
     assert cli.json("learn", "jobs") == {"jobs": [], "more": False}
     found = cli.json("work", "--dry-run", *MODEL)
-    assert (found["dry_run"], found["calls"] >= 2, found["records"]) == (True, True, [])
+    assert (found["dry_run"], found["calls"] >= 1, found["records"]) == (True, True, [])
     assert "Without a model nothing would be asked.\n" in cli.text("work", "--dry-run")
     assert "Without a model it would learn " in cli.text("work", "--dry-run")
     assert "Nothing is due" in cli.text("work", "--dry-run", "--user", "bob")

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 SESSIONS = 8
 NAME = "openai-chat:scripted"
-LEARNED = ("observe v2", "episode v1", "reflect v2")
+LEARNED = ("session v1", "observe v2", "episode v1", "reflect v2")
 LEAST, LONGEST = 8, 900  # words and characters of a sentence that is quoted
 _WORDS = re.compile(r"\w+")
 

@@ -30,6 +30,7 @@ PAST_THE_LEASE = 6  # minutes
 STATUSES: tuple[JobStatus, ...] = ("open", "running", "failed", "done")
 HELPERS = Path(__file__).parent.parent
 ALL = (*KINDS, "text")
+AT_STEPS = (*ALL, "session")
 
 BEGIN = """
 import os, sys
@@ -160,13 +161,13 @@ def check_killed_at_each_step(location: str, kind: str, first: int, stride: int)
     return last
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", AT_STEPS)
 def test_a_worker_may_be_killed_at_some_steps(tmp_path: Path, kind: str) -> None:
     assert check_killed_at_each_step(str(tmp_path / "memory.db"), kind, 5, 17) > 30
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", AT_STEPS)
 def test_a_worker_may_be_killed_at_every_step(shared_location: str, kind: str) -> None:
     check_killed_at_each_step(shared_location, kind, 1, 1)
 
@@ -262,7 +263,7 @@ def test_each_job_is_done_by_one_of_several_workers(opener: Opener, workers: int
 SLOW = "Answered after the lease."
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", AT_STEPS)
 @pytest.mark.parametrize("fails", [False, True])
 def test_what_a_worker_brings_after_its_lease_is_not_stored(opener: Opener, kind: str, fails: bool) -> None:
     slow, quick = opener(policy(kind)), opener(policy(kind))

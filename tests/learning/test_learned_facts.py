@@ -77,7 +77,7 @@ def test_a_session_that_ends_gives_facts_with_what_they_rest_on(memory: Memory) 
     assert [about_user.target, about_env.target] == ["user", "env"]
     assert (about_env.text, about_env.messages, about_env.chat) == (PORT[0], (3, 3), "shop")
     assert (about_env.by, about_env.source, about_env.trust) == ("reflect", "session:shop", "trusted")
-    assert about_env.meta == {"learned": "observe v2", "model": "Model", "speaker": "user", "quote": PORT[3]}
+    assert about_env.meta == {"learned": "session v1", "model": "Model", "speaker": "user", "quote": PORT[3]}
     assert {about_user, about_env} <= set(result.records)
     assert PORT[0] in memory.chat("tomorrow").prompt(budget=2_000).system
 

@@ -60,7 +60,7 @@ def test_with_a_model_in_its_words(memory: Memory) -> None:
     )
     episode = ended(memory, "shop", llm=model)
     assert episode is not None
-    assert (episode.meta["learned"], episode.meta["model"]) == ("episode v1", "Model")
+    assert (episode.meta["learned"], episode.meta["model"]) == ("session v1", "Model")
     assert episode.text == (
         f"{told} Files: src/shop/sessions.py. Decided: {SESSION[2]} Outcome: {SESSION[5]}"
     )

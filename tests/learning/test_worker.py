@@ -84,7 +84,8 @@ def test_a_job_says_what_it_has_cost(memory: Memory) -> None:
     hold(memory).end()
     result = memory.learning.work(llm=extracting(EXTRACTED))
     jobs = memory.learning.jobs(status="done")
-    assert all((job.calls, job.attempts, job.ended) == (1, 0, START) for job in jobs)
+    assert {job.kind: job.calls for job in jobs} == {"observe": 1, "episode": 0, "reflect": 0}
+    assert all((job.attempts, job.ended) == (0, START) for job in jobs)
     assert (
         sum(job.prompt_tokens for job in jobs)
         == result.prompt_tokens

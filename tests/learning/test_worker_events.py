@@ -140,7 +140,7 @@ def test_work_tells_what_it_learned_and_spent(memory: Memory) -> None:
     calls = [event.call for event in seen if event.call]
     assert len(calls) == result.calls
     assert sum(call.prompt_tokens for call in calls) == result.prompt_tokens
-    assert {call.job for call in calls} == {job.id for job in result.done}
+    assert [call.job for call in calls] == ["observe:shop"]
 
 
 def test_consolidation_tells_what_it_joined(quick: Memory) -> None:
@@ -274,8 +274,8 @@ def test_an_async_model_is_asked_on_the_loop_of_the_caller(memory: Memory) -> No
 
     asyncio.run(use())
     assert {purpose for purpose, _ in model.prompts} == {
+        "session",
         "observe",
-        "episode",
         "reflect",
         "consolidate",
         "rank",

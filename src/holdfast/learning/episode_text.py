@@ -73,7 +73,7 @@ _WORD = re.compile(r"\w+")
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
 
 _TEXT, _TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
-_SCHEMA = exactly({"summary": _TEXT, "files": _TEXTS, "decisions": _TEXTS, "outcome": _TEXT})
+SCHEMA = exactly({"summary": _TEXT, "files": _TEXTS, "decisions": _TEXTS, "outcome": _TEXT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,21 +116,22 @@ def request(episode: Episode, transcript: str, prompt: PromptTemplate) -> LLMReq
     Neither can close the tags that it stands between.
     """
     filled = prompt.fill(draft=_framed(episode.text), transcript=_framed(transcript))
-    return LLMRequest("episode", filled, _SCHEMA, prompt.label, answer_tokens=600)
+    return LLMRequest("episode", filled, SCHEMA, prompt.label, answer_tokens=600)
 
 
-def read(answer: str, episode: Episode, transcript: str = "") -> Episode:
+def read(answer: object, episode: Episode, transcript: str = "") -> Episode:
     """Return the episode in the words of a model; what the answer left out stays as it was by rules.
 
     What the summary does not say of the files, the decisions and the outcome is written behind it. A summary
     that is too long, also for the transcript, is cut. Files that stand neither in the transcript nor in the
-    episode are dropped, and so are decisions and an outcome of one word.
+    episode are dropped, and so are decisions and an outcome of one word. An answer is text, or what was read
+    from it.
 
     Raises:
         Unreadable: the answer is no JSON object that has a summary, or something in it is no text.
 
     """
-    given = table(parse(answer), "the answer")
+    given = table(parse(answer) if isinstance(answer, str) else answer, "the answer")
     most = min(LONGEST, max(_ASKED, len(transcript))) if transcript else LONGEST
     summary = cut(_line(picked(given, "summary")), most)
     if says_too_little(summary):

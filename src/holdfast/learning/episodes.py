@@ -6,7 +6,7 @@ held meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from functools import partial
@@ -49,7 +49,7 @@ _OURS = frozenset((_REPEATED, _TOO_OLD, _TOO_MANY, _MENDED))
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadChat:
+class ReadChat:
     """A chat as it was read: its length, its episode by rules, and the external sources that it used.
 
     `own` is the episode without the words that may come from them.
@@ -64,6 +64,7 @@ class _ReadChat:
 
     @property
     def done(self) -> Watermark:
+        """The watermark once its episode is written."""
         return Watermark(self.chat, KIND, self.length)
 
 
@@ -78,17 +79,30 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
     """
     for job in context.jobs:
         length = context.length(job.chat)
-        messages = context.read_messages(job.chat, last=length)
-        names = context.settings.untrusted
-        whole, doubted = episode_text.compose(messages), from_here_on(messages, names)
-        own = episode_text.compose(messages, doubted) if doubted else whole
-        yield _unit(context, _ReadChat(job.chat, length, messages, whole, own, untrusted(messages, names)))
+        if context.model and 0 < length <= context.watermark(job.chat, KIND):
+            yield context.pass_over(job.chat, note="nothing was said since the last episode")
+        else:
+            yield _unit(context, read_chat(context, job.chat, length))
 
 
-def _unit(context: JobContext, chat: _ReadChat) -> WorkUnit:
+def read_chat(context: JobContext, chat: str, length: int) -> ReadChat:
+    """Return a chat up to a seq, with its episode by rules."""
+    messages, names = context.read_messages(chat, last=length), context.settings.untrusted
+    whole, doubted = episode_text.compose(messages), from_here_on(messages, names)
+    own = episode_text.compose(messages, doubted) if doubted else whole
+    return ReadChat(chat, length, messages, whole, own, untrusted(messages, names))
+
+
+def too_short(context: JobContext, chat: ReadChat) -> str:
+    """Return why a chat has no episode, "" if it has one."""
     turns, least = chat.episode.turns, context.settings.turns
-    if turns < least or not chat.episode.text:
-        note = f"too short: {turns} turns, {least} needed" if turns < least else "nobody said anything"
+    if turns < least:
+        return f"too short: {turns} turns, {least} needed"
+    return "" if chat.episode.text else "nobody said anything"
+
+
+def _unit(context: JobContext, chat: ReadChat) -> WorkUnit:
+    if note := too_short(context, chat):
         return context.pass_over(chat.chat, *([chat.done] if chat.length else []), note=note)
     shown = _transcript(context, chat) if context.model else ""
     if not shown:
@@ -98,33 +112,45 @@ def _unit(context: JobContext, chat: _ReadChat) -> WorkUnit:
     return WorkUnit(request, partial(_store, context, chat, prompt.label, shown), chat.chat)
 
 
-def _transcript(context: JobContext, chat: _ReadChat) -> str:
+def _transcript(context: JobContext, chat: ReadChat) -> str:
     frontier = summaries.frontier(context.database, context.space, chat.chat)
     extent = Extent(limit=context.settings.messages, budget=context.settings.tokens)
     return review(frontier, reversed(chat.messages), extent, context.count_tokens).text
 
 
-def _store(context: JobContext, chat: _ReadChat, how: str, shown: str, answer: str | None) -> UnitResult:
+def _store(context: JobContext, chat: ReadChat, how: str, shown: str, answer: str | None) -> UnitResult:
     """Write an episode, retract superfluous ones, and move the watermark, in one transaction."""
     episode = chat.episode if answer is None else episode_text.read(answer, chat.episode, shown)
-    whole = prepare(_draft(context, chat, episode, how, chat.untrusted), context.kinds, _BY)
-    own = prepare(_draft(context, chat, chat.own, _BY_RULES), context.kinds, _BY) if chat.own.text else None
 
-    def compare(seen: SpaceState) -> _PlannedWrite:
-        return _plan_write(context, chat, whole, own, seen.version + 1)
-
-    def write(changes: Writing, step: _PlannedWrite) -> UnitResult:
+    def write(changes: Writing, store: Callable[[Writing], UnitResult]) -> UnitResult:
         context.advance(changes, chat.done)
-        written, gone = _write(changes, step)
-        return UnitResult((*written, *gone), note=step.note)
+        return store(changes)
 
-    result = context.intake.write_compared(compare, write)
-    context.events.tell_of(context.scope, [one for one in result.records if not one.retracted])
-    context.events.tell_of(context.scope, [one for one in result.records if one.retracted], "evicted")
+    result = context.intake.write_compared(writer(context, chat, episode, how), write)
+    tell(context, result)
     return result
 
 
-def _write(changes: Writing, step: _PlannedWrite) -> tuple[list[Record], list[Record]]:
+def writer(
+    context: JobContext, chat: ReadChat, episode: Episode, how: str
+) -> Callable[[SpaceState], Callable[[Writing], UnitResult]]:
+    """Return what compares the episode of a chat with others, and returns what writes it then."""
+    whole = prepare(_draft(context, chat, episode, how, chat.untrusted), context.kinds, _BY)
+    own = prepare(_draft(context, chat, chat.own, _BY_RULES), context.kinds, _BY) if chat.own.text else None
+
+    def compare(seen: SpaceState) -> Callable[[Writing], UnitResult]:
+        return partial(_write, _plan_write(context, chat, whole, own, seen.version + 1))
+
+    return compare
+
+
+def tell(context: JobContext, result: UnitResult) -> None:
+    """Emit the events of written and retracted episodes."""
+    context.events.tell_of(context.scope, [one for one in result.records if not one.retracted])
+    context.events.tell_of(context.scope, [one for one in result.records if one.retracted], "evicted")
+
+
+def _write(step: _PlannedWrite, changes: Writing) -> UnitResult:
     current, written = dict(step.current), []
     for record, before in step.versions:
         held = record.trust == "quarantined"
@@ -137,11 +163,11 @@ def _write(changes: Writing, step: _PlannedWrite) -> tuple[list[Record], list[Re
         current[record.id] = changes.put(ready, before, by=_BY, action=action, why=why)
         written.append(current[record.id])
     gone = [changes.end(current[identity], why=why) for identity, why in step.retired.items()]
-    return written, gone
+    return UnitResult((*written, *gone), note=step.note)
 
 
 def _draft(
-    context: JobContext, chat: _ReadChat, episode: Episode, how: str, sources: Sequence[str] = ()
+    context: JobContext, chat: ReadChat, episode: Episode, how: str, sources: Sequence[str] = ()
 ) -> RecordDraft:
     """Return the draft of an episode, without the credentials in it, also in its metadata."""
     messages = chat.messages
@@ -180,7 +206,7 @@ class _PlannedWrite:
 
 
 def _plan_write(
-    context: JobContext, chat: _ReadChat, whole: Record, own: Record | None, version: int
+    context: JobContext, chat: ReadChat, whole: Record, own: Record | None, version: int
 ) -> _PlannedWrite:
     mine, others = _existing(context, chat.chat)
     standing = _newest(one for one in mine if one.trust != "quarantined" and not one.replaces)

@@ -172,13 +172,18 @@ class Extractor:
 
     def learn(self, part: TranscriptPart, messages: Sequence[Message], answer: str | None) -> UnitResult:
         """Store what a model found in a part of a transcript, and move the watermark."""
-        drafts, dropped = self.drafts_of(part, messages, answer or "")
+        drafts, dropped = self.offered(part, messages, answer or "")
+        written = self.context.commit(drafts, *self.source.done(part.last))
+        return UnitResult(written, dropped, noted(part, written))
+
+    def offered(
+        self, part: TranscriptPart, messages: Sequence[Message], answer: str
+    ) -> tuple[list[RecordDraft], Counter[str]]:
+        """Return those of `drafts_of` that can be stored, and what was dropped, by reason."""
+        drafts, dropped = self.drafts_of(part, messages, answer)
         drafts, unfit = self.context.storable(drafts)
         drafts, beyond = self._with_room(drafts)
-        written = self.context.commit(drafts, *self.source.done(part.last))
-        bare = sum("quote" not in record.meta for record in written)
-        note = f"{bare} without words that they rest on" if bare else ""
-        return UnitResult(written, dropped + unfit + beyond, note)
+        return drafts, dropped + unfit + beyond
 
     def decide(self, messages: Sequence[Message], _: str | None) -> UnitResult:
         """Store what is found without a model, and move the watermark."""
@@ -316,6 +321,12 @@ class Extractor:
         chat = self.source.chat
         kinds = (*KINDS, *(kind.name for kind in wished(self.context.kinds)))
         return self.context.read_records(RecordFilter(kinds=kinds, chat=chat)) if chat else []
+
+
+def noted(part: TranscriptPart, written: Sequence[Record]) -> str:
+    """Return a remark on what rests on no words, and on what was not shown of a part."""
+    bare = sum("quote" not in record.meta for record in written)
+    return "; ".join(filter(None, (f"{bare} without words that they rest on" if bare else "", part.note)))
 
 
 def _restates(text: str, said: Sequence[str]) -> bool:

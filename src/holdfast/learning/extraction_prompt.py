@@ -9,7 +9,8 @@ from datetime import UTC
 from functools import cache
 from html import escape
 from itertools import chain
-from typing import TypeVar
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
 from holdfast.kinds import Kind
 from holdfast.learning.echo_match import recalled_seqs, without_injected
@@ -50,8 +51,6 @@ FIELDS: Mapping[str, object] = {
     "quote": {"type": "string", "description": "The words it rests on, copied exactly."},
 }
 _TARGET: Mapping[str, object] = {"target": {"type": "string", "enum": ["user", "env"]}}
-_LISTS: Mapping[str, object] = {f"{kind}s": {"type": "array", "items": exactly(FIELDS)} for kind in KINDS}
-_FACTS: Mapping[str, object] = {"facts": {"type": "array", "items": exactly({**FIELDS, **_TARGET})}}
 _WISHES = """Write down as well, each in a list of its own beside those that are asked for below:
 {}
 Each item has `text`, `messages` and `quote`, as all others. What fits one of these is in no other list.
@@ -59,16 +58,46 @@ Each item has `text`, `messages` and `quote`, as all others. What fits one of th
 """
 
 
+class AnswerForm(NamedTuple):
+    """The form of an answer: the fields of an item, what there is beside the lists, and about its tokens."""
+
+    fields: Mapping[str, object] = FIELDS
+    more: Mapping[str, object] = MappingProxyType({})
+    tokens: int = _ANSWER
+
+    def schema(self, kinds: Iterable[str], *, facts: bool) -> Mapping[str, object]:
+        """Return the JSON schema of an answer with lists of some kinds, and with facts."""
+        items = dict.fromkeys(kinds, self.fields) | ({"facts": {**self.fields, **_TARGET}} if facts else {})
+        lists = {name: {"type": "array", "items": exactly(fields)} for name, fields in items.items()}
+        return exactly({**lists, **self.more})
+
+
+_USUAL = AnswerForm()
+
+
 @dataclass(frozen=True, slots=True)
 class TranscriptPart:
     """A part of a transcript that fits one prompt, with the seqs of its first and last message, 0 for a text.
 
     The transcript is escaped: it cannot leave a frame of tags, and in it no text can pose as a line of ours.
+    `cut` are the characters of the use of tools that are left out of it.
     """
 
     first: int
     last: int
     transcript: str
+    cut: int = 0
+
+    @property
+    def note(self) -> str:
+        """What is left out of the use of tools, "" for nothing."""
+        what = "Only the beginnings of calls and results of tools are shown"
+        return f"{what}: {self.cut:,} characters are left out." if self.cut else ""
+
+    @property
+    def shown(self) -> str:
+        """The transcript, after a line that says what is left out of it."""
+        return f"({self.note})\n{self.transcript}" if self.cut else self.transcript
 
 
 # What is shown
@@ -91,7 +120,12 @@ def split_messages(messages: Sequence[Message], count: CountTokens, limit: int) 
     fitting = (piece for group in groups for piece in packed(group, size, limit))
     together = (list(chain.from_iterable(pieces)) for pieces in packed(fitting, sizes, limit))
     return [
-        TranscriptPart(lines[0].seq, lines[-1].seq, "\n".join(line.written for line in lines))
+        TranscriptPart(
+            lines[0].seq,
+            lines[-1].seq,
+            "\n".join(line.written for line in lines),
+            sum(line.cut for line in lines),
+        )
         for lines in together
     ]
 
@@ -165,7 +199,9 @@ def _line(message: Message) -> TranscriptLine | None:
     text = "\n    ".join(escape(line, quote=False) for line in shown)
     content = "\n".join(shown)
     written = f"[{message.seq}] {message.role}{named}{at}: {text}"
-    return TranscriptLine(message.seq, message.role, written, content, folded(content))
+    return TranscriptLine(
+        message.seq, message.role, written, content, folded(content), _left_out(message, shown)
+    )
 
 
 def _with_short_uses(message: Message, lines: Sequence[str]) -> list[str]:
@@ -173,10 +209,19 @@ def _with_short_uses(message: Message, lines: Sequence[str]) -> list[str]:
     # An assistant's message that is one line between backticks says nothing.
     is_quoted = len(lines) == 1 and len(lines[0]) > 1 and lines[0][0] == lines[0][-1] == "`"
     is_use = message.role == "tool" or (message.role == "assistant" and is_quoted)
-    return [
-        shorten_line(line, _USE) if is_use or (message.calls and line.startswith(_CALL)) else line
-        for line in lines
-    ]
+    return [shorten_line(line, _USE) if is_use or _is_call(message, line) else line for line in lines]
+
+
+def _is_call(message: Message, line: str) -> bool:
+    return bool(message.calls) and line.startswith(_CALL)
+
+
+def _left_out(message: Message, shown: Sequence[str]) -> int:
+    """Return the characters of the use of tools in a message that are not shown, about."""
+    if message.role == "tool":
+        return max(0, len(message.content) - sum(map(len, shown)))
+    calls = sum(len(line) for line in shown if _is_call(message, line))
+    return max(0, sum(len(str(call.arguments)) for call in message.calls) - calls)
 
 
 def _pieces(
@@ -226,16 +271,27 @@ def request(
         InvalidInput: the prompt has other places than `$step`, `$type`, `$known` and `$transcript`.
 
     """
-    filled = prompt.fill(
-        step=_escaped(step) or "unnamed",
-        type=_escaped(type) or "session",
-        known="\n".join(f"- {_escaped(text)}" for text in known) or "(nothing)",
-        transcript=part.transcript,
-    )
-    lists = {kind.name: {"type": "array", "items": exactly(FIELDS)} for kind in wished}
-    schema = exactly({**_LISTS, **(_FACTS if asks_for_facts(prompt) else {}), **lists})
+    places = {
+        "step": _escaped(step) or "unnamed",
+        "type": _escaped(type) or "session",
+        "known": "\n".join(f"- {_escaped(text)}" for text in known) or "(nothing)",
+    }
+    return asked(part, prompt, places, wished)
+
+
+def asked(
+    part: TranscriptPart,
+    prompt: PromptTemplate,
+    places: Mapping[str, str],
+    wished: Sequence[Kind],
+    form: AnswerForm = _USUAL,
+) -> LLMRequest:
+    """Return the request of a prompt with `places` of its own, for an answer of a form."""
+    filled = prompt.fill(transcript=part.shown, **places)
+    kinds = (*(f"{kind}s" for kind in KINDS), *(kind.name for kind in wished))
+    schema = form.schema(kinds, facts=asks_for_facts(prompt))
     wishes = _WISHES.format("\n".join(map(_wish, wished))) if wished else ""
-    return LLMRequest("observe", f"{wishes}{filled}", schema, prompt.label, _ANSWER)
+    return LLMRequest("observe", f"{wishes}{filled}", schema, prompt.label, form.tokens)
 
 
 def _wish(kind: Kind) -> str:

@@ -50,13 +50,17 @@ class Observation:
 
 
 class TranscriptLine(NamedTuple):
-    """A message as it is shown to a model, its text, and the words in which quotes are looked up."""
+    """A message as it is shown to a model, its text, and the words in which quotes are looked up.
+
+    `cut` are the characters of the use of tools that are not shown.
+    """
 
     seq: int
     role: Role
     written: str
     text: str
     words: str
+    cut: int = 0
 
 
 class _Statement(NamedTuple):

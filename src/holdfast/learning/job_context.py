@@ -24,7 +24,7 @@ from holdfast.store import log, record_changes, records, sessions, watermarks
 from holdfast.store.database import Database
 from holdfast.store.jobs import Lease
 from holdfast.store.record_changes import Writing
-from holdfast.store.records import NOW, RecordFilter
+from holdfast.store.records import NOW, RecordFilter, SpaceState
 from holdfast.text.tokens import CountTokens
 from holdfast.types import Job, Message, Range, Record, Scope
 
@@ -57,7 +57,7 @@ def micros(duration: timedelta) -> int:
 
 @dataclass(frozen=True, slots=True)
 class UnitResult:
-    """The records that a unit wrote, how many proposals were dropped (reason → number), and a note."""
+    """The records that a unit wrote, how many proposals were dropped (reason → number), and notes."""
 
     records: tuple[Record, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict, hash=False)
@@ -70,13 +70,15 @@ class WorkUnit:
 
     `apply` stores the results and moves the watermark, in one transaction. It receives None where there is no
     request, and raises Unreadable for an answer that is requested once more. `chat` is the chat that the unit
-    is about. `preview` returns the records that a unit without a request would add.
+    is about. `preview` returns the records that a unit without a request would add. One that `is_whole` does
+    what an episode and a reflection would do with its chat.
     """
 
     request: LLMRequest | None
     apply: Callable[[str | None], UnitResult]
     chat: str = ""
     preview: Callable[[], Sequence[Record]] = tuple
+    is_whole: bool = False
 
 
 class Watermark(NamedTuple):
@@ -221,9 +223,15 @@ class JobContext:
         return taken, dropped
 
     def commit(
-        self, drafts: Sequence[RecordDraft], *done: Watermark, check: Callable[[Writing], None] | None = None
+        self,
+        drafts: Sequence[RecordDraft],
+        *done: Watermark,
+        check: Callable[[Writing], None] | None = None,
+        beside: Callable[[SpaceState], Callable[[Writing], object]] | None = None,
     ) -> tuple[Record, ...]:
         """Store drafts, move watermarks and emit the events, if the job is still leased: in one transaction.
+
+        What `beside` prepares is written in it as well; see `Intake.remember`.
 
         Returns:
             The records that are new or changed, without those that said so already.
@@ -242,7 +250,7 @@ class JobContext:
             if check is not None:
                 check(changes)
 
-        stored = self.intake.remember(drafts, merge=True, also=also)
+        stored = self.intake.remember(drafts, merge=True, also=also, beside=beside)
         written = tuple({one.version: one for one in stored if one.version > before}.values())
         self.events.tell_of(self.scope, written)
         return written

@@ -17,10 +17,10 @@ from holdfast.learning import (
     consolidate,
     embed_job,
     episodes,
-    extraction,
     guard_job,
     merge_review_job,
     reflect,
+    session,
 )
 from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit, micros
 from holdfast.learning.results import WorkResult
@@ -44,7 +44,7 @@ _TAKEN_OVER = "another worker took it over, so nothing more was stored for it"
 PLANS: Mapping[str, Callable[[JobContext], Iterator[WorkUnit]]] = {
     GUARD: guard_job.plan,
     EMBED: embed_job.plan,
-    "observe": extraction.plan,
+    "observe": session.plan,
     "episode": episodes.plan,
     "judge": merge_review_job.plan,
     "consolidate": consolidate.plan,
@@ -215,8 +215,8 @@ class JobRun:
             self.failures = 0
         self._records += result.records
         self._dropped.update(result.dropped)
-        if result.note:
-            self._note(result.note)
+        for note in result.note.splitlines():
+            self._note(note)
 
     @retry_transaction
     def _put_last(self, chat: str) -> None:

@@ -140,7 +140,7 @@ def _placed(speeches: Sequence[Speech]) -> Iterator[_Turn]:
 def _of_turn(turn: _Turn) -> Iterator[LearnedStatement]:
     message, prose = turn.speech
     said = statements(message.role, prose, turn.context)
-    is_typed = len(prose) <= _LONGEST_PASTE and _QUOTED.search(message.content) is None
+    is_typed = is_all_typed(message, prose)
     places = {one.start: place for place, one in enumerate(said)}
     for run in _runs(said):
         best = max(run, key=lambda one: one.worth)
@@ -152,6 +152,11 @@ def _of_turn(turn: _Turn) -> Iterator[LearnedStatement]:
         if len(_WORD.findall(text)) >= _FEWEST_WORDS or len(text) >= SHORTEST:
             span = (first, message.seq)
             yield LearnedStatement(best.kind, shortened(text), span, message.actor, best.worth, is_typed)
+
+
+def is_all_typed(message: Message, prose: str) -> bool:
+    """Return whether a person typed a message, and pasted nothing into it, as far as that shows."""
+    return len(prose) <= _LONGEST_PASTE and _QUOTED.search(message.content) is None
 
 
 def _runs(said: Sequence[JudgedStatement]) -> Iterator[list[JudgedStatement]]:

@@ -72,7 +72,7 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
         messages = _new_messages(context, news)
         shown = _review(context, news, messages)
         if shown.text:
-            profile = _profile(context, context.database)
+            profile = current_profile(context, context.database)
             reflection = _Reflection(context, news, messages, shown, profile, prompt)
             yield WorkUnit(reflection.request(), reflection.learn, news.chat)
         else:
@@ -117,7 +117,7 @@ def _review(context: JobContext, news: PendingChat, messages: Sequence[Message])
     return review(frontier, reversed(messages), extent, context.count_tokens, numbered=True)
 
 
-def _profile(context: JobContext, source: Database | Connection) -> Record | None:
+def current_profile(context: JobContext, source: Database | Connection) -> Record | None:
     """Return the profile that is rewritten: the agent's own, or the one for all agents.
 
     Not the one that the tenant shares: no erasure in the space of a user could find a copy of it.
@@ -238,14 +238,17 @@ class _Reflection:
         fresh = self._without_echoes(proposal.observations)
         dropped["recalled"] += len(proposal.observations) - len(fresh)
         offered = list(map(self._observed, fresh))
-        if text is not None and shown is not None and len(text) < _KEPT * len(shown.text):
-            dropped["profile would lose too much"] += 1
-        elif text and (shown is None or text.split() != shown.text.split()):
-            offered.append(self._rewritten(text, proposal))
+        if text is not None:
+            meta: dict[str, object] = {"why": proposal.why} if proposal.why else {}
+            is_bare = asks_for_quotes(self.prompt, _QUOTES) and not proposal.quotes
+            draft = partial(self._draft, messages=self.review.messages, is_untrusted=is_bare)
+            profiles, lost = rewritten(context, shown, text, proposal.quotes, meta, draft)
+            offered += profiles
+            dropped += lost
         drafts, unfit = context.storable(offered)
         dropped += unfit
         rewrites = any(draft.kind == _PROFILE for draft in drafts)
-        check = self._check_profile if rewrites else None
+        check = unchanged(context, shown) if rewrites else None
         written = context.commit(drafts, _done(self.news), check=check)
         return UnitResult(written, +dropped, f"chat {chat}: {_note(written, +dropped)}")
 
@@ -269,30 +272,46 @@ class _Reflection:
         is_bare = asks_for_quotes(self.prompt) and not one.quote
         return self._draft(one.kind, one.text, messages=one.messages, meta=grounds(one), is_untrusted=is_bare)
 
-    def _rewritten(self, text: str, proposal: _Proposal) -> RecordDraft:
-        """Return the draft of a profile, untrusted if its changes do not rest on the user's words."""
-        meta: dict[str, object] = {"why": proposal.why} if proposal.why else {}
-        if proposal.quotes:
-            meta["quotes"] = [redacted(quote) for quote in proposal.quotes]
-        if self.profile is not None and self.profile.agent != self.context.scope.agent:
-            # It becomes another record, which an erasure has to find.
-            meta["of"] = [self.profile.id]
-        is_bare = asks_for_quotes(self.prompt, _QUOTES) and not proposal.quotes
-        return self._draft(_PROFILE, text, messages=self.review.messages, meta=meta, is_untrusted=is_bare)
-
     @property
     def _draft(self) -> Callable[..., RecordDraft]:
         chat, label = self.news.chat, self.prompt.label
         return partial(self.context.draft, learned_by=label, source=f"session:{chat}", chat=chat)
 
-    def _check_profile(self, changes: Writing) -> None:
-        """Raise Conflict unless the profile is still the one that the model was shown."""
-        current, shown = _profile(self.context, changes.tx), self.profile
+
+def rewritten(
+    context: JobContext,
+    before: Record | None,
+    text: str,
+    quotes: Sequence[str],
+    meta: Mapping[str, object],
+    draft: Callable[..., RecordDraft],
+) -> tuple[list[RecordDraft], Counter[str]]:
+    """Return the draft of a profile that is news, and whether it would lose too much of the one `before`."""
+    if before is not None and len(text) < _KEPT * len(before.text):
+        return [], Counter({"profile would lose too much": 1})
+    if not text or (before is not None and text.split() == before.text.split()):
+        return [], Counter()
+    told = dict(meta)
+    if quotes:
+        told["quotes"] = [redacted(quote) for quote in quotes]
+    if before is not None and before.agent != context.scope.agent:
+        # It becomes another record, which an erasure has to find.
+        told["of"] = [before.id]
+    return [draft(_PROFILE, text, meta=told)], Counter()
+
+
+def unchanged(context: JobContext, shown: Record | None) -> Callable[[Writing], None]:
+    """Return what raises Conflict unless the profile is still the one that was read."""
+
+    def check(changes: Writing) -> None:
+        current = current_profile(context, changes.tx)
         if (current and (current.id, current.version)) != (shown and (shown.id, shown.version)):
             raise Conflict(
                 "The profile was changed while a model read the former one.",
                 "Try again, so that the session is merged into the current one.",
             )
+
+    return check
 
 
 def _done(news: PendingChat) -> Watermark:

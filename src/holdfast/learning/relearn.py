@@ -37,7 +37,7 @@ from holdfast.types import MAX_COUNT, Record
 
 KINDS = ("observations",)
 # How records that are learned again were learned: the first word of `meta["learned"]`.
-_FROM_CHATS = ("observe", "decisions", "statements", BY_EXAMPLES)
+_FROM_CHATS = ("observe", "session", "decisions", "statements", BY_EXAMPLES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import get_args
 
 from holdfast.errors import Reason
 from holdfast.events import Event
-from holdfast.learning import scheduler
+from holdfast.learning import scheduler, session
 from holdfast.learning.job_context import JobContext, micros
 from holdfast.learning.job_run import PLANS, JobRun
 from holdfast.learning.results import WorkResult, together
@@ -85,10 +85,13 @@ class Worker:
     def estimate(self) -> WorkResult:
         """Return what the work due would cost, and add without a model; call no model, write nothing."""
         context, results = self.context, list[WorkResult]()
-        due = scheduler.due(context, self.kinds)
+        due = sorted(scheduler.due(context, self.kinds), key=lambda job: job.kind != "observe")
+        done: set[str] = set()
         for batch in scheduler.batches(due, context.settings.pairs):
-            payload = jobs.payload(context.database, context.space, batch[0].id)
-            units = list(PLANS[batch[0].kind](self._context_of(batch, payload, None)))
+            kind, payload = batch[0].kind, jobs.payload(context.database, context.space, batch[0].id)
+            planned = PLANS[kind](self._context_of(batch, payload, None))
+            units = [unit for unit in planned if kind not in session.OTHERS or unit.chat not in done]
+            done.update(unit.chat for unit in units if unit.is_whole)
             records = tuple(record for unit in units for record in unit.preview())
             requests = [unit.request for unit in units if unit.request]
             tokens = sum(context.count_tokens(request.prompt) for request in requests)
@@ -177,6 +180,7 @@ class Worker:
             agent=context.scope.agent or None,
             but=() if self.model else get_args(Reason),
             unless=tuple(self.own),
+            in_order=ids is None and "observe" not in self.limited and session.is_joined(context),
         )
 
     def _run_job(self, held: Lease) -> tuple[WorkResult, str]:

@@ -95,33 +95,37 @@ class Intake:
         *,
         merge: bool | None = None,
         expected: int | None = None,
-        also: Callable[[Writing], None] | None = None,
+        also: Callable[[Writing], object] | None = None,
+        beside: Callable[[SpaceState], Callable[[Writing], object]] | None = None,
     ) -> list[Record]:
         """Store new texts in one transaction, and return what they became.
 
-        `also` is called within the transaction, before anything is written: what it writes is stored with the
-        texts, and if it raises, nothing is stored.
+        `also` is called in it before anything is written, and what it writes is stored with the texts.
+        `beside` is called when they are compared, and what it returns after `also`.
 
         Raises:
-            InvalidInput, Denied: one cannot be accepted; nothing was stored.
-            Conflict: the stored record has another version than `expected`.
+            InvalidInput, Denied, Conflict: one cannot be accepted, or another version than `expected` is
+                stored; nothing was stored. So it is with what `also` raises.
 
         """
         ready = [prepare(draft, self.kinds, self.by) for draft in drafts]
         merged = [self.kinds[record.kind].merge if merge is None else merge for record in ready]
 
-        def compare(_: SpaceState) -> list[_Candidate]:
+        steps = [also] if also else []
+
+        def compare(seen: SpaceState) -> list[_Candidate]:
+            steps[bool(also) :] = [beside(seen)] if beside else []
             return [self._candidate(record, merge=wish) for record, wish in zip(ready, merged, strict=True)]
 
         def write(changes: Writing, candidates: Sequence[_Candidate]) -> list[Record]:
-            if also is not None:
-                also(changes)
+            for step in steps:
+                step(changes)
             written: list[Record] = []
             for candidate in candidates:
                 written.append(self._store(changes, candidate, written, expected))
             return written
 
-        if any(merged) or any(map(self._is_learned, ready)):
+        if beside or any(merged) or any(map(self._is_learned, ready)):
             return self.write_compared(compare, write)
         with self.writing() as changes:
             return write(changes, list(map(_Candidate, ready)))

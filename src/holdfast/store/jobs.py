@@ -35,6 +35,14 @@ _DUE = """
 _CLAIM = f"""
     UPDATE jobs SET status = 'running', worker = :worker, lease = :lease, attempts = attempts + 1, due = 0
     WHERE space = :space AND id = :id RETURNING {_COLUMNS}, payload"""
+# An episode and a reflection come after what is observed of the same words, which may stand for them.
+_READING = "(o.status = 'running' OR (o.status = 'open' AND o.due <= :now))"
+_AFTER = f"""
+    AND NOT (kind = 'episode' AND EXISTS (
+        SELECT 1 FROM jobs o WHERE o.space = :space AND o.id = 'observe:' || jobs.chat AND {_READING}))
+    AND NOT (kind = 'reflect' AND EXISTS (
+        SELECT 1 FROM jobs o WHERE o.space = :space AND o.kind = 'observe' AND o.agent = jobs.agent
+        AND {_READING}))"""
 # A running job that is added again is opened again when it has ended.
 _ADD_AGAIN = "UPDATE jobs SET due = :due WHERE space = :space AND id = :id AND status = 'running'"
 # What was extracted once from a text, or from some messages, is not extracted again.
@@ -136,13 +144,16 @@ def claim(
     agent: str | None = None,
     but: Sequence[str] = (),
     unless: Sequence[str] = (),
+    in_order: bool = False,
 ) -> Lease | None:
     """Lease the job that is due longest, and others of its kind that fit into one batch; None if none is due.
 
     A job whose lease is over is due as well. Jobs whose last failure had one of the reasons `but` are left
-    out, unless they are of one of the kinds `unless`.
+    out, unless they are of one of the kinds `unless`. With `in_order`, episodes and reflections wait for what
+    is observed of the same chats.
     """
     condition, values = matching({"agent": agent}, {"kind": kinds, "id": ids})
+    condition += _AFTER if in_order else ""
     if but:
         reasons, named = one_of("reason", but)
         exempt = {f"unless{n}": kind for n, kind in enumerate(unless)}
