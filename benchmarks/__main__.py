@@ -210,16 +210,35 @@ def learn(
     ],
     only: Only = None,
     folder: Folder = None,
+    llm: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Measure how well this model learns; DATA is a folder.")
+    ] = None,
+    half: Annotated[str, typer.Option(help="Of the labelled sessions: held_out or tune.")] = "held_out",
+    price: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="PROMPTS ANSWERS", help="Dollars for a million tokens of each."),
+    ] = None,
 ) -> None:
     """Measure what learning costs those who append, how fast it goes, and what it asks of models.
 
+    With a model, how much of what it learns is worth keeping, how much of that it finds, whether it trusts
+    orders that sessions plant, and what it takes. It needs the key of the model, and asks some hundred times.
+
     Example: `python -m benchmarks learn ~/.claude/projects --only learn`
+    Example: `python -m benchmarks learn --llm openai:gpt-5-mini ../shared/data`
     """
     # No other part is loaded.
-    from benchmarks.learning import MEASUREMENTS, run
+    from benchmarks import learning, taught
 
-    _check_parts(only, MEASUREMENTS)
-    _show(run(data, only=only or (), folder=folder, progress=_progress), options)
+    if llm is None:
+        _check_parts(only, learning.MEASUREMENTS)
+        _show(learning.run(data, only=only or (), folder=folder, progress=_progress), options)
+        return
+    _check_parts(only, taught.PARTS)
+    if half not in ("held_out", "tune"):
+        raise typer.BadParameter(f"{half!r} is none of held_out and tune.", param_hint="--half")
+    done = taught.run(data[0], llm, half=half, only=only or (), price=price, progress=_progress)
+    _show(done, options)
 
 
 def worth(

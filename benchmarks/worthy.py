@@ -1,15 +1,17 @@
-"""How much of what is worth keeping is learned without a model, and how much of what is learned is."""
+"""How much of what is worth keeping is learned, and how much of what is learned is."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from benchmarks.worth import Label, Session, read_labelled, read_labels
+from benchmarks.worth import LABELS, Label, Session, read_labelled, read_labels
 from holdfast import Message
-from holdfast.learning.learned_statements import LearnedStatement, learned_statements
+from holdfast.learning.learned_statements import learned_statements
+from holdfast.types import Range
 
 _WORD = re.compile(r"\w+")
 _LONG = 8  # words of a statement of which some may be missing
@@ -48,26 +50,45 @@ def carries(learned: str, statement: str) -> bool:
     return len(wanted) >= _LONG and sum(word in has for word in wanted) >= _MOST * len(wanted)
 
 
-def learned_of(session: Session, read: set[int]) -> list[LearnedStatement]:
-    """Return what is learned from the messages of a session that were labelled."""
+class Found(NamedTuple):
+    """Something that was learned: its text, its messages, its kind, and the words that it rests on."""
+
+    text: str
+    messages: Range
+    kind: str
+    quote: str = ""
+
+    def carries(self, statement: str) -> bool:
+        """Return whether it has a statement's words, or rests on words of it."""
+        own, words = key(self.quote), key(statement)
+        rests = bool(self.quote) and (own in words or words in own)
+        return rests or carries(self.text, statement)
+
+
+def learned_of(session: Session, read: set[int]) -> list[Found]:
+    """Return what is learned without a model from the messages of a session that were labelled."""
     found = learned_statements(messages_of(session))
-    return [one for one in found if one.messages[1] - 1 in read]
+    return [Found(one.text, one.messages, one.kind) for one in found if one.messages[1] - 1 in read]
 
 
-def measured(data: Path, half: str) -> tuple[Counter[str], Counter[str]]:
+def measured(
+    data: Path,
+    half: str,
+    learn: Callable[[Session, set[int]], Sequence[Found]] = learned_of,
+    folder: Path = LABELS,
+) -> tuple[Counter[str], Counter[str]]:
     """Count what is learned of a half, and what of it is right, by source and by kind; then what is found.
 
     A text is right if it carries a statement that is worth keeping, also one that was said before; what the
     labels do not agree on counts neither way. What is found counts only statements that are new.
     """
     labels = defaultdict(list)
-    for label in read_labels():
+    for label in read_labels(folder):
         labels[label.source, label.session].append(label)
     precision, recall = Counter[str](), Counter[str]()
-    for session, judged in read_labelled(data):
+    for session, judged in read_labelled(data, folder):
         if judged.half == half:
-            read = {message for message, _, _ in judged.statements}
-            found = learned_of(session, read)
+            found = learn(session, {message for message, _, _ in judged.statements})
             _count(session, labels[session.source, session.id], found, precision, recall)
     return precision, recall
 
@@ -75,7 +96,7 @@ def measured(data: Path, half: str) -> tuple[Counter[str], Counter[str]]:
 def _count(
     session: Session,
     labels: Sequence[Label],
-    found: Sequence[LearnedStatement],
+    found: Sequence[Found],
     precision: Counter[str],
     recall: Counter[str],
 ) -> None:
@@ -85,7 +106,7 @@ def _count(
         first, last = one.messages[0] - 1, one.messages[1] - 1
         near = [label for label in labels if first <= label.message <= last]
         carried[number] = [
-            label for label in near if carries(one.text, texts[label.message][label.start : label.end])
+            label for label in near if one.carries(texts[label.message][label.start : label.end])
         ]
         if carried[number] and not any(label.settled for label in carried[number]):
             continue
@@ -106,12 +127,13 @@ def report(data: Path) -> list[list[str]]:
     kinds = sorted({name for _, recall in halves.values() for name in recall if " " not in name})
     rows = [["", "right of learned, tune", "held out", "found of new, tune", "held out"]]
     for name in ("all", *_SOURCES, *(kind for kind in kinds if kind not in ("all", *_SOURCES))):
-        right = [_share(precision, name, "right") for precision, _ in halves.values()]
-        found = [_share(recall, name, "found") for _, recall in halves.values()]
+        right = [share(precision, name, "right") for precision, _ in halves.values()]
+        found = [share(recall, name, "found") for _, recall in halves.values()]
         rows.append([name, *right, *found])
     return rows
 
 
-def _share(counts: Counter[str], name: str, what: str) -> str:
+def share(counts: Counter[str], name: str, what: str) -> str:
+    """Return what part of what was counted by a name is so."""
     part, whole = counts[f"{name} {what}"], counts[name]
     return f"{part} of {whole}, {part / whole:.0%}" if whole else "none"
