@@ -14,9 +14,10 @@ PARTS = {"step": "s", "type": "t", "known": "k", "transcript": "said"}
 OWN = "$type $step: $known, $transcript"
 
 
-def test_the_newest_version_is_loaded() -> None:
+def test_the_usual_version_is_loaded() -> None:
     prompt = load("observe")
-    assert prompt.version == versions("observe")[-1]
+    assert prompt.version == "v2"
+    assert load("reflect").version == versions("reflect")[-1]
     assert prompt.label == f"observe {prompt.version}"
 
 

@@ -190,7 +190,7 @@ _Prompt = Annotated[
         parser=prompt_version,
         metavar="VERSION|PATH",
         help="A version of the prompt, such as v1, or a file: a path with a folder, or ending with .md. "
-        "The newest without it.",
+        "The usual one without it; v3 (of episodes v2) is the thorough one.",
     ),
 ]
 _DryRun = Annotated[
@@ -202,7 +202,7 @@ def relearn(
     options: Options,
     *,
     llm: _Model,
-    kind: Annotated[str, Option(help="What is learned anew: observations.")] = "observations",
+    kind: Annotated[str, Option(help="Learn anew observations, facts or episodes.")] = "observations",
     prompt: _Prompt = None,
     dry_run: _DryRun = False,
 ) -> None:

@@ -104,7 +104,7 @@ def too_short(context: JobContext, chat: ReadChat) -> str:
 def _unit(context: JobContext, chat: ReadChat) -> WorkUnit:
     if note := too_short(context, chat):
         return context.pass_over(chat.chat, *([chat.done] if chat.length else []), note=note)
-    shown = _transcript(context, chat) if context.model else ""
+    shown = transcript(context, chat) if context.model else ""
     if not shown:
         return WorkUnit(None, partial(_store, context, chat, _BY_RULES, ""), chat.chat)
     prompt = context.prompt(KIND)
@@ -112,7 +112,8 @@ def _unit(context: JobContext, chat: ReadChat) -> WorkUnit:
     return WorkUnit(request, partial(_store, context, chat, prompt.label, shown), chat.chat)
 
 
-def _transcript(context: JobContext, chat: ReadChat) -> str:
+def transcript(context: JobContext, chat: ReadChat) -> str:
+    """Return what a model is shown of a chat."""
     frontier = summaries.frontier(context.database, context.space, chat.chat)
     extent = Extent(limit=context.settings.messages, budget=context.settings.tokens)
     return review(frontier, reversed(chat.messages), extent, context.count_tokens).text
@@ -122,9 +123,9 @@ def _store(context: JobContext, chat: ReadChat, how: str, shown: str, answer: st
     """Write an episode, retract superfluous ones, and move the watermark, in one transaction."""
     episode = chat.episode if answer is None else episode_text.read(answer, chat.episode, shown)
 
-    def write(changes: Writing, store: Callable[[Writing], UnitResult]) -> UnitResult:
+    def write(changes: Writing, step: PlannedWrite) -> UnitResult:
         context.advance(changes, chat.done)
-        return store(changes)
+        return step.write(changes)
 
     result = context.intake.write_compared(writer(context, chat, episode, how), write)
     tell(context, result)
@@ -133,37 +134,18 @@ def _store(context: JobContext, chat: ReadChat, how: str, shown: str, answer: st
 
 def writer(
     context: JobContext, chat: ReadChat, episode: Episode, how: str
-) -> Callable[[SpaceState], Callable[[Writing], UnitResult]]:
-    """Return what compares the episode of a chat with others, and returns what writes it then."""
+) -> Callable[[SpaceState], PlannedWrite]:
+    """Return what compares the episode of a chat with others, and plans what is written then."""
     whole = prepare(_draft(context, chat, episode, how, chat.untrusted), context.kinds, _BY)
     own = prepare(_draft(context, chat, chat.own, _BY_RULES), context.kinds, _BY) if chat.own.text else None
 
-    def compare(seen: SpaceState) -> Callable[[Writing], UnitResult]:
-        return partial(_write, _plan_write(context, chat, whole, own, seen.version + 1))
-
-    return compare
+    return lambda seen: _plan_write(context, chat, whole, own, seen.version + 1)
 
 
 def tell(context: JobContext, result: UnitResult) -> None:
     """Emit the events of written and retracted episodes."""
     context.events.tell_of(context.scope, [one for one in result.records if not one.retracted])
     context.events.tell_of(context.scope, [one for one in result.records if one.retracted], "evicted")
-
-
-def _write(step: _PlannedWrite, changes: Writing) -> UnitResult:
-    current, written = dict(step.current), []
-    for record, before in step.versions:
-        held = record.trust == "quarantined"
-        fresh = before is None or before.retracted
-        action = "quarantine" if held else "add" if fresh else "replace"
-        why = quarantine_reason(record) if held else ""
-        # What was written just now has got its id.
-        standing = current.get(record.replaces)
-        ready = replace(record, replaces=standing.id) if standing else record
-        current[record.id] = changes.put(ready, before, by=_BY, action=action, why=why)
-        written.append(current[record.id])
-    gone = [changes.end(current[identity], why=why) for identity, why in step.retired.items()]
-    return UnitResult((*written, *gone), note=step.note)
 
 
 def _draft(
@@ -196,7 +178,7 @@ class _Version(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _PlannedWrite:
+class PlannedWrite:
     """New versions of episodes, and why others of the `current` ones are retracted."""
 
     note: str
@@ -204,15 +186,31 @@ class _PlannedWrite:
     current: Mapping[str, Record] = field(default_factory=dict)
     retired: Mapping[str, str] = field(default_factory=dict)
 
+    def write(self, changes: Writing) -> UnitResult:
+        """Write the versions, and retract what is superfluous."""
+        current, written = dict(self.current), []
+        for record, before in self.versions:
+            held = record.trust == "quarantined"
+            fresh = before is None or before.retracted
+            action = "quarantine" if held else "add" if fresh else "replace"
+            why = quarantine_reason(record) if held else ""
+            # What was written just now has got its id.
+            standing = current.get(record.replaces)
+            ready = replace(record, replaces=standing.id) if standing else record
+            current[record.id] = changes.put(ready, before, by=_BY, action=action, why=why)
+            written.append(current[record.id])
+        gone = [changes.end(current[identity], why=why) for identity, why in self.retired.items()]
+        return UnitResult((*written, *gone), note=self.note)
+
 
 def _plan_write(
     context: JobContext, chat: ReadChat, whole: Record, own: Record | None, version: int
-) -> _PlannedWrite:
+) -> PlannedWrite:
     mine, others = _existing(context, chat.chat)
     standing = _newest(one for one in mine if one.trust != "quarantined" and not one.replaces)
     held = _newest(one for one in mine if one.trust == "quarantined" and one.action != "release")
     if why := _left_alone(standing or held):
-        return _PlannedWrite(why)
+        return PlannedWrite(why)
     judged = _judged(whole, standing, chat.messages, context.settings.untrusted)
     drafted = _drafted(judged, own, standing, held)
     considered = [
@@ -230,7 +228,7 @@ def _plan_write(
     rest = [one for one in (*others, *beside) if one.id not in mended]
     retired = mended | _superfluous(context, current, rest, chat.chat)
     every = {one.id: one for one in (*others, *beside, *current)}
-    return _PlannedWrite(_note(versions), versions, every, retired)
+    return PlannedWrite(_note(versions), versions, every, retired)
 
 
 def _drafted(

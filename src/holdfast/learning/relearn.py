@@ -1,4 +1,4 @@
-"""Relearning: extract again from the same messages with another prompt or model, and replace what differs.
+"""Relearning: learn again from the same messages with another prompt or model, and replace what differs.
 
 A kind with `learn` is learned from all chats, also without a model: from the sentences that fit its examples.
 """
@@ -13,7 +13,8 @@ from typing import NamedTuple
 from holdfast.dedup import relate
 from holdfast.errors import Conflict, InvalidInput, ModelFailed, shown
 from holdfast.kinds import FIL, Kind, wished
-from holdfast.learning import extraction, extraction_prompt
+from holdfast.learning import episode_text, episodes, extraction, extraction_prompt, ranking
+from holdfast.learning.episodes import PlannedWrite
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction import (
     BY_EXAMPLES,
@@ -23,7 +24,7 @@ from holdfast.learning.extraction import (
     Extractor,
 )
 from holdfast.learning.extraction_prompt import FACT
-from holdfast.learning.job_context import JobContext
+from holdfast.learning.job_context import JobContext, UnitResult
 from holdfast.learning.job_run import FOR_ALL, ask_and_read
 from holdfast.learning.results import Relearning
 from holdfast.llm.llm_request import LLMRequest
@@ -32,31 +33,37 @@ from holdfast.llm.prompt_files import PromptTemplate
 from holdfast.records.draft import RecordDraft, as_record, policy, prepare, quarantine_reason
 from holdfast.records.intake import COMPARED, Intake
 from holdfast.store import erasure_receipts, record_changes, records, sessions
+from holdfast.store.record_changes import Writing
 from holdfast.store.records import RecordFilter
-from holdfast.types import MAX_COUNT, Record
+from holdfast.types import MAX_COUNT, Record, Trust
 
-KINDS = ("observations",)
+OBSERVATIONS, FACTS, EPISODES = KINDS = ("observations", "facts", "episodes")
 # How records that are learned again were learned: the first word of `meta["learned"]`.
+_OF_EPISODES = ("episode", "rules")
 _FROM_CHATS = ("observe", "session", "decisions", "statements", BY_EXAMPLES)
 
 
 @dataclass(frozen=True, slots=True)
 class RelearnedChat:
-    """The result for one chat: new records, those not found again, and the number of those that say the same.
+    """The difference for one chat: new records, those not found again, and the number of those that stay.
 
-    `erasures` counts those of the space before the chat was read.
+    `store` writes it.
     """
 
-    added: tuple[RecordDraft, ...]
+    added: tuple[Record, ...]
     removed: tuple[Record, ...]
     kept: int
-    erasures: int
+    store: Callable[[], None]
 
 
 class Wanted(NamedTuple):
-    """What is learned again: all observations, or one kind with `learn`; by a prompt, or without a model."""
+    """What is learned again, from chats that gave records of the kinds `of`; without a model by no prompt.
+
+    `wish` is a kind with `learn`, which is learned from all chats.
+    """
 
     kinds: tuple[str, ...]
+    of: tuple[str, ...]
     wish: Kind | None
     prompt: PromptTemplate | None
 
@@ -69,7 +76,7 @@ class Wanted(NamedTuple):
 def relearn(
     context: JobContext, kind: str, version: str | None, model: Model | None, *, apply: bool
 ) -> Relearning:
-    """Learn again from all chats that observations came from; see `memory.learning.relearn`."""
+    """Learn again from all chats that such records came from; see `memory.learning.relearn`."""
     wanted = _wanted(context, kind, version, model)
     context, meter = replace(context, model=model.name if model else ""), context.meter()
 
@@ -83,9 +90,10 @@ def relearn(
     for chat, (agent, stored) in _chats(context, wanted).items():
         own = context.for_agent(agent)
         try:
-            found = _relearned(own, chat, stored, wanted, partial(ask, chat))
+            again = _episode if kind == EPISODES else _relearned
+            found = again(own, chat, stored, wanted, partial(ask, chat))
             if apply:
-                _exchange(own, found, wanted.label)
+                found.store()
         except (ModelFailed, Conflict, InvalidInput) as error:
             failed[chat] = str(error)
             if isinstance(error, ModelFailed) and error.reason in FOR_ALL:
@@ -96,7 +104,7 @@ def relearn(
         kind,
         wanted.label,
         tuple(done),
-        tuple(_prepared(context, draft) for one in done.values() for draft in one.added),
+        tuple(record for one in done.values() for record in one.added),
         tuple(record for one in done.values() for record in one.removed),
         sum(one.kept for one in done.values()),
         failed,
@@ -123,22 +131,34 @@ def _wanted(context: JobContext, kind: str, version: str | None, model: Model | 
     if kind not in (*KINDS, *wishes):
         known = ", ".join((*KINDS, *wishes))
         raise InvalidInput(f"{shown(kind)} cannot be relearned.", f"Use one of {known}.")
+    wish = wishes.get(kind) if kind not in KINDS else None
     if model is None:
-        if kind in KINDS:
+        if wish is None:
             raise InvalidInput("There is no model.", "Pass llm=.")
-        return Wanted((kind,), wishes[kind], None)
-    own = {} if version is None else {extraction.KIND: version}
-    prompt = replace(context, prompt_versions=own).prompt(extraction.KIND)
-    if kind in wishes:
-        return Wanted((kind,), wishes[kind], prompt)
-    return Wanted((*FIL, FACT) if extraction_prompt.asks_for_facts(prompt) else FIL, None, prompt)
+        return Wanted((kind,), (kind,), wish, None)
+    name = ranking.KIND if kind == EPISODES else extraction.KIND
+    prompt = replace(context, prompt_versions={} if version is None else {name: version}).prompt(name)
+    if kind == EPISODES:
+        return Wanted((name,), (name,), None, prompt)
+    if wish is not None:
+        return Wanted((kind,), (kind,), wish, prompt)
+    has_facts = extraction_prompt.asks_for_facts(prompt)
+    if kind == FACTS:
+        if not has_facts:
+            raise InvalidInput(f"The prompt {prompt.label!r} asks for no facts.", "Use a later version.")
+        return Wanted((FACT,), (*FIL, FACT), None, prompt)
+    kinds = (*FIL, FACT) if has_facts else FIL
+    return Wanted(kinds, kinds, None, prompt)
 
 
 def _chats(context: JobContext, wanted: Wanted) -> dict[str, tuple[str, list[Record]]]:
     """Return the chats to learn from again, each with its agent and what is stored: all for a wish."""
     stored = _learned_by_chat(context, wanted)
     if wanted.wish is None:
-        return {chat: (found[0].agent, found) for chat, found in stored.items()}
+        return {
+            chat: (found[0].agent, [one for one in found if one.kind in wanted.kinds])
+            for chat, found in stored.items()
+        }
     chats = sessions.list_chats(context.database, context.scope, archived=None)
     return {one.id: (one.agent, stored.get(one.id, [])) for one in reversed(chats)}
 
@@ -150,11 +170,11 @@ def _learned_by_chat(context: JobContext, wanted: Wanted) -> dict[str, list[Reco
     was learned without one.
     """
     agents = (context.scope.agent, "") if context.scope.agent else None
-    ways = _FROM_CHATS if wanted.prompt else (BY_EXAMPLES,)
+    is_episode = wanted.kinds == (ranking.KIND,)
+    ways = (*_FROM_CHATS, *(_OF_EPISODES if is_episode else ())) if wanted.prompt else (BY_EXAMPLES,)
+    trust: tuple[Trust, ...] = ("trusted", "quarantined", *(("released",) if is_episode else ()))
     found: dict[str, list[Record]] = {}
-    for record in context.read_records(
-        RecordFilter(kinds=wanted.kinds, agents=agents, trust=("trusted", "quarantined"))
-    ):
+    for record in context.read_records(RecordFilter(kinds=wanted.of, agents=agents, trust=trust)):
         how = str(record.meta.get("learned", "")).split(" ")[0]
         if record.chat and record.by == "reflect" and how in ways:
             found.setdefault(record.chat, []).append(record)
@@ -188,14 +208,55 @@ def _relearned(
             request = extraction_prompt.request(part, wanted.prompt, step="", type="session", wished=wishes)
             read = partial(extractor.drafts_of, part, own)
             drafts += ask_and_read(ask, request, read, context.model)[0]
-    if wanted.wish is not None:
-        drafts = [draft for draft in drafts if draft.kind == wanted.wish.name]
-    return _compared(context, chat, context.storable(drafts)[0], stored, erasures)
+    if wanted.wish is not None or wanted.kinds == (FACT,):
+        drafts = [draft for draft in drafts if draft.kind in wanted.kinds]
+    added, removed, kept = _compared(context, chat, context.storable(drafts)[0], stored)
+    store = partial(_exchange, context, added, removed, erasures, wanted.label)
+    return RelearnedChat(tuple(_prepared(context, one) for one in added), tuple(removed), kept, store)
+
+
+def _episode(
+    context: JobContext,
+    chat: str,
+    stored: Sequence[Record],
+    wanted: Wanted,
+    ask: Callable[[LLMRequest], str],
+) -> RelearnedChat:
+    """Write the episode of a chat again, and compare it with those that it has.
+
+    Raises:
+        ModelFailed: the model failed, or answered twice what cannot be read.
+
+    """
+    erasures = erasure_receipts.count(context.database, context.space)
+    read = episodes.read_chat(context, chat, context.length(chat))
+    shown = episodes.transcript(context, read)
+    if episodes.too_short(context, read) or not shown or wanted.prompt is None:
+        return RelearnedChat((), (), len(stored), lambda: None)
+    request = episode_text.request(read.episode, shown, wanted.prompt)
+    told = ask_and_read(
+        ask, request, lambda answer: episode_text.read(answer, read.episode, shown), context.model
+    )
+    compare = episodes.writer(context, read, told, wanted.label)
+    planned = compare(records.space_state(context.database, context.space))
+    added = tuple(replace(one, id=before.id if before else "") for one, before in planned.versions)
+    removed = tuple(one for _, one in planned.versions if one is not None and not one.retracted)
+    gone = tuple(planned.current[id] for id in planned.retired if planned.current[id].chat == chat)
+
+    def write(changes: Writing, step: PlannedWrite) -> UnitResult:
+        erasure_receipts.check_none_since(changes.tx, context.space, erasures)
+        return step.write(changes)
+
+    def store() -> None:
+        episodes.tell(context, context.intake.write_compared(compare, write))
+
+    return RelearnedChat(added, removed + gone, len(stored) - len(removed + gone), store)
 
 
 def _compared(
-    context: JobContext, chat: str, drafts: Sequence[RecordDraft], stored: Sequence[Record], erasures: int
-) -> RelearnedChat:
+    context: JobContext, chat: str, drafts: Sequence[RecordDraft], stored: Sequence[Record]
+) -> tuple[list[RecordDraft], list[Record], int]:
+    """Return what is new, what is not found again, and the number of what says the same."""
     intake = context.intake
     overruled = _overruled(context, chat)
     left, added, kept = list(stored), list[RecordDraft](), 0
@@ -210,7 +271,7 @@ def _compared(
             added.append(draft)
     room = MOST_FACTS - sum(one.kind == FACT for one in stored if one not in left)
     beyond = [one for one in added if one.kind == FACT][max(0, room) :]
-    return RelearnedChat(tuple(one for one in added if one not in beyond), tuple(left), kept, erasures)
+    return [one for one in added if one not in beyond], left, kept
 
 
 def _overruled(context: JobContext, chat: str) -> list[Record]:
@@ -253,7 +314,13 @@ def _is_known(
     return relate(draft.text, others).kind == "duplicate"
 
 
-def _exchange(context: JobContext, found: RelearnedChat, label: str) -> None:
+def _exchange(
+    context: JobContext,
+    added: Sequence[RecordDraft],
+    removed: Sequence[Record],
+    erasures: int,
+    label: str,
+) -> None:
     """Retract what is not found again and add what is new, in one transaction, which is one batch to `undo`.
 
     What was compared already is written as it is: also what another prompt did not find, and therefore
@@ -263,16 +330,16 @@ def _exchange(context: JobContext, found: RelearnedChat, label: str) -> None:
         Conflict: something was erased since the chat was read; nothing was stored.
 
     """
-    if not found.added and not found.removed:
+    if not added and not removed:
         return
     intake = context.intake
     written = []
     with context.transaction() as changes:
-        erasure_receipts.check_none_since(changes.tx, context.space, found.erasures)
-        for record in found.removed:
+        erasure_receipts.check_none_since(changes.tx, context.space, erasures)
+        for record in removed:
             if records.is_current(changes.tx, context.space, record):
                 intake.take_back(changes, record, "retract", f"{label} does not find it")
-        for draft in found.added:
+        for draft in added:
             ready = prepare(draft, intake.kinds, intake.by)
             held = ready.trust == "quarantined"
             action, why = ("quarantine", quarantine_reason(ready)) if held else ("add", "")

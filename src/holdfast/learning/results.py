@@ -194,3 +194,13 @@ class Relearning:
     calls: int = 0
     prompt_tokens: int = 0
     answer_tokens: int = 0
+
+    @property
+    def diff(self) -> str:
+        """The difference as lines: each chat with one, then what is removed after "-" and added after "+"."""
+        lines = []
+        for chat in self.chats:
+            changed = [(sign, one) for sign, some in (("-", self.removed), ("+", self.added)) for one in some]
+            own = [f"{sign} {one.kind}: {one.text}" for sign, one in changed if one.chat == chat]
+            lines += [chat, *own] if own else []
+        return "\n".join(lines)

@@ -188,25 +188,28 @@ class Learner:
         prompt: str | None = None,
         dry_run: bool = False,
     ) -> Relearning:
-        """Extract again, with another prompt or model, from the chats that observations came from.
+        """Learn again, with another prompt or model, from the chats that such records came from.
 
         The results are compared with what is stored: what says the same stays, what is new is added, what is
         not found again is retracted. Each chat is one change that `undo` takes back. What the user wrote or
-        changed is left alone, and so are facts, unless the prompt asks for them.
+        changed is left alone. Facts are learned again by themselves, or with observations if the prompt asks
+        for them. Of an episode there is a new version; what came from outside waits as before.
 
         A kind with `learn` (`holdfast.Kind`) is learned from all chats, also from those that nothing was
         learned from; without a model, from the sentences that fit its examples. What was learned so and
         retracted since is not found again.
 
         Args:
-            kind: what is learned again: "observations", or a kind with `learn`.
+            kind: what is learned again: "observations", "facts", "episodes", or a kind with `learn`.
             llm: the model, as for `Chat.compact`. It is called in a dry run as well. None for a kind with
                 examples.
-            prompt: a version of the prompt, "v1", or the path of a file; None for the newest.
-            dry_run: only return the difference.
+            prompt: a version of the prompt, or the path of a file; None for the usual one. "observe" has a
+                short one, "v2", and a thorough one, "v3"; "episode" has "v1" and "v2".
+            dry_run: only return the difference; its `diff` is to be read.
 
         Raises:
-            InvalidInput: an unknown kind or prompt, an invalid model, or none for observations.
+            InvalidInput: an unknown kind or prompt, an invalid model, none where one is needed, or a prompt
+                that asks for no facts.
 
         """
         model = resolved(llm)

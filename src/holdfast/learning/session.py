@@ -17,7 +17,7 @@ from holdfast.kinds import wished
 from holdfast.learning import episode_text, episodes, extraction, extraction_prompt, ranking, reflect
 from holdfast.learning.decision_sentences import speeches_of
 from holdfast.learning.echo_match import recalled_seqs
-from holdfast.learning.episodes import ReadChat
+from holdfast.learning.episodes import PlannedWrite, ReadChat
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction import Extractor
 from holdfast.learning.extraction_prompt import FIELDS, AnswerForm, TranscriptPart, transcript_lines
@@ -128,11 +128,11 @@ class _Session:
         told = UnitResult()
 
         def beside(seen: SpaceState) -> Callable[[Writing], None]:
-            store = episode(seen)
+            step = episode(seen)
 
             def write(changes: Writing) -> None:
                 nonlocal told
-                told = store(changes)
+                told = step.write(changes)
 
             return write
 
@@ -141,14 +141,12 @@ class _Session:
         notes = (extraction.noted(self.part, written), told.note)
         return UnitResult((*written, *told.records), +dropped, "\n".join(filter(None, notes)))
 
-    def _episode(
-        self, given: Mapping[str, object]
-    ) -> Callable[[SpaceState], Callable[[Writing], UnitResult]]:
+    def _episode(self, given: Mapping[str, object]) -> Callable[[SpaceState], PlannedWrite]:
         """Return what prepares the writing of an answer's episode, if the session has one."""
         context, chat, item = self.context, self.chat, picked(given, _EPISODE)
         note = episodes.too_short(context, chat) if has(given, _EPISODE) else "no episode in the answer"
         if note:
-            return lambda _: lambda _: UnitResult(note=note)
+            return lambda _: PlannedWrite(note)
         episode = episode_text.read(item, chat.episode, unescaped(self.part.transcript))
         return episodes.writer(context, chat, episode, self.prompt.label)
 

@@ -13,6 +13,8 @@ from holdfast.types import check_name
 
 _FILE = re.compile(r"(?P<name>[a-z_]+)\.v(?P<number>[1-9][0-9]*)\.md")
 _OURS = re.compile(r"v[0-9]+")
+# Where the newest is not the one that is used: it is the thorough one.
+_USUAL = {"observe": "v2", "episode": "v1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class PromptTemplate:
 
 
 def load(name: str, version: str | None = None) -> PromptTemplate:
-    """Return a prompt of the package: the newest one, or that of a version such as "v1".
+    """Return a prompt of the package: the usual one, or that of a version such as "v1".
 
     Any other version is the path of a file (with ".md" or a separator in it) that holds a prompt of the
     user's own, with the same places.
@@ -79,9 +81,9 @@ def load(name: str, version: str | None = None) -> PromptTemplate:
         raise InvalidInput(f"Invalid prompt version {shown(value)}.", "Pass a version, or a path, as text.")
     if texts is None:
         raise InvalidInput(f"Unknown prompt {name!r}.", f"Use one of {', '.join(_packaged())}.")
-    newest = next(reversed(texts))
+    usual = _USUAL.get(name, next(reversed(texts)))
     if version is None or version in texts:
-        chosen = version or newest
+        chosen = version or usual
         return PromptTemplate(name, chosen, texts[chosen])
     file = Path(version)
     if not (".md" in version or any(mark in version for mark in "/\\")) or not _is_file(file):
@@ -89,7 +91,7 @@ def load(name: str, version: str | None = None) -> PromptTemplate:
             f"The prompt {name!r} has no version {version!r}.",
             f"Use one of {', '.join(texts)}, or the path of a file with a prompt of your own.",
         )
-    return _own(name, file, PromptTemplate(name, newest, texts[newest]).places)
+    return _own(name, file, PromptTemplate(name, usual, texts[usual]).places)
 
 
 def versions(name: str) -> list[str]:
