@@ -69,10 +69,10 @@ def _session(context: JobContext) -> _Session | None:
     is_begun = source.first > 1 or context.watermark(source.chat, ranking.KIND) >= source.last
     if is_begun or job.reason == "answer":
         return None
-    chat = episodes.read_chat(context, source.chat, source.last)
-    parts = list(extraction.parts_of(context, chat.messages))
+    parts = list(extraction.parts_of(context, context.read_messages(source.chat, last=source.last)))
     if len(parts) != 1:
         return None
+    chat = episodes.read_chat(context, source.chat, source.last)
     outside = brought_in(chat.messages, context.settings.untrusted)
     prompt = context.prompt(PROMPT)
     return _Session(context, Extractor(context, source, outside, prompt), parts[0][0], chat, prompt)
