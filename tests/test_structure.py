@@ -406,8 +406,9 @@ BUDGETS = {
     + 33,  # group commit, flags found when read; vectors, also of what an erasure brings back; large values
     "llm": 700 + 190 + 190 + 115,  # embedders, what they failed of as text; loaders of models on this machine
     # Passages, output, conclusions, what is later; questions of other languages, words that no document has;
-    # the scan of vectors, fusion; explanations, for which filters have names; bounds; probabilities.
-    "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 118 + 60,
+    # the scan of vectors, fusion; explanations, for which filters have names; bounds; probabilities; what
+    # waits in quarantine.
+    "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 118 + 60 + 8,
     "dedup": 1_450 - 250,
     # Recall by meaning, explanations, what is behind a quarantine; feedback; proposals; release of sessions.
     "records": 1_050 + 150 + 62 + 30 + 19,
@@ -424,7 +425,8 @@ BUDGETS = {
     "integrations": 2_000,
     "testing": 2_500,
     "io demo": 850 + 200 + 45,  # feedback as questions
-    "cli": 2_600 + 1_000 + 36 + 32 + 75,  # HOLDFAST_EMBED, why; how much is embedded; learn kind, feedback
+    # HOLDFAST_EMBED, why; how much is embedded; learn kind, feedback; recall what is in quarantine.
+    "cli": 2_600 + 1_000 + 36 + 32 + 75 + 9,
 }
 NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
