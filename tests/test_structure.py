@@ -415,8 +415,8 @@ BUDGETS = {
     "prompt": 800 + 675,
     "compaction": 1_500 + 120,
     # The job that embeds; kinds that say what is to be learned, by their examples and over the history;
-    # statements worth keeping; episodes without the words of others.
-    "learning": 3_200 + 600 + 126 + 310 + 180 + 70,
+    # statements worth keeping; episodes without the words of others, and with what ran and is open.
+    "learning": 3_200 + 600 + 126 + 310 + 180 + 70 + 10,
     "tools": 1_900 + 620,
     # The embedder of a memory and the check of its vectors, explanations; a program that only asks loads no
     # chats and windows.
