@@ -102,8 +102,9 @@ def compose(messages: Sequence[Message], but: Container[int] = ()) -> Episode:
     first, requests = _requests(every, but, work)
     left = [one for one in _left_open(every, but) if not _says_one_of(one, [first])]
     said = [one for one in learned_statements(messages) if not any(seq in but for seq in one.messages)]
+    users = {message.actor for message, _ in every if message.role == "user"}
     # What was followed by more work matters more, of what is equally likely worth keeping.
-    said.sort(key=lambda one: (one.speaker == "user", one.worth, work.get(one.messages[1], 0)), reverse=True)
+    said.sort(key=lambda one: (one.speaker in users, one.worth, work.get(one.messages[1], 0)), reverse=True)
     decided = _main(said, _DECIDED, _DECISION, known := [first, *left, outcome])
     known += decided.values()
     later = {place: one for place, one in requests.items() if not _says_one_of(one, known)}
