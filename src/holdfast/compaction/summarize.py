@@ -29,9 +29,8 @@ _NOTHING = "(nothing that can be put into words)"
 # An answer of nothing else says nothing.
 _MARKS = " .…-–_*#`\n\t"
 _CUT = " … [cut: the answer was too long]"
-# The prompts of summaries by their depth, the last one for all that are deeper.
-_PROMPTS = ("leaf", "condensed", "arc")
-_DEEPEST = len(_PROMPTS) - 1
+# The depth from which all summaries have the same prompt.
+_DEEPEST = 2
 # What a model is asked to keep, first and when that was not shorter than its source.
 _POLICIES: Mapping[Level, str] = {
     "normal": "Keep decisions and the reasons for them, constraints and preferences, facts about people and "
@@ -93,10 +92,10 @@ def prompts_of(versions: Mapping[str, str] | None) -> Sequence[PromptTemplate]:
 
     """
     # Only those who ask a model need it.
-    from holdfast.llm.prompt_files import check_versions, load
+    from holdfast.llm.prompt_files import SUMMARIES, check_versions, load
 
-    chosen = check_versions({} if versions is None else versions, _PROMPTS)
-    return [load(name, chosen.get(name)) for name in _PROMPTS]
+    chosen = check_versions({} if versions is None else versions, SUMMARIES)
+    return [load(name, chosen.get(name)) for name in SUMMARIES]
 
 
 def write(

@@ -14,6 +14,8 @@ from holdfast.errors import InvalidInput, shown
 from holdfast.types import check_name
 
 _FILE = re.compile(r"(?P<name>[a-z_]+)\.v(?P<number>[1-9][0-9]*)\.md")
+# The prompts of summaries, by their depth; all others are those of learning.
+SUMMARIES = ("leaf", "condensed", "arc")
 _OURS = re.compile(r"v[0-9]+")
 
 
@@ -101,7 +103,7 @@ def load(name: str, version: str | None = None) -> PromptTemplate:
 
 
 def check_versions(versions: object, names: Collection[str] = ()) -> dict[str, str]:
-    """Return versions of prompts by their names, checked: of these names, or of any.
+    """Return versions of prompts by their names, checked: of these prompts, or of those of learning.
 
     Raises:
         InvalidInput: they are no dict, or name an unknown prompt or version.
@@ -112,8 +114,9 @@ def check_versions(versions: object, names: Collection[str] = ()) -> dict[str, s
             f"`prompts` is {shown(versions)}.",
             f'Pass a dict like {{"{next(iter(names), "observe")}": "v1"}}.',
         )
+    names = names or [name for name in _packaged() if name not in SUMMARIES]
     for name, version in versions.items():
-        if names and name not in names:
+        if name not in names:
             raise InvalidInput(f"Unknown prompt {shown(name)}.", f"Use one of {', '.join(names)}.")
         load(name, version)
     return dict(versions)
