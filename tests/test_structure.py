@@ -425,8 +425,9 @@ BUDGETS = {
     "integrations": 2_000,
     "testing": 2_500,
     "io demo": 850 + 200 + 45,  # feedback as questions
-    # HOLDFAST_EMBED, why; how much is embedded; learn kind, feedback; compact --prompt.
-    "cli": 2_600 + 1_000 + 36 + 32 + 75 + 10,
+    # HOLDFAST_EMBED, why; how much is embedded; learn kind, feedback; ranges that run backwards;
+    # compact --prompt.
+    "cli": 2_600 + 1_000 + 36 + 32 + 75 + 15,
 }
 NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,

@@ -302,8 +302,8 @@ def test_a_prompt_with_wrong_places_is_refused(
         ({"leaf": "v99"}, "has no version 'v99'"),
         ({"leaf": "no/such.md"}, "has no version 'no/such.md'"),
         ({"leaf": 7}, "Invalid prompt version 7"),
-        ("leaf=v1", "Pass a dict like"),
-        ([], "Pass a dict like"),
+        ("leaf=v1", "Pass a dict of versions by name: leaf, condensed, arc."),
+        ([], "Pass a dict of versions by name: leaf, condensed, arc."),
     ],
 )
 def test_an_unknown_prompt_is_refused(chat: Chat, prompts: dict[str, str], what: str) -> None:

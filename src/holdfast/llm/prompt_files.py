@@ -109,12 +109,10 @@ def check_versions(versions: object, names: Collection[str] = ()) -> dict[str, s
         InvalidInput: they are no dict, or name an unknown prompt or version.
 
     """
-    if not isinstance(versions, Mapping):
-        raise InvalidInput(
-            f"`prompts` is {shown(versions)}.",
-            f'Pass a dict like {{"{next(iter(names), "observe")}": "v1"}}.',
-        )
     names = names or [name for name in _packaged() if name not in SUMMARIES]
+    if not isinstance(versions, Mapping):
+        known = ", ".join(names)
+        raise InvalidInput(f"`prompts` is {shown(versions)}.", f"Pass a dict of versions by name: {known}.")
     for name, version in versions.items():
         if name not in names:
             raise InvalidInput(f"Unknown prompt {shown(name)}.", f"Use one of {', '.join(names)}.")
