@@ -403,7 +403,8 @@ BUDGETS = {
     + 135
     + 155
     + 5  # one connection to a server that is opened, not two
-    + 33,  # group commit, flags found when read; vectors, also of what an erasure brings back; large values
+    + 33  # group commit, flags found when read; vectors, also of what an erasure brings back; large values
+    + 2,  # the prompt of a summary
     # Embedders, what they failed of as text; loaders of models on this machine; prompts that users choose.
     "llm": 700 + 190 + 190 + 115 + 15,
     # Passages, output, conclusions, what is later; questions of other languages, words that no document has;
