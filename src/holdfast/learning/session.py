@@ -15,7 +15,6 @@ from html import escape
 
 from holdfast.kinds import wished
 from holdfast.learning import episode_text, episodes, extraction, extraction_prompt, ranking, reflect
-from holdfast.learning.decision_sentences import speeches_of
 from holdfast.learning.echo_match import recalled_seqs
 from holdfast.learning.episodes import PlannedWrite, ReadChat
 from holdfast.learning.external_sources import brought_in
@@ -24,6 +23,7 @@ from holdfast.learning.extraction_prompt import FIELDS, AnswerForm, TranscriptPa
 from holdfast.learning.grounding import TranscriptLine, grounded, plain, says_too_little, unescaped
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
 from holdfast.learning.learned_statements import is_all_typed
+from holdfast.learning.speeches import speeches_of
 from holdfast.llm.json_answers import has, listed, parse, picked, text_of
 from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
 from holdfast.llm.prompt_files import PromptTemplate
