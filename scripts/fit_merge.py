@@ -29,12 +29,13 @@ from holdfast.dedup.parsed_text import parse_text
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "src/holdfast/dedup/merge_forest.npz"
 LINKED = {
+    "q",
     "s",
     "t",
     "v",
     "z",
 }  # authors whose pairs speak of one another: what is beside them may well be an update
-PLAIN = {"s": 3.0, "z": 2.0}  # how much counts what users try first, by author
+PLAIN = {"s": 3.0, "z": 2.0, "p": 2.0, "q": 0.5}  # how much counts what users try first, by author
 MODELS = 3
 RAREST = 8  # examples that have a feature
 EXCHANGED, BESIDE = 0.7, 0.3  # how much an example counts that was derived
@@ -96,13 +97,24 @@ def _seen(old: str, new: str) -> Features:
 
 
 def _exchanged(pairs: list[Pair], labelled: list[Example]) -> list[Example]:
-    """Exchange the texts of pairs that are new to each other, and of duplicates with equally many words."""
+    """Exchange the texts of pairs that are new, of duplicates with as many words, and of plain updates.
+
+    A plain update differs in one value and tells of no change.
+    """
     return [
         Example(_seen(pair.new, pair.old), example.label, pair.author, EXCHANGED)
         for pair, example in zip(pairs, labelled, strict=True)
         if pair.label in ("new", "unsure")
+        or (pair.label == "update" and example.features["slot"] and not _tells(example.features))
         or (pair.label == "duplicate" and example.features["new words"] >= example.features["old words"])
     ]
+
+
+def _tells(found: Features) -> bool:
+    """Return whether one of two texts tells of a change."""
+    return bool(
+        found["old told words"] or found["new told words"] or found["new change"] or found["old change"]
+    )
 
 
 def _beside(pairs: list[Pair]) -> list[Example]:

@@ -196,7 +196,8 @@ def test_there_is_no_sql_outside_of_the_store() -> None:
 NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied
     Description Erasure Event Expansion ExplainedWord Explanation Extraction Finding Hit Hits HoldfastError
     InvalidInput Job Kind Learning Limit Memory Message MissingExtra ModelFailed NewerSchema Omission
-    Prompt Ranking Receipt Record Relearning Role Run Scope Scratchpad Shortened Summary Tool ToolCall
+    Prompt Ranking Receipt Record Relearning Role Run Scope Scratchpad Shortened Summary Thresholds Tool
+    ToolCall
     Unavailable UnknownFormat Usage Verification View Why Window Wording WorkResult Writer
     acting_as""".split()
 
@@ -408,7 +409,7 @@ BUDGETS = {
     # Passages, output, conclusions, what is later; questions of other languages, words that no document has;
     # the scan of vectors, fusion; explanations, for which filters have names; bounds; probabilities.
     "search": 1_500 + 240 + 45 + 75 + 451 + 163 + 118 + 60,
-    "dedup": 1_450 - 250,
+    "dedup": 1_450 - 250 + 140,  # the value in a frame, thresholds, comparisons
     "records": 1_050 + 150 + 62,  # recall by meaning, explanations, what is behind a quarantine
     "prompt": 800 + 675,
     "compaction": 1_500 + 120,

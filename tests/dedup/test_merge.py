@@ -40,6 +40,7 @@ UPDATES = [
     ("User's favourite colour is blue", "The user's favorite color is green now"),
     ("cache_ttl: 300", "cache_ttl: 3600"),
     ("User is single", "User is married"),
+    ("User prefers tabs over spaces", "User prefers spaces over tabs"),
     ("Ich wohne in Hamburg.", "Ich bin nach Leipzig umgezogen."),
 ]
 NEWS = [
@@ -84,11 +85,12 @@ DOUBTED = [
         "User is a cellist in an amateur orchestra",
         "duplicate",
     ),
-    ("User prefers tabs over spaces", "User prefers spaces over tabs", "update"),
 ]
 
 
-@pytest.mark.xfail(reason="left in doubt: both are kept, and a job for later judgement")
+@pytest.mark.xfail(
+    reason="in doubt: one text says more, or a verb became a noun; both are kept and judged later"
+)
 @pytest.mark.parametrize(("old", "new", "relation"), DOUBTED)
 def test_what_is_not_believed_yet(old: str, new: str, relation: str) -> None:
     assert relate(new, [old]).kind == relation
@@ -239,7 +241,14 @@ def test_long_texts_are_compared_for_equality_only() -> None:
 # Labelled pairs
 
 
-REACHED = {"held_out": (0.01, (0.3, 0.3)), "tune_s": (0.01, (0.2, 0.1)), "tune_w": (0.015, (0.55, 0.65))}
+REACHED = {
+    "held_out": (0.01, (0.3, 0.3)),
+    "tune_s": (0.01, (0.2, 0.1)),
+    "tune_w": (0.015, (0.55, 0.68)),
+    "tune_t": (0.01, (0.35, 0.42)),
+    # It has no duplicates.
+    "tune_q": (0.01, (1.0, 0.4)),
+}
 
 
 @pytest.mark.slow

@@ -15,25 +15,24 @@ import numpy as np
 from holdfast.dedup.contrast import contrast
 from holdfast.dedup.features import features
 from holdfast.dedup.parsed_text import ParsedText, parse_text
-from holdfast.dedup.relation import Relation
+from holdfast.dedup.relation import Comparison, Relation
+from holdfast.kinds import Thresholds
 from holdfast.text.boosted_trees import Forest
 
 CLASSES = ("duplicate", "new", "update")
-# Likelihoods above which a relation is accepted. On authors whose pairs were not fitted, 0.9 % of pairs are
-# then wrongly duplicates, and 0.7 % wrongly updates: fewer, as they take a text out of use.
-_DUPLICATE, _UPDATE = 0.773, 0.765
-# Likelihood of "not new" above which it is unsure.
-_DOUBT = 0.4
 # Known texts at most whose features are computed.
 _COMPARED = 4
 # Share of the highest likelihood of an update; a second one above it leaves a doubt.
 _TIE = 0.93
 
 
+# Of the classes, where the one value of a thing differs: on and off, the latest version, its floor. The
+# fitted pairs have too few of these; all 100 among them are updates.
+_PLAIN = (0.0, 0.05, 0.95)
 _NEW = Relation("new", None, "nothing like it is stored")
 
 
-def relate(text: str, known: Sequence[str]) -> Relation:
+def relate(text: str, known: Sequence[str], limits: Thresholds) -> Relation:
     """Return how a text relates to the known ones; see `holdfast.dedup.relate`."""
     new = parse_text(text)
     olds = [parse_text(other) for other in known]
@@ -43,26 +42,48 @@ def relate(text: str, known: Sequence[str]) -> Relation:
     near = _nearest(olds, new)
     if not near:
         return _NEW
-    likely = _forest().judge([features(olds[place], new) for place in near])
-    for row, place in zip(likely, near, strict=True):
-        if contrast(olds[place], new):
+    return _decided(_judged([olds[place] for place in near], new), near, limits)
+
+
+def classify(old: str, new: str, limits: Thresholds) -> Comparison:
+    """Return how two texts relate; see `holdfast.dedup.classify`."""
+    one, other = parse_text(old), parse_text(new)
+    if one.says_literally(other):
+        return Comparison("duplicate", "the same words", 1.0, 0.0)
+    if not (_is_comparable(one) and _is_comparable(other)):
+        return Comparison("different", "a text is too long or has no words of content", 0.0, 0.0)
+    likely = _judged([one], other)
+    relation = _decided(likely, [0], limits)
+    kind = relation.kind if relation.kind in ("duplicate", "update") else "different"
+    why = "neither the same nor another value" if relation.kind == "new" else relation.why
+    return Comparison(kind, why, float(likely[0, 0]), float(likely[0, 2]))
+
+
+def _judged(olds: Sequence[ParsedText], new: ParsedText) -> np.typing.NDArray[np.float32]:
+    """Return the probability of each class for each known text, shape (texts, classes)."""
+    examples = [features(old, new) for old in olds]
+    likely = _forest().judge(examples)
+    for row, old, example in zip(likely, olds, examples, strict=True):
+        if example["plain value"]:
+            row[:] = _PLAIN
+        elif contrast(old, new) or (example["reordered"] and example["same words"] == 1):
             row[0] = 0.0
-    return _decided(likely, near)
+    return likely
 
 
-def _decided(likely: np.typing.NDArray[np.float32], places: Sequence[int]) -> Relation:
+def _decided(likely: np.typing.NDArray[np.float32], places: Sequence[int], limits: Thresholds) -> Relation:
     """Return the likeliest duplicate, else the likeliest update, else the greatest doubt."""
     same, new, changed = likely.T
     first = int(same.argmax())
-    if same[first] > _DUPLICATE:
+    if same[first] > limits.duplicate:
         return Relation("duplicate", places[first], f"it says the same: {same[first]:.0%} sure")
     first = int(changed.argmax())
-    if changed[first] > _UPDATE:
-        if np.sum(changed > max(_UPDATE, _TIE * changed[first])) > 1:
+    if changed[first] > limits.update:
+        if np.sum(changed > max(limits.update, _TIE * changed[first])) > 1:
             return Relation("unsure", places[first], "it may update one of several")
         return Relation("update", places[first], f"another value of the same: {changed[first]:.0%} sure")
     first = int(new.argmin())
-    if 1 - new[first] > _DOUBT:
+    if 1 - new[first] > limits.doubt:
         what = "say the same" if same[first] > changed[first] else "replace it"
         return Relation("unsure", places[first], f"it may {what}")
     return _NEW

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from holdfast.dedup.change_phrases import Cues, find_cues
 from holdfast.dedup.statement import ContentItem, Statement
 from holdfast.dedup.statement_parser import parse_statement
-from holdfast.text import vectors
+from holdfast.text import analyze, vectors
 from holdfast.text.fillers import foreign, stem
 from holdfast.text.value_tokens import UNSPACED
 
@@ -81,7 +81,7 @@ class ParsedText:
 
     def stems_of(self, span: slice) -> tuple[str, ...]:
         """Return the stems of some of the words."""
-        return tuple(map(stem, self.words[span]))
+        return tuple(map(_table_stem, self.words[span]))
 
     def says_literally(self, other: ParsedText) -> bool:
         """Return whether two texts have the same words, whatever their case and punctuation."""
@@ -131,6 +131,12 @@ def parse_text(text: str) -> ParsedText:
         tuple(_writings(item) for item in statement.items if item.kind in _EXACT or item.keys & _DAYS.keys()),
         tuple(_NEGATIVE.findall(text)),
     )
+
+
+@lru_cache(maxsize=4096)
+def _table_stem(word: str) -> str:
+    """Return a word as the tables have it, without accents."""
+    return stem(analyze.fold(word))
 
 
 def _places(keys: Iterable[str]) -> dict[str, list[int]]:
