@@ -9,12 +9,14 @@ from holdfast.dedup.change_phrases import find_cues
 from holdfast.dedup.statement_parser import parse_statement
 
 ANNOUNCED = [
+    ("User takes sertraline 50 mg every morning", "Psychiatrist raised the sertraline to 75 mg"),
     ("The payment provider is Stripe", "We replaced Stripe by Adyen as the payment provider"),
     ("The contact at Brightwave is Sue Park", "Sue Park left Brightwave; talk to Leo Marsh instead"),
     ("The docs live in the wiki", "Docs moved from the wiki into the repo"),
     ("Customer is on the Starter plan", "Customer upgraded to Business"),
     ("Choir rehearsal is on Thursdays", "Choir rehearsal takes place on Mondays as of October"),
     ("Die Miete beträgt 900 Euro", "Die Miete ist auf 980 Euro gestiegen"),
+    ("Vivo en Valencia", "Me mudé a Bilbao"),
     ("東京に住んでいます", "大阪に引っ越しました"),
 ]
 STATES = [
@@ -62,18 +64,14 @@ OTHERS = [
 ]
 
 
-DOUBTED = [
-    ("Vivo en Valencia", "Me mudé a Bilbao"),
-    ("User takes sertraline 50 mg every morning", "Psychiatrist raised the sertraline to 75 mg"),
-    ("User pays 1,150 € rent", "Landlord put the rent up to 1,220 €"),
-    ("The tests run with unittest", "The tests have been ported to pytest"),
-]
+@pytest.mark.xfail(reason="`up to 1,220 €` is also a limit")
+def test_a_rent_that_was_put_up_is_left_in_doubt() -> None:
+    assert relate("Landlord put the rent up to 1,220 €", ["User pays 1,150 € rent"]).kind == "update"
 
 
-@pytest.mark.xfail(reason="in doubt: the change is told in words that are rare in the fitted pairs")
-@pytest.mark.parametrize(("old", "new"), DOUBTED)
-def test_a_change_that_is_not_believed_yet(old: str, new: str) -> None:
-    assert relate(new, [old]).kind == "update"
+@pytest.mark.xfail(reason="what is ported may stay where it was as well: an app that was ported to Linux")
+def test_tests_that_were_ported_are_left_in_doubt() -> None:
+    assert relate("The tests have been ported to pytest", ["The tests run with unittest"]).kind == "update"
 
 
 @pytest.mark.parametrize(("old", "new"), ANNOUNCED + STATES + AMOUNTS)

@@ -44,6 +44,8 @@ UPDATES = [
     ("Ada's manager is Tom", "Ada's manager is Lena"),
     ("The CEO is Mark Lund", "The CEO is Eva Brandt"),
     ("The project lead is Ana", "The project lead is Jonas"),
+    ("User is a student", "User is a teacher"),
+    ("The office is in Munich", "The office is in Cologne"),
     ("User's timezone is CET", "User's timezone is PST"),
     ("Time zone: Europe/Berlin", "Time zone: America/New_York"),
     ("The user's name is Ann", "The user's name is Anna"),
@@ -91,6 +93,7 @@ UPDATES = [
     ("Max connections: 50", "Max connections: 80"),
     ("retries=3", "retries=5"),
     ("The service is owned by Anna", "The service is owned by Ben"),
+    ("Bug 12 is assigned to Ana", "Bug 12 is assigned to Tom"),
     ("The server is on version 3.1", "The server is on version 3.2"),
     ("The report is due on Friday", "The report is due on Monday"),
     ("User banks with ING", "User banks with Revolut"),
@@ -117,17 +120,19 @@ UPDATES = [
     ("Python version: 3.10", "Python version: 3.12"),
     ("Indent with 2 spaces", "Indent with 4 spaces"),
     ("The main branch is master", "The main branch is main"),
+    ("User's car is a Golf", "User's car is a Tesla"),
     ("User's laptop is a ThinkPad", "User's laptop is a MacBook"),
     ("The house costs 300000 euros", "The house costs 320000 euros"),
     ("Salary is 60k", "Salary is 65k"),
     ("User drives a Golf", "User drives a Tesla"),
     ("I drive a Volvo", "I drive a Toyota"),
     ("User works as a nurse", "User works as a teacher"),
+    ("The user plays for FC Basel", "The user plays for FC Bern"),
     ("User studies at ETH", "User studies at EPFL"),
-    ("Deploy target: staging", "Deploy target: production"),
     ("Prefers short answers", "Prefers long answers"),
     ("User uses Firefox as browser", "User uses Chrome as browser"),
     ("User uses vim", "User uses emacs"),
+    ("We use npm", "We use pnpm"),
 ]
 OTHERS = [
     ("User speaks French", "User speaks Spanish"),
@@ -251,6 +256,11 @@ OTHERS = [
     ("User meets Ana on Monday", "User meets Ben on Tuesday"),
     ("User has an exam on May 3", "User has an exam on May 10"),
     ("Some users live in France", "Some users live in Spain"),
+    ("Elena trabajó en Quantica", "Elena trabajó en Ostara"),
+    ("Anne a travaillé chez Quantica", "Anne a travaillé chez Ostara"),
+    ("Jana hat früher bei Ostara gearbeitet", "Jana hat früher bei Fellmann gearbeitet"),
+    ("The user does yoga", "The user does pilates now and then"),
+    ("A supplier is Nordwind", "A supplier is Kessler"),
 ]
 SAME = [
     ("Rent is 1.200 €", "Rent is 1200 euros"),
@@ -258,20 +268,11 @@ SAME = [
 ]
 
 
-DOUBTED = [
-    ("We use npm", "We use pnpm"),
-    ("User is a student", "User is a teacher"),
-    ("The office is in Munich", "The office is in Cologne"),
-    ("Bug 12 is assigned to Ana", "Bug 12 is assigned to Tom"),
-    ("User's car is a Golf", "User's car is a Tesla"),
-    ("The user plays for FC Basel", "The user plays for FC Bern"),
-]
-
-
-@pytest.mark.xfail(reason="in doubt: nearly sure, but surer would supersede wrongly more often than 1 in 100")
-@pytest.mark.parametrize(("old", "new"), DOUBTED)
-def test_another_value_that_is_not_believed_yet(old: str, new: str) -> None:
-    assert relate(new, [old]).kind == "update"
+@pytest.mark.xfail(
+    reason="it may be one of several: most that deploy to staging deploy to production as well"
+)
+def test_another_target_is_left_in_doubt() -> None:
+    assert relate("Deploy target: production", ["Deploy target: staging"]).kind == "update"
 
 
 @pytest.mark.parametrize(("old", "new"), UPDATES)

@@ -49,8 +49,10 @@ _UNFRAMED = (
 # Before the class of two values that differ.
 _CLASS = "alike: "
 # Features of a value of which a thing has one at a time, whatever else is known of it.
-_PLAIN = ("value of newest", "state of rank", "slot of switch at end")
-_BUT = tuple(name for name in _UNFRAMED if name != "exchanged subjects")
+_PLAIN = ("value of newest", "state of rank", "slot of switch at end", "exchanged over")
+_OTHER = tuple(name for name in _UNFRAMED if name != "exchanged subjects")
+# Words at most of two short values together.
+_SHORT = 4
 # The place of something missing.
 _GAP = -0.5
 
@@ -67,7 +69,8 @@ def features(old: ParsedText, new: ParsedText) -> Features:
     _add_cues(found, old, new, parts)
     _add_similarity(found, old, new)
     _add_word_differences(found, old, new)
-    found["plain value"] = any(found[name] for name in _PLAIN) and not any(found[name] for name in _BUT)
+    if found["slot"]:
+        _add_exchange(found)
     if found["slot after frame"] or found["slot of attribute"]:
         found["framed"] = not any(found[name] for name in _UNFRAMED)
     return found
@@ -331,6 +334,15 @@ def _add_slot(
     found["slot cosine"] = float(old.mean(chosen[0]) @ new.mean(chosen[1]))
     classes = {name[len(_CLASS) :].rstrip("!") for name in found if name.startswith(_CLASS)}
     found |= slot_features(old, new, start, slots, classes)
+
+
+def _add_exchange(found: Features) -> None:
+    """Add whether two values of one thing stand in the one place, as far as rules can tell."""
+    other = any(found[name] for name in _OTHER)
+    past = found["both past"] = found["slot of past"] or (found["old past"] and found["new past"])
+    found["plain value"] = any(found[name] for name in _PLAIN) and not other
+    short = found["old slot"] + found["new slot"] <= _SHORT
+    found["one exchanged"] = found["exchanged"] and short and not (other or past)
 
 
 def _is_value_of(text: ParsedText, start: int) -> bool:

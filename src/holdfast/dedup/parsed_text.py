@@ -28,6 +28,8 @@ FUNCTION = frozenset(
     "as that this it its their his her my our your i we they he she user s users not no n t will would "
     "can could should must than then so but if when who which there".split()
 )
+# It has a "now" that tells of no change.
+_SOMETIMES = re.compile(r"\b[Nn]ow and (?:then|again)\b")
 _EXACT = frozenset({"number", "version", "time", "date", "weekday"})
 _DAYS = {
     "=weekend": frozenset({"weekday:5", "weekday:6"}),
@@ -96,6 +98,8 @@ class ParsedText:
 @lru_cache(maxsize=4096)
 def parse_text(text: str) -> ParsedText:
     """Return a text parsed for comparison."""
+    if "ow and " in text:
+        text = _SOMETIMES.sub("sometimes", text)
     statement = parse_statement(text)
     found = _WORD.findall(text)
     words = tuple(word.lower() for word in found)

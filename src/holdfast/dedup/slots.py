@@ -45,6 +45,7 @@ def slot_features(
         "slot of rank": rank and not is_subject and kind in ("number", "ordinal"),
         "value of newest": newest and kind == "number" and (is_the or (verb_before and not after)),
         "state of rank": rank and verb_before and not is_subject and kind in ("number", "ordinal"),
+        "slot of past": not _listed("past").isdisjoint((*before, *after)),
         "slot of newest": newest and kind in ("number", "code"),
         "slot of switch at end": kind == "switch" and not after,
         "slot of tool": tool,
