@@ -38,6 +38,26 @@ def test_thresholds_decide_how_sure_it_must_be() -> None:
     assert relate(new, [old], Thresholds(update=1, doubt=1)).kind == "new"
 
 
+FACTS = [text for old, new, _ in PAIRS for text in (old, new)]
+
+
+@given(st.sampled_from(FACTS), st.lists(st.sampled_from(FACTS), min_size=1, max_size=6), st.data())
+def test_what_is_near_in_meaning_is_at_most_left_in_doubt(
+    text: str, known: list[str], data: st.DataObject
+) -> None:
+    alone = relate(text, known)
+    numbers = st.lists(st.floats(-10, 10), min_size=len(known), max_size=len(known))
+    near = relate(text, known, standing=data.draw(numbers))
+    assert near == alone or (near.kind == "unsure" and alone.kind in ("new", "unsure"))
+    assert relate(text, known, standing=[2.9] * len(known)) == alone
+
+
+def test_what_stands_out_in_meaning_is_not_simply_new() -> None:
+    old, new = "User supports Borussia Dortmund", "User is a BVB fan"
+    assert relate(new, [old], standing=[0.5]).kind == "new"
+    assert relate(new, [old], standing=[6.0]).kind == "unsure"
+
+
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_what_is_in_doubt_is_different(old: str, new: str) -> None:
     kind = relate(new, [old]).kind

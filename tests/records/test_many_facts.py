@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -153,9 +153,11 @@ def laid_beside(memory: Memory, monkeypatch: pytest.MonkeyPatch, text: str) -> t
     counts: list[int] = []
     real = merge.relate
 
-    def counted(new: str, existing: list[str], limits: Thresholds) -> Relation:
+    def counted(
+        new: str, existing: list[str], limits: Thresholds, standing: Sequence[float] = ()
+    ) -> Relation:
         counts.append(len(existing))
-        return real(new, existing, limits)
+        return real(new, existing, limits, standing)
 
     with monkeypatch.context() as patch:
         patch.setattr(merge, "relate", counted)

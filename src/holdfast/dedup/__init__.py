@@ -30,8 +30,15 @@ def classify(old: str, new: str, thresholds: Thresholds = _DEFAULT) -> Compariso
     return merge.classify(old, new, thresholds)
 
 
-def relate(text: str, known: Sequence[str], thresholds: Thresholds = _DEFAULT) -> Relation:
+def relate(
+    text: str,
+    known: Sequence[str],
+    thresholds: Thresholds = _DEFAULT,
+    standing: Sequence[float] = (),
+) -> Relation:
     """Return how a text relates to the most relevant of the known ones; `merge.py` decides.
+
+    `standing` says of each by how many deviations its embedding is nearer to that of the text than others.
 
     >>> relate("The user has moved to Lisbon.", ["The user has a dog.", "The user lives in Berlin."]).kind
     'update'
@@ -39,7 +46,7 @@ def relate(text: str, known: Sequence[str], thresholds: Thresholds = _DEFAULT) -
     # numpy and the tables are loaded by the first comparison.
     from holdfast.dedup import merge
 
-    return merge.relate(text, known, thresholds)
+    return merge.relate(text, known, thresholds, standing)
 
 
 def loses(text: str, texts: Sequence[str]) -> bool:

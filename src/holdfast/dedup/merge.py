@@ -34,10 +34,12 @@ _PLAIN = (0.0, 0.05, 0.95)
 # The second forest is asked below these likelihoods of a duplicate and of something new. What it finds less
 # likely an update than the last of these is none.
 _SAME_AT_MOST, _NEW_AT_MOST, _VALUE_AT_LEAST = 0.3, 0.99, 0.3
+# Deviations by which an embedding stands out a little, and altogether: chance hardly gives the first.
+_STANDS_OUT = (3.0, 5.0)
 _NEW = Relation("new", None, "nothing like it is stored")
 
 
-def relate(text: str, known: Sequence[str], limits: Thresholds) -> Relation:
+def relate(text: str, known: Sequence[str], limits: Thresholds, standing: Sequence[float] = ()) -> Relation:
     """Return how a text relates to the known ones; see `holdfast.dedup.relate`."""
     new = parse_text(text)
     olds = [parse_text(other) for other in known]
@@ -47,7 +49,11 @@ def relate(text: str, known: Sequence[str], limits: Thresholds) -> Relation:
     near = _nearest(olds, new)
     if not near:
         return _NEW
-    return _decided(_judged([olds[place] for place in near], new), near, limits)
+    likely = _judged([olds[place] for place in near], new)
+    if any(standing):
+        # What means much the same is no news, but may be another value: nearness alone leaves a doubt.
+        likely[:, 1] *= 1 - np.interp([standing[place] for place in near], _STANDS_OUT, (0, 1))
+    return _decided(likely, near, limits)
 
 
 def classify(old: str, new: str, limits: Thresholds) -> Comparison:

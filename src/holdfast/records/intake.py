@@ -65,7 +65,8 @@ class _Candidate(NamedTuple):
 class Intake:
     """The way into the records of a scope, for one writer.
 
-    `similar` finds the records of the same kind and target that share most with a text. The prompts of `chat`
+    `similar` finds the records of the same kind and target that share most with a text, and how each stands
+    out in meaning. The prompts of `chat`
     show at once what is written. `throttle` is called before each comparison.
     """
 
@@ -74,7 +75,7 @@ class Intake:
     kinds: Mapping[str, Kind]
     now: int
     by: Writer
-    similar: Callable[[Record, int], list[Record]]
+    similar: Callable[[Record, int], list[tuple[Record, float]]]
     chat: str = ""
     throttle: Callable[[], None] = lambda: None
 
@@ -191,8 +192,9 @@ class Intake:
         rules = self.kinds[record.kind]
         if not rules.cap:
             near = self.similar(record, NEAREST if rules.merge else COMPARED)
-            relation = relate(record.text, [one.text for one in near], rules.thresholds)
-            return relation, relation.choose(near)
+            texts, standing = [one.text for one, _ in near], [stands for _, stands in near]
+            relation = relate(record.text, texts, rules.thresholds, standing)
+            return relation, relation.choose([one for one, _ in near])
         # A cap keeps them few: all are compared, also those that share no word.
         agents = tuple(dict.fromkeys((self.scope.agent, "")))
         rows = records.current_texts(
