@@ -91,6 +91,16 @@ class Reliability(NamedTuple):
     bins: tuple[tuple[float, float], ...]
 
 
+_FITTED = (
+    "Calibration of scores: constant, slope, decay",
+    ("hits", "used", "fitted on one half", "of the other", "right %", "error %", "AUC %"),
+)
+_TENTHS = (
+    "Predicted and right, %: first hits, and tenths of all hits",
+    ("hits", "first hits", "6th", "7th", "8th", "9th", "10th"),
+)
+
+
 def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: None) -> Report:
     """Fit the calibrations anew, and measure how far those of the package hold.
 
@@ -124,20 +134,13 @@ def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: No
             name = f"{source} by {how}"
             numbers[name] = {"used": used[source], "fitted": fitted, "reliability": result._asdict()}
             rows.append((name, _coefficients(used[source]), _coefficients(fitted), *_figures(result)))
-            shown = (result.first, *result.bins[-5:])
-            tenths.append((name, *(f"{100 * likely:.0f} / {100 * right:.0f}" for likely, right in shown)))
-    about = ("hits", "used", "fitted on one half", "of the other", "right %", "error %", "AUC %")
-    return Report(
-        numbers,
-        (
-            Table("Calibration of scores: constant, slope, decay", about, tuple(rows)),
-            Table(
-                "Predicted and right, %: first hits, and tenths of all hits",
-                ("hits", "first hits", "6th", "7th", "8th", "9th", "10th"),
-                tuple(tenths),
-            ),
-        ),
-    )
+            tenths.append((name, *map(_shown, (result.first, *result.bins[-5:]))))
+    return Report(numbers, (Table(*_FITTED, tuple(rows)), Table(*_TENTHS, tuple(tenths))))
+
+
+def _shown(one: tuple[float, float]) -> str:
+    likely, right = one
+    return f"{100 * likely:.0f} / {100 * right:.0f}"
 
 
 def _coefficients(one: Calibration) -> str:

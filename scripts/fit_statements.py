@@ -22,8 +22,8 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.worth import read_labelled, read_labels
 from benchmarks.worthy import carries, key, messages_of
-from holdfast.learning.decision_sentences import speeches_of
 from holdfast.learning.learned_statements import contexts
+from holdfast.learning.speeches import speeches_of
 from holdfast.text.statement_spans import spans
 from holdfast.text.statements import features, speaker_of
 

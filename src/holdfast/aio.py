@@ -141,15 +141,14 @@ class AsyncChat(Awaited[Chat]):
         llm: LLM | None = None,
         progress: Progress | None = None,
         policy: Lossless | SummaryBuffer | None = None,
+        prompts: Mapping[str, str] | None = None,
     ) -> CompactionResult:
         """As `Chat.compact`, awaited; an asynchronous model writes several summaries at once."""
         on_thread = partial(run_on, self._executor)
         model = await on_thread(partial(resolved, llm))
         if model is None or self._compactor is None:
-            plain = partial(
-                self.__wrapped__.compact, full=full, budget=budget, progress=progress, policy=policy
-            )
-            return await on_thread(plain)
+            plain = partial(self.__wrapped__.compact, full=full, budget=budget, progress=progress)
+            return await on_thread(partial(plain, policy=policy, prompts=prompts))
         compactor = self._compactor()
 
         async def ask(prompts: list[str], limit: TimeLimit) -> list[str]:
@@ -168,6 +167,7 @@ class AsyncChat(Awaited[Chat]):
             budget=budget,
             progress=progress,
             policy=policy,
+            prompts=prompts,
             at_once=AT_ONCE if model.is_async else 1,
         )
 

@@ -179,9 +179,8 @@ class Chat:
     ) -> Prompt:
         """Assemble a prompt in one budget: system text, what is known, the window, and what recall finds.
 
-        A budget of None is that of the policy; what is known is shown whole, whatever it takes. `query` is
-        what to recall, usually the user's newest message; None recalls nothing. See `ChatReader.prompt`, and
-        `PromptOptions`.
+        A budget of None is that of the policy; what is known is shown whole. `query` is what to recall,
+        usually the user's newest message; None recalls nothing. See `ChatReader.prompt`, `PromptOptions`.
         """
         run = current_run(self)
         return self._prompt(run if isinstance(run, Run) else None, budget, query, options)
@@ -279,6 +278,7 @@ class Chat:
         llm: LLM | None = None,
         progress: Progress | None = None,
         policy: Lossless | SummaryBuffer | None = None,
+        prompts: Mapping[str, str] | None = None,
     ) -> CompactionResult:
         """Let summaries stand for the older messages; the log keeps every word, and `expand` returns them.
 
@@ -286,7 +286,7 @@ class Chat:
         `ChatCompactor.compact`.
         """
         return self._runtime.compactor(self._scope, self._id).compact(
-            full=full, budget=budget, llm=llm, progress=progress, policy=policy
+            full=full, budget=budget, llm=llm, progress=progress, policy=policy, prompts=prompts
         )
 
     def tree(self) -> list[Summary]:

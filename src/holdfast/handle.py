@@ -123,8 +123,8 @@ class MemoryHandle:
     def recall(self, query: str, *, limit: int = 10, **options: Unpack[RecallOptions]) -> Hits:
         """Find the messages, summaries and records that answer a question, best first.
 
-        See `View.recall` for sources, chat, roles, kinds, per_kind, tags, since, until, valid_at, min_score,
-        prefer, secrets, meaning and fresh.
+        See `View.recall` for sources, chat, roles, kinds, per_kind, tags, trust, since, until, valid_at,
+        min_score, prefer, secrets, meaning and fresh.
         """
         return self._view.recall(query, limit=limit, **options)
 

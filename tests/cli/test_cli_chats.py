@@ -528,6 +528,7 @@ def test_messages_that_cannot_be_meant(cli: Cli) -> None:
     assert "belongs to another chat" in cli.complaint("show", "team", "--after", "other#1")
     assert "There is no chat 'other'" in cli.complaint("show", "other#1")
     assert "There is no chat 'other'" in cli.complaint("expand", "other#1")
+    assert "'team#5-3' names no messages of the chat 'team'." in cli.complaint("show", "team#5-3")
     assert "No messages there." in cli.text("show", "team#7")
     assert "Messages belong to a chat." in cli.complaint("learn", "extract", "--messages", "1")
     assert "belongs to another chat" in cli.complaint(

@@ -280,3 +280,13 @@ def test_erase_names_the_summaries_that_will_go(cli: Cli) -> None:
         counted = f", {number} {'summary' if number == 1 else 'summaries'}." if number else "with 1 message."
         assert counted in shown
         assert code == 1
+
+
+def test_what_waits_is_found_with_how_to_release_it(cli: Cli, held: str) -> None:
+    assert cli.json("recall", "evil", "data")["hits"] == []
+    text = cli.text("recall", "evil", "data", "--untrusted")
+    assert "flags: instruction, quarantined" in text
+    assert f"Release one: holdfast quarantine --release {held}. " in text
+    (hit,) = cli.json("recall", "evil", "data", "--untrusted")["hits"]
+    assert hit["id"] == held
+    assert cli.json("why", "evil data", held, "--untrusted")["found"] is True

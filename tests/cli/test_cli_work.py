@@ -212,6 +212,7 @@ def test_logs_of_the_database_are_not_seen_meanwhile(caplog: pytest.LogCaptureFi
 def test_other_prompts(cli: Cli, server: Server, tmp_path: Path) -> None:
     assert "has no version 'v99'" in cli.complaint("work", "--prompt", "observe=v99", *MODEL)
     assert "Unknown prompt 'nothing'" in cli.complaint("work", "--prompt", "nothing=v1", *MODEL)
+    assert "Unknown prompt 'leaf'" in cli.complaint("work", "--prompt", "leaf=v1", *MODEL)
     cli.monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.txt").write_text("Find what matters.")
     for words in (("work", "--prompt", "observe=mine.txt"), ("learn", "relearn", "--prompt", "mine.txt")):

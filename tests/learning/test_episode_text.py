@@ -10,10 +10,18 @@ from hypothesis import strategies as st
 
 from coding_sessions import called, read_sessions, rendered
 from holdfast import Message, ToolCall
-from holdfast.learning.decision_sentences import decisions
 from holdfast.learning.episode_text import Episode, compose, read, request
 from holdfast.llm.llm_request import Unreadable
 from holdfast.llm.prompt_files import load
+
+
+def ran(command: str, result: str, seq: int) -> list[Message]:
+    call = ToolCall(f"c{seq}", "Bash", {"command": command})
+    return [
+        Message("assistant", calls=(call,), seq=seq),
+        Message("tool", result, call_id=call.id, seq=seq + 1),
+    ]
+
 
 REPORT = "The retries are in place, and all 42 tests of the client pass."
 
@@ -81,6 +89,93 @@ def test_what_a_terminal_showed_is_not_what_was_asked() -> None:
     assert compose([Message("user", text), Message("assistant", REPORT)]).text.startswith(
         "Asked: Why do these tests fail? Outcome:"
     )
+
+
+def test_a_message_that_is_only_output_asks_nothing() -> None:
+    output = "(env) ada@box:~/shop$ shop -c\nNo order was found to continue\nPress Ctrl+C to begin anew."
+    columns = "title:\tThe shop\nstate:\tOPEN"
+    messages = [Message("user", text) for text in (output, columns, "Mend the order form of the shop.")]
+    assert compose([*messages, Message("assistant", REPORT)]).text == (
+        f"Asked: Mend the order form of the shop. Outcome: {REPORT}"
+    )
+
+
+def test_what_is_typed_after_output_is_asked() -> None:
+    text = (
+        "[01/25/26 9:57  ~/shop] shop watch\n\n👀 Watching\n   Press Ctrl+C to stop\n"
+        "Indexing  12/12 · 3 orders\n\nIt says nothing of the second order."
+    )
+    assert compose([Message("user", text), Message("assistant", REPORT)]).text == (
+        f"Asked: It says nothing of the second order. Outcome: {REPORT}"
+    )
+
+
+def test_what_was_sent_again_is_told_once_in_its_last_words() -> None:
+    asked = "Delete the row of the order, and flag it as removed"
+    messages = [
+        Message("user", "Add retries to the client of the shop."),
+        Message("user", asked),
+        Message("user", f"{asked}; say so in the dialogue."),
+        Message("assistant", REPORT),
+    ]
+    assert f"Later: {asked}; say so in the dialogue. Outcome:" in compose(messages).text
+
+
+FINDING = "The root cause is that `pool.close()` was never awaited, so 40 connections leaked."
+
+
+def test_what_was_found_and_what_ran_well_is_told() -> None:
+    messages = [
+        Message("user", "Why does the nightly job of the shop hang?", seq=1),
+        *ran("pytest -q tests", "exit code 1: 3 failed", 2),
+        *ran("make lint", "all is clean", 4),
+        Message("assistant", FINDING, seq=6),
+        *ran("cd shop && pytest -q tests | tail -3", "42 passed", 7),
+        *ran("make lint", "error: unused import", 9),
+        *ran("ls src", "client.py", 11),
+        Message("assistant", REPORT, seq=13),
+    ]
+    text = compose(messages).text
+    assert f"Found: {FINDING.replace('`', '')} Ran: pytest -q tests. Outcome:" in text
+    assert "pool.close" not in compose(messages, {6}).text
+    assert "Ran: " not in compose(messages, {7, 8}).text
+
+
+def test_what_the_last_report_leaves_is_told() -> None:
+    report = f"{REPORT}\n\n- Not yet done: the retries of the mailer.\n\nShall I go on with that one?"
+    messages = [Message("user", "Add retries to the client."), Message("assistant", report)]
+    assert (
+        f"Left open: Not yet done: the retries of the mailer. Shall I go on with that one? Outcome: {REPORT}"
+        in compose(messages).text
+    )
+
+
+def test_what_was_begun_and_not_reported_is_left_open() -> None:
+    messages = [
+        Message("user", "Add retries to the client of the shop.", seq=1),
+        Message("assistant", REPORT, seq=2),
+        Message("user", "Now rename the mailer to post office everywhere.", seq=3),
+        *ran("make mailer", "done", 4),
+    ]
+    assert compose(messages).text.endswith(
+        "Left open: Now rename the mailer to post office everywhere. Outcome: " + REPORT
+    )
+    assert "Left open" not in compose(messages[:3]).text
+    assert "mailer" not in compose(messages, {3, 4, 5}).text
+
+
+def test_more_decisions_are_told_than_are_named() -> None:
+    said = [
+        "We decided to store the orders in PostgreSQL.",
+        "Let's go with uvicorn for serving it.",
+        "From now on, write every commit in English.",
+        "We agreed that carts expire after a week.",
+        "Never push to the branch of a release.",
+    ]
+    messages = [Message("user", text, seq=n) for n, text in enumerate(said, 1)]
+    episode = compose([*messages, Message("assistant", REPORT, seq=9)])
+    assert len(episode.decisions) == 3
+    assert [text for text in said if text in episode.text] == said
 
 
 def test_a_step_on_the_way_is_no_outcome() -> None:
@@ -410,14 +505,3 @@ def test_a_rendered_session_is_read_as_a_native_one_is(episodes: dict[str, Episo
     assert resumed.turns == 8
     native = next(episode for name, episode in episodes.items() if not name.startswith("coding"))
     assert native.files[:2] == ("export_claude_session.py", "docs/investigation-findings.md")
-
-
-def test_real_sessions_decide_little_and_none_of_it_is_the_use_of_a_tool(
-    sessions: dict[str, list[Message]],
-) -> None:
-    found = {chat: decisions(messages) for chat, messages in sessions.items()}
-    assert all(1 <= len(some) <= 20 for some in found.values())
-    assert found["coding-3c7490b6"][-1].text.startswith(
-        "The FTS-rowid mapping is implemented, verified, and tested."
-    )
-    assert not [one for some in found.values() for one in some if "tool-use" in one.text]

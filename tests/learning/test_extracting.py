@@ -525,3 +525,17 @@ def test_however_a_session_is_cut_it_gives_the_same(spans: list[tuple[int, int]]
         version = memory.version()
         chat.extract(messages=(1, 6), llm=Model({"observe": everything}))
         assert memory.version() == version
+
+
+def test_the_two_ends_of_a_long_message_make_no_sentence(quick: Memory) -> None:
+    """Of a long message the head and the tail are read; what nobody said is not learned from their seam."""
+    said = " ".join(
+        f"Box {number} is of oak, as the carpenter from Braga wanted it, and Marta has kept its key in the "
+        f"drawer beside the door since the day on which {number + 700} came."
+        for number in range(200)
+    )
+    chat = quick.chat("shop")
+    say(chat, ("user", said))
+    chat.extract(llm=Model({"observe": everything}))
+    assert texts(quick)
+    assert [text for text in texts(quick) if text not in said] == []

@@ -20,12 +20,13 @@ ASK = """
 import sys
 from holdfast import Memory
 from holdfast.search import index, segment
+from holdfast.search.message_source import MESSAGES
 index.FREEZE, index.LARGEST = 8, 16
 segment.VERSION += int(sys.argv[2])
 for line in sys.stdin:
     with Memory(sys.argv[1], user="ada") as memory:
         hits = memory.recall("berlin", limit=100)
-        index_of = memory._runtime.search()._indexes[memory.scope.space, "message"]
+        index_of = memory._runtime.search()._indexes[memory.scope.space, MESSAGES]
         print(len(hits), len(index_of._stored), flush=True)
 """
 

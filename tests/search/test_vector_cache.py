@@ -13,6 +13,7 @@ from embedders import Letters, letters
 from holdfast import Learning, Memory
 from holdfast.llm.embedding import Embed
 from holdfast.search import search, vector_cache
+from holdfast.search.message_source import MESSAGES
 from holdfast.store import vectors
 from learning_scripts import Clock
 
@@ -39,7 +40,7 @@ def opened(location: str = ":memory:", embed: Embed = letters, learning: Learnin
 def in_memory(memory: Memory) -> tuple[list[int], list[list[float]]]:
     """Return the numbers and the vectors of messages that the next recall compares with."""
     memory.recall("training", sources=["message"])
-    index = memory._runtime.search()._indexes[(memory.scope.space, "message")]
+    index = memory._runtime.search()._indexes[(memory.scope.space, MESSAGES)]
     assert index.vectors is not None
     matrix = index.vectors.matrix
     rows = matrix._rows[: len(matrix)] / 32_767
@@ -137,7 +138,7 @@ def test_vectors_that_are_stored_while_others_are_read_wait_for_their_turn() -> 
         memory.learning.work()
         # As of when the second message was done; the table has all by now.
         stored = next(one for one in seen if one.message == 2)
-        memory._runtime.search()._indexes[(memory.scope.space, "message")].refresh_vectors(stored)
+        memory._runtime.search()._indexes[(memory.scope.space, MESSAGES)].refresh_vectors(stored)
         grown = in_memory(memory)
         memory._runtime._search = None
         assert in_memory(memory) == grown

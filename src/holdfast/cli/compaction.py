@@ -11,7 +11,7 @@ from holdfast.cli.arguments import ChatId, Full, LimitOrAll, Llm, page
 from holdfast.cli.lookup import find_chat, head, the_chat, titles_of
 from holdfast.cli.options import Options, ReadOptions, given, one_of
 from holdfast.cli.render.messages import show_messages
-from holdfast.cli.render.outcomes import asked, interruptible
+from holdfast.cli.render.outcomes import asked, interruptible, prompt_versions
 from holdfast.cli.render.screen import Screen, count, period, plain, when
 from holdfast.cli.render.summaries import Rest, levels, show_head, show_summaries, show_tree
 from holdfast.cli.show import show_said
@@ -34,6 +34,13 @@ _Policy = Annotated[
         help="A tree of summaries, or one that takes in what is older.",
     ),
 ]
+_Prompt = Annotated[
+    list[str] | None,
+    Option(
+        metavar="KIND=VERSION|PATH",
+        help="Another prompt for leaf, condensed or arc, such as leaf=my/leaf.md; may be repeated.",
+    ),
+]
 
 
 def compact(
@@ -44,6 +51,7 @@ def compact(
     budget: Annotated[int, Option(min=0, help="Tokens of the window that the chat is to fit.")] = 8_000,
     llm: Llm = None,
     policy: _Policy = "lossless",
+    prompt: _Prompt = None,
 ) -> None:
     """Summarise the older messages of a chat, and report what that took.
 
@@ -55,18 +63,19 @@ def compact(
     # Only what takes a while needs it.
     from holdfast.cli.render.progress import Shrinking
 
-    how = _POLICIES[policy](budget)
+    how, prompts = _POLICIES[policy](budget), prompt_versions(prompt, "leaf=v1") or None
     target = share_of(budget, how.compaction.target)
     with interruptible("The summaries made until now are kept."), options.open() as memory:
         info = the_chat(options, memory, chat)
         opened = memory.chat(chat)
         with Shrinking(opened.stats().context_tokens, target) as progress:
-            done = opened.compact(full=full, llm=llm, progress=progress, policy=how)
+            done = opened.compact(full=full, llm=llm, progress=progress, policy=how, prompts=prompts)
     screen = options.answer({"chat": chat, "title": info.title, **_described(done), "target": target})
     head(screen, info)
     _show_account(screen, done, budget, llm)
     if not full and done.tokens_after >= target:
         again = given(full=True, budget=budget, llm=llm, policy=policy if policy != "lossless" else "")
+        again += [word for text in prompt or () for word in given(prompt=text)]
         what = "Compact it all the same" if done.noop else "Go on"
         screen.say(f"→ {what}: {_line(options, 'compact', chat, *again)}")
     if not done.noop:
@@ -232,6 +241,7 @@ def _show_one(options: Options, memory: Memory, found: Description) -> None:
         ("tokens", f"{one.tokens:,} instead of {one.source_tokens:,}"),
         ("level", one.level),
         ("model", one.model or "none"),
+        ("prompt", one.prompt),
         ("made", when(one.at)),
         ("parents", ", ".join(found.parents) or "none"),
         ("children", ", ".join(found.children) or "the messages"),

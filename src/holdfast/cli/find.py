@@ -10,6 +10,7 @@ from typer import Argument, Option
 from holdfast.cli.arguments import KIND_NAMES, Limit, OnlyChat, OnlyTag, Query, Since, ValidAt, read_end
 from holdfast.cli.lookup import find_chat, the_chat, titles_of
 from holdfast.cli.options import Options, Output, ReadOptions, one_of
+from holdfast.cli.quarantine import ways_out
 from holdfast.cli.render.screen import Part, Screen, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.memory import Memory
@@ -55,6 +56,9 @@ class FindOptions(ReadOptions):
     limit: Limit = 5
     min_score: Annotated[float, Option(min=0, max=1, help="Only hits with at least this probability.")] = 0.0
     latest: Annotated[bool, Option("--latest", help="Of nearly equal messages, the latest first.")] = False
+    untrusted: Annotated[
+        bool, Option("--untrusted", help="Only what waits in quarantine, which is not found otherwise.")
+    ] = False
 
     # Any: keywords of many types.
     def filters(self) -> dict[str, Any]:
@@ -63,6 +67,7 @@ class FindOptions(ReadOptions):
         return {
             **{name: values or None for name, values in several.items()},
             "chat": self.chat,
+            "trust": "untrusted" if self.untrusted else None,
             "since": self.since,
             "until": self.until,
             "valid_at": self.valid_at,
@@ -93,6 +98,8 @@ def recall(options: FindOptions, *, query: Query) -> None:
     screen = show_hits(options, hits, titles, query=text)
     if hits:
         screen.say((more, "dim"))
+        if options.untrusted:
+            screen.say((f"Quarantined. {ways_out(options, hits[0].id)}", "dim"))
     else:
         filtered = any((*options.filters().values(), options.agent))
         options.say_nothing(

@@ -32,6 +32,11 @@ def the_chat(options: Options, memory: Memory, chat: str) -> ChatInfo:
     if found := find_chat(memory, chat):
         return found
     memory.chat(chat)  # says what is wrong with what can be no id
+    if (named := chat.rpartition("#")[0]) and find_chat(memory, named):
+        raise InvalidInput(
+            f"{chat!r} names no messages of the chat {named!r}.",
+            "Count them from 1, the lower number first, such as '#3' or '#3-7' after the id.",
+        )
     known = map(titled, memory.chats(agent="", archived=None))
     similar = [one.id for one in known if chat.lower() in f"{one.id} {one.title}".lower()]
     meant = f"Did you mean {', '.join(similar[:3])}?" if similar else ""

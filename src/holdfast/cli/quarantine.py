@@ -79,11 +79,16 @@ def _list_quarantine(options: Options, held: list[Record], *, more: bool) -> Non
         screen.say("")
     screen.say_more(more=more)
     if held:
-        release, discard = (options.line("quarantine", way, "ID") for way in ("--release", "--discard"))
-        screen.say((f"Release one: {release}. Discard it: {discard}.", "dim"))
+        screen.say((ways_out(options, "ID"), "dim"))
     else:
         todo = "What looks like an instruction to the model lands here when anyone but the user writes it."
         options.say_nothing(screen, f"Nothing is in quarantine{options.whose()}.", todo)
+
+
+def ways_out(options: Options, identity: str) -> str:
+    """Name the commands that end the quarantine of a record."""
+    release, discard = (options.line("quarantine", way, identity) for way in ("--release", "--discard"))
+    return f"Release one: {release}. Discard it: {discard}."
 
 
 def _show_held(screen: Screen, record: Record) -> None:

@@ -21,7 +21,7 @@ from holdfast.cli.render.outcomes import (
     interruptible,
     is_due,
     needs_model,
-    prompt_version,
+    prompt_versions,
     show_cost,
     show_jobs,
     show_records,
@@ -166,7 +166,7 @@ def work(
     if watch and (dry_run or limit is not None):
         raise typer.BadParameter("it goes on until an interrupt, without a limit.", param_hint="--watch")
     with interruptible(), options.open(embed=True) as memory:
-        worker = _Worker(options, memory, llm, everyone, _prompts(prompt))
+        worker = _Worker(options, memory, llm, everyone, prompt_versions(prompt, "observe=v1"))
         if dry_run:
             _report_estimate(worker, worker.run(limit, dry_run=True))
         elif watch:
@@ -198,16 +198,6 @@ def _work(worker: _Worker, limit: int | None) -> None:
     if not stop and left[_STUCK]:
         screen.say(f"→ Name a model: {worker.options.line('work', '--llm', 'NAME')}")
     fail([job for done in results for job in done.failed])
-
-
-def _prompts(texts: Sequence[str] | None) -> dict[str, str]:
-    prompts = {}
-    for text in texts or ():
-        kind, _, version = text.partition("=")
-        if not (kind and version):
-            raise typer.BadParameter(f"{text!r} is not like observe=v1.", param_hint="--prompt")
-        prompts[kind] = prompt_version(version)
-    return prompts
 
 
 def _stop(done: WorkResult) -> str:

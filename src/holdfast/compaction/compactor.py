@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -86,6 +86,7 @@ class ChatCompactor:
         llm: LLM | None,
         progress: Progress | None,
         policy: Lossless | SummaryBuffer | None,
+        prompts: Mapping[str, str] | None,
     ) -> CompactionResult:
         """Let summaries stand for the older messages. Every word stays in the log, and `expand` reads it.
 
@@ -102,12 +103,12 @@ class ChatCompactor:
             progress: called after each summary with the result so far, and before a model is asked: then its
                 `why` names the messages. On another thread where the call is awaited.
             policy: how the window is made, with its own budget; its `compaction` has all limits.
+            prompts: others, by "leaf", "condensed" and "arc": a version ("v1") or the path of a file.
 
         Raises:
-            InvalidInput: a negative budget, no model, or a policy that does not say how to compact.
+            InvalidInput: a negative budget, no model, a wrong prompt, or a policy that cannot compact.
             ModelFailed: the model raised an error. What was stored before stays; nothing is stored half.
             MissingExtra: the model needs a package that is not installed.
-
         """
         from holdfast.compaction.driver import finished, here
 
@@ -115,9 +116,8 @@ class ChatCompactor:
             return [self._ask(model, meter, prompt, limit) for prompt in prompts]
 
         model, meter = resolved(llm), self.meter()
-        return finished(
-            self.run(model, ask, here, full=full, budget=budget, progress=progress, policy=policy)
-        )
+        run = partial(self.run, model, ask, here, full=full, budget=budget)
+        return finished(run(progress=progress, policy=policy, prompts=prompts))
 
     def _ask(self, model: Model | None, meter: Meter, prompt: str, limit: TimeLimit) -> str:
         if model is None:
@@ -134,6 +134,7 @@ class ChatCompactor:
         budget: int | None,
         progress: Progress | None,
         policy: Lossless | SummaryBuffer | None,
+        prompts: Mapping[str, str] | None,
         at_once: int = 1,
     ) -> CompactionResult:
         """Compact as `compact` does, for those who await: `ask` returns the answers to a batch of prompts."""
@@ -145,7 +146,7 @@ class ChatCompactor:
         chosen = self.policy_for(policy, budget)
         limit, how = TimeLimit(chosen.compaction), chosen.compaction
         compactor = Compactor(
-            self.session(), chosen.budget, how, model, at_once=at_once, report=progress, limit=limit
+            self.session(), chosen.budget, how, model, prompts, at_once=at_once, report=progress, limit=limit
         )
         steps = compactor.run(full=check_flag(full, "full"))
         try:

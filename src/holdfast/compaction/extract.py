@@ -178,8 +178,8 @@ def layout(units: Sequence[SentenceUnit], passages: Sequence[Passage]) -> str:
         if date != day or (speaker and not passage.speaker):
             lines.append(date)
             day, speaker = date, None
-        same = passage.speaker == (speaker or "")
-        lines.append(f"{BARE}{said}" if same else f"{passage.speaker}: {said}")
+        same = passage.speaker == (speaker or "") and not passage.mark
+        lines.append(passage.mark + (f"{BARE}{said}" if same else f"{passage.speaker}: {said}"))
         speaker = passage.speaker
     return "\n".join(lines)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from holdfast.text.message_text import without_payloads, without_reasoning
 
 if TYPE_CHECKING:
     from holdfast.compaction.driver import Requests
+    from holdfast.llm.prompt_files import PromptTemplate
     from holdfast.text.tokens import CountTokens
     from holdfast.types import Level
 
@@ -28,6 +29,15 @@ _NOTHING = "(nothing that can be put into words)"
 # An answer of nothing else says nothing.
 _MARKS = " .…-–_*#`\n\t"
 _CUT = " … [cut: the answer was too long]"
+# The depth from which all summaries have the same prompt.
+_DEEPEST = 2
+# What a model is asked to keep, first and when that was not shorter than its source.
+_POLICIES: Mapping[Level, str] = {
+    "normal": "Keep decisions and the reasons for them, constraints and preferences, facts about people and "
+    "things, open tasks, and the state of what is being worked on.",
+    "aggressive": "Be as short as you can: keep only lasting facts, the current state, and open tasks and "
+    "blockers. Leave out how it came about, pleasantries, and whatever can be read again when it is needed.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +55,17 @@ class SummarySource:
 
 @dataclass(frozen=True, slots=True)
 class WrittenSummary:
-    """The text of a summary, at which level it was written, and what asking for it took."""
+    """The text of a summary, at which level it was written, and what asking for it took.
+
+    `prompt` names the prompt that a model was asked with, "" where none was asked.
+    """
 
     text: str
     level: Level
     calls: int = 0
     prompt_tokens: int = 0
     answer_tokens: int = 0
+    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,59 +84,95 @@ class Bounds:
     allowance: float = math.inf
 
 
-def write(source: SummarySource, bounds: Bounds) -> Requests[WrittenSummary]:
-    """Write a summary, with a model as far as the bounds allow.
+def prompts_of(versions: Mapping[str, str] | None) -> Sequence[PromptTemplate]:
+    """Return the prompts of summaries by depth, in the versions that were chosen.
+
+    Raises:
+        InvalidInput: an unknown prompt or version, or one with wrong places.
+
+    """
+    # Only those who ask a model need it.
+    from holdfast.llm.prompt_files import SUMMARIES, check_versions, load
+
+    chosen = check_versions({} if versions is None else versions, SUMMARIES)
+    return [load(name, chosen.get(name)) for name in SUMMARIES]
+
+
+def write(
+    source: SummarySource, bounds: Bounds, prompts: Sequence[PromptTemplate]
+) -> Requests[WrittenSummary]:
+    """Write a summary, with a model as far as the bounds allow; `prompts` are those of the depths.
 
     An answer that is not shorter than its source is asked for again, more sternly; if that does not help, or
     if the answer is empty, sentences of the source are chosen instead. An answer above three times the target
     is cut.
     """
-    calls = prompt_tokens = answer_tokens = 0
+    done = WrittenSummary("", "deterministic")
     most = _OVERAGE * bounds.target
-    levels: tuple[Level, ...] = ("normal", "aggressive")
-    for level in levels[: bounds.tries if source.passages else 0]:
-        prompt = prompt_for(source, bounds.target, level)
+    for level in tuple(_POLICIES)[: bounds.tries if source.passages else 0]:
+        template = prompts[min(source.depth, _DEEPEST)]
+        room = bounds.allowance - done.prompt_tokens - done.answer_tokens - most
+        prompt = _outlined(source, bounds, partial(_filled, source, bounds.target, template, level), room)
         size = bounds.count(prompt)
-        if prompt_tokens + answer_tokens + size + most > bounds.allowance:
+        if size > room:
             break
         answer = yield prompt
-        calls, prompt_tokens = calls + 1, prompt_tokens + size
-        answer_tokens += bounds.count(answer)
+        asked, answered = done.prompt_tokens + size, done.answer_tokens + bounds.count(answer)
+        done = WrittenSummary("", level, done.calls + 1, asked, answered, template.fingerprint)
         answer = cleaned(answer)
         if not answer:
             break
         if bounds.cost(answer) < source.tokens:
             if bounds.count(answer) <= most:
-                return WrittenSummary(answer, level, calls, prompt_tokens, answer_tokens)
-            text = cut(answer, most, bounds.count)
-            return WrittenSummary(text, "capped", calls, prompt_tokens, answer_tokens)
-    return WrittenSummary(extracted(source, bounds), "deterministic", calls, prompt_tokens, answer_tokens)
+                return replace(done, text=answer)
+            return replace(done, text=cut(answer, most, bounds.count), level="capped")
+    return replace(done, text=extracted(source, bounds), level="deterministic")
 
 
 def extracted(source: SummarySource, bounds: Bounds) -> str:
-    """Return sentences of the source that cost less than it.
+    """Return sentences of the source that cost less than it."""
+
+    def excess(text: str) -> float:
+        return bounds.cost(text) - source.tokens + 1
+
+    return _chosen(source.passages, bounds, excess) or _NOTHING
+
+
+def _outlined(source: SummarySource, bounds: Bounds, filled: Callable[[str], str], room: float) -> str:
+    """Return a prompt with an outline that would do as its answer, as long as both fit the room."""
+
+    def excess(outline: str) -> float:
+        return max(bounds.cost(outline) - source.tokens + 1, bounds.count(filled(outline)) - room)
+
+    numbered = [replace(one, mark=f"#{one.seq} ") if one.seq else one for one in source.passages]
+    return filled(_chosen(numbered, bounds, excess))
+
+
+def _chosen(passages: Sequence[Passage], bounds: Bounds, excess: Callable[[str], float]) -> str:
+    """Return sentences within the target, fewer as long as there is an excess of tokens; "" if none will do.
 
     Escaping makes markup longer, so that fewer may fit than the target says.
     """
     target = bounds.target
-    while target >= _SMALLEST:
-        text = extract(source.passages, target, bounds.count)
-        over = bounds.cost(text) - source.tokens + 1
-        if text and over <= 0:
+    while target >= _SMALLEST and (text := extract(passages, target, bounds.count)):
+        if (over := excess(text)) <= 0:
             return text
-        target = min(target - over, target * 3 // 4) if text else 0
-    return _NOTHING
+        target = min(target - int(over), target * 3 // 4)
+    return ""
 
 
-def share_out(sources: Sequence[SummarySource], bounds: Sequence[Bounds], room: int) -> list[Bounds]:
-    """Return bounds that share out an allowance of `room` tokens.
+def share_out(
+    sources: Sequence[SummarySource], bounds: Sequence[Bounds], room: int, prompts: Sequence[PromptTemplate]
+) -> list[Bounds]:
+    """Return bounds that share out an allowance of `room` tokens, in which outlines are not counted.
 
     The last ones that would get too few to ask once are left out.
     """
     costs: list[int] = []
     for source, one in zip(sources, bounds, strict=True):
         asks = source.passages and one.tries
-        prompt = prompt_for(source, one.target, "normal") if asks else ""
+        template = prompts[min(source.depth, _DEEPEST)]
+        prompt = _filled(source, one.target, template, "normal", "") if asks else ""
         costs.append(one.count(prompt) + _OVERAGE * one.target if asks else 0)
         if sum(costs) > room:
             costs.pop()
@@ -131,18 +181,16 @@ def share_out(sources: Sequence[SummarySource], bounds: Sequence[Bounds], room: 
     return [replace(one, allowance=cost + spare) for one, cost in zip(bounds, costs, strict=False)]
 
 
-def prompt_for(source: SummarySource, target: int, level: str) -> str:
+def _filled(source: SummarySource, target: int, template: PromptTemplate, level: Level, outline: str) -> str:
     """Return the prompt for a summary: instructions, and the source, framed as data."""
-    kind = ("leaf", "condensed", "arc")[min(source.depth, 2)]
-    previous = "\n\n".join(escape(text, quote=False) for text in source.previous) or "(none)"
     parts = {
-        "policy": _prompt(level).strip(),
+        "policy": _POLICIES[level],
         "target": str(target),
-        "previous": previous,
+        "previous": "\n\n".join(escape(text, quote=False) for text in source.previous) or "(none)",
         "source": transcript(source.passages),
+        "outline": escape(outline, quote=False) or "(none)",
     }
-    before, *rest = _prompt(kind).split("{")
-    return before + "".join(parts[name] + text for name, _, text in (piece.partition("}") for piece in rest))
+    return template.fill(**{name: parts[name] for name in template.places})
 
 
 def cleaned(answer: str) -> str:
@@ -161,11 +209,3 @@ def cut(text: str, limit: int, count: CountTokens) -> str:
     start = text[:size]
     end = max(start.rfind("\n"), start.rfind(". ") + 1)
     return (start[:end] if end > size // 2 else start).rstrip() + _CUT
-
-
-@cache
-def _prompt(name: str) -> str:
-    # Only those who ask a model need it.
-    from importlib import resources
-
-    return (resources.files("holdfast.compaction") / "prompts" / f"{name}.md").read_text("utf-8")

@@ -7,7 +7,7 @@ prompts, run by a driver (`compaction/driver.py`).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from holdfast.compaction import plan
 from holdfast.compaction.driver import Requests, Steps, TimeLimit, together
 from holdfast.compaction.plan import Group
-from holdfast.compaction.summarize import Bounds, SummarySource, WrittenSummary, share_out, write
+from holdfast.compaction.summarize import Bounds, SummarySource, WrittenSummary, prompts_of, share_out, write
 from holdfast.compaction.summary_passages import from_summary
 from holdfast.errors import ModelFailed
 from holdfast.messages.passages import passages
@@ -82,6 +82,7 @@ class Compactor:
         budget: int,
         how: Compaction,
         model: Model | None = None,
+        prompts: Mapping[str, str] | None = None,
         *,
         at_once: int = 1,
         report: Report | None = None,
@@ -89,6 +90,7 @@ class Compactor:
     ) -> None:
         self._chat, self._budget, self._how = chat, min(budget, MAX_COUNT), how
         self._model, self._at_once, self._report = model, at_once, report
+        self._prompts = () if model is None and prompts is None else prompts_of(prompts)
         self._limit = limit or TimeLimit(how)
         self._target = share_of(budget, how.target)
         self._made: list[Summary] = []
@@ -296,9 +298,9 @@ class Compactor:
         spare = source - (self._state.tokens - self._target + 1) - self._frame
         return max(least, min(spare, source // 2, self._how.condensed_target))
 
-    def _unwritten(self) -> tuple[str, Level, str, int]:
+    def _unwritten(self) -> tuple[str, Level, str, str, int]:
         """Return the last fields of a draft before its text is written."""
-        return "", "normal", "", self._state.erasures
+        return "", "normal", "", "", self._state.erasures
 
     def _batch_size(self) -> int:
         return max(1, min(self._at_once, self._how.calls - self._calls))
@@ -344,6 +346,7 @@ class Compactor:
         """Begin as many of some summaries as the limits of the model let be written."""
         left = self._how.calls - self._calls
         tries = 0 if self._model is None else 2 if left >= 2 * len(batch) else 1
+        asked = self._prompts
         bounds = [
             Bounds(
                 task.target, self._chat.count, partial(self._cost, task.draft), 0 if task.is_copy else tries
@@ -352,9 +355,9 @@ class Compactor:
         ]
         if self._how.spend is not None and tries:
             left_to_spend = self._how.spend - self._prompt_tokens - self._answer_tokens
-            bounds = share_out([task.source for task in batch], bounds, left_to_spend)
+            bounds = share_out([task.source for task in batch], bounds, left_to_spend, asked)
         return [
-            _copy(task.group.parts[0]) if task.group and task.is_copy else write(task.source, one)
+            _copy(task.group.parts[0]) if task.group and task.is_copy else write(task.source, one, asked)
             for task, one in zip(batch, bounds, strict=False)
         ]
 
@@ -371,6 +374,7 @@ class Compactor:
             text=written.text,
             level=written.level,
             model=task.group.parts[0].model if task.group and task.is_copy else model,
+            prompt=written.prompt,
         )
 
     def _store(self, task: Task, draft: SummaryDraft) -> Summary | None:
@@ -386,4 +390,4 @@ def _new_id() -> str:
 
 def _copy(summary: Summary) -> Requests[WrittenSummary]:
     yield from ()
-    return WrittenSummary(summary.text, summary.level)
+    return WrittenSummary(summary.text, summary.level, prompt=summary.prompt)

@@ -58,7 +58,7 @@ _APART = 4
 _SAYING = frozenset(
     "tell told say said mention mentioned remember recall know known note noted share shared state stated "
     "speak spoke write wrote ask asked memory earlier before previously already user call called name named "
-    "according".split()
+    "according conversation conversations notes".split()
 )
 
 
@@ -247,14 +247,21 @@ def _parse(sentence: str) -> _Parsed:
 _QUERY = 400  # characters of a text by which earlier messages are looked up
 _READ = 4_000  # characters of a message that are compared: longer ones are logs or files
 _EARLIER = 3  # messages that are looked up
+_RESULTS = 3  # results of memory tools before a text
 
 
 class EchoFilter:
-    """The texts that an agent had before it: those in every prompt, those recalled, and earlier messages."""
+    """The texts that an agent had before it: those in every prompt, those recalled, and earlier messages.
+
+    Results of memory tools are among the recalled: they need not be said anywhere in one message as the agent
+    repeats them.
+    """
 
     def __init__(self, context: JobContext, messages: Sequence[Message]) -> None:
         self._context = context
         self._shown = {message.seq: message.shown for message in messages if message.shown}
+        recalled = recalled_seqs(messages)
+        self._results = [(one.seq, one.content) for one in messages if one.seq in recalled]
         self._times = {message.seq: message.at for message in messages}
         kinds = tuple(kind.name for kind in context.kinds.values() if kind.heading)
         agents = tuple(dict.fromkeys((context.scope.agent, "")))
@@ -269,7 +276,8 @@ class EchoFilter:
         first, last = span or (0, 0)
         refs = [ref for seq, shown in self._shown.items() if first <= seq <= last for ref in shown]
         recalled = [one for ref in refs for one in self._read(ref)]
-        if restates(text, [one[:_READ] for one in (*self._in_prompt, *recalled)]):
+        results = [content for seq, content in self._results if seq <= last][-_RESULTS:]
+        if restates(text, [one[:_READ] for one in (*self._in_prompt, *recalled, *results)]):
             return True
         began = self._times.get(first)
         return began is not None and restates(text, self._earlier(text[:_QUERY], began))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.compaction.summary_passages import BARE
-from holdfast.learning.decision_sentences import Speech, decided, is_courtesy, is_next_step, speeches_of
+from holdfast.learning.episode_work import MOST_FILES, key_files, worked_commands
 from holdfast.learning.grounding import says_too_little
-from holdfast.learning.tool_uses import ToolUse, tool_uses
+from holdfast.learning.learned_statements import LearnedStatement, learned_statements
+from holdfast.learning.speeches import Speech, is_courtesy, is_next_step, speeches_of
+from holdfast.learning.tool_uses import rendered
 from holdfast.llm.json_answers import listed, parse, picked, table, text_of
 from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
 from holdfast.llm.prompt_files import PromptTemplate
@@ -18,57 +19,52 @@ from holdfast.messages.passages import EXPAND, Passage, grave, harmless
 from holdfast.text.message_text import without_payloads, without_reasoning
 from holdfast.text.one_line import cut, gist
 from holdfast.text.sentences import one_line, sentences
+from holdfast.text.statements import StatementKind
 from holdfast.types import Message
 
 LONGEST = 2_000  # characters of an episode
-MOST_FILES = 8
 MOST_DECISIONS = 3
 
-_ASKED, _LATER, _DECISION, _OUTCOME = 240, 180, 140, 240  # characters
+_ASKED, _LATER, _DECISION, _FINDING, _OPEN, _OUTCOME = 240, 220, 180, 180, 180, 240  # characters
+_MOST = 8  # decisions, and findings
+_PLACES = 1_000  # in the order of a message; more than its statements that are chosen
+# What an episode lists under one label, by the place in the session; what matters most stands first.
+_Ranked = dict[int, str]
 _SUBSTANCE = 20  # characters of a request that stands alone: "proceed" does not
 _REPORT = 50  # characters of a report
 _SAME = 0.6  # the share of words that two wordings of one request have in common
 _TALK = 200  # tokens, of a conversation between people
-_LONGEST_PATH = 120  # characters
-_LOOKED_AT = 200  # paths, the most often touched of a session
-_SHOWN_PARTS = 3  # of an absolute path, from its end
 _LISTED = 32  # files or decisions that are read of an answer
-_EDITED, _READ, _MENTIONED = 8, 2, 1  # the weight of each touch of a file
-_EXTENSIONS = frozenset(
-    "py pyi ipynb go mod js jsx mjs cjs ts tsx rs java kt kts c h cc cpp hpp cs fs rb php swift m scala clj "
-    "ex exs erl hs ml lua r jl dart zig sh bash zsh fish ps1 bat sql html htm css scss sass less vue svelte "
-    "json jsonl yaml yml toml ini cfg conf env lock xml md mdx rst adoc txt csv tsv proto graphql tf tmpl "
-    "j2 gradle cmake tex service".split()
+_MOST_LATER = 8  # requests after the first
+# Lines that a terminal showed: a prompt, after which comes output; a path alone, one that begins with a
+# picture, or that has columns.
+_PROMPT = re.compile(
+    r"\s*(?:\[?\d{1,4}[/:-]\d.*[\]$%#>] .*|(?:\(\w{1,20}\) )?[\w.-]{1,40}@[\w.-]{1,40}[:~ ].*|[$%❯➜] .*)"
 )
-_FILE_NAMES = frozenset(
-    "makefile dockerfile jenkinsfile procfile gemfile rakefile license .gitignore .env".split()
+_OUTPUT = re.compile(
+    r"\s*(?:\[\d{1,4}[/:-].*|[^\s/]*+/\S*+\s*+|[^\x00-\x7f\w¿¡«“‘„「].*|.*\S\t.*|#{1,6} \w+)"
 )
-_PRODUCTS = frozenset("node.js next.js vue.js react.js express.js nuxt.js three.js d3.js asp.net".split())
-_PASSING = re.compile(r"^(?:/private)?/(?:tmp|var/folders)/|/(?:node_modules|tool-results|\.git|\.claude)/")
-_URL = re.compile(r"\b[a-z][a-z0-9+]{1,11}://[^\s\"'`<>]*", re.IGNORECASE)
-_RUN = re.compile(r"[\w./\\~@+-]++")
-_SEPARATOR = re.compile(r"[\\/]+")
-_PATH_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\da-zA-Z_]+")
-_MOST_LATER = 3  # requests after the first
-_MOST_WORDS = 5  # of a name in a path
-# The output of a terminal: a prompt, a path alone, a line that begins with a picture.
-_TERMINAL = re.compile(
-    r"\s*(?:\[\d{1,4}[/:-].*|(?:\(\w{1,20}\) )?[\w.-]{1,40}@[\w.-]{1,40}[:~ ].*|[$%❯➜] .*|"
-    r"[^\s/]*+/\S*+\s*+|[^\x00-\x7f\w¿¡«“‘„「].*)"
-)
+# A line that a person types after output.
+_TYPED = re.compile(r"[\w\"'“‘„「«¿¡](?!.*\S  )")
 _IMAGE = re.compile(r"\[image: [^\[\]]{0,400}\]")
 # A heading, or a row of a table.
 _HEADING = re.compile(r"\s*(?:#{1,6} .*|\*\*[^*]*\*\*:?\s*|\|.*)")
-_SETTLED = re.compile(
-    r"decided|agreed|conclusion|key insight|learned that|"
-    r"entschieden|beschlossen|vereinbart|décidé|convenu|decidi|acordamos",
+# What is said to be left, where a line or a sentence begins.
+_LEFT = re.compile(
+    r"\W{0,6}(?:to-?do|defer\w*|remaining|left (?:to do|open|out)|"
+    r"still (?:open|to do|failing|missing|needs?|fails?)|"
+    r"not (?:yet )?(?:done|implemented|tested|verified|committed)|nothing (?:is )?committed|"
+    r"open (?:items?|points?|questions?)|next (?:steps?|up)|follow-?ups?|known (?:issues?|limitations?)|"
+    r"out of scope|untested|pending|(?:do you )?want me to|would you like me to|should i|shall i|"
+    r"offen|noch (?:offen|zu tun)|soll ich|à faire|reste à|pendiente|falta)\b",
     re.IGNORECASE,
 )
-_TO_KEEP = re.compile(
-    rf"{_SETTLED.pattern}|remember|note that|\buse\b|merke? dir|"
-    r"notez|utiliserons|recuerda|en cuenta|usaremos",
-    re.IGNORECASE,
-)
+# The lists of names; and what is kept of lists that are cut where there is too much.
+_NAMES = frozenset(("Files", "Ran"))
+_KEPT = {"Later": 0, "Files": 0, "Decided": MOST_DECISIONS, "Found": 0, "Ran": 0, "Left open": 0}
+_DECIDED = frozenset[StatementKind](("decision", "instruction", "preference", "correction"))
+_FOUND = frozenset[StatementKind](("cause", "outcome", "environment"))
+_MARKUP = re.compile(r"</?[A-Za-z]")
 _WORD = re.compile(r"\w+")
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
 
@@ -102,12 +98,29 @@ def compose(messages: Sequence[Message], but: Container[int] = ()) -> Episode:
     speeches = [one for one in every if one.message.seq not in but]
     if not any(message.role == "assistant" for message in messages):
         return Episode(_talk(speeches), _turns(every))
-    files = _key_files(every, but)
-    outcome = _outcome(every, but)
-    found = _main_decisions(speeches, outcome)
-    asked = _requests(every, but)
-    start = _labelled(("Asked", "".join(asked[:1])), ("Later", " ".join(map(_ended, asked[1:]))))
-    return Episode(_composed(start, files, found, outcome), _turns(every), files, found, outcome)
+    files, outcome, work = key_files(every, but), _outcome(every, but), _work(every)
+    first, requests = _requests(every, but, work)
+    left = [one for one in _left_open(every, but) if not _says_one_of(one, [first])]
+    said = [one for one in learned_statements(messages) if not any(seq in but for seq in one.messages)]
+    users = {message.actor for message, _ in every if message.role == "user"}
+    # What was followed by more work matters more, of what is equally likely worth keeping.
+    said.sort(key=lambda one: (one.speaker in users, one.worth, work.get(one.messages[1], 0)), reverse=True)
+    decided = _main(said, _DECIDED, _DECISION, known := [first, *left, outcome])
+    known += decided.values()
+    later = {place: one for place, one in requests.items() if not _says_one_of(one, known)}
+    found = _main(said, _FOUND, _FINDING, [*known, *later.values()])
+    lists = {
+        "Asked": _ranked([first]),
+        "Later": later,
+        "Files": _ranked(files),
+        "Decided": decided,
+        "Found": found,
+        "Ran": _ranked(worked_commands(speeches)),
+        "Left open": _ranked(left),
+        "Outcome": _ranked([outcome]),
+    }
+    main = sorted(list(decided)[:MOST_DECISIONS])
+    return Episode(_composed(lists), _turns(every), files, tuple(map(decided.__getitem__, main)), outcome)
 
 
 def request(episode: Episode, transcript: str, prompt: PromptTemplate) -> LLMRequest:
@@ -154,109 +167,63 @@ def _turns(speeches: Iterable[Speech]) -> int:
     return sum(message.role == "user" and bool(prose) for message, prose in speeches)
 
 
-def _key_files(speeches: Sequence[Speech], but: Container[int]) -> tuple[str, ...]:
-    """Return the files that a chat touched most; one that is written in several ways is one."""
-    touched: Counter[str] = Counter()
+def _work(speeches: Iterable[Speech]) -> dict[int, int]:
+    """Return how many messages follow each one of the user until the next one."""
+    work: dict[int, int] = {}
+    last = 0
     for message, prose in speeches:
-        is_believed = message.seq not in but
-        for use in tool_uses((message,)):
-            named = _named(use) if is_believed else filter(_is_plain, use.paths)
-            for path in dict.fromkeys(path for path in named if _is_file(path)):
-                touched[path] += _EDITED if use.edits else _READ
-        for path in dict.fromkeys(_paths(prose)) if is_believed else ():
-            touched[path] += _MENTIONED
-    weights: Counter[str] = Counter()
-    names: dict[str, str] = {}
-    for path, whole in _wholes(dict(touched.most_common(_LOOKED_AT))).items():
-        weights[whole] += touched[path]
-        if not _is_absolute(path) and len(_parts(path)) > len(_parts(names.get(whole, ""))):
-            names[whole] = path
-    shown = dict.fromkeys(_short(names.get(whole, whole)) for whole, _ in weights.most_common())
-    return tuple(shown)[:MOST_FILES]
+        if message.role == "user" and prose:
+            last = message.seq
+            work[last] = 0
+        elif work:
+            work[last] += 1
+    return work
 
 
-def _named(use: ToolUse) -> tuple[str, ...]:
-    return (*use.paths, *(path for text in use.texts for path in _paths(text)))
-
-
-def _is_plain(path: str) -> bool:
-    """Return whether a path is no way to write a sentence: its names have few words, and are no order."""
-    names = [" ".join(_PATH_WORD.findall(name)) for name in _SEPARATOR.split(path)]
-    return (
-        _RUN.fullmatch(path) is not None
-        and all(name.count(" ") < _MOST_WORDS for name in names)
-        and not grave(" ".join(names))
-    )
-
-
-def _paths(text: str) -> Iterator[str]:
-    """Yield what looks like the path of a file in a text, without addresses."""
-    for run in _RUN.findall(_URL.sub(" ", text)):
-        path = run.rstrip(".-@+").lstrip("@+")
-        if _is_file(path):
-            yield path
-
-
-def _is_file(path: str) -> bool:
-    if not 2 < len(path) <= _LONGEST_PATH or path.startswith(("//", "-")) or _PASSING.search(path):
-        return False
-    name = _SEPARATOR.split(path)[-1].lower()
-    stem, dot, extension = name.rpartition(".")
-    return name not in _PRODUCTS and (name in _FILE_NAMES or bool(stem and dot and extension in _EXTENSIONS))
-
-
-def _wholes(touched: Mapping[str, int]) -> dict[str, str]:
-    """Return for each path the longest that ends with it, of several the one that was touched most."""
-    parts = {path: _parts(path) for path in touched}
-    same_name: dict[str, list[str]] = {}
-    for path in touched:
-        same_name.setdefault(parts[path][-1], []).append(path)
-    return {
-        path: max(
-            (one for one in same_name[own[-1]] if parts[one][-len(own) :] == own),
-            key=lambda one: (len(parts[one]) > len(own), touched[one], len(parts[one])),
-        )
-        for path, own in parts.items()
-    }
-
-
-def _parts(path: str) -> list[str]:
-    return [part for part in _SEPARATOR.split(path) if part not in {"", ".", ".."}]
-
-
-def _is_absolute(path: str) -> bool:
-    return path.startswith(("/", "~", "\\")) or path[1:2] == ":"
-
-
-def _short(path: str) -> str:
-    """Return the end of an absolute path: the folders that all files of a chat share say nothing."""
-    parts = _parts(path)
-    if _is_absolute(path) and len(parts) > _SHOWN_PARTS:
-        return "/".join(parts[-_SHOWN_PARTS:])
-    return path.removeprefix("./")
-
-
-def _requests(speeches: Iterable[Speech], but: Container[int]) -> list[str]:
-    """Return the first request of the user, and those that took the most work later, in their order."""
+def _requests(
+    speeches: Iterable[Speech], but: Container[int], work: Mapping[int, int]
+) -> tuple[str, _Ranked]:
+    """Return the first request of the user, "" for none, and the later ones that took the most work."""
     requests: list[str] = []
-    work: Counter[int] = Counter()
+    effort: list[int] = []
     for message, prose in speeches:
-        line = _request(prose) if message.role == "user" and message.seq not in but else ""
+        if message.role != "user" or message.seq in but:
+            continue
+        line = _request(prose)
         if line and (len(line) >= _SUBSTANCE or not requests):
+            # What is sent again takes the place of what was there, but for the first.
+            if len(requests) > 1 and _alike(requests[-1], line):
+                del requests[-1], effort[-1]
             requests.append(line)
-        elif requests:
-            work[len(requests) - 1] += 1
-    later = [number for number in range(1, len(requests)) if not _alike(requests[0], requests[number])]
-    main = sorted(later, key=lambda number: (-work[number], -number))[:_MOST_LATER]
-    return [*requests[:1], *(cut(requests[number], _LATER) for number in sorted(main))]
+            effort.append(0)
+        if requests:
+            effort[-1] += work.get(message.seq, 0)
+    first = "".join(requests[:1])
+    later = [number for number in range(1, len(requests)) if not _alike(first, requests[number])]
+    main = sorted(later, key=lambda number: (-effort[number], -number))[:_MOST_LATER]
+    return first, {number: cut(requests[number], _LATER) for number in main}
 
 
 def _request(prose: str) -> str:
-    """Return what a user's message asks for, if possible without courtesy and terminal output."""
-    lines = prose.splitlines()
-    typed = "\n".join(line for line in lines if not _TERMINAL.fullmatch(line))
+    """Return what a user's message asks for, without courtesy and what a terminal showed."""
+    typed = "\n".join(_typed(prose.splitlines()))
     asked = [one for one in sentences(typed) if not is_courtesy(one)]
-    return _prose(asked, _ASKED) if asked or typed else gist("\n".join(lines), _ASKED)
+    return _prose(asked, _ASKED) if asked else gist(typed, _ASKED)
+
+
+def _typed(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines that a person typed. After a prompt comes output, until plain text after a gap."""
+    is_shown, is_first = False, True
+    for line in lines:
+        is_prompt, is_output = _PROMPT.fullmatch(line), _OUTPUT.fullmatch(line)
+        asks = line.rstrip().endswith("?") and line.count(" ") > 1
+        if is_prompt:
+            is_shown = True
+        elif not is_output and (asks or (is_first and _TYPED.match(line))):
+            is_shown = False
+        if line.strip() and not (is_shown or is_prompt or is_output):
+            yield line
+        is_first = not line.strip()
 
 
 def _prose(lines: Iterable[str], longest: int) -> str:
@@ -269,22 +236,44 @@ def _prose(lines: Iterable[str], longest: int) -> str:
 
 
 def _alike(one: str, other: str) -> bool:
+    """Return whether two texts have most words in common, and no number that the other has not."""
     words, others = set(_WORD.findall(one.lower())), set(_WORD.findall(other.lower()))
-    return len(words & others) >= _SAME * min(len(words), len(others))
+    numbers, other_numbers = ({word for word in some if word[0].isdigit()} for some in (words, others))
+    is_same = numbers <= other_numbers or other_numbers <= numbers
+    return is_same and len(words & others) >= _SAME * min(len(words), len(others))
 
 
-def _main_decisions(speeches: Sequence[Speech], outcome: str) -> tuple[str, ...]:
-    """Return the decisions to name: the settled ones go first, then those of a user, then the last ones."""
-    users = {message.actor for message, _ in speeches if message.role == "user"}
-    found = {
-        cut(one.text, _DECISION): one.speaker in users
-        for one in decided(speeches)
-        if _TO_KEEP.search(one.text) and not _alike(one.text, outcome)
-    }
-    ranked = list(found)[::-1]
-    ranked.sort(key=lambda text: (not _SETTLED.search(text), not found[text]))
-    chosen = ranked[:MOST_DECISIONS]
-    return tuple(text for text in found if text in chosen)
+def _main(
+    said: Iterable[LearnedStatement], kinds: frozenset[StatementKind], longest: int, known: Sequence[str]
+) -> _Ranked:
+    """Return the first statements of some kinds, by their messages, that say nothing `known`."""
+    chosen: _Ranked = {}
+    for one in said:
+        text = cut(gist(one.text, LONGEST), longest)
+        is_new = not _MARKUP.search(text) and not _says_one_of(text, (*known, *chosen.values()))
+        if one.kind in kinds and len(chosen) < _MOST and is_new:
+            chosen[one.messages[1] * _PLACES + len(chosen)] = text
+    return chosen
+
+
+def _says_one_of(text: str, others: Iterable[str]) -> bool:
+    return any(_alike(text, other) for other in others if other)
+
+
+def _left_open(speeches: Sequence[Speech], but: Container[int]) -> list[str]:
+    """Return what the end of a chat leaves to do: what its last report says is left or offers to do.
+
+    Where work was begun and nothing reported since, it is what the user asked last.
+    """
+    is_begun = False
+    for message, prose in reversed(speeches):
+        is_begun = is_begun or bool(message.calls or rendered(message))
+        if message.role == "user" and len(line := _request(prose)) >= _SUBSTANCE:
+            return [cut(line, _OPEN)] if is_begun and message.seq not in but else []
+        if message.role == "assistant" and len(_reported(prose)) >= _REPORT:
+            left = [one for one in sentences(prose) if _LEFT.match(one)]
+            return [] if message.seq in but else [cut(gist(one), _OPEN) for one in left[-2:]]
+    return []
 
 
 def _outcome(speeches: Sequence[Speech], but: Container[int]) -> str:
@@ -311,16 +300,20 @@ def _report(text: str) -> str:
     said = sentences(text)
     if not said or is_next_step(said[-1]):
         return ""
-    reports = (one for one in said if not (is_courtesy(one) or is_next_step(one) or one.endswith("?")))
+    reports = (one for one in said if not (is_courtesy(one) or is_next_step(one) or _LEFT.match(one)))
+    reports = (one for one in reports if not one.endswith("?"))
     return _prose(reports, _OUTCOME)
 
 
 def _completed(summary: str, episode: Episode) -> str:
     """Return a summary and what it does not say of an episode; the summary is cut if both are too long."""
-    kept = cut(summary, LONGEST - len(_composed(".", (), episode.decisions, episode.outcome)))
+    lists = {"Decided": _ranked(episode.decisions), "Outcome": _ranked([episode.outcome])}
+    kept = cut(summary, LONGEST - len(f". {_written(lists)}"))
     found = [one for one in episode.decisions if not _says(kept, one)]
     outcome = "" if _says(" ".join((kept, *found)), episode.outcome) else episode.outcome
-    return _composed(kept, [path for path in episode.files if not _stands_in(path, kept)], found, outcome)
+    files = [path for path in episode.files if not _stands_in(path, kept)]
+    lists = {"Files": _ranked(files), "Decided": _ranked(found), "Outcome": _ranked([outcome])}
+    return _composed({"": _ranked([kept]), **lists})
 
 
 def _says(text: str, part: str) -> bool:
@@ -329,16 +322,29 @@ def _says(text: str, part: str) -> bool:
     return others in words
 
 
-def _composed(start: str, files: Sequence[str], found: Sequence[str], outcome: str) -> str:
-    """Return the text of an episode; the files that matter least are left out until it fits."""
-    parts = (("Files", ", ".join(files)), ("Decided", " ".join(map(_ended, found))), ("Outcome", outcome))
-    end = _labelled(*parts)
-    text = f"{_ended(start)} {end}" if start and end else start or end
-    return _composed(start, files[:-1], found, outcome) if files and len(text) > LONGEST else text
+def _ranked(texts: Iterable[str]) -> _Ranked:
+    return {place: text for place, text in enumerate(texts) if text}
 
 
-def _labelled(*parts: tuple[str, str]) -> str:
-    return " ".join(f"{label}: {_ended(part)}" for label, part in parts if part)
+def _composed(lists: Mapping[str, _Ranked]) -> str:
+    """Return the text of an episode; of the longest list what matters least goes until all fit."""
+    text = _written(lists)
+    spare = {label: one for label, one in lists.items() if len(one) > _KEPT.get(label, len(one))}
+    if len(text) <= LONGEST or not spare:
+        return text
+    longest = max(spare, key=lambda label: sum(map(len, spare[label].values())))
+    return _composed({**lists, longest: dict(list(spare[longest].items())[:-1])})
+
+
+def _written(lists: Mapping[str, _Ranked]) -> str:
+    """Return lists as text, each after its label and in its own order."""
+    parts = []
+    for label, ranked in lists.items():
+        texts = [ranked[place] for place in sorted(ranked)]
+        if texts:
+            text = ", ".join(texts) if label in _NAMES else " ".join(map(_ended, texts))
+            parts.append(f"{label}: {_ended(text)}" if label else _ended(text))
+    return " ".join(parts)
 
 
 def _ended(text: str) -> str:

@@ -11,11 +11,11 @@ from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import Denied, InvalidInput, shown
+from holdfast.errors import Denied, InvalidInput
 from holdfast.events import Events
 from holdfast.kinds import Kind
 from holdfast.llm.llm_request import LLMRequest
-from holdfast.llm.prompt_files import PromptTemplate, load
+from holdfast.llm.prompt_files import PromptTemplate, check_versions, load
 from holdfast.records.draft import UNTRUSTED, RecordDraft, prepare
 from holdfast.records.intake import Intake
 from holdfast.safety import guard
@@ -136,11 +136,7 @@ class JobContext:
         """
         if versions is None:
             return self
-        if not isinstance(versions, Mapping):
-            raise InvalidInput(f"`prompts` is {shown(versions)}.", 'Pass a dict like {"observe": "v1"}.')
-        for name, version in versions.items():
-            load(name, version)
-        return replace(self, prompt_versions=dict(versions))
+        return replace(self, prompt_versions=check_versions(versions))
 
     def meter(self) -> Meter:
         """Return what records the calls of models for the scope."""

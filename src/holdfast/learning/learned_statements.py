@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from holdfast.learning.decision_sentences import SHORTEST, Speech, shortened, speeches_of
+from holdfast.learning.speeches import SHORTEST, Speech, shortened, speeches_of
 from holdfast.learning.throttle import rest
 from holdfast.text.statements import WORTH, Context, JudgedStatement, StatementKind, statements
 from holdfast.types import Message, Range

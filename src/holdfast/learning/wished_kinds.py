@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from holdfast.kinds import Kind
-from holdfast.learning.decision_sentences import shortened, speeches_of
 from holdfast.learning.grounding import Observation
+from holdfast.learning.speeches import shortened, speeches_of
 from holdfast.text.sentences import sentences
 from holdfast.types import Message
 

@@ -70,7 +70,7 @@ def _loading(name: str) -> Iterator[None]:
         yield
     except HoldfastError:
         raise
-    except Exception as error:
+    except Exception as error:  # those of onnxruntime have no narrower base
         raise ModelFailed(
             f"The embedder {redacted(name)} could not be loaded ({type(error).__name__}).",
             "Pass the folder of a complete model, or a name: such a model is downloaded at its first use.",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import zlib
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +14,8 @@ from holdfast.errors import InvalidInput, shown
 from holdfast.types import check_name
 
 _FILE = re.compile(r"(?P<name>[a-z_]+)\.v(?P<number>[1-9][0-9]*)\.md")
+# The prompts of summaries, by their depth; all others are those of learning.
+SUMMARIES = ("leaf", "condensed", "arc")
 _OURS = re.compile(r"v[0-9]+")
 
 
@@ -42,6 +46,12 @@ class PromptTemplate:
     def label(self) -> str:
         """Name and version, as in "observe v1": what is stored with all that the prompt led to."""
         return f"{self.name} {self.version}"
+
+    @property
+    def fingerprint(self) -> str:
+        """The label, with a checksum of the text where it is the user's own: a file may change."""
+        own = self.version not in versions(self.name)
+        return f"{self.label} {zlib.crc32(self.text.encode()):08x}" if own else self.label
 
     @property
     def places(self) -> frozenset[str]:
@@ -92,6 +102,24 @@ def load(name: str, version: str | None = None) -> PromptTemplate:
     return _own(name, file, PromptTemplate(name, newest, texts[newest]).places)
 
 
+def check_versions(versions: object, names: Collection[str] = ()) -> dict[str, str]:
+    """Return versions of prompts by their names, checked: of these prompts, or of those of learning.
+
+    Raises:
+        InvalidInput: they are no dict, or name an unknown prompt or version.
+
+    """
+    names = names or [name for name in _packaged() if name not in SUMMARIES]
+    if not isinstance(versions, Mapping):
+        known = ", ".join(names)
+        raise InvalidInput(f"`prompts` is {shown(versions)}.", f"Pass a dict of versions by name: {known}.")
+    for name, version in versions.items():
+        if name not in names:
+            raise InvalidInput(f"Unknown prompt {shown(name)}.", f"Use one of {', '.join(names)}.")
+        load(name, version)
+    return dict(versions)
+
+
 def versions(name: str) -> list[str]:
     """Return the versions of a prompt of the package, oldest first; none for an unknown name."""
     return list(_packaged().get(name, ()))
@@ -126,8 +154,12 @@ def _is_file(file: Path) -> bool:
 def _misplaced(label: str, places: frozenset[str], parts: frozenset[str]) -> InvalidInput:
     return InvalidInput(
         f"The prompt {label!r} has places for {_listed(places)}, not for {_listed(parts)}.",
-        "Give each part one place at least, and each place a part.",
+        f"{_todo('Add', parts - places)}{_todo('Remove', places - parts)}Each part needs a place.",
     )
+
+
+def _todo(what: str, names: frozenset[str]) -> str:
+    return f"{what} {_listed(names)}. " if names else ""
 
 
 def _listed(names: frozenset[str]) -> str:

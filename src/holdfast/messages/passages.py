@@ -20,12 +20,17 @@ _FLAGS = frozenset(("instruction", "disguise", "invisible", "secret"))
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A message as text, with its speaker, time and role; "" for a speaker or a role that is unknown."""
+    """A message as text, with its speaker, time and role; "" for a speaker or a role that is unknown.
+
+    `seq` is that of the message, 0 for none, and `mark` what stands before its lines in a summary.
+    """
 
     text: str
     speaker: str = ""
     at: datetime | None = None
     role: str = ""
+    seq: int = 0
+    mark: str = ""
 
 
 def passages(messages: Sequence[Message]) -> list[Passage]:
@@ -41,7 +46,7 @@ def passages(messages: Sequence[Message]) -> list[Passage]:
         if text and not _FLAGS.isdisjoint(message.flags):
             text = harmless(text)
         if text:
-            made.append(Passage(text, _name(message.actor), message.at, message.role))
+            made.append(Passage(text, _name(message.actor), message.at, message.role, message.seq))
     return made
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
 from holdfast.safety.guard import Secrets
-from holdfast.types import Prefer, Role, Source, Time, Writer
+from holdfast.types import Prefer, Role, Source, Time, Untrusted, Writer
 
 
 class RecordFilters(TypedDict, total=False):
@@ -33,7 +33,8 @@ class RecallFilters(TypedDict, total=False):
     `sources` are some of "message", "summary" and "record". `chat` is one chat, with what was learned in it.
     `roles` are of messages only, `kinds` and `tags` of records only. `since` (inclusive) and `until`
     (exclusive) bound when it was said or written. `valid_at` takes records that are true in the world then,
-    in place of now. Times are datetimes, or ISO 8601 text.
+    in place of now. Times are datetimes, or ISO 8601 text. `trust="untrusted"` searches only what waits in
+    quarantine, by its words, and nothing else does; see `Memory.quarantine`.
     """
 
     sources: Iterable[Source] | None
@@ -41,6 +42,7 @@ class RecallFilters(TypedDict, total=False):
     roles: Sequence[Role] | None
     kinds: Iterable[str] | None
     tags: Iterable[str] | None
+    trust: Untrusted | None
     since: Time | None
     until: Time | None
     valid_at: Time | None

@@ -173,7 +173,7 @@ class View:
         from holdfast.search.query import parse
 
         parsed = parse(query)
-        near = self._meaning(query, meaning) if limit else None
+        near = self._meaning(query, meaning, checked) if limit else None
         behind = self._embed_missing() if check_flag(fresh, "fresh") else None
         hits = self._search().recall(self.scope, parsed, checked, near, each)
         return Hits(map(masked_hit, hits) if masked else hits, behind or hits.degraded)
@@ -210,7 +210,7 @@ class View:
         from holdfast.search.explain import explain
 
         checked = self._filters(limit, min_score, prefer, wanted)
-        near = self._meaning(query, meaning)
+        near = self._meaning(query, meaning, checked)
         found = explain(self._search(), self.scope, query, what, checked, near)
         if not masked:
             return found
@@ -231,13 +231,13 @@ class View:
         moments = self._at.moments
         return filters.check(limit=limit, min_score=min_score, prefer=prefer, as_of=moments, **wanted)
 
-    def _meaning(self, query: str, weight: float | None) -> QueryVector | None:
-        """Return the query as a vector; None as of an earlier version, whose scores stay what they were."""
+    def _meaning(self, query: str, weight: float | None, wanted: filters.Filters) -> QueryVector | None:
+        """Return the query as a vector; None for what has none, or as of an earlier version: scores stay."""
         from holdfast.search.filters import check_share
         from holdfast.search.fusion import WEIGHT
 
         share = WEIGHT if weight is None else check_share(weight, "meaning")
-        if self._at.moments or not isinstance(query, str):
+        if wanted.trust or self._at.moments or not isinstance(query, str):
             return None
         return self._search().meaning(self.scope, query, share)
 

@@ -59,7 +59,7 @@ def explain(
 
     """
     parsed = parse(query)
-    with search.one_read(scope, Filters(sources=frozenset(SOURCES)), meaning) as reader:
+    with search.one_read(scope, Filters(sources=frozenset(SOURCES), trust=filters.trust), meaning) as reader:
         found = _look_up(reader, parsed, what, filters)
         words, excluded = _words(found), _excluded(found, filters, reader.spaces[0])
         has_rank = not excluded and bool(found.view.near or any(word.places for word in words))

@@ -18,6 +18,7 @@ from holdfast.types import (
     Role,
     Source,
     Time,
+    Untrusted,
     as_time,
     check_count,
     check_name,
@@ -25,7 +26,7 @@ from holdfast.types import (
 
 Later = Literal["chat", "all"]
 # The filters that only one source can pass, with that source.
-ONLY_OF: Mapping[str, Source] = {"roles": "message", "kinds": "record", "tags": "record"}
+ONLY_OF: Mapping[str, Source] = {"roles": "message", "kinds": "record", "tags": "record", "trust": "record"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Filters:
     `since` and `until` are microseconds since the epoch. `later` is where the later of messages come first
     that are nearly as good: in each chat, in all of them, or nowhere. `as_of` maps the name of a space to the
     version and the message as of which it is read; other spaces are read as of now. `candidates` bounds how
-    many records are read to find as many as `limit`.
+    many records are read to find as many as `limit`. With `trust`, records are those in quarantine.
     """
 
     sources: frozenset[str] = frozenset(("message", "record"))
@@ -45,6 +46,7 @@ class Filters:
     target: str | None = None
     agents: frozenset[str] | None = None
     tags: frozenset[str] | None = None
+    trust: Untrusted | None = None
     since: int | None = None
     until: int | None = None
     valid_at: datetime | None = None
@@ -66,6 +68,7 @@ def check(
     roles: Sequence[Role] | None = None,
     kinds: Iterable[str] | None = None,
     tags: Iterable[str] | None = None,
+    trust: Untrusted | None = None,
     since: Time | None = None,
     until: Time | None = None,
     valid_at: Time | None = None,
@@ -80,42 +83,42 @@ def check(
         InvalidInput: one is of the wrong type, or no source can have all of them.
 
     """
-    chosen = frozenset[str](SOURCES) if sources is None else _names(sources, "sources", SOURCES)
-    if chat is not None:
-        check_name(chat, "The id of a chat")
     check_count(limit, "limit")
     check_share(min_score, "min_score")
     return Filters(
-        sources=_possible(chosen, roles=roles, kinds=kinds, tags=tags) - ({"summary"} if as_of else set()),
-        chat=chat,
+        sources=_possible(sources, roles=roles, kinds=kinds, tags=tags, trust=trust)
+        - ({"summary"} if as_of else set()),
+        chat=None if chat is None else check_name(chat, "The id of a chat"),
         roles=None if roles is None else _names(roles, "roles", ROLES),
         kinds=None if kinds is None else _names(kinds, "kinds"),
         tags=None if tags is None else _names(tags, "tags"),
+        trust="untrusted" if _is_given(trust, "trust", "untrusted") else None,
         since=_micros(since, "since"),
         until=_micros(until, "until"),
         valid_at=as_time(valid_at, "valid_at"),
         limit=min(limit, MAX_COUNT),
         min_score=min_score,
-        later=_later(prefer),
+        later="all" if _is_given(prefer, "prefer", "latest") else "chat",
         as_of=as_of or {},
     )
 
 
-def _later(prefer: object) -> Later:
-    if prefer not in (None, "latest"):
-        raise InvalidInput(f"`prefer` is {shown(prefer)}.", "Pass 'latest', or leave it out.")
-    return "all" if prefer else "chat"
+def _is_given(value: object, name: str, only: str) -> bool:
+    if value not in (None, only):
+        raise InvalidInput(f"`{name}` is {shown(value)}.", f"Pass {only!r}, or leave it out.")
+    return value is not None
 
 
-def _possible(sources: frozenset[str], **given: object) -> frozenset[str]:
+def _possible(sources: Iterable[Source] | None, **given: object) -> frozenset[str]:
     """Return those of the sources that have what is filtered by."""
-    sources &= {*SOURCES}.intersection(*({ONLY_OF[name]} for name in given if given[name] is not None))
-    if not sources:
+    chosen = frozenset[str](SOURCES) if sources is None else _names(sources, "sources", SOURCES)
+    chosen = chosen.intersection(*({ONLY_OF[name]} for name in given if given[name] is not None))
+    if not chosen:
         raise InvalidInput(
-            "Nothing can be found: only messages have roles, only records have kinds and tags.",
-            "Leave out one of `sources`, `roles`, `kinds` and `tags`.",
+            "Nothing can be found: only messages have roles, only records have kinds, tags and trust.",
+            "Leave out one of `sources`, `roles`, `kinds`, `tags` and `trust`.",
         )
-    return sources
+    return chosen
 
 
 def check_share(value: object, name: str) -> float:

@@ -126,7 +126,7 @@ class Index(Generic[C]):
         newest = self._newest(state)
         if state.epoch != self._epoch or newest < self.covered:
             self._reset(state.epoch)
-        if newest - self.covered > FREEZE:
+        if self.source.stored and newest - self.covered > FREEZE:
             self._load()
         while self.covered < newest:
             after, until = self.covered, min(newest, self.covered + _BATCH)
@@ -198,12 +198,19 @@ class Index(Generic[C]):
         self._freeze(self._unstored)
 
     def _freeze(self, newest: Segment) -> None:
-        """Store the newest segment, merged with earlier ones that are not much larger."""
+        """Keep the newest segment, merged with earlier ones that are not much larger."""
         frozen, earlier = newest, list(self._segments)
         while (
             earlier and earlier[-1].count <= 2 * frozen.count and earlier[-1].count + frozen.count <= LARGEST
         ):
             frozen = segments.merge([earlier.pop(), frozen])
+        if self.source.stored and not self._store(frozen):
+            return
+        self._segments, self._unstored = [*earlier, frozen], None
+        self._stored = [(part.first, part.last) for part in self._segments]
+
+    def _store(self, frozen: Segment) -> bool:
+        """Store a segment in place of those that it covers, and return whether that was done."""
         body = frozen.encode()
         row = stored.StoredSegment(frozen.first, frozen.last, segments.VERSION, segments.checksum(body), body)
         try:
@@ -213,15 +220,13 @@ class Index(Generic[C]):
         except Unavailable as error:
             # A read needs no writable database: the next one tries again.
             _logger().info("The index of space %r could not be stored: %s", self._space, error)
-            return
-        if done:
-            self._segments, self._unstored = [*earlier, frozen], None
-            self._stored = [(part.first, part.last) for part in self._segments]
-        else:
+            return False
+        if not done:
             # Another process stored other segments, or erased what some of these are made of: start from its
             # own.
             self._reset(stored.index_state(self._database, self._space).epoch)
             self._load()
+        return done
 
 
 def _logger() -> logging.Logger:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -70,7 +71,8 @@ def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> 
 def _checks(filters: Filters, record: Record) -> Iterator[tuple[str, bool]]:
     """Yield whether a record passes each filter that needs it read."""
     yield "retracted", not record.retracted
-    yield "quarantined", record.trust != "quarantined"
+    waits = record.trust == "quarantined"
+    yield ("trust", waits) if filters.trust else ("quarantined", not waits)
     yield "tags", filters.tags is None or not filters.tags.isdisjoint(record.tags)
     yield "chat", filters.chat in (None, record.chat)
     yield "target", filters.target in (None, record.target)
@@ -89,7 +91,7 @@ def _look_up(view: SourceView[RecordColumns], reference: str, filters: Filters) 
 
 def _hit(record: Record, score: float, why: Why) -> Hit:
     first, last = record.messages or (0, 0)
-    released = ("released",) if record.trust == "released" else ()
+    trust = () if record.trust == "trusted" else (record.trust,)
     return Hit(
         "record",
         record.text,
@@ -103,14 +105,16 @@ def _hit(record: Record, score: float, why: Why) -> Hit:
         at=record.at or EPOCH,
         why=why,
         kind=record.kind,
-        flags=(*record.flags, *released),
+        flags=(*record.flags, *trust),
         wordings=tuple(dict.fromkeys(one.text for one in record.wordings)),
     )
 
 
-def _read(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:
+def _read(
+    database: Database, space: str, after: int, limit: int, *, waiting: bool = False
+) -> Iterator[IndexedDocument]:
     """Yield versions of records as documents, one each."""
-    rows = records.documents(database, space, after, limit)
+    rows = records.documents(database, space, after, limit, waiting=waiting)
     for version, identity, agent, kind, at, text, wordings in rows:
         yield IndexedDocument(version, identity, agent, kind, "", at, (_with_wordings(text, wordings),))
 
@@ -128,3 +132,5 @@ def _with_wordings(text: str, wordings: str | None) -> str:
 
 
 RECORDS = SearchSource("record", RecordColumns, _read, _visible, find, _masks, _look_up)
+# What is in quarantine, seldom searched: no words of it are in the database but in its own row.
+WAITING = replace(RECORDS, read=partial(_read, waiting=True), stored=False)

@@ -23,11 +23,11 @@ from holdfast.search.meaning import QueryVector
 from holdfast.search.message_source import MESSAGES
 from holdfast.search.postings import QueryTerm, match
 from holdfast.search.query import Query, has_words, parse, widened
-from holdfast.search.record_source import RECORDS
+from holdfast.search.record_source import RECORDS, WAITING
 from holdfast.search.source import SearchSource, SourceView
 from holdfast.search.summary_source import SUMMARIES
 from holdfast.store import segments, vectors
-from holdfast.types import Hit, Hits, Record, Scope, Source
+from holdfast.types import Hit, Hits, Record, Scope
 
 if TYPE_CHECKING:
     from holdfast.search.meaning import QueryEmbedder
@@ -57,8 +57,8 @@ class Search:
     def __init__(self, database: Database, embedder: QueryEmbedder | None = None) -> None:
         self._database = database
         self._embedder = embedder
-        self._indexes: OrderedDict[tuple[str, Source], Index[Any]] = OrderedDict()
-        self._sizes: dict[tuple[str, Source], int] = {}
+        self._indexes: OrderedDict[tuple[str, SearchSource[Any]], Index[Any]] = OrderedDict()
+        self._sizes: dict[tuple[str, SearchSource[Any]], int] = {}
         self._total = 0
         self._lock = threading.Lock()
 
@@ -126,15 +126,17 @@ class Search:
             Unavailable: others write so much that the indexes cannot be kept up.
 
         """
-        # A chat belongs to its space; the shared space may have another of the same name.
-        shared = scope.shared.space if filters.chat is None else scope.space
+        # A chat belongs to its space; the shared space may have another of the same name. What waits there is
+        # not this user's to release.
+        shared = scope.shared.space if filters.chat is None and not filters.trust else scope.space
         return self._one_read(dict.fromkeys((scope.space, shared)), scope.agent, filters, meaning)
 
     @contextmanager
     def _one_read(
         self, spaces: Iterable[str], agent: str, filters: Filters, meaning: QueryVector | None
     ) -> Iterator[SearchReader]:
-        sources = [one for one in SEARCHED if one.name in filters.sources and filters.limit]
+        named = [one for one in SEARCHED if one.name in filters.sources and filters.limit]
+        sources = [WAITING if one is RECORDS and filters.trust else one for one in named]
         indexes = {space: [self._index(space, source) for source in sources] for space in spaces}
         for _ in range(_ATTEMPTS):
             # Everybody takes them in this order: the indexes, one after the other, then the database.
@@ -190,7 +192,7 @@ class Search:
             return indexes[0].covered
 
     def _index(self, space: str, source: SearchSource[Any]) -> Index[Any]:
-        key = (space, source.name)
+        key = (space, source)
         with self._lock:
             index = self._indexes.get(key)
             if index is None:
@@ -202,7 +204,7 @@ class Search:
         self, space: str, index: Index[Any], state: segments.IndexState, stored: vectors.VectorSet | None
     ) -> None:
         """Bring an index up to date, and drop the least recently used ones when all take too much memory."""
-        before, key = index.covered, (space, index.source.name)
+        before, key = index.covered, (space, index.source)
         index.refresh(state)
         if stored is not None:
             index.refresh_vectors(stored)

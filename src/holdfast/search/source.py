@@ -38,14 +38,16 @@ class Document(NamedTuple):
     checks: Sequence[tuple[str, bool]] = ()
 
 
-@dataclass(frozen=True, slots=True)
+# Compared by identity: two may have one name.
+@dataclass(frozen=True, slots=True, eq=False)
 class SearchSource(Generic[C]):
     """Something that is searched: how it is indexed, and how hits are found in it.
 
     `documents` reads those of a space after a number up to another one; they are numbered 1, 2, 3 … without
     gaps. `visible` returns what an agent sees at a version, None for everything. `find` returns the hits of a
     query. `masks` yields, by the names of the filters, which of some documents pass, and `look_up` returns
-    the document that a reference names, None where the view shows none.
+    the document that a reference names, None where the view shows none. `stored` is whether its segments are
+    kept in the database.
     """
 
     name: Source
@@ -55,6 +57,7 @@ class SearchSource(Generic[C]):
     find: Callable[[SourceView[C], Query, Sequence[QueryTerm], Filters], list[Hit]]
     masks: Callable[[SourceView[C], Numbers, Filters], Iterable[tuple[str, Mask]]]
     look_up: Callable[[SourceView[C], str, Filters], Document | None]
+    stored: bool = True
 
     def documents(self, database: Database, space: str, after: int, until: int) -> list[IndexedDocument]:
         """Return the documents after a number up to another one: 1, 2, 3 …, an empty one where there is none.

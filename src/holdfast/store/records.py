@@ -39,7 +39,8 @@ _CURRENT = "SELECT version FROM records WHERE space = :space AND kind = :kind AN
 _OF_CHAT = "SELECT version FROM records WHERE space = :space AND chat = :chat AND kind = :kind"
 OF_ID = "version IN (SELECT version FROM records WHERE space = :space AND id = :id)"
 _IN_USE = "retracted = 0 AND trust <> 'quarantined'"
-_IS_FOUND = f"{_IN_USE} AND run = '' AND kind <> '{FEEDBACK}'"
+_IS_RECALLED = f"run = '' AND kind <> '{FEEDBACK}' AND retracted = 0"
+_WAITS = "trust = 'quarantined'"
 # What reflection learned from a chat that is gone; not what it made of other records, which may name any
 # chat.
 _CHAT_IS_MISSING = """
@@ -335,15 +336,17 @@ def count_use(db: Database, space: str, ids: Sequence[str], now: int) -> None:
         tx.many(sql, [{"space": space, "id": identity, "now": now} for identity in sorted(ids)])
 
 
-def documents(db: Reader, space: str, after: int, limit: int) -> list[Row]:
+def documents(db: Reader, space: str, after: int, limit: int, *, waiting: bool = False) -> list[Row]:
     """Return what the index needs of the next versions: version, id, agent, kind, at, text, wordings.
 
-    Records that are retracted, in quarantine, of a run, or feedback have no texts: they are not found.
+    Records that are retracted, of a run, or feedback have no texts, nor have those in quarantine, or with
+    `waiting` all others: they are not found.
     """
+    is_found = f"{_IS_RECALLED} AND {'' if waiting else 'NOT '}{_WAITS}"
     sql = f"""
         SELECT version, id, agent, kind, at,
-            CASE WHEN {_IS_FOUND} THEN text ELSE '' END AS text,
-            CASE WHEN {_IS_FOUND} THEN wordings END AS wordings
+            CASE WHEN {is_found} THEN text ELSE '' END AS text,
+            CASE WHEN {is_found} THEN wordings END AS wordings
         FROM records WHERE space = :space AND version > :after AND version <= :until ORDER BY version"""
     return db.all(sql, space=space, after=after, until=after + limit)
 

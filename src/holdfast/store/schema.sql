@@ -150,6 +150,7 @@ CREATE TABLE summaries (
     at BIGINT NOT NULL,                 -- when it was made
     text TEXT NOT NULL,
     checksum BIGINT,                    -- of the row but for `ended` and `parent`; NULL as above
+    prompt TEXT,                        -- the prompt of the model, such as 'leaf v1'; NULL for none
     PRIMARY KEY (space, number)
 );
 CREATE INDEX summaries_parent ON summaries (space, chat, parent, ended, first);

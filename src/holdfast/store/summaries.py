@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Each is a field of `Summary`.
 _COLUMNS = (
     "id, chat, depth, first, last, parent, messages, source_tokens, tokens, since, until, level, model, at, "
-    "text"
+    "text, prompt"
 )
 _FIELDS = _COLUMNS.split(", ")
 _TIMES = ("since", "until", "at")
@@ -54,7 +54,7 @@ _DOCUMENTS = """
         SELECT s.agent FROM sessions s WHERE s.space = :space AND s.chat = n.chat), ''), n.until, n.text
     FROM summaries n WHERE n.space = :space AND n.number > :after AND n.number <= :until ORDER BY n.number"""
 _WRITTEN = """
-    SELECT number, id, chat, first, last, level, model, at,
+    SELECT number, id, chat, first, last, level, model, prompt, at,
         (SELECT s.agent FROM sessions s WHERE s.space = :space AND s.chat = m.chat) AS agent
     FROM summaries m WHERE space = :space AND number < :before ORDER BY number DESC LIMIT :page"""
 _PAGE = 64
@@ -88,6 +88,7 @@ class SummaryDraft(NamedTuple):
     text: str
     level: Level
     model: str
+    prompt: str
     erasures: int
 
 
@@ -96,9 +97,9 @@ def changes(db: Reader, space: str) -> Iterator[Change]:
     before = MAX_COUNT
     while True:
         rows = db.all(_WRITTEN, space=space, before=before, page=_PAGE)
-        for _, identity, chat, first, last, level, model, at, agent in rows:
-            why = f"{write_reference(chat, first, last)}, {level}{f', by {model}' if model else ''}"
-            then, of = from_micros(at), agent or ""
+        for _, identity, chat, first, last, level, model, prompt, at, agent in rows:
+            how = (write_reference(chat, first, last), level, model and f"by {model}", prompt)
+            why, then, of = ", ".join(filter(None, how)), from_micros(at), agent or ""
             yield Change(0, "compact", "summary", identity, None, None, "system", chat, then, why, agent=of)
         if len(rows) < _PAGE:
             return
@@ -114,7 +115,7 @@ def _to_summary(row: Row) -> Summary:
     """
     values: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))
     with decoding(f"Summary {values['id']}"):
-        values |= {name: from_micros(values[name]) for name in _TIMES}
+        values |= {name: from_micros(values[name]) for name in _TIMES} | {"prompt": values["prompt"] or ""}
     return Summary(**values)
 
 
@@ -312,6 +313,7 @@ def _insert(tx: Connection, space: str, chat: str, draft: SummaryDraft, now: int
     number = int(tx.all(_NEXT_NUMBER, space=space)[0][0])
     row: dict[str, Any] = {name: getattr(summary, name) for name in _FIELDS}
     row |= {name: to_micros(row[name]) for name in _TIMES} | {"space": space, "number": number}
+    row["prompt"] = summary.prompt or None
     tx.all(_INSERT, **row, checksum=seal("summaries", row, tx.key))
     count_in_chat(tx, space, chat)
     return summary

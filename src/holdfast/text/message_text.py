@@ -57,10 +57,14 @@ def prose(text: str) -> str:
 
 
 def _head_and_tail(text: str) -> str:
-    """Return the head and the tail of a long text, such as a paste or a dump; a short one as it is."""
+    """Return the head and the tail of a long text, such as a paste or a dump; a short one as it is.
+
+    What stands between them keeps the end of the one and the beginning of the other from reading as a
+    sentence that nobody said.
+    """
     if len(text) <= _HEAD + _TAIL:
         return text
-    return f"{text[:_HEAD].rsplit(None, 1)[0]}\n{text[-_TAIL:].split(None, 1)[-1]}"
+    return f"{text[:_HEAD].rsplit(None, 1)[0]}\n\n[…]\n\n{text[-_TAIL:].split(None, 1)[-1]}"
 
 
 def _without_tool_use(text: str) -> str:

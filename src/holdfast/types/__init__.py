@@ -16,7 +16,7 @@ from holdfast.types.checks import (
     to_time,
 )
 from holdfast.types.explanations import ExplainedWord, Explanation
-from holdfast.types.hits import SOURCES, Finding, Hit, Hits, Prefer, Source, Why
+from holdfast.types.hits import SOURCES, Finding, Hit, Hits, Prefer, Source, Untrusted, Why
 from holdfast.types.integrity import WRITERS, Erasure, Verification, Writer
 from holdfast.types.jobs import Job, JobStatus
 from holdfast.types.messages import ROLES, AnyMessage, Dumpable, Message, Role, ToolCall
@@ -63,6 +63,7 @@ __all__ = [
     "Time",
     "ToolCall",
     "Trust",
+    "Untrusted",
     "Verification",
     "Why",
     "Window",

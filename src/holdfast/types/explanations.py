@@ -47,9 +47,10 @@ class Explanation:
     `hit` is the document with its score and the reasons for it: 0 and none where it has no score. `rank` is
     its place in the result, from 1 on, however long that is; None if it has no score or is excluded.
     `excluded` names what keeps it out: filters of the recall, as they are called there, "retracted" or
-    "quarantined". `words` are those of the query that count; none for a record that is retracted or in
-    quarantine, as its words are not indexed. `outranked_by` are the best of the hits above it, of all hits if
-    it is none. `last_score` is that of the last hit within `limit`, None if there are no hits.
+    "quarantined". `words` are those of the query that count; none for a record that is retracted or, unless
+    `trust` is "untrusted", in quarantine, as its words are not indexed. `outranked_by` are the best of the
+    hits above it, of all hits if it is none. `last_score` is that of the last hit within `limit`, None if
+    there are no hits.
     """
 
     query: str

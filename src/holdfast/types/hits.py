@@ -11,6 +11,7 @@ from holdfast.types.messages import speaker, with_flags_when_read
 
 Source = Literal["message", "summary", "record"]
 Prefer = Literal["latest"]
+Untrusted = Literal["untrusted"]
 SOURCES: tuple[Source, ...] = ("message", "summary", "record")
 
 
@@ -59,7 +60,8 @@ class Hit:
     they leave less beside it. `source` is "message", "summary" or "record". Of a record, `kind` is its kind,
     `role` its writer, `at` when it was said, and `chat` and `seq` to `last_seq` where it was learned ("" and
     0 if that is unknown). Of a summary, `seq` to `last_seq` are its messages, which `Chat.expand` returns.
-    `flags` name what the guard found in the text, and "released" a record that was released from quarantine.
+    `flags` name what the guard found in the text, and "quarantined" a record that waits for its release, or
+    "released" one that was released.
     `wordings` are other words in which a record was said, and by which it is found as well. Credentials in
     the text and the name are masked, unless the recall asked to show them; `Chat.history` has the words as
     they were said.

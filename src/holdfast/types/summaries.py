@@ -20,8 +20,8 @@ class Summary:
     `source_tokens` what its `messages` messages cost. `since` and `until` are the times of the earliest and
     the latest of them. `level` says how it was made: "normal" and "aggressive" are two ways of asking the
     model, "capped" is an answer that was cut because it was far too long, "deterministic" was made of
-    sentences of the source without a model. `model` names the model, and is "" where none was called. `at` is
-    when it was made.
+    sentences of the source without a model. `model` names the model and `prompt` its prompt, such as
+    "leaf v1"; both are "" where none was called. `at` is when it was made.
     """
 
     id: str
@@ -38,6 +38,7 @@ class Summary:
     messages: int = field(kw_only=True)
     source_tokens: int = field(kw_only=True)
     model: str = field(default="", kw_only=True)
+    prompt: str = field(default="", kw_only=True)
     at: datetime = field(kw_only=True)
 
     @property

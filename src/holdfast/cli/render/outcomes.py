@@ -76,6 +76,17 @@ def prompt_version(text: str) -> str:
     return text
 
 
+def prompt_versions(texts: Sequence[str] | None, example: str) -> dict[str, str]:
+    """Return the prompts that options name, by what they are for."""
+    prompts = {}
+    for text in texts or ():
+        kind, _, version = text.partition("=")
+        if not (kind and version):
+            raise typer.BadParameter(f"{text!r} is not like {example}.", param_hint="--prompt")
+        prompts[kind] = prompt_version(version)
+    return prompts
+
+
 def is_due(job: Job) -> bool:
     """Return whether a worker would take a job now, including one whose lease has expired."""
     return job.status in ("open", "running") and (job.due is None or job.due <= datetime.now(UTC))

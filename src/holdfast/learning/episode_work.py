@@ -1,0 +1,155 @@
+"""What a chat worked with: the files that it touched most, and the commands that worked."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+from holdfast.learning.speeches import Speech
+from holdfast.learning.tool_uses import ToolUse, tool_uses
+from holdfast.messages.passages import grave
+from holdfast.text.sentences import one_line
+
+MOST_FILES = 8
+
+_LONGEST_PATH = 120  # characters
+_LOOKED_AT = 200  # paths, the most often touched of a session
+_SHOWN_PARTS = 3  # of an absolute path, from its end
+_EDITED, _READ, _MENTIONED = 8, 2, 1  # the weight of each touch of a file
+_MOST_WORDS = 5  # of a name in a path
+_EXTENSIONS = frozenset(
+    "py pyi ipynb go mod js jsx mjs cjs ts tsx rs java kt kts c h cc cpp hpp cs fs rb php swift m scala clj "
+    "ex exs erl hs ml lua r jl dart zig sh bash zsh fish ps1 bat sql html htm css scss sass less vue svelte "
+    "json jsonl yaml yml toml ini cfg conf env lock xml md mdx rst adoc txt csv tsv proto graphql tf tmpl "
+    "j2 gradle cmake tex service".split()
+)
+_FILE_NAMES = frozenset(
+    "makefile dockerfile jenkinsfile procfile gemfile rakefile license .gitignore .env".split()
+)
+_PRODUCTS = frozenset("node.js next.js vue.js react.js express.js nuxt.js three.js d3.js asp.net".split())
+_PASSING = re.compile(r"^(?:/private)?/(?:tmp|var/folders)/|/(?:node_modules|tool-results|\.git|\.claude)/")
+_MOST_COMMANDS = 3
+# A program and its arguments in a few words, without quotes and paths of the machine, and no step of a shell.
+_COMMAND = re.compile(
+    r"(?!(?:cd|echo|export|for|do|done|if|then|else|fi|while) )"
+    r"[^\s\"'`$]{1,60}(?: (?![/~])[^\s\"'`$]{1,60}){1,7}"
+)
+_ENDS = 600  # characters at either end of a result that say whether a command failed
+_GOES_TO = re.compile(r"\s*(?:\||>|\d>|<<|&(?!&)).*", re.DOTALL)
+_JOINS = re.compile(r"\s*(?:&&|\|\||;|\n)\s*")
+_FAILED = re.compile(
+    r"^\W{0,8}(?:exit(?:ed with)? (?:code|status):? ?[1-9]|(?:[\w.]{1,60} ){0,3}(?:error|failed|fatal)\b|"
+    r"--- FAIL|FAIL\b|panic:|traceback )|command not found|no such file",
+    re.MULTILINE | re.IGNORECASE,
+)
+_URL = re.compile(r"\b[a-z][a-z0-9+]{1,11}://[^\s\"'`<>]*", re.IGNORECASE)
+_RUN = re.compile(r"[\w./\\~@+-]++")
+_SEPARATOR = re.compile(r"[\\/]+")
+_PATH_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\da-zA-Z_]+")
+
+
+def key_files(speeches: Sequence[Speech], but: Container[int]) -> tuple[str, ...]:
+    """Return the files that a chat touched most; one that is written in several ways is one."""
+    touched: Counter[str] = Counter()
+    for message, prose in speeches:
+        is_believed = message.seq not in but
+        for use in tool_uses((message,)):
+            named = _named(use) if is_believed else filter(_is_plain, use.paths)
+            for path in dict.fromkeys(path for path in named if _is_file(path)):
+                touched[path] += _EDITED if use.edits else _READ
+        for path in dict.fromkeys(_paths(prose)) if is_believed else ():
+            touched[path] += _MENTIONED
+    weights: Counter[str] = Counter()
+    names: dict[str, str] = {}
+    for path, whole in _wholes(dict(touched.most_common(_LOOKED_AT))).items():
+        weights[whole] += touched[path]
+        if not _is_absolute(path) and len(_parts(path)) > len(_parts(names.get(whole, ""))):
+            names[whole] = path
+    shown = dict.fromkeys(_short(names.get(whole, whole)) for whole, _ in weights.most_common())
+    return tuple(shown)[:MOST_FILES]
+
+
+def _named(use: ToolUse) -> tuple[str, ...]:
+    return (*use.paths, *(path for text in use.texts for path in _paths(text)))
+
+
+def _is_plain(path: str) -> bool:
+    """Return whether a path is no way to write a sentence: its names have few words, and are no order."""
+    names = [" ".join(_PATH_WORD.findall(name)) for name in _SEPARATOR.split(path)]
+    return (
+        _RUN.fullmatch(path) is not None
+        and all(name.count(" ") < _MOST_WORDS for name in names)
+        and not grave(" ".join(names))
+    )
+
+
+def _paths(text: str) -> Iterator[str]:
+    """Yield what looks like the path of a file in a text, without addresses."""
+    for run in _RUN.findall(_URL.sub(" ", text)):
+        path = run.rstrip(".-@+").lstrip("@+")
+        if _is_file(path):
+            yield path
+
+
+def _is_file(path: str) -> bool:
+    if not 2 < len(path) <= _LONGEST_PATH or path.startswith(("//", "-")) or _PASSING.search(path):
+        return False
+    name = _SEPARATOR.split(path)[-1].lower()
+    stem, dot, extension = name.rpartition(".")
+    return name not in _PRODUCTS and (name in _FILE_NAMES or bool(stem and dot and extension in _EXTENSIONS))
+
+
+def _wholes(touched: Mapping[str, int]) -> dict[str, str]:
+    """Return for each path the longest that ends with it, of several the one that was touched most."""
+    parts = {path: _parts(path) for path in touched}
+    same_name: dict[str, list[str]] = {}
+    for path in touched:
+        same_name.setdefault(parts[path][-1], []).append(path)
+    return {
+        path: max(
+            (one for one in same_name[own[-1]] if parts[one][-len(own) :] == own),
+            key=lambda one: (len(parts[one]) > len(own), touched[one], len(parts[one])),
+        )
+        for path, own in parts.items()
+    }
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in _SEPARATOR.split(path) if part not in {"", ".", ".."}]
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith(("/", "~", "\\")) or path[1:2] == ":"
+
+
+def _short(path: str) -> str:
+    """Return the end of an absolute path: the folders that all files of a chat share say nothing."""
+    parts = _parts(path)
+    if _is_absolute(path) and len(parts) > _SHOWN_PARTS:
+        return "/".join(parts[-_SHOWN_PARTS:])
+    return path.removeprefix("./")
+
+
+def worked_commands(speeches: Sequence[Speech]) -> list[str]:
+    """Return the commands that a chat ran most often, twice at least, and that worked when they ran last."""
+    answers = [message for message, _ in speeches if message.role == "tool"]
+    results = {call: one.content for one in answers for call in one.answers or (one.call_id,)}
+    ran: Counter[str] = Counter()
+    failed: dict[str, bool] = {}
+    for message, _ in speeches:
+        called = [results.get(call.id) for call in message.calls]
+        for use, result in zip_longest(tool_uses((message,)), called):
+            command = _command(use.commands[0]) if use and use.commands and not use.edits else ""
+            if command and (result := message.content if result is None else result):
+                ran[command] += 1
+                failed[command] = _FAILED.search(f"{result[:_ENDS]}\n{result[-_ENDS:]}") is not None
+    again = [one for one, times in ran.most_common() if times > 1 and not failed[one]]
+    return again[:_MOST_COMMANDS]
+
+
+def _command(text: str) -> str:
+    """Return the longest part of a command line, without where its input and output go; "" if it is long."""
+    parts = [one_line(_GOES_TO.sub("", part)) for part in _JOINS.split(text[:_ENDS])]
+    return max((one for one in parts if _COMMAND.fullmatch(one)), key=len, default="")
