@@ -109,7 +109,8 @@ def _judged(some: Sequence[tuple[str, str]]) -> Iterator[tuple[str, bool]]:
             if runtime is None:
                 continue
             # As `remember` does before it writes.
-            near = runtime.search().similar(memory.scope, Record("", "finding", new), NEAREST)
+            found_near = runtime.search().similar(memory.scope, Record("", "finding", new), NEAREST)
+            near = [record for record, _ in found_near]
             found, wanted = (relate(new, [one.text for one in texts]) for texts in (near, there))
             same = found.kind == wanted.kind and (
                 found.index is None

@@ -46,7 +46,8 @@ class Page:
 PAGES = (
     Page("holdfast", ("Memory", "Chat", "Run", "Scratchpad", "View", "acting_as")),
     Page("holdfast.errors"),
-    Page("holdfast.kinds", ("Kind", "KINDS", "table"), only=True),
+    Page("holdfast.kinds", ("Kind", "Thresholds", "KINDS", "table"), only=True),
+    Page("holdfast.dedup", ("classify", "Comparison", "relate", "Relation"), only=True),
     Page("holdfast.events", ("Event", "Call"), only=True),
     Page(
         "holdfast.prompt.window",

@@ -18,7 +18,7 @@ from holdfast.errors import (
     UnknownFormat,
     mask_errors_with,
 )
-from holdfast.kinds import Kind
+from holdfast.kinds import Kind, Thresholds
 from holdfast.memory import Memory
 from holdfast.records.view import View
 from holdfast.safety.guard import find_flags, mask, undisguise
@@ -108,6 +108,7 @@ __all__ = [
     "Scratchpad",
     "Shortened",
     "Summary",
+    "Thresholds",
     "Tool",
     "ToolCall",
     "Unavailable",

@@ -64,16 +64,14 @@ OTHERS = [
 ]
 
 
-DOUBTED = [
-    ("User pays 1,150 € rent", "Landlord put the rent up to 1,220 €"),
-    ("The tests run with unittest", "The tests have been ported to pytest"),
-]
+@pytest.mark.xfail(reason="`up to 1,220 €` is also a limit")
+def test_a_rent_that_was_put_up_is_left_in_doubt() -> None:
+    assert relate("Landlord put the rent up to 1,220 €", ["User pays 1,150 € rent"]).kind == "update"
 
 
-@pytest.mark.xfail(reason="left in doubt: both are kept, and a job for later judgement")
-@pytest.mark.parametrize(("old", "new"), DOUBTED)
-def test_a_change_that_is_not_believed_yet(old: str, new: str) -> None:
-    assert relate(new, [old]).kind == "update"
+@pytest.mark.xfail(reason="what is ported may stay where it was as well: an app that was ported to Linux")
+def test_tests_that_were_ported_are_left_in_doubt() -> None:
+    assert relate("The tests have been ported to pytest", ["The tests run with unittest"]).kind == "update"
 
 
 @pytest.mark.parametrize(("old", "new"), ANNOUNCED + STATES + AMOUNTS)

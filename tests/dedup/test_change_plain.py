@@ -124,6 +124,15 @@ UPDATES = [
     ("User's laptop is a ThinkPad", "User's laptop is a MacBook"),
     ("The house costs 300000 euros", "The house costs 320000 euros"),
     ("Salary is 60k", "Salary is 65k"),
+    ("User drives a Golf", "User drives a Tesla"),
+    ("I drive a Volvo", "I drive a Toyota"),
+    ("User works as a nurse", "User works as a teacher"),
+    ("The user plays for FC Basel", "The user plays for FC Bern"),
+    ("User studies at ETH", "User studies at EPFL"),
+    ("Prefers short answers", "Prefers long answers"),
+    ("User uses Firefox as browser", "User uses Chrome as browser"),
+    ("User uses vim", "User uses emacs"),
+    ("We use npm", "We use pnpm"),
 ]
 OTHERS = [
     ("User speaks French", "User speaks Spanish"),
@@ -247,6 +256,11 @@ OTHERS = [
     ("User meets Ana on Monday", "User meets Ben on Tuesday"),
     ("User has an exam on May 3", "User has an exam on May 10"),
     ("Some users live in France", "Some users live in Spain"),
+    ("Elena trabajó en Quantica", "Elena trabajó en Ostara"),
+    ("Anne a travaillé chez Quantica", "Anne a travaillé chez Ostara"),
+    ("Jana hat früher bei Ostara gearbeitet", "Jana hat früher bei Fellmann gearbeitet"),
+    ("The user does yoga", "The user does pilates now and then"),
+    ("A supplier is Nordwind", "A supplier is Kessler"),
 ]
 SAME = [
     ("Rent is 1.200 €", "Rent is 1200 euros"),
@@ -254,24 +268,11 @@ SAME = [
 ]
 
 
-DOUBTED = [
-    ("User drives a Golf", "User drives a Tesla"),
-    ("I drive a Volvo", "I drive a Toyota"),
-    ("User works as a nurse", "User works as a teacher"),
-    ("The user plays for FC Basel", "The user plays for FC Bern"),
-    ("User studies at ETH", "User studies at EPFL"),
-    ("Deploy target: staging", "Deploy target: production"),
-    ("Prefers short answers", "Prefers long answers"),
-    ("User uses Firefox as browser", "User uses Chrome as browser"),
-    ("User uses vim", "User uses emacs"),
-    ("We use npm", "We use pnpm"),
-]
-
-
-@pytest.mark.xfail(reason="left in doubt: both are kept, and a job for later judgement")
-@pytest.mark.parametrize(("old", "new"), DOUBTED)
-def test_another_value_that_is_not_believed_yet(old: str, new: str) -> None:
-    assert relate(new, [old]).kind == "update"
+@pytest.mark.xfail(
+    reason="it may be one of several: most that deploy to staging deploy to production as well"
+)
+def test_another_target_is_left_in_doubt() -> None:
+    assert relate("Deploy target: production", ["Deploy target: staging"]).kind == "update"
 
 
 @pytest.mark.parametrize(("old", "new"), UPDATES)

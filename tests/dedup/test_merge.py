@@ -40,6 +40,7 @@ UPDATES = [
     ("User's favourite colour is blue", "The user's favorite color is green now"),
     ("cache_ttl: 300", "cache_ttl: 3600"),
     ("User is single", "User is married"),
+    ("User prefers tabs over spaces", "User prefers spaces over tabs"),
     ("Ich wohne in Hamburg.", "Ich bin nach Leipzig umgezogen."),
 ]
 NEWS = [
@@ -77,21 +78,15 @@ def test_an_update(old: str, new: str) -> None:
     assert relate(new, [old]).kind == "update"
 
 
-DOUBTED = [
-    ("User lives in Berlin with two cats", "User lives in Berlin", "duplicate"),
-    (
-        "User plays the cello in an amateur orchestra",
-        "User is a cellist in an amateur orchestra",
-        "duplicate",
-    ),
-    ("User prefers tabs over spaces", "User prefers spaces over tabs", "update"),
-]
+@pytest.mark.xfail(reason="the shorter text may leave out the cats, or tell that they are gone")
+def test_a_text_that_says_less_is_left_in_doubt() -> None:
+    assert relate("User lives in Berlin", ["User lives in Berlin with two cats"]).kind == "duplicate"
 
 
-@pytest.mark.xfail(reason="left in doubt: both are kept, and a job for later judgement")
-@pytest.mark.parametrize(("old", "new", "relation"), DOUBTED)
-def test_what_is_not_believed_yet(old: str, new: str, relation: str) -> None:
-    assert relate(new, [old]).kind == relation
+@pytest.mark.xfail(reason="`cello` and `cellist` are as alike as `cook` and `cooker`, which are two things")
+def test_a_verb_that_became_a_noun_is_left_in_doubt() -> None:
+    old = "User plays the cello in an amateur orchestra"
+    assert relate("User is a cellist in an amateur orchestra", [old]).kind == "duplicate"
 
 
 @pytest.mark.parametrize(("old", "new"), NEWS)
@@ -239,17 +234,20 @@ def test_long_texts_are_compared_for_equality_only() -> None:
 # Labelled pairs
 
 
-# Those of p were written after the last fit.
+# Nothing was fitted to those of check_p; they share an author with tune_p.
 REACHED = {
     "held_out": (0.01, (0.3, 0.3)),
-    "tune_p": (0.01, (0.35, 0.46)),
-    "tune_s": (0.01, (0.2, 0.1)),
+    "check_p": (0.01, (0.15, 0.22)),
+    "tune_p": (0.005, (0.25, 0.16)),
+    "tune_q": (0.01, (0.0, 0.16)),
+    "tune_s": (0.01, (0.2, 0.05)),
     "tune_w": (0.015, (0.55, 0.65)),
+    "tune_z": (0.005, (0.2, 0.1)),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("half", [*sorted(path.stem for path in DATA.glob("tune*.jsonl")), "held_out"])
+@pytest.mark.parametrize("half", sorted(path.stem for path in DATA.glob("*.jsonl")))
 def test_the_labelled_pairs(half: str) -> None:
     pairs = [
         json.loads(line) for line in (DATA / f"{half}.jsonl").read_text("utf-8").splitlines() if line.strip()
@@ -269,7 +267,9 @@ def test_the_labelled_pairs(half: str) -> None:
         / len(pairs),
         "wrong duplicate": sum(n for (label, said), n in found.items() if said == "duplicate" != label)
         / len(pairs),
-        "duplicates missed": 1 - found["duplicate", "duplicate"] / max(labelled["duplicate"], 1),
+        "duplicates missed": 1 - found["duplicate", "duplicate"] / labelled["duplicate"]
+        if labelled["duplicate"]
+        else 0.0,
         "updates missed": 1 - found["update", "update"] / max(labelled["update"], 1),
     }
     # What is reached, against regressions. Wanted on the half that nothing was fitted to: 1 % wrong of either

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 
-from holdfast import InvalidInput, Kind, Memory, Prompt, Record
+from holdfast import InvalidInput, Kind, Memory, Prompt, Record, Thresholds
 from holdfast.dedup import Relation, merge
 from holdfast.records.intake import NEAREST
 from holdfast.tools.presets import fact_tool
@@ -153,9 +153,11 @@ def laid_beside(memory: Memory, monkeypatch: pytest.MonkeyPatch, text: str) -> t
     counts: list[int] = []
     real = merge.relate
 
-    def counted(new: str, existing: list[str]) -> Relation:
+    def counted(
+        new: str, existing: list[str], limits: Thresholds, standing: Sequence[float] = ()
+    ) -> Relation:
         counts.append(len(existing))
-        return real(new, existing)
+        return real(new, existing, limits, standing)
 
     with monkeypatch.context() as patch:
         patch.setattr(merge, "relate", counted)

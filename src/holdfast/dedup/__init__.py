@@ -1,4 +1,4 @@
-"""How a new text relates to known ones: `relate`. Whether a joined text keeps their values: `loses`, `adds`.
+"""How a new text relates to known ones, or to one: `relate`, `classify`. What joining loses: `loses`, `adds`.
 
 Texts are parsed and compared, and boosted trees fitted to labelled pairs decide: no model, no network. Other
 rooms import nothing but what stands here.
@@ -8,14 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.dedup.relation import Relation
+from holdfast.dedup.relation import Comparison, Relation
 from holdfast.dedup.statement import LONGEST
+from holdfast.kinds import Thresholds
 
-__all__ = ["LONGEST", "Relation", "adds", "loses", "relate"]
+__all__ = ["LONGEST", "Comparison", "Relation", "adds", "classify", "loses", "relate"]
+
+_DEFAULT = Thresholds()
 
 
-def relate(text: str, known: Sequence[str]) -> Relation:
+def classify(old: str, new: str, thresholds: Thresholds = _DEFAULT) -> Comparison:
+    """Return whether a new text repeats an old one, updates it, or says something different.
+
+    A wrong update takes a fact out of use, so what is in doubt is "different"; `why` says that it is.
+
+    >>> classify("The flag is off", "The flag is on").kind
+    'update'
+    """
+    from holdfast.dedup import merge
+
+    return merge.classify(old, new, thresholds)
+
+
+def relate(
+    text: str,
+    known: Sequence[str],
+    thresholds: Thresholds = _DEFAULT,
+    standing: Sequence[float] = (),
+) -> Relation:
     """Return how a text relates to the most relevant of the known ones; `merge.py` decides.
+
+    `standing` says of each by how many deviations its embedding is nearer to that of the text than others.
 
     >>> relate("The user has moved to Lisbon.", ["The user has a dog.", "The user lives in Berlin."]).kind
     'update'
@@ -23,7 +46,7 @@ def relate(text: str, known: Sequence[str]) -> Relation:
     # numpy and the tables are loaded by the first comparison.
     from holdfast.dedup import merge
 
-    return merge.relate(text, known)
+    return merge.relate(text, known, thresholds, standing)
 
 
 def loses(text: str, texts: Sequence[str]) -> bool:

@@ -14,6 +14,7 @@ from holdfast.dedup.aligned_pair import PERSONAL, STATES, TIMED, is_relation, is
 from holdfast.dedup.alignment import Alignment, alike, difference
 from holdfast.dedup.change_phrases import Cue, count_facets, count_opposites, ends_in, flags_of_kinds
 from holdfast.dedup.parsed_text import FAMILY, FUNCTION, ParsedText
+from holdfast.dedup.slots import is_exchanged, slot_features
 from holdfast.dedup.statement import ContentItem, Statement
 
 Features = dict[str, float]
@@ -45,6 +46,13 @@ _UNFRAMED = (
     "new plan",
     "old event",
 )
+# Before the class of two values that differ.
+_CLASS = "alike: "
+# Features of a value of which a thing has one at a time, whatever else is known of it.
+_PLAIN = ("value of newest", "state of rank", "slot of switch at end", "exchanged over")
+_OTHER = tuple(name for name in _UNFRAMED if name != "exchanged subjects")
+# Words at most of two short values together.
+_SHORT = 4
 # The place of something missing.
 _GAP = -0.5
 
@@ -61,6 +69,8 @@ def features(old: ParsedText, new: ParsedText) -> Features:
     _add_cues(found, old, new, parts)
     _add_similarity(found, old, new)
     _add_word_differences(found, old, new)
+    if found["slot"]:
+        _add_exchange(found)
     if found["slot after frame"] or found["slot of attribute"]:
         found["framed"] = not any(found[name] for name in _UNFRAMED)
     return found
@@ -148,7 +158,7 @@ def _add_opposed(found: Features, parts: Alignment) -> None:
                 found["alike aligned"] += a.before == b.before
                 found["alike subjects"] += a.subject and b.subject
                 found[f"alike {_type(label)}"] = 1
-                found[f"alike: {label}"] = 1
+                found[f"{_CLASS}{label}"] = 1
     olds, news = ([item for item in left if not item.light] for left in (parts.old, parts.new))
     if len(olds) == len(news) == 1:
         _add_exchanged(found, olds[0], news[0])
@@ -291,6 +301,7 @@ def _add_word_differences(found: Features, old: ParsedText, new: ParsedText) -> 
     found["denied"] = len(new.known & _DENYING) - found["denied before"]
     found["opposite words"] = count_opposites(gone, come)
     found["facets"] = count_facets(gone, come)
+    found["exchanged over"] = is_exchanged(one, other)
     if 0 < len(slots[0]) <= _SLOT and 0 < len(slots[1]) <= _SLOT:
         _add_slot(found, old, new, start, slots)
 
@@ -321,6 +332,17 @@ def _add_slot(
         for text, span in zip((old, new), spans, strict=True)
     ]
     found["slot cosine"] = float(old.mean(chosen[0]) @ new.mean(chosen[1]))
+    classes = {name[len(_CLASS) :].rstrip("!") for name in found if name.startswith(_CLASS)}
+    found |= slot_features(old, new, start, slots, classes)
+
+
+def _add_exchange(found: Features) -> None:
+    """Add whether two values of one thing stand in the one place, as far as rules can tell."""
+    other = any(found[name] for name in _OTHER)
+    past = found["both past"] = found["slot of past"] or (found["old past"] and found["new past"])
+    found["plain value"] = any(found[name] for name in _PLAIN) and not other
+    short = found["old slot"] + found["new slot"] <= _SHORT
+    found["one exchanged"] = found["exchanged"] and short and not (other or past)
 
 
 def _is_value_of(text: ParsedText, start: int) -> bool:

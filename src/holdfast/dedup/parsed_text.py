@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from holdfast.dedup.change_phrases import Cues, find_cues
 from holdfast.dedup.statement import ContentItem, Statement
 from holdfast.dedup.statement_parser import parse_statement
-from holdfast.text import vectors
+from holdfast.text import analyze, vectors
 from holdfast.text.fillers import foreign, stem
 from holdfast.text.value_tokens import UNSPACED
 
@@ -28,6 +28,8 @@ FUNCTION = frozenset(
     "as that this it its their his her my our your i we they he she user s users not no n t will would "
     "can could should must than then so but if when who which there".split()
 )
+# It has a "now" that tells of no change.
+_SOMETIMES = re.compile(r"\b[Nn]ow and (?:then|again)\b")
 _EXACT = frozenset({"number", "version", "time", "date", "weekday"})
 _DAYS = {
     "=weekend": frozenset({"weekday:5", "weekday:6"}),
@@ -81,7 +83,7 @@ class ParsedText:
 
     def stems_of(self, span: slice) -> tuple[str, ...]:
         """Return the stems of some of the words."""
-        return tuple(map(stem, self.words[span]))
+        return tuple(map(_table_stem, self.words[span]))
 
     def says_literally(self, other: ParsedText) -> bool:
         """Return whether two texts have the same words, whatever their case and punctuation."""
@@ -96,6 +98,8 @@ class ParsedText:
 @lru_cache(maxsize=4096)
 def parse_text(text: str) -> ParsedText:
     """Return a text parsed for comparison."""
+    if "ow and " in text:
+        text = _SOMETIMES.sub("sometimes", text)
     statement = parse_statement(text)
     found = _WORD.findall(text)
     words = tuple(word.lower() for word in found)
@@ -131,6 +135,12 @@ def parse_text(text: str) -> ParsedText:
         tuple(_writings(item) for item in statement.items if item.kind in _EXACT or item.keys & _DAYS.keys()),
         tuple(_NEGATIVE.findall(text)),
     )
+
+
+@lru_cache(maxsize=4096)
+def _table_stem(word: str) -> str:
+    """Return a word as the tables have it, without accents."""
+    return stem(analyze.fold(word))
 
 
 def _places(keys: Iterable[str]) -> dict[str, list[int]]:

@@ -24,3 +24,22 @@ class Relation:
     def choose(self, known: Sequence[T]) -> T | None:
         """Return the one of the known things that the new text relates to; None for "new"."""
         return None if self.index is None else known[self.index]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a text relates to an older one, and how sure that is. Made by `classify`.
+
+    Attributes:
+        kind: "duplicate" if it says the same, "update" if it gives another value of the same, else
+            "different".
+        why: the reason, which never quotes a text.
+        duplicate: the probability that it says the same.
+        update: the probability that it is an update.
+
+    """
+
+    kind: Literal["duplicate", "update", "different"]
+    why: str
+    duplicate: float
+    update: float

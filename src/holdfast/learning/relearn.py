@@ -308,7 +308,7 @@ def _is_known(
     gone = {one.id for one in stored}
     target = draft.target or policy(intake.kinds, draft.kind).targets[0]
     near = intake.similar(as_record(replace(draft, target=target)), COMPARED)
-    others = [one.text for one in near if one.id not in gone]
+    others = [one.text for one, _ in near if one.id not in gone]
     others += [one.text for one in stored if one.kind == draft.kind]
     others += [one.text for one in added if one.kind == draft.kind]
     return relate(draft.text, others).kind == "duplicate"

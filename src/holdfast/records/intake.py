@@ -65,7 +65,8 @@ class _Candidate(NamedTuple):
 class Intake:
     """The way into the records of a scope, for one writer.
 
-    `similar` finds the records of the same kind and target that share most with a text. The prompts of `chat`
+    `similar` finds the records of the same kind and target that share most with a text, and how each stands
+    out in meaning. The prompts of `chat`
     show at once what is written. `throttle` is called before each comparison.
     """
 
@@ -74,7 +75,7 @@ class Intake:
     kinds: Mapping[str, Kind]
     now: int
     by: Writer
-    similar: Callable[[Record, int], list[Record]]
+    similar: Callable[[Record, int], list[tuple[Record, float]]]
     chat: str = ""
     throttle: Callable[[], None] = lambda: None
 
@@ -195,21 +196,21 @@ class Intake:
         rules = self.kinds[record.kind]
         if not rules.cap:
             near = self.similar(record, NEAREST if rules.merge else COMPARED)
-            relation = relate(record.text, [one.text for one in near])
-            return relation, relation.choose(near)
+            texts, standing = [one.text for one, _ in near], [stands for _, stands in near]
+            relation = relate(record.text, texts, rules.thresholds, standing)
+            return relation, relation.choose([one for one, _ in near])
         # A cap keeps them few: all are compared, also those that share no word.
         agents = tuple(dict.fromkeys((self.scope.agent, "")))
         rows = records.current_texts(
             self.database, self.space, record.kind, record.target, agents, record.run
         )
         rows = [row for row in rows if record.kind != "note" or row[1] == record.chat]
-        relation = relate(record.text, [row[2] for row in rows])
+        relation = relate(record.text, [row[2] for row in rows], rules.thresholds)
         row = relation.choose(rows)
         found = records.by_versions(self.database, self.space, (row[0],)) if row else {}
         return relation, next(iter(found.values()), None)
 
-    @staticmethod
-    def _among(candidate: _Candidate, written: Sequence[Record]) -> _Candidate:
+    def _among(self, candidate: _Candidate, written: Sequence[Record]) -> _Candidate:
         """Compare a text with those of the same call as well, which count more than stored ones."""
         record, _, relation, other = candidate
         if relation is None:
@@ -221,7 +222,7 @@ class Intake:
         same = [one for one in written if (one.kind, one.target) == (record.kind, record.target)]
         if not same or relation.kind == "duplicate":
             return candidate
-        here = relate(record.text, [one.text for one in same])
+        here = relate(record.text, [one.text for one in same], self.kinds[record.kind].thresholds)
         beside = here.choose(same)
         return candidate if beside is None else candidate._replace(relation=here, other=beside)
 

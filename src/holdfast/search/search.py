@@ -91,10 +91,13 @@ class Search:
             hits = sorted(chain.from_iterable(found), key=lambda hit: -hit.score)
             return Hits(hits, reader.degraded)
 
-    def similar(self, scope: Scope, draft: Record, limit: int, *, by_meaning: bool = False) -> list[Record]:
+    def similar(
+        self, scope: Scope, draft: Record, limit: int, *, by_meaning: bool = False
+    ) -> list[tuple[Record, float]]:
         """Return the records of the scope's own space that share most with a draft.
 
-        They are of its kind, target and agent. They are chosen among the `NEAREST` of its kind, so that the
+        With each stands by how many deviations it stands out in meaning, 0 where that is not asked. They are
+        of its kind, target and agent. They are chosen among the `NEAREST` of its kind, so that the
         cost does not grow with what is stored.
         """
         if not has_words(draft.text):
@@ -297,13 +300,16 @@ class SearchReader:
 
         return replace(view, near=Near(kept.matrix, meaning.vector, meaning.weight))
 
-    def similar(self, space: str, query: Query, filters: Filters) -> list[Record]:
-        """Return the records of a space that match a query, best first."""
+    def similar(self, space: str, query: Query, filters: Filters) -> list[tuple[Record, float]]:
+        """Return the records of a space that match a query, best first, and how each stands out."""
         (index,) = self._indexes[space]
         view = self._view(index, query.terms, filters.as_of_in(space))
         (matched,) = match(query, [view.searched])
         found = record_source.best(view, query, matched, filters)[1] if matched or view.near else []
-        return [record for _, record in found]
+        if view.near is None or not len(view.near.matrix):
+            return [(record, 0.0) for _, record in found]
+        standing = view.near.standing([ranked.doc for ranked, _ in found])
+        return [(record, stands) for (_, record), stands in zip(found, standing, strict=True)]
 
     def release(self) -> None:
         """Release the indexes after the last recall, so that others need not wait for the end of the read."""

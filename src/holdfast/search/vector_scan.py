@@ -7,7 +7,7 @@ of a BLAS start several for one query.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search.columns import Numbers
+from holdfast.search.fusion import standing_out
 
 Rows: TypeAlias = NDArray[np.float32]
 # What a vector is stored as: whole numbers of two bytes, of which the largest stands for 1.
@@ -45,6 +46,12 @@ class Near:
     matrix: VectorMatrix
     query: Rows
     weight: float
+
+    def standing(self, docs: Sequence[int]) -> list[float]:
+        """Return by how many deviations the nearness of each document stands out; 0 without a vector."""
+        scores = self.matrix.scores(self.query, np.array(docs, np.int64))
+        stands: list[float] = standing_out(scores, self.matrix.sample(self.query)).tolist()
+        return stands
 
 
 class VectorMatrix:
