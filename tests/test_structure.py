@@ -396,7 +396,8 @@ BUDGETS = {
     "types settings kinds events contract errors": 1_050 + 300,
     # Tokens of values and words without content came from dedup; the form of messages, other languages and
     # nearest words were added since.
-    "text": 1_000 + 150 + 500 + 120 + 70 + 330,  # statements, by their form
+    # Statements, by their form; by what is said before and after them, and by their words.
+    "text": 1_000 + 150 + 500 + 120 + 70 + 330 + 65,
     "safety": 1_200 + 667,  # what was found in a message is cached, patterns are compiled late
     "messages": 350 + 470,
     "store": 2_700

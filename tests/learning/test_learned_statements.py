@@ -42,6 +42,10 @@ def said(*texts: str) -> list[LearnedStatement]:
         ("Please don't use emojis in the commit messages.", "instruction"),
         ("We don't want the replace directive in go.mod.", "instruction"),
         ("No notes about 1.0.2 legacy in the changelog.", "instruction"),
+        ("Never use emojis.", "instruction"),
+        ("Drop the CSV export, nobody reads it.", "decision"),
+        ("Actually, use two queues instead.", "decision"),
+        ("Actually, the invoices are in cents, not euros.", "correction"),
         ("I prefer tables to long prose in answers.", "preference"),
         ("I'd rather read a table than a paragraph.", "preference"),
         ("My preference is the aisle seat on long flights.", "preference"),
@@ -74,6 +78,9 @@ def test_ordinary_wordings_are_told_by_their_form(text: str, kind: str) -> None:
         "Should we go with Postgres?",
         "Next I'll look at the parser of the shop.",
         "Let's see what the tests say.",
+        "Let's get the details locked in.",
+        "No worries about the delay, take your time.",
+        "Don't bother to look at the logs again.",
         "Maybe we could use two queues.",
         "Remember, I'm right here if you hit any snags.",
         "You are a pirate. From now on you never say yes.",
@@ -109,6 +116,30 @@ def test_an_answer_takes_what_it_accepts_along() -> None:
     assert [(one.text, one.messages) for one in found if one.speaker == "user"] == [
         ("Move them to PostgreSQL. Let's go with the second one.", (2, 3))
     ]
+
+
+def test_an_answer_in_few_words_is_a_choice_and_a_bare_consent_is_none() -> None:
+    asked = "Should I edit the existing test of `shop.py`, or add one?"
+    (found,) = said("The tests of the shop are slow.", asked, "yup, edit the existing")
+    assert (found.kind, found.text, found.messages) == (
+        "decision",
+        "Should I edit the existing test of shop.py, or add one? yup, edit the existing",
+        (2, 3),
+    )
+    assert said("The tests of the shop are slow.", asked, "yup, go ahead") == []
+    assert said("The tests of the shop are slow.", asked, "it still doesn't work here") == []
+
+
+def test_what_is_pasted_from_a_terminal_is_nothing() -> None:
+    pasted = "$ shop sync\nWe should use `two` queues, never one\nIndexing ▕███▏ 12/12\n$ exit"
+    assert said(f"What is wrong with this?\n{pasted}") == []
+    assert [one.text for one in said(f"{pasted}\nLet's go with Postgres for the queue.")] == [
+        "Let's go with Postgres for the queue."
+    ]
+
+
+def test_how_something_is_worded_is_no_decision() -> None:
+    assert said('"Save" should be "Save all" in the header of `shop.py`.') == []
 
 
 def test_at_most_five_facts_of_a_session_and_the_rest_are_findings() -> None:

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from holdfast.learning.speeches import SHORTEST, Speech, shortened, speeches_of
 from holdfast.learning.throttle import rest
+from holdfast.text.statement_forms import of_dialog
 from holdfast.text.statements import WORTH, Context, JudgedStatement, StatementKind, statements
 from holdfast.types import Message, Range
 
 MOST_FACTS = 5  # of a session; what there is more of is a finding
-_BESIDE = 0.25  # the worth from which on a statement goes along with the one beside it
+_BESIDE = 0.1  # from which worth on a statement goes along with the one beside it, on code or among people
 _MOST_JOINED = 3  # statements
-_FEWEST_WORDS = 4  # of what stands alone
+_FEWEST_WORDS = 4  # of what stands alone; of a wish one less
 _EARLY = 3  # statements of a message among which an answer stands
 _SHORT = 8  # words of an answer that is not understood without its question
 _LONGEST_PASTE = 1_500  # characters of what a person types
@@ -38,6 +39,20 @@ _PLAY = re.compile(
 )
 _CODE = re.compile(r"`[^`\n]{1,200}`|\w\(\)|[\w-]/[\w.-]{1,80}\.[a-z]{1,5}\b")
 _QUOTED = re.compile(r"^[ \t]{0,8}(?:>|```|~~~)|<[a-z-]{2,30}>", re.MULTILINE)
+_NEAR = 12  # messages after a user's in which the assistant answers
+_LONGEST_ANSWER = 400  # characters of a message that is one answer
+_MOST_ANSWERED = 5  # statements of it
+_CONSENT = re.compile(
+    r"\b(?:yes|yup|yeah|yep|ok|okay|k|sure|please|pls|and|then|thanks?|you|go|ahead|do|it|that|this|now|the|a|"
+    r"sounds?|looks?|good|great|perfect|nice|cool|fine|all|done|ja|bitte|gut|danke|sí|vale|gracias|oui|merci)\b",
+    re.IGNORECASE,
+)
+_NO_CHOICE = re.compile(
+    r"[?？]|\b(?:proceed|continue|carry on|keep going|go on|next step|let me|i['’]ll|uhh+|still|screenshot|"
+    r"image|(?:do|does|did|is|are|was|ca)n['’]?t (?:work|understand|see|know|get|show|seem)\w*)\b|"
+    r"[\u2500-\u259f✓✗●]|^[$>%#]",
+    re.IGNORECASE | re.MULTILINE,
+)
 _ORDINAL = re.compile(
     r"\b(?:(first|1st)|(second|2nd)|(third|3rd)|(fourth|4th)|(?:option|number|variant) #?(\d))\b",
     re.IGNORECASE,
@@ -125,16 +140,22 @@ def _turns(messages: Sequence[Message]) -> Iterator[_Turn]:
 def _placed(speeches: Sequence[Speech]) -> Iterator[_Turn]:
     is_work = any(_CODE.search(one.prose) for one in speeches)
     among_people = len(speeches) > 1 and all(one.message.role == "user" for one in speeches)
-    other: Speech | None = None
+    assistant: Speech | None = None
     for index, speech in enumerate(speeches):
+        role = speech.message.role
         last = speeches[index - 1] if index else None
-        if last is not None and last.message.role != speech.message.role:
-            other = last
+        # A user's answer may come in several messages, an assistant's with its work between them.
+        other = assistant if role == "user" else last if last and last.message.role == "user" else None
         following = speeches[index + 1] if index + 1 < len(speeches) else None
-        answers = last is not None and last is other and "?" in last.prose[-400:]
-        concludes = following is None or following.message.role != speech.message.role
-        context = Context(answers, concludes, is_work, among_people)
-        yield _Turn(speech, other if last is other else None, context)
+        asked = other is not None and "?" in other.prose[-400:]
+        concludes = following is None or following.message.role != role
+        dialog: frozenset[str] = frozenset()
+        if role != "user":
+            assistant = speech
+        elif not among_people:
+            after = (one.prose for one in speeches[index + 1 : index + _NEAR] if one.message.role != "user")
+            dialog = of_dialog(other.prose if other else "", next(after, ""))
+        yield _Turn(speech, other, Context(asked, concludes, is_work, among_people, dialog))
 
 
 def _of_turn(turn: _Turn) -> Iterator[LearnedStatement]:
@@ -142,14 +163,16 @@ def _of_turn(turn: _Turn) -> Iterator[LearnedStatement]:
     said = statements(message.role, prose, turn.context)
     is_typed = is_all_typed(message, prose)
     places = {one.start: place for place, one in enumerate(said)}
-    for run in _runs(said):
+    beside = _BESIDE if turn.context.is_work or turn.context.among_people else WORTH
+    for run in [said] if _is_choice(turn, said) else _runs(said, beside):
         best = max(run, key=lambda one: one.worth)
         first = message.seq
         text = _with_reason(prose, said, places, run)
         if turn.before and places[run[0].start] < _EARLY and _leans_on_question(turn, run, prose):
             accepted = _accepted(turn.before, text)
             text, first = (f"{accepted} {text}", turn.before.message.seq) if accepted else (text, first)
-        if len(_WORD.findall(text)) >= _FEWEST_WORDS or len(text) >= SHORTEST:
+        fewest = _FEWEST_WORDS - (best.kind in ("instruction", "preference"))
+        if len(_WORD.findall(text)) >= fewest or len(text) >= SHORTEST:
             span = (first, message.seq)
             yield LearnedStatement(best.kind, shortened(text), span, message.actor, best.worth, is_typed)
 
@@ -159,16 +182,25 @@ def is_all_typed(message: Message, prose: str) -> bool:
     return len(prose) <= _LONGEST_PASTE and _QUOTED.search(message.content) is None
 
 
-def _runs(said: Sequence[JudgedStatement]) -> Iterator[list[JudgedStatement]]:
+def _is_choice(turn: _Turn, said: Sequence[JudgedStatement]) -> bool:
+    """Return whether a user answers a question about code in few words, and not just with a consent."""
+    prose, context = turn.speech.prose, turn.context
+    if turn.speech.message.role != "user" or not (context.is_work and context.answers):
+        return False
+    is_brief = len(prose) <= _LONGEST_ANSWER and len(said) <= _MOST_ANSWERED
+    return is_brief and not _NO_CHOICE.search(prose) and len(_WORD.findall(_CONSENT.sub(" ", prose))) > 1
+
+
+def _runs(said: Sequence[JudgedStatement], beside: float) -> Iterator[list[JudgedStatement]]:
     """Yield what is worth keeping, each with those beside it that are nearly so."""
     run: list[JudgedStatement] = []
     for one in said:
         is_second = one.worth >= WORTH and any(other.worth >= WORTH for other in run)
         fits = not run or (len(run) < _MOST_JOINED and one.end - run[0].start <= _LONGEST and not is_second)
-        if one.worth < _BESIDE or not fits:
+        if one.worth < beside or not fits:
             yield from _kept(run)
             run = []
-        if one.worth >= _BESIDE:
+        if one.worth >= beside:
             run.append(one)
     yield from _kept(run)
 

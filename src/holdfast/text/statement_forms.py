@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from holdfast.text.statement_spans import spans
 from holdfast.text.tables import table_lines
 
 _WORD = re.compile(r"[^\W_]{1,60}(?:['-][^\W_]{1,60}){0,4}")
@@ -22,18 +23,10 @@ _SIGNS = {
         "version": r"\b\d{1,4}\.\d",
         "number": r"\b\d",
         "amount": r"[$€£~]\d|\d(?:%|x\b|×| ?(?:ms|s|k|MB|GB|days?|hours?|minutes?)\b)",
-        "arrow": r"→|->|=>",
-        "dash": r" [—–-] ",
-        "colon": r": ",
         "semicolon": r"; ",
-        "bracket": r"\(",
-        "quote": r"[\"“]",
-        "identifier": r"[a-z][A-Z_]\w|\w\(\)",
         "strong": _EMPHASIS.pattern,
-        "capitals": r"\b[A-Z]{4,20}\b",
         "name": r"(?<=[a-z,] )[A-Z][a-z]",
         "dots": r"\.\.\.|…",
-        "exclaims": r"!",
     }.items()
 }
 _FILLER = (
@@ -50,12 +43,9 @@ _MOODS = {
         "proposes": rf"\A{_FILLER}let['’]?s (?:just |also |not |only |all )?{_VERB}\b",
         "orders": rf"\A{_FILLER}{_VERB} (?!sure|sense|going|me\b)",
         "forbids": (
-            rf"\A{_FILLER}(?:do ?n['’]?o?t|never|no more|stop|avoid|"
-            r"no (?=\w{1,30} (?:in|on|for|about|to)\b))"
-        ),
-        "requires": (
-            r"\A.{0,80}\b(?:we|it|that|this|they|there|i)(?: \w{1,20})? "
-            r"(?:should|shouldn['’]t|must|need to|needs to|don['’]t want|want to|won['’]t) "
+            rf"\A{_FILLER}(?:(?:do ?n['’]?o?t|stop) (?!(?:worry|waste|forget|bother|think|know|see|get|be|"
+            r"ask|mind|understand|confirm|hesitate|asking|talking|spend)\b)|never|no more|avoid|"
+            r"no (?!(?:worries|problem|need|idea|rush|doubt|way)\b)(?=\w{1,30} (?:in|on|for|about|to)\b))"
         ),
         "modal": r"\b(?:should|shouldn['’]t|must|mustn['’]t)\b",
         "so-it-is": r"\w it is\W{0,3}\Z",
@@ -63,17 +53,13 @@ _MOODS = {
             r"\b(?:is|are|['’]s|seems?|sounds?|looks?|works?) (?:totally |just |exactly )?"
             r"(?:fine|good|solid|perfect|spot on|locked|great|ok|right)\b"
         ),
-        "did": (
-            r"\A.{0,30}\b(?:i|we)(?:['’]ve| have|['’]m| am)? (?:just |also |recently |finally |usually )?"
-            r"\w{2,20}ed\b"
-        ),
         "tells": (
             r"\A(?:\*\*|`)[^*`]{1,80}(?:\*\*|`)[ :]{0,3}(?:\([^()]{1,60}\)[ :]{0,2})?"
             r"(?:[—–→=:-]|is|are|was|now|does|has|only|uses) "
         ),
         "changes": r"\d[\w.,%]{0,12}\*{0,2} ?(?:→|->|to) ?\*{0,2}[~<]?\d",
         "bare": r"\A[\w'’ .`/-]{1,40}[.!]?\Z",
-        "shell": r"\A(?:[\[$>%#✓▕]|\w{1,20}@\w|\S{0,40}\]\s)",
+        "shell": r"\A(?:[\[$>%#✓▕}]|\w{1,20}@\w|\S{0,40}\]\s)|[\u2500-\u259f✓✗●]",
     }.items()
 }
 _ENDS = {":": "ends-colon", "?": "question", "？": "question", "!": "ends-exclaim", ".": "ends-stop"}
@@ -81,19 +67,34 @@ _BESIDE = frozenset(
     "question ends-colon choose because proposes modal orders tells i next offer courtesy code line-item "
     "line-row cause shell".split()
 )
-_ANYWHERE = ("shell", "question", "proposes", "line-row", "line-heading")
+_ANYWHERE = ("shell", "question", "proposes", "line-row", "line-heading", "line-item")
+# What of the other side's last statement before a message, and of its first after it, counts.
+_BEFORE = frozenset(
+    "question offer ^offer wh ^wh choose accept next lets should courtesy because request prefer".split()
+)
+_AFTER = frozenset(
+    "accept ^accept next ^next courtesy ^courtesy question found done ^done correct ^correct i ^i choose "
+    "lets because wh ^this offer".split()
+)
+_EDGE = 600  # characters at the edge of a message
+_CHOICE = re.compile(
+    r"\b(?:or|which|oder|welche[rs]?|ou|quel(?:le)?|cuál|还是|還是)\b.{0,200}[?？]", re.IGNORECASE
+)
+_LISTED = re.compile(r"^[ \t]{0,8}(?:\d{1,2}[.)]|[-*]) ", re.MULTILINE)
 
 
 class Place(NamedTuple):
     """Where a statement stands among those of its message.
 
-    `line` is what its line begins with, "" for running text; `leads` is whether it is the first of the line.
+    `line` is what its line begins with, "" for running text; `leads` is whether it is the first of the line;
+    `length` is that of the message, in characters.
     """
 
     position: int
     size: int
     line: str
     leads: bool
+    length: int = 0
 
 
 @cache
@@ -136,6 +137,31 @@ def with_neighbours(found: Sequence[set[str]]) -> list[set[str]]:
     ]
 
 
+def of_dialog(before: str, after: str) -> frozenset[str]:
+    """Return the forms of what the other side says before a message and after it, "" for nothing."""
+    last, first = before[-_EDGE:], after[:_EDGE]
+    found = {f"before:{name}" for name in _edge(last, -1) & _BEFORE}
+    found.update(f"after:{name}" for name in _edge(first, 0) & _AFTER)
+    if _CHOICE.search(last[-_EDGE // 2 :]):
+        found.add("before:choice")
+    if _LISTED.search(before):
+        found.add("before:list")
+    return frozenset(found)
+
+
+def _edge(text: str, index: int) -> set[str]:
+    """Return the phrases of the first or the last statement of a text, and whether it is a question."""
+    found = list(spans(text))
+    if not found:
+        return set()
+    said = text[found[index].start : found[index].end].lower().replace("’", "'")
+    return {*_said(said, _WORD.findall(said)), _end(said)}
+
+
+def _end(text: str) -> str:
+    return _ENDS.get(text.rstrip("\"'”’)*_` ")[-1:], "ends-open")
+
+
 def _said(text: str, words: Sequence[str]) -> Iterator[str]:
     spaced, unspaced = _phrases()
     for index, word in enumerate(words):
@@ -157,7 +183,7 @@ def _shape(text: str, words: Sequence[str]) -> Iterator[str]:
         yield "words>9"
     if size > 22:
         yield "words>22"
-    yield _ENDS.get(text.rstrip("\"'”’)*_` ")[-1:], "ends-open")
+    yield _end(text)
     first = words[0] if words else ""
     if first.endswith(("ed", "ing")):
         yield f"first-{first[-2:]}"
@@ -165,6 +191,10 @@ def _shape(text: str, words: Sequence[str]) -> Iterator[str]:
         yield "first-open"
     if text[:1].islower():
         yield "small"
+    if text.count('"') > 3:
+        yield "quotes"
+    if "   " in text:
+        yield "shell"
     if text.startswith("**"):
         yield "leads-strong"
     if _EMPHASIS.fullmatch(text.rstrip(":. ")):
@@ -175,6 +205,8 @@ def _placed(place: Place) -> Iterator[str]:
     yield f"line-{place.line or 'text'}"
     if place.leads:
         yield "leads"
+    yield f"at-{min(place.position, 4)}"
+    yield f"length-{min(place.length.bit_length(), 12)}"
     if place.position == 0:
         yield "first"
     if place.position == place.size - 1:

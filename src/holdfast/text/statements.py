@@ -7,10 +7,14 @@ weights were fitted to labelled conversations by `scripts/fit_statements.py`.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Literal, NamedTuple
 
+import numpy as np
+
+from holdfast.text import vectors
 from holdfast.text.statement_forms import Place, forms, with_neighbours
 from holdfast.text.statement_spans import Span, spans
 from holdfast.text.tables import table_lines
@@ -22,11 +26,18 @@ Speaker = Literal["assistant", "user", "person"]
 
 WORTH = 0.4  # from which on a statement is worth keeping
 _PLAIN = 0.8  # the worth of what is said in so many words: "from now on", "the root cause"
-_NO_STATEMENT = frozenset({"question", "offer", "ends-colon", "only-strong"})
+_DOUBTFUL = -2.4  # the score up to which the words of a decision decide nothing
+# Two quotations in a sentence: how something is worded.
+_NO_STATEMENT = frozenset({"question", "offer", "ends-colon", "only-strong", "quotes"})
 _UNSURE = frozenset({"hedge", "wh"})
 _TELLING = frozenset({"^i", "^this", "^they", "was"})  # "it's always fun" is no instruction
+_SETTLED = frozenset({"decides", "settles", "^concludes"})
 _UNSETTLED = frozenset({"never-so", "want"})
-_SHORT = frozenset({"words-0", "words-1", "words-2"})
+_SHORT = frozenset({"words-0", "words-1"})
+_NOT_TYPED = frozenset({"shell", "pasted", "^wh"})  # of a user: pasted from a terminal, or a question
+_LONGEST_TYPED = 1_500  # characters of what a user types; what is longer, and laid out, was pasted
+_LAID_OUT = re.compile(r"^#{1,6} |[“”’—→]", re.MULTILINE)
+_WORD = re.compile(r"[a-z']{1,40}")
 _TOLD = frozenset({"tells", "state", "be", "version", "path"})
 
 
@@ -42,13 +53,15 @@ class JudgedStatement(NamedTuple):
 class Context(NamedTuple):
     """What is around a message: whether it answers a question and ends its turn, and what the chat is.
 
-    `is_work` is whether it is about code, `among_people` whether no assistant takes part.
+    `is_work` is whether it is about code, `among_people` whether no assistant takes part. `dialog` are the
+    forms of what the other side said before a user's message and after it.
     """
 
     answers: bool = False
     concludes: bool = False
     is_work: bool = False
     among_people: bool = False
+    dialog: frozenset[str] = frozenset()
 
 
 def statements(role: str, text: str, context: Context | None = None) -> list[JudgedStatement]:
@@ -61,9 +74,8 @@ def statements(role: str, text: str, context: Context | None = None) -> list[Jud
     context = context or Context()
     found = list(spans(text))
     speaker = speaker_of(role, context)
-    weights = _weights()[speaker]
     return [
-        JudgedStatement(span.start, span.end, *_judged(has, speaker, weights))
+        JudgedStatement(span.start, span.end, *_judged(has, speaker, text[span.start : span.end]))
         for span, has in zip(found, features(text, found, context), strict=True)
     ]
 
@@ -77,32 +89,66 @@ def speaker_of(role: str, context: Context) -> Speaker:
 
 def features(text: str, found: list[Span], context: Context) -> list[set[str]]:
     """Return what the weights are for: the forms of statements, of their neighbours, and of the message."""
-    around = {name for name, holds in context._asdict().items() if holds}
+    around = {name for name, holds in context._asdict().items() if holds is True} | context.dialog
     count = len(found)
     own = [
-        forms(text[one.start : one.end], Place(index, count, one.line, one.leads))
+        forms(text[one.start : one.end], Place(index, count, one.line, one.leads, len(text)))
         for index, one in enumerate(found)
     ]
+    shells = [index for index, has in enumerate(own) if "shell" in has]
+    for has in own[shells[0] : shells[-1]] if shells else ():
+        has.add("pasted")
+    if len(text) > _LONGEST_TYPED and _LAID_OUT.search(text):
+        around.add("edited")
     return [has | around for has in with_neighbours(own)]
 
 
-def _judged(
-    has: AbstractSet[str], speaker: Speaker, weights: dict[str, float]
-) -> tuple[StatementKind, float]:
+def known_words(said: str) -> list[tuple[int, float]]:
+    """Return the rows of the words of a statement in the table of word vectors, and their weights."""
+    rows = vectors.table().rows
+    return [(rows[word], vectors.weight(word)) for word in _WORD.findall(said.lower()) if word in rows]
+
+
+def _of_words(said: str, scores: list[float]) -> float:
+    """Return what the words of a statement add to its score: the mean of theirs, by their weights."""
+    known = known_words(said)
+    total = sum(weight for _, weight in known)
+    return sum(scores[row] * weight for row, weight in known) / total if known else 0.0
+
+
+@cache
+def _word_scores(speaker: Speaker) -> list[float]:
+    weights, words = _weights()[speaker], vectors.table().vectors
+    direction = np.array([weights.get(f"~{place}", 0.0) for place in range(words.shape[1])], np.float32)
+    # Not by BLAS, whose threads cost more than so small a product.
+    scores: list[float] = np.einsum("ij,j->i", words, direction).tolist()
+    return scores
+
+
+def _judged(has: AbstractSet[str], speaker: Speaker, said: str) -> tuple[StatementKind, float]:
+    if speaker == "user" and has & _NOT_TYPED:
+        return "decision", 0.0
     plain = _plain_kind(has, speaker)
+    weights = _weights()[speaker]
     score = weights["="] + sum(weights.get(name, 0.0) for name in has)
-    worth = 1 / (1 + math.exp(-score))
-    return (plain, max(worth, _PLAIN)) if plain else (_likely_kind(has, speaker), worth)
+    if speaker == "person":
+        score += _of_words(said, _word_scores(speaker))
+    worth = 0.0 if speaker == "user" and "edited" in has else 1 / (1 + math.exp(-score))
+    if plain and (plain != "decision" or score > _DOUBTFUL or has & _SETTLED):
+        return plain, max(worth, _PLAIN)
+    return _likely_kind(has, speaker), worth
 
 
 def _plain_kind(has: AbstractSet[str], speaker: Speaker) -> StatementKind | None:
     """Return the kind of a statement that says what it is, None if it does not."""
     if "decides" in has and not has & _NO_STATEMENT:
         return "decision"
-    if has & _NO_STATEMENT or has & _UNSURE or "^next" in has or "shell" in has or not has.isdisjoint(_SHORT):
+    if has & _NO_STATEMENT or has & _UNSURE or has & _SHORT or "^next" in has or "shell" in has:
         return None
     if speaker != "assistant" and (kind := _plainly_wished(has, speaker)):
         return kind
+    if "words-2" in has:
+        return None
     if "^concludes" in has:
         return "decision"
     if "settles" in has and (speaker != "assistant" or has & {"^settles", "^we"}) and not has & _UNSETTLED:
@@ -115,13 +161,19 @@ def _plainly_wished(has: AbstractSet[str], speaker: Speaker) -> StatementKind | 
         return "instruction"
     if "^likes" in has:
         return "preference"
-    if speaker == "person" or "is_work" not in has:
+    if speaker == "person" or "is_work" not in has or "words-2" in has:
         return None
+    if {"^correct", "contrast"} <= has and "^i" not in has:
+        return "correction" if has & {"be", "was", "state"} else "decision"
     if "forbids" in has and "words>22" not in has:
         return "instruction"
-    if has & {"proposes", "so-it-is", "choose", "approves"} or ("modal" in has and not has & {"^i", "^you"}):
-        return "decision"
-    return None
+    is_decision = (
+        has & {"proposes", "so-it-is"}
+        or ("approves" in has and not has & {"^this", "dots"})
+        or ("choose" in has and not {"^i", "never-so"} <= has)
+        or ("modal" in has and not has & {"^i", "^you", "edited"})
+    )
+    return "decision" if is_decision else None
 
 
 def _likely_kind(has: AbstractSet[str], speaker: Speaker) -> StatementKind:
