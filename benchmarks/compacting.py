@@ -47,7 +47,7 @@ def run_compacting(
         InvalidInput: there is no such file, or none of them is a session that is long enough.
 
     """
-    found = _sessions(paths)
+    found = sessions_in(paths)
     if not found:
         raise InvalidInput(
             f"None of these files is a session of {_LEAST:,} tokens or more.", "Give logs of agent sessions."
@@ -72,12 +72,12 @@ def run_compacting(
     return {"compaction": numbers(done), "sessions": sessions}, shown
 
 
-def _sessions(paths: Sequence[Path]) -> Sessions:
-    """Read the session logs among some files, each as one list of messages."""
+def sessions_in(paths: Sequence[Path], least: int = _LEAST) -> Sessions:
+    """Read the session logs of `least` tokens among some files, each as one list of messages."""
     found: Sessions = {}
     for source in (source for path in paths for source in _sources(path)):
         said = [item.message for item in source.read() if isinstance(item, ImportedMessage)]
-        if sum(len(message.content) for message in said) > 4 * _LEAST:
+        if sum(len(message.content) for message in said) > 4 * least:
             found[Path(source.file.path).name] = said
     return found
 

@@ -10,6 +10,7 @@ from benchmarks.evidence import run_evidence
 from benchmarks.keeping import run_keeping
 from benchmarks.machine import machine
 from benchmarks.report import Report, Table
+from benchmarks.resuming import run_resuming
 from holdfast.errors import InvalidInput
 
 Part = Callable[[Sequence[Path], Callable[[str], None]], tuple[dict[str, object], list[Table]]]
@@ -17,6 +18,7 @@ PARTS: dict[str, Part] = {
     "compaction": run_compacting,
     "evidence": run_evidence,
     "keeping": run_keeping,
+    "resuming": run_resuming,
 }
 """All that can be measured, by the names that `only` takes."""
 
@@ -24,7 +26,10 @@ PARTS: dict[str, Part] = {
 def run(
     paths: Sequence[Path], *, only: Sequence[str] = (), progress: Callable[[str], None] = lambda _: None
 ) -> Report:
-    """Measure what the given files allow: sessions of agents compaction, LoCoMo conversations the other two.
+    """Measure what the given files allow.
+
+    Sessions of agents allow compaction, LoCoMo conversations evidence and keeping, the folder of the
+    labelled collections resuming.
 
     Raises:
         InvalidInput: there is no such file, or nothing can be measured with any of them.

@@ -29,7 +29,7 @@ from holdfast.types import Message
 SHARE = 10  # a tenth is kept
 KINDS = ("multi-hop", "temporal", "single-hop")
 _OURS = "Holdfast"
-_INSTALL = "not measured: pip install '.[bench]' in a checkout"
+INSTALL = "not measured: pip install '.[bench]' in a checkout"
 
 Summarise = Callable[[Sequence[Message], int], str]
 Kept = dict[str, dict[str, list[bool]]]  # of each system, by kind
@@ -92,12 +92,12 @@ def run_keeping(
 def questions(corpus: Corpus) -> tuple[list[Asked], int]:
     """List the questions whose answer the text can hold, and count those with no word to look for."""
     answers = [(one.kind, one.answer) for one in corpus.questions if one.kind in KINDS and one.answer]
-    asked = [Asked(kind, _terms(answer, content=True)) for kind, answer in answers]
+    asked = [Asked(kind, terms(answer, content=True)) for kind, answer in answers]
     usable = [one for one in asked if one.terms]
     return usable, len(asked) - len(usable)
 
 
-def _terms(text: str, *, content: bool = False) -> frozenset[int]:
+def terms(text: str, *, content: bool = False) -> frozenset[int]:
     """Return the terms of a text; of `content`, those of its words without stop words."""
     analysed = map(analyze.analyze, analyze.tokens(text))
     return frozenset(term for one in analysed for term in (one.terms[: one.words] if content else one.terms))
@@ -107,7 +107,7 @@ def _keep(messages: Sequence[Message], asked: Sequence[Asked], summarise: Summar
     target = sum(estimate_tokens(message.content) for message in messages) // SHARE
     texts = {_OURS: summarise(messages, target), **others(passages(messages), target)}
     for name, text in texts.items():
-        held = _terms(text)
+        held = terms(text)
         for one in asked:
             kept.setdefault(name, {}).setdefault(one.kind, []).append(one.terms <= held)
 
@@ -119,12 +119,12 @@ def others(said: Sequence[Passage], target: int) -> dict[str, str]:
     """Summarise in the other ways, within the same number of tokens."""
     units = history(said, trimmed=False).units
     texts = {
-        "the beginning": _filled(range(len(units)), units, said, target),
-        "evenly spaced sentences": _spaced(units, said, target),
+        "the beginning": filled(range(len(units)), units, said, target),
+        "evenly spaced sentences": spaced(units, said, target),
     }
     if installed():
-        for name, order in (("sumy LexRank", _lex_rank(units)), ("sumy TextRank", _text_rank(units))):
-            texts[name] = _filled(order, units, said, target)
+        for name, order in (("sumy LexRank", lex_rank(units)), ("sumy TextRank", _text_rank(units))):
+            texts[name] = filled(order, units, said, target)
     return texts
 
 
@@ -133,7 +133,7 @@ def installed() -> bool:
     return importlib.util.find_spec("sumy") is not None
 
 
-def _filled(order: Sequence[int], units: Sequence[SentenceUnit], said: Sequence[Passage], target: int) -> str:
+def filled(order: Sequence[int], units: Sequence[SentenceUnit], said: Sequence[Passage], target: int) -> str:
     """Take sentences in this order until the next one does not fit."""
     low, high = 0, len(order)
     while low < high:
@@ -143,7 +143,7 @@ def _filled(order: Sequence[int], units: Sequence[SentenceUnit], said: Sequence[
     return _text(order[:low], units, said)
 
 
-def _spaced(units: Sequence[SentenceUnit], said: Sequence[Passage], target: int) -> str:
+def spaced(units: Sequence[SentenceUnit], said: Sequence[Passage], target: int) -> str:
     """Take as many sentences at equal distances as fit."""
     best = ""
     for number in range(1, len(units) + 1):
@@ -168,7 +168,8 @@ class _Words:
         return tuple(analyze.tokens(text))
 
 
-def _lex_rank(units: Sequence[SentenceUnit]) -> list[int]:
+def lex_rank(units: Sequence[SentenceUnit]) -> list[int]:
+    """Order sentences as LexRank does."""
     # An optional dependency.
     from sumy.summarizers.lex_rank import LexRankSummarizer
 
@@ -214,8 +215,8 @@ def _report(kept: Kept, without_words: int) -> tuple[dict[str, object], list[Tab
         for name, of_system in shares.items()
     ]
     if not installed():
-        numbers |= {"sumy LexRank": _INSTALL, "sumy TextRank": _INSTALL}
-        rows += [(name, _INSTALL, *[""] * len(KINDS)) for name in ("sumy LexRank", "sumy TextRank")]
+        numbers |= {"sumy LexRank": INSTALL, "sumy TextRank": INSTALL}
+        rows += [(name, INSTALL, *[""] * len(KINDS)) for name in ("sumy LexRank", "sumy TextRank")]
     title = (
         f"LoCoMo, answers that are still in a tenth of the tokens: {asked} questions, "
         f"{without_words} whose answer has no word to look for left out"
