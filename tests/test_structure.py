@@ -397,7 +397,7 @@ BUDGETS = {
     # nearest words were added since.
     "text": 1_000 + 150 + 500 + 120 + 70,
     "safety": 1_200 + 667,  # what was found in a message is cached, patterns are compiled late
-    "messages": 350 + 470,
+    "messages": 350 + 470 + 60,  # uses of tools, from learning
     "store": 2_700
     + 1_250
     + 135
@@ -411,7 +411,8 @@ BUDGETS = {
     "dedup": 1_450 - 250,
     "records": 1_050 + 150 + 62,  # recall by meaning, explanations, what is behind a quarantine
     "prompt": 800 + 675,
-    "compaction": 1_500 + 120,
+    # What was done in work sessions, and the words of their users.
+    "compaction": 1_500 + 120 + 260,
     "learning": 3_200 + 600 + 126,  # the job that embeds
     "tools": 1_900 + 620,
     # The embedder of a memory and the check of its vectors, explanations; a program that only asks loads no

@@ -12,6 +12,7 @@ from math import log2
 from operator import itemgetter
 from typing import NamedTuple
 
+from holdfast.compaction.worth import worth
 from holdfast.messages.passages import Passage
 from holdfast.text import analyze
 from holdfast.text.sentences import LONGEST, one_line, sentences, without_filler
@@ -97,6 +98,11 @@ _FIRST = 2.5
 # Characters; what is longer is mostly not the user's own.
 _PASTED = 1_500
 
+
+# Words of a piece that says too little to stand in the summary of a work session.
+_SCRAP = 4
+# Worth of a sentence of a work session in the factors of others.
+_WORTH = 4.5
 
 _DIGITS = re.compile(r"\d+")
 
@@ -216,6 +222,8 @@ def history(passages: Sequence[Passage], *, trimmed: bool = True) -> History:
             factor = by_role[turn] * _factor(text, hints, asks=asks, from_a_person=from_a_person)
             if len(concepts) < 2 and not asks:
                 factor *= _ALONE
+            if passages[turn].number:
+                factor *= _work_factor(text, passages[turn].role)
             found.append((turn, text, concepts, factor, passages[turn].role == "tool" or _is_preview(text)))
         having.update(of_turn)
     speakers, _ = vocabulary.read(" ".join(dict.fromkeys(passage.speaker for passage in passages)))
@@ -242,6 +250,13 @@ def _sentences(passage: Passage, *, trimmed: bool) -> Iterator[str]:
 def _says(concepts: Sequence[int], weights: Sequence[float]) -> bool:
     """Return whether a sentence is more than chit-chat: one word in it is not of every conversation."""
     return max(map(weights.__getitem__, concepts), default=0.0) >= _NUMBER_WEIGHT
+
+
+def _work_factor(text: str, role: str) -> float:
+    """Return the factor of a sentence of a work session, of which code and scraps say nothing."""
+    if _is_preview(text) or len(text.split()) < _SCRAP:
+        return 0.0
+    return _WORTH * worth(text, role) ** 3
 
 
 def _is_preview(text: str) -> bool:

@@ -10,6 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from holdfast.compaction.extract import extract, largest
+from holdfast.compaction.summary_passages import NOTHING
 from holdfast.messages.passages import Passage, grave, harmless
 from holdfast.prompt.transcript import transcript
 from holdfast.text.clean import clean
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _OVERAGE = 3
 # Tokens that can say anything.
 _SMALLEST = 4
-_NOTHING = "(nothing that can be put into words)"
 # An answer of nothing else says nothing.
 _MARKS = " .…-–_*#`\n\t"
 _CUT = " … [cut: the answer was too long]"
@@ -34,13 +34,15 @@ _CUT = " … [cut: the answer was too long]"
 class SummarySource:
     """What is to be summarised: its passages, and the tokens that it takes in a window now.
 
-    `depth` is that of the summary; `previous` are the summaries before it, for continuity.
+    `depth` is that of the summary; `previous` are the summaries before it, for continuity; `work` are its
+    passages as those of a work session, empty for other conversations.
     """
 
     passages: Sequence[Passage]
     tokens: int
     depth: int
     previous: tuple[str, ...] = ()
+    work: Sequence[Passage] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +108,12 @@ def extracted(source: SummarySource, bounds: Bounds) -> str:
     """
     target = bounds.target
     while target >= _SMALLEST:
-        text = extract(source.passages, target, bounds.count)
+        text = extract(source.work or source.passages, target, bounds.count)
         over = bounds.cost(text) - source.tokens + 1
         if text and over <= 0:
             return text
         target = min(target - over, target * 3 // 4) if text else 0
-    return _NOTHING
+    return NOTHING
 
 
 def share_out(sources: Sequence[SummarySource], bounds: Sequence[Bounds], room: int) -> list[Bounds]:
