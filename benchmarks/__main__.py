@@ -222,6 +222,24 @@ def learn(
     _show(run(data, only=only or (), folder=folder, progress=_progress), options)
 
 
+def worth(
+    options: Output,
+    *,
+    data: Annotated[Path, typer.Argument(metavar="DATA", exists=True, help="The folder of the collections.")],
+) -> None:
+    """Measure how much of what is worth keeping is learned without a model, and how much of that is right.
+
+    Example: `python -m benchmarks worth ../shared/data`
+    """
+    # No other part is loaded.
+    from benchmarks.worthy import report
+
+    if options.json:
+        answer(report(data))
+    else:
+        Screen().say("\n".join(map(" | ".join, report(data))))
+
+
 def agents(
     options: Output,
     *,
@@ -276,7 +294,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _function in (recall, meaning, calibration, side_by_side, speed, context, records, learn, agents):
+for _function in (recall, meaning, calibration, side_by_side, speed, context, records, learn, worth, agents):
     app.command()(command(_function))
 
 if __name__ == "__main__":

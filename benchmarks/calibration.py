@@ -3,9 +3,10 @@
 Everything that recall returns for the questions of the data sets, ten hits each, and for as many questions
 about other conversations, to which nothing is an answer. Half of the questions, by a checksum of their words,
 give the coefficients of `search/calibration.py`; the scores of the others are compared with what is right.
-Records are what the authors of LoCoMo noted of its turns. Summaries are those of a compaction, and right if
-they hold a sentence of an answer. Meaning is tried with the vectors of words that the package has, averaged,
-and with embedders that are made (`benchmarks/meaning.py`).
+Records are what the authors of LoCoMo noted of its turns. Summaries are those of a compaction; one that holds
+a sentence of an answer is a quarter right, as its reader has to find it among much else. Meaning is tried
+with the vectors of words that the package has, averaged, and with embedders that are made
+(`benchmarks/meaning.py`).
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ QUALITIES = (0.2, 0.3)
 DEPTH = 10
 BINS = 10
 _BUDGET = 300  # tokens into which a session is compacted
+_OF_SUMMARY = 0.25  # what a summary that holds an answer counts against a message that is one
 _DECAYS = np.linspace(0, 10, 201)
 _LEAST = 4  # words of a sentence that tells where it is from
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
@@ -67,7 +69,7 @@ class WordVectors(GradedEmbedder):
 
 
 class Answered(NamedTuple):
-    """The hits of a question: their scores before calibration, best first, and which are right."""
+    """The hits of a question: their scores before calibration, best first, and how right each is, 0 to 1."""
 
     question: str
     scores: NDArray[np.float64]
@@ -191,8 +193,8 @@ def measure(answers: Sequence[Answered], used: Calibration) -> Reliability:
     error = sum(abs(predicted - observed) for predicted, observed in bins) / BINS
     ranks = np.empty(len(order))
     ranks[order] = np.arange(1, len(order) + 1)
-    count = right.sum()
-    area = (ranks[right == 1].sum() - count * (count + 1) / 2) / (count * (len(right) - count))
+    count = np.count_nonzero(right)
+    area = (ranks[right > 0].sum() - count * (count + 1) / 2) / (count * (len(right) - count))
     first = (
         fmean(float(used.probabilities(one.scores)[0]) for one in answers),
         fmean(float(one.right[0]) for one in answers),
@@ -245,7 +247,8 @@ def _asked(
                     hits = memory.recall(question.text, sources=[source], limit=DEPTH)
                     if hits:
                         scores = used[source].scores(np.array([hit.score for hit in hits]))
-                        are_right = np.array([hit in right for hit in hits], float)
+                        worth = _OF_SUMMARY if source == "summary" else 1.0
+                        are_right = np.array([worth * (hit in right) for hit in hits])
                         yield source, Answered(question.text, scores, are_right)
 
 

@@ -107,6 +107,7 @@ def parts() -> dict[str, Callable[[str], object]]:
     from holdfast.safety import guard
     from holdfast.text import analyze
     from holdfast.text.one_line import gist
+    from holdfast.text.statements import statements
     from holdfast.text.tokens import estimate_tokens
     from holdfast.text.value_tokens import tokenize
 
@@ -123,6 +124,7 @@ def parts() -> dict[str, Callable[[str], object]]:
         "tokens": estimate_tokens,
         "summary": summary,
         "gist": gist,
+        "statements": lambda text: statements("user", text),
         "values": tokenize,
         "importer": importing,
     }

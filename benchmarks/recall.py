@@ -113,11 +113,14 @@ def _sessions(memory: Memory, best: int) -> Rank:
 
 
 def by_best(hits: Iterable[Hit], count: int) -> list[str]:
-    """Rank sessions by the sum of the scores of their best turns; of equals, by the first turn."""
-    scores: dict[str, list[float]] = {}
-    for hit in hits:
-        scores.setdefault(hit.chat, []).append(hit.score)
-    return sorted(scores, key=lambda chat: -sum(scores[chat][:count]))
+    """Rank sessions by the sum of the reciprocal ranks of their best turns; of equals, by the first turn.
+
+    The constant of 60 is that of reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009).
+    """
+    shares: dict[str, list[float]] = {}
+    for rank, hit in enumerate(hits, 1):
+        shares.setdefault(hit.chat, []).append(1 / (60 + rank))
+    return sorted(shares, key=lambda chat: -sum(shares[chat][:count]))
 
 
 def _add(session: Session, unit: Unit, memory: Memory, baselines: Iterable[Baseline]) -> None:

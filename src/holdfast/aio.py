@@ -275,6 +275,7 @@ class AsyncQuarantine(Awaited[Quarantine]):
             yield record
 
     release = awaited(Quarantine.release)
+    release_all = awaited(Quarantine.release_all)
     discard = awaited(Quarantine.discard)
 
 
@@ -348,6 +349,7 @@ class AsyncMemory(Awaited[MemoryHandle]):
     records = awaited(MemoryHandle.records)
     recall = awaited(MemoryHandle.recall)
     explain = awaited(MemoryHandle.explain)
+    feedback = awaited(MemoryHandle.feedback)
     changes = awaited(MemoryHandle.changes)
     remember = awaited(MemoryHandle.remember)
     replace = awaited(MemoryHandle.replace)

@@ -35,7 +35,7 @@ from holdfast.types import (
     check_key,
     check_name,
 )
-from holdfast.types.acting import current
+from holdfast.types.acting import chat_id, current
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -54,11 +54,6 @@ if TYPE_CHECKING:
     from holdfast.records.writing import RecordWriter
     from holdfast.runtime import Runtime
     from holdfast.tools.tool import Tool, ToolOptions
-
-
-def chat_id(id: str | None) -> str:
-    """Return the id of a chat: as given, else the one that `acting_as` names, else a new one."""
-    return (current().chat or os.urandom(8).hex()) if id is None else id
 
 
 class MemoryHandle:
@@ -139,6 +134,12 @@ class MemoryHandle:
     ) -> Explanation:
         """Explain why a hit, a message (`chat#12`), record or summary is a hit or not; see `View.explain`."""
         return self._view.explain(query, what, limit=limit, **options)
+
+    @logged
+    def feedback(self, hit: Hit | str, *, helpful: bool, query: str = "", by: Writer | None = None) -> Record:
+        """Store whether a hit (or what `explain` takes for one) helped; a change that ranks nothing."""
+        found = hit if isinstance(hit, Hit) else self.explain(query, hit).hit
+        return self._writer.feedback(found, query, helpful=helpful, by=by)
 
     @overload
     def remember(self, text: str, kind: str = "fact", **options: Unpack[RememberOptions]) -> Record: ...
@@ -346,8 +347,7 @@ class MemoryHandle:
     def scoped(self, *, tenant: str | None = None, user: str | None = None, agent: str | None = None) -> Self:
         """Return a handle for another tenant, user or agent on the same connections; None keeps its own.
 
-        Of a class of your own, it is of that class, with its attributes. Raises Denied where `admin` would be
-        needed.
+        It is of the same class, with its attributes. Raises Denied where `admin` would be needed.
         """
         own = self._bound
         scope = Scope(

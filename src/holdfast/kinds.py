@@ -17,6 +17,10 @@ from holdfast.types import WRITERS, Record, Writer, check_count, check_flag, che
 
 FIL = ("finding", "insight", "lesson")  # observations; also the order of `remember_fil`
 LONGEST = 100_000  # characters of one text; a longer one is a document, to be stored as messages
+FEEDBACK = "feedback"
+"""The kind in which `Memory.feedback` stores whether a hit helped: in no prompt, and found by no recall."""
+_LONGEST_WISH = 500  # characters of a description and of an example
+_MOST_EXAMPLES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +36,12 @@ class Kind:
     text with the existing ones, unless the caller decides otherwise. `counts_use` counts how often it was
     asked for.
 
+    `learn` says what is to be learned as this kind, and `examples` are sentences in which a user says it:
+    models are shown both, and without a model the sentences of users that are built as the examples are.
+
     Raises:
-        InvalidInput: a name is not usable, a budget or a cap is for an unknown target, or a writer is
-            unknown.
+        InvalidInput: a name is not usable, a budget or a cap is for an unknown target, a writer is
+            unknown, or there are examples without `learn`.
 
     """
 
@@ -48,6 +55,8 @@ class Kind:
     merge: bool = False
     counts_use: bool = False
     prompt_budget: Mapping[str, int] = field(default_factory=dict, hash=False)
+    learn: str = ""
+    examples: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_name(self.name, "The name of a kind", longest=64)
@@ -55,6 +64,8 @@ class Kind:
         check_count(self.longest, "longest")
         check_flag(self.merge, "merge")
         check_flag(self.counts_use, "counts_use")
+        _check_wish(self.name, self.learn, self.examples)
+        object.__setattr__(self, "examples", tuple(self.examples))
         for names, what in ((self.targets, "targets"), (self.writers, "writers")):
             if not _are_names(names):
                 raise InvalidInput(f"`{what}` of a kind must be a tuple of strings.", "Pass a tuple.")
@@ -70,6 +81,22 @@ class Kind:
                 f"The kind {self.name!r} has an unknown writer or `one_per`.",
                 f"Writers are {', '.join(WRITERS)}; `one_per` is '', 'agent' or 'chat'.",
             )
+
+
+def _check_wish(name: str, learn: str, examples: object) -> None:
+    """Raise InvalidInput unless a kind can be learned as its description and its examples say."""
+    check_name(learn, "`learn` of a kind", empty=True, longest=_LONGEST_WISH)
+    if isinstance(examples, str) or not isinstance(examples, Sequence) or len(examples) > _MOST_EXAMPLES:
+        raise InvalidInput(
+            f"`examples` of the kind {name!r} is {shown(examples)}.",
+            f"Pass a list of at most {_MOST_EXAMPLES} sentences.",
+        )
+    for example in examples:
+        check_name(example, "An example", longest=_LONGEST_WISH)
+    if examples and not learn:
+        raise InvalidInput(
+            f"The kind {name!r} has examples of nothing.", "Say in `learn` what they are examples of."
+        )
 
 
 def _are_names(names: object) -> bool:
@@ -100,6 +127,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("lesson"),
     Kind("episode", one_per="chat", longest=2_000),
     Kind("file"),  # its target is its path; see `holdfast.tools.files`
+    Kind(FEEDBACK),
 )
 
 
@@ -111,8 +139,23 @@ def table(more: Iterable[Kind] = ()) -> Mapping[str, Kind]:
     for kind in more:
         if not isinstance(kind, Kind):
             raise InvalidInput(f"{shown(kind)} is not a kind.", "Pass a list of holdfast.Kind.")
+        if kind.learn and any(_plain(kind.name) == _plain(one) for one in rows):
+            raise InvalidInput(
+                f"The kind {kind.name!r} has a name that is taken, or nearly so, and `learn`.",
+                "Give what you want learned a name of its own.",
+            )
         rows[kind.name] = kind
     return MappingProxyType(rows)
+
+
+def wished(kinds: Mapping[str, Kind]) -> list[Kind]:
+    """Return the kinds that are to be learned as their descriptions say."""
+    return [kind for kind in kinds.values() if kind.learn]
+
+
+def _plain(name: str) -> str:
+    # As the keys of a model's answer are compared.
+    return name.strip().casefold().removesuffix("s")
 
 
 def nearest(own: Sequence[Record], shared: Sequence[Record], agent: str) -> Record | None:

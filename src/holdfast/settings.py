@@ -20,6 +20,7 @@ OF_EMBEDDERS = ("embed", "recall")
 _MAX_NUMBER = 1_000_000
 _MAX_TIME = timedelta(days=36_500)
 _MAX_PATIENCE = 86_400
+_MAX_TEXT = 4_000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,11 @@ class Learning:
             Those of embedders have limits of their own, "embed" for what is stored and "recall" for queries:
             3,600 calls and 20,000,000 tokens each.
         untrusted: tools whose results come from outside, as patterns of names; None for the usual ones.
+        instructions: what you want learned, and what not, in your own words: models are shown it in each
+            prompt of learning, with credentials masked. Without a model it has no effect.
 
     Raises:
-        InvalidInput: an unknown kind, or a number out of range.
+        InvalidInput: an unknown kind, a number out of range, or instructions of more than 4,000 characters.
 
     """
 
@@ -97,6 +100,7 @@ class Learning:
     query_patience: float = 2.0
     limits: Mapping[str, Limit] = field(default_factory=_default_limits, hash=False)
     untrusted: tuple[str, ...] | None = None
+    instructions: str = ""
 
     def __post_init__(self) -> None:
         _check(
@@ -116,6 +120,7 @@ class Learning:
         object.__setattr__(self, "limits", {**_default_limits(), **self.limits})
         patterns = self.untrusted is None or _are_names(self.untrusted)
         _check("untrusted", self.untrusted, "Pass a tuple of patterns of names, or None.", valid=patterns)
+        _check_text("instructions", self.instructions)
 
 
 def _are_names(value: object, known: tuple[str, ...] | None = None) -> bool:
@@ -128,6 +133,11 @@ def _are_names(value: object, known: tuple[str, ...] | None = None) -> bool:
 def _check(name: str, value: object, todo: str, *, valid: bool) -> None:
     if not valid:
         raise InvalidInput(f"`{name}` is {shown(value)}.", todo)
+
+
+def _check_text(name: str, value: object) -> None:
+    valid = isinstance(value, str) and len(value) <= _MAX_TEXT
+    _check(name, value, f"Pass text of at most {_MAX_TEXT:,} characters.", valid=valid)
 
 
 def _check_number(name: str, value: object) -> None:

@@ -88,7 +88,18 @@ def test_help_explains_itself_and_each_command_has_an_example() -> None:
     names = [
         command.callback.__name__.replace("_", "-") for command in app.registered_commands if command.callback
     ]
-    assert names == ["recall", "meaning", "side-by-side", "speed", "context", "records", "learn", "agents"]
+    assert names == [
+        "recall",
+        "meaning",
+        "calibration",
+        "side-by-side",
+        "speed",
+        "context",
+        "records",
+        "learn",
+        "worth",
+        "agents",
+    ]
     for name in names:
         assert f"│ {name} " in done.stdout
         assert f"python -m benchmarks {name} " in run(name, "-h").stdout

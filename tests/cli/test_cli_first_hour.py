@@ -234,7 +234,7 @@ LONG = "0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0"
 # An answer of each command: where that takes a model it says so.
 NARROW = [
     ("chats",), ("chats", "users"), ("records",), ("show", "monday"), ("recall", "internationalization"),
-    ("why", "internationalization", f"{LONG}#1"),
+    ("why", "internationalization", f"{LONG}#1"), ("feedback", "internationalization", f"{LONG}#1"),
     ("scratchpad",), ("changes",),
     ("tree", "monday"), ("chats", "search", "monday", "marathon"), ("chats", "review", "monday"),
     ("learn", "jobs"), ("window", "monday", "--query", "runs"), ("verify",),

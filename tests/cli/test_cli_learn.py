@@ -317,3 +317,27 @@ def test_on_postgres(cli: Cli, postgres_url: str) -> None:
     assert len(cli.json("work")["done"]) == 2
     assert [one["chat"] for one in cli.json("learn", "episodes", "delivery queue")["episodes"]] == ["queue"]
     assert cli.json("learn", "usage")["calls"] == 0
+
+
+def test_a_kind_of_ones_own_is_shown_as_a_difference_and_adopted(cli: Cli) -> None:
+    words = ("learn", "kind", "ship-day", "when something is deployed", "--example")
+    example = ("The deploy of the shop happens every Monday",)
+    shown = cli.text(*words, *example, "--dry-run")
+    assert "+ ship-day  Remember that the deploy of the queue happens every Tuesday" in shown
+    assert "Would add 1, remove 0, kept 0: 1 chat, with examples." in shown
+    assert "--dry-run" not in shown
+    assert cli.json("records", "--kind", "fact")["records"] == []
+    assert "Added 1, removed 0" in cli.text(*words, *example)
+    assert cli.json(*words, *example)["kept"] == 1
+
+
+def test_feedback_is_exported_as_questions(cli: Cli, tmp_path: Path) -> None:
+    said = cli.text("feedback", "when do we deploy the queue", "queue#3")
+    assert said.startswith("Stored that it helped")
+    record = cli.json("feedback", "when do we deploy the queue", "queue#1", "--unhelpful")
+    assert (record["kind"], record["meta"]["helpful"]) == ("feedback", False)
+    (question,) = json.loads(cli.text("export", "--feedback"))["questions"]
+    assert (question["gold"], question["unhelpful"]) == (["queue#3"], ["queue#1"])
+    done = cli.json("export", "--feedback", "-o", str(tmp_path / "questions.json"))
+    assert (done["questions"], done["left_out"]) == (1, 0)
+    assert "Leave out --chat" in cli.complaint("export", "--feedback", "--chat", "queue")

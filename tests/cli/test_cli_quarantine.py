@@ -124,6 +124,17 @@ def test_discard(cli: Cli, held: str) -> None:
     assert "not both" in usage(cli.complaint("quarantine", "--discard", "a", "--release", "b", code=2))
 
 
+def test_release_all_of_a_chat_or_of_all(cli: Cli, held: str) -> None:
+    assert cli.json("quarantine", "--release-all", "--chat", "unknown") == {"released": []}
+    assert cli.json("quarantine", "--chat", "unknown")["quarantine"] == []
+    answer = cli.json("quarantine", "--release-all")
+    assert [(one["id"], one["trust"]) for one in answer["released"]] == [(held, "released")]
+    assert cli.json("quarantine") == {"quarantine": [], "more": False}
+    cli.json("undo")
+    assert [one["id"] for one in cli.json("quarantine")["quarantine"]] == [held]
+    assert "not both" in usage(cli.complaint("quarantine", "--release-all", "--release", held, code=2))
+
+
 def gone(cli: Cli, words: str) -> bool:
     return all(words.encode() not in path.read_bytes() for path in cli.folder.glob("memory.db*"))
 

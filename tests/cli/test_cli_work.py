@@ -90,15 +90,13 @@ def test_work_stops_at_its_limit_and_says_how_to_go_on(cli: Cli) -> None:
     text = cli.text("work", "--limit", "1")
     assert "\njobs      1 done\n" in text
     assert "episode" not in text
-    assert text.endswith(
-        "Left: 1 job is due; 1 job needs a model.\n"
-        "→ Go on: holdfast work\n→ Name a model: holdfast work --llm NAME\n"
-    )
+    assert text.endswith("Left: 1 job is due.\n→ Go on: holdfast work\n")
     assert "\njobs      1 done\n" in cli.text("work", "--limit", "1")
     assert texts(cli, "episode")
 
 
 def test_work_says_what_waits_for_a_model(cli: Cli, server: Server) -> None:
+    cli.run("remember", "The deploy of the queue happens on Tuesdays.", "--kind", "insight")
     text = cli.text("work")
     (judged,) = cli.json("learn", "jobs")["jobs"]  # whether two of what it learned say the same
     assert judged["kind"] == "judge"
@@ -123,6 +121,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, server: Server) -> 
     found = cli.json("work", "--dry-run", *MODEL)
     assert (found["dry_run"], found["calls"] >= 2, found["records"]) == (True, True, [])
     assert "Without a model nothing would be asked.\n" in cli.text("work", "--dry-run")
+    assert "Without a model it would learn " in cli.text("work", "--dry-run")
     assert "Nothing is due" in cli.text("work", "--dry-run", "--user", "bob")
 
 

@@ -239,7 +239,13 @@ def test_long_texts_are_compared_for_equality_only() -> None:
 # Labelled pairs
 
 
-REACHED = {"held_out": (0.01, (0.3, 0.3)), "tune_s": (0.01, (0.2, 0.1)), "tune_w": (0.015, (0.55, 0.65))}
+# Those of p were written after the last fit.
+REACHED = {
+    "held_out": (0.01, (0.3, 0.3)),
+    "tune_p": (0.01, (0.35, 0.46)),
+    "tune_s": (0.01, (0.2, 0.1)),
+    "tune_w": (0.015, (0.55, 0.65)),
+}
 
 
 @pytest.mark.slow

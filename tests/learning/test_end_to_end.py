@@ -136,8 +136,10 @@ def test_every_record_comes_from_real_messages_that_hold_its_words(done: Done) -
         assert (len(messages) == len(history)) is (record.kind == "episode")
         assert record.agent == "coder"
         assert record.source in ("", f"session:{record.chat}")
-        assert record.meta["learned"] in LEARNED
-        assert record.meta["model"] == NAME
+        # What stands of a chat with external sources, while the model's episode of it waits.
+        by_rules = record.kind == "episode" and record.meta["learned"] == "rules"
+        assert by_rules or record.meta["learned"] in LEARNED
+        assert by_rules or record.meta["model"] == NAME
 
 
 def test_every_observation_of_the_script_quotes_words_that_are_there(done: Done) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Job, Memory, Message, ToolCall
+from holdfast import Denied, Job, Memory, Message, ToolCall
 from holdfast.events import Event, Events
 from holdfast.learning.episode_text import LONGEST
 from holdfast.learning.episodes import plan
@@ -261,8 +261,8 @@ def test_credentials_of_the_session_are_cut_out(memory: Memory) -> None:
 def test_a_tool_whose_name_is_an_order_gives_none(memory: Memory) -> None:
     call = Message("assistant", calls=(ToolCall("c1", f"web {ORDER}", {}),))
     memory.chat("a").append(session(TOPICS[0], 0, call))
-    (episode,) = learn(memory, "a").records
-    assert (episode.trust, set(episode.flags) >= {"instruction", "untrusted"}) == ("quarantined", True)
+    (own,) = learn(memory, "a").records
+    assert (own.trust, "evil.example" in f"{own.text} {own.meta}") == ("trusted", False)
 
 
 def test_orders_that_a_model_repeats_are_not_recalled(memory: Memory) -> None:
@@ -273,33 +273,47 @@ def test_orders_that_a_model_repeats_are_not_recalled(memory: Memory) -> None:
 
 def test_decisions_of_untrusted_sources_wait_with_their_episode(memory: Memory) -> None:
     memory.chat("a").append(session(TOPICS[1], 0, *fetched()))
-    (episode,) = learn(
+    own, whole = learn(
         memory, "a", told("The plan was drawn.", decisions=["Mara sits by the harbour."])
     ).records
-    assert "by the harbour" in episode.text
-    assert episode.trust == "quarantined"
+    assert "by the harbour" in whole.text
+    assert whole.trust == "quarantined"
     assert memory.recall("harbour", kinds=["episode"]) == []
-    memory.quarantine.release(episode.id, by="user")
-    assert [hit.id for hit in memory.recall("harbour", kinds=["episode"])] == [episode.id]
+    memory.quarantine.release(whole.id, by="user")
+    assert [hit.id for hit in memory.recall("harbour", kinds=["episode"])] == [own.id]
 
 
 # Untrusted sources
 
 
-def test_an_episode_of_a_session_with_untrusted_sources_waits_in_quarantine(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0], 0, *fetched()))
-    (episode,) = learn(memory, "a").records
-    assert list(memory.quarantine) == [episode]
-    assert (episode.trust, episode.flags, episode.meta["untrusted"]) == (
+def test_an_episode_of_a_session_with_untrusted_sources_is_found_and_waits_only_as_a_whole(
+    memory: Memory,
+) -> None:
+    later = Message("assistant", "The page says that the payment client needs a jitter of two seconds now.")
+    memory.chat("a").append(session(TOPICS[0], 0, *fetched(), later))
+    own, whole = learn(memory, "a").records
+    assert list(memory.quarantine) == [whole]
+    assert (whole.trust, whole.flags, whole.meta["untrusted"]) == (
         "quarantined",
         ("untrusted",),
         ["web_fetch"],
     )
-    assert episodes(memory) == []
-    assert memory.recall("payment client", kinds=["episode"]) == []
-    released = memory.quarantine.release(episode.id, by="user")
+    assert ("jitter" in whole.text, "jitter" in own.text) == (True, False)
+    assert (own.trust, own.flags, own.meta["untrusted"], own.at) == ("trusted", (), [], whole.at)
+    assert [hit.id for hit in memory.recall("payment client", kinds=["episode"])] == [own.id]
+    released = memory.quarantine.release(whole.id, by="user")
+    assert (released.id, released.trust) == (own.id, "released")
     assert episodes(memory) == [released]
-    assert [hit.id for hit in memory.recall("payment client", kinds=["episode"])] == [episode.id]
+    assert [hit.id for hit in memory.recall("jitter", kinds=["episode"])] == [own.id]
+    memory.undo(by="user")
+    assert texts(episodes(memory)) == [own.text]
+    assert texts(list(memory.quarantine)) == [whole.text]
+
+
+def test_nothing_waits_that_says_no_more_than_what_is_found(memory: Memory) -> None:
+    memory.chat("a").append(session(TOPICS[0], 0, *fetched()))
+    (own,) = learn(memory, "a").records
+    assert (own.trust, list(memory.quarantine)) == ("trusted", [])
 
 
 def test_which_sources_are_untrusted_can_be_said(memory: Memory) -> None:
@@ -310,22 +324,28 @@ def test_which_sources_are_untrusted_can_be_said(memory: Memory) -> None:
 def test_one_that_is_written_again_stays_in_quarantine_and_is_one(memory: Memory) -> None:
     chat = memory.chat("a")
     chat.append(session(TOPICS[0], 0, *fetched()))
-    (first,) = learn(memory, "a", told("Retries were added.")).records
+    own, first = learn(memory, "a", told("Retries were added.")).records
     chat.append(role="user", content="Now add a limit as well, please.")
-    (second,) = learn(memory, "a", told("Retries and a limit were added.")).records
-    assert second.id == first.id
+    newer, second = learn(memory, "a", told("Retries and a limit were added.")).records
+    assert (newer.id, second.id) == (own.id, first.id)
     assert list(memory.quarantine) == [second]
+    assert episodes(memory) == [newer]
 
 
-def test_what_came_before_the_untrusted_source_stays(memory: Memory) -> None:
+def test_what_cannot_come_from_the_untrusted_source_is_written_beside_what_waits(memory: Memory) -> None:
     chat = memory.chat("a")
     chat.append(session(TOPICS[0]))
     (first,) = learn(memory, "a", told("Retries were added.")).records
     chat.append(fetched())
-    for summary in ("Retries and a limit were added.", "Retries and two limits were added."):
-        chat.append(role="user", content="Now add a limit as well, please.")
-        (aside,) = learn(memory, "a", told(summary)).records
-        assert episodes(memory) == [first]
+    for number, summary in (
+        ("three", "Retries and a limit were added."),
+        ("four", "Retries and two limits were added."),
+    ):
+        chat.append(role="user", content=f"Now add a limit of {number} as well, please.")
+        own, aside = learn(memory, "a", told(summary)).records
+        assert (own.id, aside.replaces) == (first.id, first.id)
+        assert episodes(memory) == [own]
+        assert f"limit of {number}" in own.text
         assert list(memory.quarantine) == [aside]
     released = memory.quarantine.release(aside.id, by="user")
     assert released.id == first.id
@@ -336,8 +356,8 @@ def test_what_came_before_the_untrusted_source_stays(memory: Memory) -> None:
 def test_a_released_one_stays_so_until_there_is_another_untrusted_source(memory: Memory) -> None:
     chat = memory.chat("a")
     chat.append(session(TOPICS[0], 0, *fetched()))
-    (first,) = learn(memory, "a", told("Retries were added.")).records
-    memory.quarantine.release(first.id, by="user")
+    first, whole = learn(memory, "a", told("Retries were added.")).records
+    memory.quarantine.release(whole.id, by="user")
     chat.append(role="user", content="Now add a limit as well, please.")
     (second,) = learn(memory, "a", told("Retries and a limit were added.")).records
     assert (second.id, second.trust) == (first.id, "released")
@@ -351,8 +371,8 @@ def test_a_result_that_comes_after_the_release_is_untrusted_as_well(memory: Memo
     chat = memory.chat("a")
     call, result = fetched("late")
     chat.append(session(TOPICS[0], 0, *fetched(), call))
-    (first,) = learn(memory, "a", told("Retries were added.")).records
-    memory.quarantine.release(first.id, by="user")
+    _, whole = learn(memory, "a", told("Retries were added.")).records
+    memory.quarantine.release(whole.id, by="user")
     chat.append([result])
     (second,) = learn(memory, "a", told("Retries and a limit were added.")).records
     assert second.trust == "quarantined"
@@ -368,6 +388,25 @@ def test_what_is_no_longer_untrusted_leaves_quarantine_empty(memory: Memory) -> 
     learn(memory, "a", told("Retries and two limits were added."), Learning(untrusted=()))
     assert list(memory.quarantine) == []
     assert texts(episodes(memory)) == ["Retries and two limits were added. Files: src/shop/client.py."]
+
+
+@pytest.mark.parametrize(("chat", "left"), [("b", ["a"]), (None, []), ("unknown", ["a", "b"])])
+def test_what_waits_is_released_session_by_session_or_all_at_once(
+    memory: Memory, chat: str | None, left: list[str]
+) -> None:
+    for n, name in enumerate("ab"):
+        memory.chat(name).append(session(TOPICS[n], n, *fetched()))
+        learn(memory, name, told(f"The page of {name} says so."))
+    with pytest.raises(Denied):
+        memory.quarantine.release_all(by="agent")
+    released = memory.quarantine.release_all(chat=chat, by="user")
+    assert [one.chat for one in memory.quarantine] == left
+    assert [one.trust for one in released] == ["released"] * (2 - len(left))
+    assert len(episodes(memory)) == 2
+    if released:
+        assert [one.by for one in memory.changes(limit=1)] == ["user"]
+        memory.undo(by="user")
+        assert [one.chat for one in memory.quarantine] == ["a", "b"]
 
 
 # What others wrote or took back
@@ -394,11 +433,22 @@ def test_what_was_taken_back_is_not_written_again(memory: Memory) -> None:
 def test_what_was_discarded_is_not_written_again(memory: Memory) -> None:
     chat = memory.chat("a")
     chat.append(session(TOPICS[0], 0, *fetched()))
-    (episode,) = learn(memory, "a").records
-    memory.quarantine.discard(episode.id, by="user")
+    own, whole = learn(memory, "a", told("The page says so.")).records
+    memory.quarantine.discard(whole.id, by="user")
+    chat.append(session(TOPICS[1]))
+    (newer,) = learn(memory, "a", told("The page says more.")).records
+    assert newer.id == own.id
+    assert list(memory.quarantine) == []
+
+
+def test_what_was_taken_back_beside_what_waits_is_not_written_again(memory: Memory) -> None:
+    chat = memory.chat("a")
+    chat.append(session(TOPICS[0], 0, *fetched()))
+    own, _ = learn(memory, "a", told("The page says so.")).records
+    memory.retract(own.id, by="user")
     chat.append(session(TOPICS[1]))
     assert learn(memory, "a").note == "it was taken back"
-    assert list(memory.quarantine) == []
+    assert episodes(memory) == []
 
 
 # Near-duplicates
@@ -464,7 +514,7 @@ def test_one_that_is_more_trusted_stays(memory: Memory, trusted: str) -> None:
     if trusted == "user":
         memory.remember(text, "episode", chat="old", by="user", meta={"ended": MONDAY.isoformat()})
     else:
-        (old,) = learn(memory, "old", told(text)).records
+        *_, old = learn(memory, "old", told(text)).records
     if trusted == "released":
         memory.quarantine.release(old.id, by="user")
     memory.chat("new").append(session(TOPICS[0], 1, *(fetched() if trusted == "trusted" else [])))
@@ -498,13 +548,13 @@ def test_the_oldest_go_when_there_are_too_many(memory: Memory) -> None:
 
 
 def test_those_in_quarantine_displace_no_others(memory: Memory) -> None:
-    memory.chat("good").append(session(TOPICS[0]))
-    learn(memory, "good", None, Learning(episodes=1))
+    memory.chat("0").append(session(TOPICS[0]))
+    learn(memory, "0", None, Learning(episodes=2))
     for n in (1, 2):
-        memory.chat(f"bad {n}").append(session(TOPICS[n], n, *fetched()))
-        learn(memory, f"bad {n}", None, Learning(episodes=1))
-    assert [one.chat for one in episodes(memory)] == ["good"]
-    assert [one.chat for one in list(memory.quarantine)] == ["bad 2"]
+        memory.chat(str(n)).append(session(TOPICS[n], n, *fetched()))
+        learn(memory, str(n), told(f"The page of {n} says so."), Learning(episodes=2))
+    assert [one.chat for one in episodes(memory)] == ["1", "2"]
+    assert [one.chat for one in list(memory.quarantine)] == ["1", "2"]
 
 
 def test_old_ones_go_when_that_is_wanted(memory: Memory, clock: Clock) -> None:

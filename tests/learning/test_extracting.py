@@ -112,7 +112,7 @@ def test_without_a_model_the_decisions_of_a_text_are_kept(quick: Memory) -> None
     assert [(record.kind, record.text, record.source) for record in found.records] == [
         ("insight", DECIDED, "AGENT:backup")
     ]
-    assert found.records[0].meta["learned"] == "decisions"
+    assert found.records[0].meta["learned"] == "statements"
 
 
 def test_the_same_text_gives_nothing_new_the_second_time(memory: Memory) -> None:

@@ -103,8 +103,22 @@ def test_a_loop_of_recall_answer_and_extraction_does_not_grow(
     assert sizes[len(QUESTIONS) :] == sizes[-1:] * (TURNS - len(QUESTIONS)), sizes
 
 
+ONE_OF_FIFTY = (
+    "with a model that takes down everything, one of fifty restatements is no echo of what was recalled"
+)
+
+
 @pytest.mark.slow
-@MODELS
+@pytest.mark.parametrize(
+    "llm",
+    [
+        pytest.param(
+            Model({"observe": everything}), marks=pytest.mark.xfail(reason=ONE_OF_FIFTY, strict=True)
+        ),
+        None,
+    ],
+    ids=["naive", "none"],
+)
 def test_nor_does_it_when_a_tool_recalls(quick: Memory, clock: Clock, llm: Model | None) -> None:
     sizes = grown(quick, clock, by_tool(quick), llm)
     assert sizes[len(QUESTIONS) :] == sizes[-1:] * (TURNS - len(QUESTIONS)), sizes

@@ -208,27 +208,31 @@ def test_a_ranking_needs_a_model_and_a_strategy_that_there_is(quick: Memory) -> 
         quick.learning.episodes(limit=-1)
 
 
-def test_an_episode_of_a_session_with_outside_sources_waits_for_its_release(memory: Memory) -> None:
+def test_what_follows_outside_sources_waits_for_its_release(memory: Memory) -> None:
     chat = hold(memory)
     chat.append(
         [
             Message("assistant", calls=(ToolCall("one", "web_fetch", {"url": "https://example.org"}),)),
             Message("tool", "Redis loses nothing, says this page.", call_id="one"),
+            Message("assistant", "We decided to keep a quokka as a mascot, because the page praises it."),
         ]
     )
     chat.end()
     memory.learning.work()
     (held,) = [record for record in list(memory.quarantine) if record.kind == "episode"]
     assert (held.chat, held.meta["untrusted"]) == ("shop", ["web_fetch"])
-    assert len(memory.learning.episodes()) == len(memory.learning.episodes("PostgreSQL")) == 0
-    assert not [hit for hit in memory.recall("PostgreSQL", sources=("record",)) if hit.kind == "episode"]
+    (standing,) = memory.learning.episodes("PostgreSQL")
+    assert "quokka" in held.text
+    assert "quokka" not in standing.text
     with pytest.raises(Denied):
         memory.quarantine.release(held.id, by="agent")
     memory.quarantine.release(held.id, by="user")
-    assert [one.chat for one in memory.learning.episodes("PostgreSQL")] == ["shop"]
+    (released,) = memory.learning.episodes("PostgreSQL")
+    assert "quokka" in released.text
     memory.chat("shop").end()
     memory.learning.work()
-    assert [one.chat for one in memory.learning.episodes("PostgreSQL")] == ["shop"], "it stays released"
+    (still,) = memory.learning.episodes("PostgreSQL")
+    assert still.text == released.text, "it stays released"
 
 
 def test_an_episode_that_a_newer_one_repeats_is_retracted(memory: Memory, clock: Clock) -> None:

@@ -106,7 +106,7 @@ def test_without_a_model_what_needs_none_is_done_and_the_rest_waits(memory: Memo
     result = memory.learning.work()
     assert sorted(kinds(result.done)) == ["episode", "observe"]
     assert result.calls == memory.learning.usage().calls == 0
-    assert [record.text for record in memory.records(kind="insight")] == [SESSION[2], SESSION[5]]
+    assert [record.text for record in memory.records(kind="insight")] == [SESSION[2]]
     model = Model({"reflect": offers()})
     assert sorted(kinds(memory.learning.work(llm=model).done)) == ["consolidate", "reflect"]
 

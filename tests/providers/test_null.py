@@ -119,6 +119,7 @@ MEMORY: dict[str, tuple[Callable[[Memory], object], type]] = {
     "users": (lambda memory: memory.users(), LIST),
     "close": (lambda memory: memory.close(), NONE),
     "erase": (lambda memory: memory.erase(chat="a"), Erasure),
+    "feedback": (lambda memory: memory.feedback("a#1", helpful=True, query="Berlin?"), Record),
     "get": (lambda memory: memory.get("profile"), NONE),
     "on": (lambda memory: memory.on("learned", print)(), NONE),
     "recall": (lambda memory: memory.recall("Berlin", limit=3), LIST),
@@ -148,6 +149,7 @@ LEARNING: dict[str, tuple[Callable[[Learner], object], type]] = {
 QUARANTINE: dict[str, tuple[Callable[[Quarantine], object], type]] = {
     "discard": (lambda quarantine: quarantine.discard("rec_1"), Record),
     "release": (lambda quarantine: quarantine.release("rec_1"), Record),
+    "release_all": (lambda quarantine: quarantine.release_all(), list),
 }
 CHAT: dict[str, tuple[Callable[[Chat], object], type]] = {
     "refresh": (lambda chat: chat.refresh(), int),

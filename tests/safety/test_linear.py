@@ -28,13 +28,22 @@ from holdfast.safety import (
     invisible,
     markers,
 )
-from holdfast.text import analyze, clean, message_text, one_line, sentences, tokens
+from holdfast.text import (
+    analyze,
+    clean,
+    message_text,
+    one_line,
+    sentences,
+    statement_forms,
+    statement_spans,
+    tokens,
+)
 from holdfast.text.late_pattern import LatePattern
 
 MODULES: tuple[ModuleType, ...] = (
     alphabets, analyze, clean, credential_values, credentials, encodings, deobfuscate, one_line,
     injection_roles, invisible, injection_weights, markers, injection_rules, injection_features,
-    detectors, tokens,
+    detectors, tokens, statement_forms, statement_spans,
     sentence_scoring, extract, message_text, sentences,
 )  # fmt: skip
 SIZE = 4_000  # above what is read as a whole
@@ -130,7 +139,7 @@ def test_what_is_said_again_is_judged_once(steps: Steps) -> None:
     assert {name: round(taken[name]) for name in AGAIN if taken[name] > MOST} == {}
 
 
-@pytest.mark.parametrize("part", ["analysis", "tokens", "gist", "importer", *LONG])
+@pytest.mark.parametrize("part", ["analysis", "tokens", "gist", "importer", "statements", *LONG])
 def test_a_text_twice_as_long_takes_twice_the_steps(steps: Steps, part: str) -> None:
     assert grown(steps, part, hostile(10), LARGER if part in ("guard", "summary") else SIZE) == {}
 

@@ -327,8 +327,13 @@ def test_of_a_long_query_its_beginning_is_embedded() -> None:
 
 
 def test_a_blank_query_is_refused_before_anything_is_embedded() -> None:
-    with with_embedder(failing) as memory, pytest.raises(InvalidInput):
-        memory.recall(" ")
+    with with_embedder(failing) as memory:
+        fill(memory)
+        for fresh in (False, True):
+            with pytest.raises(InvalidInput):
+                memory.recall(" ", fresh=fresh)
+        assert memory.recall("tea", limit=0) == []
+        assert memory.learning.usage().lines == ()
 
 
 # Real embedders

@@ -34,7 +34,7 @@ from holdfast.cli.options import INTERRUPTED, Options, command, is_given, option
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 # The functions of the commands, which are named as they are, by the panels of the help.
 _PANELS: dict[str, Sequence[Callable[..., None]]] = {
-    "Find": (find.recall, find.why, show.show, show.window, chats.chats),
+    "Find": (find.recall, find.why, find.feedback, show.show, show.window, chats.chats),
     "Keep": (
         *(transfer.import_, transfer.export),
         *(records.remember, records.records, records.replace, records.retract),
@@ -53,7 +53,7 @@ _PANELS: dict[str, Sequence[Callable[..., None]]] = {
 _GROUPS: dict[Callable[..., None], Sequence[Callable[..., None]]] = {
     chats.chats: (chats.search, chats.review, chats.rename, chats.archive, chats.end, chats.users),
     learn.learn: (
-        *(learn.extract, learn.episodes, learn.reflect, learn.consolidate, learn.relearn),
+        *(learn.extract, learn.episodes, learn.reflect, learn.consolidate, learn.relearn, learn.kind),
         *(jobs.jobs, jobs.usage),
     ),
 }

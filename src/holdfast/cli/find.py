@@ -1,4 +1,4 @@
-"""The commands that search in all chats: recall, why."""
+"""The commands that search in all chats, and judge what was found: recall, why, feedback."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -120,6 +120,28 @@ def why(
     screen = options.answer(document)
     for line in str(explanation).splitlines():
         screen.say(line, hang=3)
+
+
+def feedback(
+    options: Options,
+    *,
+    query: Annotated[str, Argument(metavar="QUERY", help="What was asked, in quotes.")],
+    what: Annotated[
+        str, Argument(metavar="CHAT#N|ID", help="A message, or the id of a record or a summary.")
+    ],
+    unhelpful: Annotated[bool, Option("--unhelpful", help="It did not help.")] = False,
+) -> None:
+    """Store whether a hit helped to answer a question.
+
+    It changes no ranking; `holdfast export --feedback` makes questions for the benchmark of it.
+
+    For example: holdfast feedback "which exercise did my physio give me" porto-trip#3
+    """
+    with options.open() as memory:
+        record = memory.feedback(what, helpful=not unhelpful, query=query)
+    screen = options.answer(plain(record))
+    screen.say(f"Stored that it {'did not help' if unhelpful else 'helped'}{options.whose()}: {record.id}.")
+    screen.say((f"Take it back: {options.line('undo')}", "dim"))
 
 
 def _todo(*, empty: bool, filtered: bool) -> str:

@@ -1,6 +1,6 @@
-"""The commands that learn now: extract, episodes, reflect, consolidate, relearn."""
+"""The commands that learn now: extract, kind, episodes, reflect, consolidate, relearn."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, cast
 
 from typer import Argument, Option
@@ -25,6 +25,7 @@ from holdfast.cli.render.record_lines import flags
 from holdfast.cli.render.screen import Screen, count, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import InvalidInput
+from holdfast.kinds import Kind
 from holdfast.learning.results import Relearning, WorkResult
 from holdfast.memory import Memory
 
@@ -216,11 +217,53 @@ def relearn(
         with thinking(llm):
             found = memory.learning.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
         titles = titles_of(memory, (*found.chats, *found.failed))
-    screen = options.answer(plain(found))
     if not (found.chats or found.failed):
+        screen = options.answer(plain(found))
         screen.say(f"Nothing was learned from chats yet{options.whose()}.")
         screen.say(f"→ Learn from one: {options.line('learn', 'extract', '--chat', 'CHAT', '--llm', llm)}")
         return
+    kind = kind if kind != "observations" else ""
+    again = options.line("learn", "relearn", *given(kind=kind, prompt=prompt, llm=llm))
+    _show_differences(options, found, titles, llm, again)
+
+
+def kind(
+    options: Options,
+    *,
+    name: Annotated[
+        str, Argument(metavar="NAME", help="What the records are to be called, such as allergy.")
+    ],
+    learn: Annotated[str, Argument(metavar="WHAT", help="What is to be learned, in quotes.")],
+    example: Annotated[
+        list[str] | None, Option(help="A sentence in which a user says it; may be repeated.")
+    ] = None,
+    llm: Llm = None,
+    dry_run: _DryRun = False,
+) -> None:
+    """Learn what you want known from all past chats, as records of a kind of your own; show the difference.
+
+    Without a model, the sentences of users that are built as the examples are. To have it learned from new
+    chats as well, open the memory with the same: Memory(kinds=[Kind(NAME, learn=WHAT, examples=[…])]).
+
+    For example: holdfast learn kind allergy "what one cannot eat" --example "I can't eat nuts" --dry-run
+    """
+    wish = Kind(name, learn=learn, examples=example or ())
+    kept = "Nothing was changed." if dry_run else "The chats done until now are learned from."
+    with interruptible(kept, "The same command begins again."), options.open(kinds=[wish]) as memory:
+        with thinking(llm):
+            found = memory.learning.relearn(name, llm=llm, dry_run=dry_run)
+        titles = titles_of(memory, (*found.chats, *found.failed))
+    examples = [word for one in wish.examples for word in ("--example", one)]
+    _show_differences(
+        options, found, titles, llm, options.line("learn", "kind", name, learn, *examples, *given(llm=llm))
+    )
+
+
+def _show_differences(
+    options: Options, found: Relearning, titles: Mapping[str, str], llm: str | None, again: str
+) -> None:
+    """Answer with what is learned differently; `again` is the command that applies a dry run."""
+    screen = options.answer(plain(found))
     for chat in (*found.chats, *found.failed):
         _show_difference(screen, found, chat, titles.get(chat))
     adds, removes = ("Added", "removed") if found.applied else ("Would add", "remove")
@@ -228,12 +271,11 @@ def relearn(
         (f"{adds} {len(found.added):,}, {removes} {len(found.removed):,}", "bold"),
         f", kept {found.kept:,}: {count(len(found.chats), 'chat')}, with {found.prompt}.",
     )
-    screen.facts(("model", asked([found], llm)))
-    if found.applied:
+    screen.facts(("model", asked([found], llm) if llm else ""))
+    if found.applied and (found.added or found.removed):
         screen.say((f"Take back what was changed last, a chat each time: {options.line('undo')}", "dim"))
     elif found.added or found.removed:
-        again = given(kind=kind if kind != "observations" else "", prompt=prompt, llm=llm)
-        screen.say(f"→ Apply it: {options.line('learn', 'relearn', *again)}")
+        screen.say(f"→ Apply it: {again}")
     fail(found.failed)
 
 

@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import wraps
@@ -17,6 +17,7 @@ import typer
 from holdfast.cli.render.screen import Screen, answer, count
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
+from holdfast.kinds import Kind
 from holdfast.memory import Memory
 from holdfast.safety.guard import SECRETS, Secrets, is_masked, mask_values, masked_message, masked_summary
 from holdfast.types import Description, Expansion, Message, Prompt, Summary, Window
@@ -94,7 +95,9 @@ class Options(Output):
         """The path or URL of the database, without its password."""
         return _without_password(self.location)
 
-    def open(self, *, create: bool = False, admin: bool = True, embed: bool = False) -> Memory:
+    def open(
+        self, *, create: bool = False, admin: bool = True, embed: bool = False, kinds: Sequence[Kind] = ()
+    ) -> Memory:
         """Open the memory; create a database only if `create` is set.
 
         The command line may act for other users; a server for one user opens it without `admin`. With
@@ -121,6 +124,7 @@ class Options(Output):
             user=self.user,
             agent=self.agent,
             admin=admin,
+            kinds=kinds,
             key=_key(),
             embed=(embed and os.environ.get(EMBED)) or None,
         )

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from holdfast.cli.arguments import By, LimitOrAll, MessageRange, Yes, chat_of, page
+from holdfast.cli.arguments import By, LimitOrAll, MessageRange, OnlyChat, Yes, chat_of, page
 from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options, confirm
 from holdfast.cli.render.messages import cut
@@ -30,26 +30,37 @@ def quarantine(
     *,
     release: Annotated[str | None, Option(metavar="ID", help="Release this record.")] = None,
     discard: Annotated[str | None, Option(metavar="ID", help="Retract this record.")] = None,
+    release_all: Annotated[
+        bool, Option("--release-all", help="Release all of them; with --chat, those of the chat.")
+    ] = False,
+    chat: OnlyChat = None,
     by: By = "user",
     limit: LimitOrAll = None,
 ) -> None:
-    """List quarantined records with the reason; or release or discard one.
+    """List quarantined records with the reason; or release one, those of a chat or all, or discard one.
 
     They are not recalled and in no prompt until the user releases them. What the guard found is marked, and
     invisible characters are shown by their codes.
 
     For example: holdfast quarantine, then holdfast quarantine --release rec_00000001615749fe
     """
-    if release is not None and discard is not None:
-        raise typer.BadParameter("release one or discard one, not both at once.", param_hint="--discard")
+    if (release is not None) + (discard is not None) + release_all > 1:
+        raise typer.BadParameter(
+            "release or discard, not both at once, and one or all.", param_hint="--discard"
+        )
     with options.open() as memory:
         version = memory.version()
         if release is not None:
             report(options, memory, memory.quarantine.release(release, by=by), version)
         elif discard is not None:
             report(options, memory, memory.quarantine.discard(discard, by=by), version)
+        elif release_all:
+            released = memory.quarantine.release_all(chat=chat, by=by)
+            screen = options.answer({"released": plain(released)})
+            screen.say(f"Released {listed({'records': len(released)}) if released else 'nothing'}.")
         else:
-            shown, more = page((_as_written(memory, record) for record in list(memory.quarantine)), limit)
+            held = [one for one in memory.quarantine if chat in (None, one.chat)]
+            shown, more = page((_as_written(memory, record) for record in held), limit)
             _list_quarantine(options, shown, more=more)
 
 

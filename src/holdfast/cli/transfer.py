@@ -19,6 +19,7 @@ from holdfast.cli.render.screen import Screen, count, listed, plain
 from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from holdfast.io.feedback import ExportedFeedback
     from holdfast.io.importing import ImportReport, Skipped
 
 _CLAUDE_CODE = Path("~/.claude/projects")
@@ -127,6 +128,14 @@ _Everything = Annotated[
 ]
 
 
+_Feedback = Annotated[
+    bool,
+    Option(
+        "--feedback", help="A set of questions instead, with what helped, for `python -m benchmarks recall`."
+    ),
+]
+
+
 def export(
     options: Options,
     *,
@@ -135,28 +144,28 @@ def export(
     output: _Output = None,
     force: Annotated[bool, Option("--force", help="Replace the file if there is one.")] = False,
     everything: _Everything = False,
+    feedback: _Feedback = False,
 ) -> None:
     """Write chats as JSONL, which import reads back.
 
     Each line is a message with its original payload. With --all each line is a row of a table, for Holdfast
-    itself, and only its owner can read the file. With --json, one JSON array instead of lines.
+    itself, and only its owner can read the file. With --json, one JSON array instead of lines. With
+    --feedback, one document: what was asked, and what helped.
 
     For example: holdfast export --chat porto-trip -o porto.jsonl
     """
     # Only an export needs the exporters.
     from holdfast.io.everything import export_everything
     from holdfast.io.export import export_chats
+    from holdfast.io.feedback import export_feedback
 
-    if unnamed:
-        name = unnamed[0]
-        raise typer.BadParameter(
-            f"{name!r} is ambiguous: write to a file with -o {name}, or name a chat with --chat {name}."
-        )
-    if everything and chat:
-        raise InvalidInput("--all is of all chats.", "Leave out --chat.")
+    _check_export(unnamed, chat, whole=everything or feedback)
     target = _target(output, force=force, private=everything) if output else nullcontext(sys.stdout)
     lines = StringIO() if options.json and output is None else None
     with options.open() as memory, target as stream:
+        if feedback:
+            _report_feedback(options, export_feedback(memory, stream), output)
+            return
         if everything:
             rows = dict(export_everything(memory, lines or stream))
         else:
@@ -166,6 +175,26 @@ def export(
         sys.stdout.write("[" + ",\n".join(lines.getvalue().splitlines()) + "]\n")
     else:
         _report_export(options, rows, output, everything=everything)
+
+
+def _check_export(unnamed: list[str] | None, chat: list[str] | None, *, whole: bool) -> None:
+    if unnamed:
+        name = unnamed[0]
+        raise typer.BadParameter(
+            f"{name!r} is ambiguous: write to a file with -o {name}, or name a chat with --chat {name}."
+        )
+    if whole and chat:
+        raise InvalidInput("--all and --feedback are of all chats.", "Leave out --chat.")
+
+
+def _report_feedback(options: Options, done: "ExportedFeedback", output: Path | None) -> None:
+    if options.json and output:
+        options.answer({**done._asdict(), "file": str(output)})
+        return
+    screen = Screen(sys.stderr)
+    screen.say(f"Exported {count(done.questions, 'question')}{options.whose()} to {output or 'stdout'}.")
+    if done.left_out:
+        screen.say(f"Left out, without a query or a message that helped: {done.left_out:,}.")
 
 
 def _report_export(options: Options, rows: dict[str, int], output: Path | None, *, everything: bool) -> None:

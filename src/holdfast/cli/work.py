@@ -24,6 +24,7 @@ from holdfast.cli.render.outcomes import (
     prompt_version,
     show_cost,
     show_jobs,
+    show_records,
     show_work,
     thinking,
     until,
@@ -48,7 +49,11 @@ _DUE, _LATER, _STUCK, _ELSEWHERE = _WAITS = (
     ("is leased by another worker", "are leased by other workers, the first"),
 )
 _DryRun = Annotated[
-    bool, Option("--dry-run", help="Only print what it would ask the model, and what that takes.")
+    bool,
+    Option(
+        "--dry-run",
+        help="Only print what it would ask the model, what that takes, and what it would learn without one.",
+    ),
 ]
 _Every = Annotated[int, Option(min=1, metavar="SECONDS", help="How long to wait before looking again.")]
 _Everyone = Annotated[bool, Option("--everyone", help="For all users of this tenant, not only this one.")]
@@ -280,6 +285,10 @@ def _report_estimate(worker: _Worker, found: WorkResult) -> None:
         return
     show_jobs(screen, options, found, worker.titles(found))
     screen.say("")
+    if found.records:
+        screen.say((f"Without a model it would learn {count(len(found.records), 'record')}:", "bold"))
+        show_records(screen, found.records, {})
+        screen.say("")
     if llm is None:
         screen.say("Without a model nothing would be asked.")
         screen.say(f"→ What one would be asked: {options.line('work', '--dry-run', '--llm', 'NAME')}")

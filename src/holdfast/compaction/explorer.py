@@ -178,7 +178,7 @@ class SummaryExplorer:
         """Find the words of a query, best first."""
         # numpy is loaded by the first search.
         from holdfast.search import filters
-        from holdfast.search.query import has_words
+        from holdfast.search.query import has_words, parse
         from holdfast.text.snippet import snippet
 
         if not has_words(query):
@@ -192,7 +192,7 @@ class SummaryExplorer:
             limit=5 * limit,
         )
         # The chat is named, whoever opened it.
-        near = self._search().recall(replace(self._scope, agent=""), query, wanted)
+        near = self._search().recall(replace(self._scope, agent=""), parse(query), wanted)
         # Not those that only stand beside a match.
         hits = [hit for hit in map(shown_as, near) if hit.why.words][:limit]
         return [replace(hit, text=snippet(hit.text, hit.why.words, SNIPPET)) for hit in hits]

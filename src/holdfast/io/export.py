@@ -39,13 +39,14 @@ def export_chats(memory: Memory, stream: TextIO, chats: Iterable[str] | None = N
             raise InvalidInput(f"There is no chat {identity!r} here.", todo)
     written = 0
     for identity in ids:
-        for place, message in enumerate(_messages(memory, identity)):
+        for place, message in enumerate(messages_of(memory, identity)):
             stream.write(json.dumps(_line(known[identity], message, first=place == 0)) + "\n")
             written += 1
     return written
 
 
-def _messages(memory: Memory, identity: str) -> Iterator[Message]:
+def messages_of(memory: Memory, identity: str) -> Iterator[Message]:
+    """Yield the messages of a chat, oldest first."""
     chat, last = memory.chat(identity), 0
     while page := chat.history(_PAGE, after=last):
         yield from page

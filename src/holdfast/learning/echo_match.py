@@ -278,14 +278,14 @@ class EchoFilter:
         """Return the messages from before a time that are most like a text."""
         # numpy is loaded by the first recall.
         from holdfast.search.filters import check
-        from holdfast.search.query import has_words
+        from holdfast.search.query import has_words, parse
 
         if not has_words(text):
             return []
         context = self._context
         now = from_micros(context.now())
         wanted = check(sources=("message",), until=before, limit=_EARLIER, valid_at=now)
-        return [hit.text[:_READ] for hit in context.search().recall(context.scope, text, wanted)]
+        return [hit.text[:_READ] for hit in context.search().recall(context.scope, parse(text), wanted)]
 
     def _read(self, ref: str) -> list[str]:
         """Return the texts of a reference, to a message or to all versions of a record."""

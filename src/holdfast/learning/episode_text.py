@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.compaction.summary_passages import BARE
@@ -14,7 +14,7 @@ from holdfast.llm.json_answers import listed, parse, picked, table, text_of
 from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
 from holdfast.llm.prompt_files import PromptTemplate
 from holdfast.messages.passages import EXPAND, Passage, grave, harmless
-from holdfast.messages.tool_uses import tool_uses
+from holdfast.messages.tool_uses import ToolUse, tool_uses
 from holdfast.text.message_text import without_payloads, without_reasoning
 from holdfast.text.one_line import cut, gist
 from holdfast.text.sentences import one_line, sentences
@@ -48,6 +48,9 @@ _PASSING = re.compile(r"^(?:/private)?/(?:tmp|var/folders)/|/(?:node_modules|too
 _URL = re.compile(r"\b[a-z][a-z0-9+]{1,11}://[^\s\"'`<>]*", re.IGNORECASE)
 _RUN = re.compile(r"[\w./\\~@+-]++")
 _SEPARATOR = re.compile(r"[\\/]+")
+_PATH_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\da-zA-Z_]+")
+_MOST_LATER = 3  # requests after the first
+_MOST_WORDS = 5  # of a name in a path
 # The output of a terminal: a prompt, a path alone, a line that begins with a picture.
 _TERMINAL = re.compile(
     r"\s*(?:\[\d{1,4}[/:-].*|(?:\(\w{1,20}\) )?[\w.-]{1,40}@[\w.-]{1,40}[:~ ].*|[$%❯➜] .*|"
@@ -89,16 +92,22 @@ class Episode:
     outcome: str = ""
 
 
-def compose(messages: Sequence[Message]) -> Episode:
-    """Return the episode of a chat by rules. Its `text` is empty if nobody spoke."""
-    speeches = list(speeches_of(messages))
+def compose(messages: Sequence[Message], but: Container[int] = ()) -> Episode:
+    """Return the episode of a chat by rules. Its `text` is empty if nobody spoke.
+
+    Of the messages with the seqs `but` no words are taken; of the files that they use, those that another
+    message names.
+    """
+    every = list(speeches_of(messages))
+    speeches = [one for one in every if one.message.seq not in but]
     if not any(message.role == "assistant" for message in messages):
-        return Episode(_talk(speeches), _turns(speeches))
-    files = _key_files(speeches)
-    outcome = _outcome(speeches)
+        return Episode(_talk(speeches), _turns(every))
+    files = _key_files(every, but)
+    outcome = _outcome(every, but)
     found = _main_decisions(speeches, outcome)
-    start = _labelled(*zip(("Asked", "Later"), _requests(speeches), strict=False))
-    return Episode(_composed(start, files, found, outcome), _turns(speeches), files, found, outcome)
+    asked = _requests(every, but)
+    start = _labelled(("Asked", "".join(asked[:1])), ("Later", " ".join(map(_ended, asked[1:]))))
+    return Episode(_composed(start, files, found, outcome), _turns(every), files, found, outcome)
 
 
 def request(episode: Episode, transcript: str, prompt: PromptTemplate) -> LLMRequest:
@@ -145,15 +154,16 @@ def _turns(speeches: Iterable[Speech]) -> int:
     return sum(message.role == "user" and bool(prose) for message, prose in speeches)
 
 
-def _key_files(speeches: Sequence[Speech]) -> tuple[str, ...]:
+def _key_files(speeches: Sequence[Speech], but: Container[int]) -> tuple[str, ...]:
     """Return the files that a chat touched most; one that is written in several ways is one."""
     touched: Counter[str] = Counter()
-    for use in tool_uses(message for message, _ in speeches):
-        named = (*use.paths, *(path for text in use.texts for path in _paths(text)))
-        for path in dict.fromkeys(path for path in named if _is_file(path)):
-            touched[path] += _EDITED if use.edits else _READ
-    for _, prose in speeches:
-        for path in dict.fromkeys(_paths(prose)):
+    for message, prose in speeches:
+        is_believed = message.seq not in but
+        for use in tool_uses((message,)):
+            named = _named(use) if is_believed else filter(_is_plain, use.paths)
+            for path in dict.fromkeys(path for path in named if _is_file(path)):
+                touched[path] += _EDITED if use.edits else _READ
+        for path in dict.fromkeys(_paths(prose)) if is_believed else ():
             touched[path] += _MENTIONED
     weights: Counter[str] = Counter()
     names: dict[str, str] = {}
@@ -163,6 +173,20 @@ def _key_files(speeches: Sequence[Speech]) -> tuple[str, ...]:
             names[whole] = path
     shown = dict.fromkeys(_short(names.get(whole, whole)) for whole, _ in weights.most_common())
     return tuple(shown)[:MOST_FILES]
+
+
+def _named(use: ToolUse) -> tuple[str, ...]:
+    return (*use.paths, *(path for text in use.texts for path in _paths(text)))
+
+
+def _is_plain(path: str) -> bool:
+    """Return whether a path is no way to write a sentence: its names have few words, and are no order."""
+    names = [" ".join(_PATH_WORD.findall(name)) for name in _SEPARATOR.split(path)]
+    return (
+        _RUN.fullmatch(path) is not None
+        and all(name.count(" ") < _MOST_WORDS for name in names)
+        and not grave(" ".join(names))
+    )
 
 
 def _paths(text: str) -> Iterator[str]:
@@ -212,26 +236,26 @@ def _short(path: str) -> str:
     return path.removeprefix("./")
 
 
-def _requests(speeches: Iterable[Speech]) -> list[str]:
-    """Return the first request of the user, and another one that took the most work later."""
+def _requests(speeches: Iterable[Speech], but: Container[int]) -> list[str]:
+    """Return the first request of the user, and those that took the most work later, in their order."""
     requests: list[str] = []
     work: Counter[int] = Counter()
     for message, prose in speeches:
-        line = _request(prose) if message.role == "user" else ""
+        line = _request(prose) if message.role == "user" and message.seq not in but else ""
         if line and (len(line) >= _SUBSTANCE or not requests):
             requests.append(line)
         elif requests:
             work[len(requests) - 1] += 1
     later = [number for number in range(1, len(requests)) if not _alike(requests[0], requests[number])]
-    main = max(later, key=lambda number: (work[number], -number), default=0)
-    return [requests[0], *([cut(requests[main], _LATER)] if main else [])] if requests else []
+    main = sorted(later, key=lambda number: (-work[number], -number))[:_MOST_LATER]
+    return [*requests[:1], *(cut(requests[number], _LATER) for number in sorted(main))]
 
 
 def _request(prose: str) -> str:
     """Return what a user's message asks for, if possible without courtesy and terminal output."""
     lines = prose.splitlines()
     typed = "\n".join(line for line in lines if not _TERMINAL.fullmatch(line))
-    asked = [one for one in sentences(typed) if not (is_courtesy(one) or is_next_step(one))]
+    asked = [one for one in sentences(typed) if not is_courtesy(one)]
     return _prose(asked, _ASKED) if asked or typed else gist("\n".join(lines), _ASKED)
 
 
@@ -263,13 +287,17 @@ def _main_decisions(speeches: Sequence[Speech], outcome: str) -> tuple[str, ...]
     return tuple(text for text in found if text in chosen)
 
 
-def _outcome(speeches: Sequence[Speech]) -> str:
+def _outcome(speeches: Sequence[Speech], but: Container[int]) -> str:
     """Return how a chat ended: the beginning of the assistant's last message that reports something.
 
-    A message that ends with what comes next reports only a step.
+    A message that ends with what comes next reports only a step. Where the last report is one of `but`, how
+    the chat ended is not known: an earlier report is of something else.
     """
-    lines = (_reported(prose) for message, prose in reversed(speeches) if message.role == "assistant")
-    return next((line for line in lines if len(line) >= _REPORT), "")
+    for message, prose in reversed(speeches):
+        line = _reported(prose) if message.role == "assistant" else ""
+        if len(line) >= _REPORT:
+            return "" if message.seq in but else line
+    return ""
 
 
 def _reported(prose: str) -> str:

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from functools import partial
+from typing import NamedTuple
 
 from holdfast.learning import episode_text
 from holdfast.learning.episode_text import Episode
-from holdfast.learning.external_sources import untrusted
+from holdfast.learning.external_sources import from_here_on, untrusted
 from holdfast.learning.grounding import redacted
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit, micros
 from holdfast.learning.ranking import KIND, closeness, ended, recency
@@ -33,6 +34,8 @@ _BY: Writer = "reflect"
 _BY_RULES = "rules"
 # The flag, and the metadata that names the sources.
 _UNTRUSTED = "untrusted"
+# The places of an episode: what can be recalled, and what waits beside it.
+_STANDS, _HELD = "stands", "held"
 # Each more than the one before.
 _TRUSTS = ("quarantined", "trusted", "released")
 # The metadata that belong to the content of an episode.
@@ -47,12 +50,16 @@ _OURS = frozenset((_REPEATED, _TOO_OLD, _TOO_MANY, _MENDED))
 
 @dataclass(frozen=True, slots=True)
 class _ReadChat:
-    """A chat as it was read: its length, its episode by rules, and the external sources that it used."""
+    """A chat as it was read: its length, its episode by rules, and the external sources that it used.
+
+    `own` is the episode without the words that may come from them.
+    """
 
     chat: str
     length: int
     messages: Sequence[Message]
     episode: Episode
+    own: Episode
     untrusted: tuple[str, ...]
 
     @property
@@ -63,17 +70,19 @@ class _ReadChat:
 def plan(context: JobContext) -> Iterator[WorkUnit]:
     """Plan the episodes of the chats of the jobs: a unit for each, with a request if there is a model.
 
-    A chat has one episode, and a new version of it when there is more to say. One of a chat that used
-    untrusted sources, or that holds orders to the model, is put into quarantine: beside the episode that is
-    there, if any, and in place of the one that waits already. Once the user has released it, it is written
-    again as released as long as the messages since then bring nothing untrusted; else the new text waits in
-    quarantine beside it. What the user wrote, or what somebody retracted or discarded, is left as it is.
+    A chat has one episode, and a new version of it when there is more to say. Of a chat that used external
+    sources, or that holds orders to the model, it has only the words that cannot come from them. The whole
+    waits in quarantine beside it, to take its place once the user releases it. What was released is written
+    again as released as long as the messages since then bring nothing untrusted; else the new text waits.
+    What the user wrote, or what somebody retracted or discarded, is left as it is.
     """
     for job in context.jobs:
         length = context.length(job.chat)
         messages = context.read_messages(job.chat, last=length)
-        found = untrusted(messages, context.settings.untrusted)
-        yield _unit(context, _ReadChat(job.chat, length, messages, episode_text.compose(messages), found))
+        names = context.settings.untrusted
+        whole, doubted = episode_text.compose(messages), from_here_on(messages, names)
+        own = episode_text.compose(messages, doubted) if doubted else whole
+        yield _unit(context, _ReadChat(job.chat, length, messages, whole, own, untrusted(messages, names)))
 
 
 def _unit(context: JobContext, chat: _ReadChat) -> WorkUnit:
@@ -98,10 +107,11 @@ def _transcript(context: JobContext, chat: _ReadChat) -> str:
 def _store(context: JobContext, chat: _ReadChat, how: str, shown: str, answer: str | None) -> UnitResult:
     """Write an episode, retract superfluous ones, and move the watermark, in one transaction."""
     episode = chat.episode if answer is None else episode_text.read(answer, chat.episode, shown)
-    draft = prepare(_draft(context, chat, episode, how), context.kinds, _BY)
+    whole = prepare(_draft(context, chat, episode, how, chat.untrusted), context.kinds, _BY)
+    own = prepare(_draft(context, chat, chat.own, _BY_RULES), context.kinds, _BY) if chat.own.text else None
 
     def compare(seen: SpaceState) -> _PlannedWrite:
-        return _plan_write(context, chat, draft, seen.version + 1)
+        return _plan_write(context, chat, whole, own, seen.version + 1)
 
     def write(changes: Writing, step: _PlannedWrite) -> UnitResult:
         context.advance(changes, chat.done)
@@ -116,18 +126,23 @@ def _store(context: JobContext, chat: _ReadChat, how: str, shown: str, answer: s
 
 def _write(changes: Writing, step: _PlannedWrite) -> tuple[list[Record], list[Record]]:
     current, written = dict(step.current), []
-    if (record := step.record) is not None:
+    for record, before in step.versions:
         held = record.trust == "quarantined"
-        fresh = step.before is None or step.before.retracted
+        fresh = before is None or before.retracted
         action = "quarantine" if held else "add" if fresh else "replace"
         why = quarantine_reason(record) if held else ""
-        current[record.id] = changes.put(record, step.before, by=_BY, action=action, why=why)
+        # What was written just now has got its id.
+        standing = current.get(record.replaces)
+        ready = replace(record, replaces=standing.id) if standing else record
+        current[record.id] = changes.put(ready, before, by=_BY, action=action, why=why)
         written.append(current[record.id])
     gone = [changes.end(current[identity], why=why) for identity, why in step.retired.items()]
     return written, gone
 
 
-def _draft(context: JobContext, chat: _ReadChat, episode: Episode, how: str) -> RecordDraft:
+def _draft(
+    context: JobContext, chat: _ReadChat, episode: Episode, how: str, sources: Sequence[str] = ()
+) -> RecordDraft:
     """Return the draft of an episode, without the credentials in it, also in its metadata."""
     messages = chat.messages
     meta: dict[str, object] = {
@@ -135,7 +150,7 @@ def _draft(context: JobContext, chat: _ReadChat, episode: Episode, how: str) -> 
         "files": list(map(redacted, episode.files)),
         "decisions": list(map(redacted, episode.decisions)),
         "outcome": redacted(episode.outcome),
-        _UNTRUSTED: list(map(redacted, chat.untrusted)),
+        _UNTRUSTED: list(map(redacted, sources)),
     }
     if times := [message.at for message in messages if message.at]:
         meta["ended"] = max(times).astimezone(UTC).isoformat()
@@ -147,38 +162,82 @@ def _draft(context: JobContext, chat: _ReadChat, episode: Episode, how: str) -> 
 # What is to be written
 
 
+class _Version(NamedTuple):
+    """A new version of an episode after `before`, if any; the id of a new one is only its place here."""
+
+    record: Record
+    before: Record | None
+
+
 @dataclass(frozen=True, slots=True)
 class _PlannedWrite:
-    """A version of an episode after `before`, if any, and why others of the `current` ones are retracted."""
+    """New versions of episodes, and why others of the `current` ones are retracted."""
 
     note: str
-    record: Record | None = None
-    before: Record | None = None
+    versions: Sequence[_Version] = ()
     current: Mapping[str, Record] = field(default_factory=dict)
     retired: Mapping[str, str] = field(default_factory=dict)
 
 
-def _plan_write(context: JobContext, chat: _ReadChat, draft: Record, version: int) -> _PlannedWrite:
-    own, others = _existing(context, chat.chat)
-    standing = _newest(one for one in own if one.trust != "quarantined" and not one.replaces)
-    held = _newest(one for one in own if one.trust == "quarantined" and one.action != "release")
-    if why := _left_alone(own, standing):
+def _plan_write(
+    context: JobContext, chat: _ReadChat, whole: Record, own: Record | None, version: int
+) -> _PlannedWrite:
+    mine, others = _existing(context, chat.chat)
+    standing = _newest(one for one in mine if one.trust != "quarantined" and not one.replaces)
+    held = _newest(one for one in mine if one.trust == "quarantined" and one.action != "release")
+    if why := _left_alone(standing or held):
         return _PlannedWrite(why)
-    judged = _judged(draft, standing, chat.messages, context.settings.untrusted)
-    is_held = judged.trust == "quarantined"
-    before = held if is_held else standing or held
-    # In quarantine, it takes the place of the standing one once it is released.
-    replaces = standing.id if standing is not None and is_held else ""
-    record = replace(_over(before, judged), replaces=replaces, version=version)
-    fresh = before is None or _is_news(record, before)
-    current = record if fresh else before if before and not before.retracted else None
-    beside = [one for one in own if one is not before and not one.retracted]
-    mended = {one.id: _MENDED for one in beside if one is held}
+    judged = _judged(whole, standing, chat.messages, context.settings.untrusted)
+    drafted = _drafted(judged, own, standing, held)
+    considered = [
+        _Version(replace(_over(before, draft), id=before.id if before else place, version=version), before)
+        for place, draft, before in drafted
+    ]
+    versions = [one for one in considered if one.before is None or _is_news(one.record, one.before)]
+    anew = {one.record.id: one.record for one in versions}
+    now = [anew.get(record.id, before) for record, before in considered]
+    current = [one for one in now if one is not None and not one.retracted]
+    named = {one.id for one in current}
+    beside = [one for one in mine if one.id not in named and not one.retracted]
+    waits = any(draft.trust == "quarantined" for _, draft, _ in drafted)
+    mended = {one.id: _MENDED for one in beside if one is held and not waits}
     rest = [one for one in (*others, *beside) if one.id not in mended]
     retired = mended | _superfluous(context, current, rest, chat.chat)
-    every = {one.id: one for one in (*others, *beside, *([current] if current else []))}
-    note = "nothing new" if not fresh else "put into quarantine" if is_held else "written"
-    return _PlannedWrite(note, record if fresh else None, before, every, retired)
+    every = {one.id: one for one in (*others, *beside, *current)}
+    return _PlannedWrite(_note(versions), versions, every, retired)
+
+
+def _drafted(
+    judged: Record, own: Record | None, standing: Record | None, held: Record | None
+) -> list[tuple[str, Record, Record | None]]:
+    """Return what is to be written: the place, the draft, and the record that the place has.
+
+    What somebody discarded is not written again; nor is what says no more than what stands.
+    """
+    if judged.trust != "quarantined":
+        return [(_STANDS, judged, standing or held)]
+    drafted = []
+    is_released = standing is not None and standing.trust == "released" and not standing.retracted
+    if own is not None and own.trust == "trusted" and not is_released:
+        drafted.append((_STANDS, own, standing))
+    stands = standing.id if standing else _STANDS if drafted else ""
+    says_more = not drafted or _said(judged) != _said(drafted[0][1])
+    if says_more and not (stands and held is not None and _is_taken_back(held)):
+        drafted.append((_HELD, replace(judged, replaces=stands), held))
+    return drafted
+
+
+def _said(record: Record) -> tuple[object, ...]:
+    return (record.text, *(record.meta[name] for name in _CONTENT if name != _UNTRUSTED))
+
+
+def _note(versions: Sequence[_Version]) -> str:
+    if not versions:
+        return "nothing new"
+    waits = [one.record.trust == "quarantined" for one in versions]
+    if all(waits):
+        return "put into quarantine"
+    return "written, and put into quarantine as a whole" if any(waits) else "written"
 
 
 def _existing(context: JobContext, chat: str) -> tuple[list[Record], list[Record]]:
@@ -192,13 +251,15 @@ def _newest(some: Iterable[Record]) -> Record | None:
     return max(some, key=lambda one: one.version, default=None)
 
 
-def _left_alone(own: Sequence[Record], standing: Record | None) -> str:
+def _left_alone(newest: Record | None) -> str:
     """Return why the episode of a chat must not be written, "" if it may be."""
-    if standing is not None and standing.by == "user":
+    if newest is not None and newest.by == "user":
         return "the user wrote it"
-    newest = _newest(own)
-    taken_back = newest is not None and newest.why not in _OURS and all(one.retracted for one in own)
-    return "it was taken back" if taken_back else ""
+    return "it was taken back" if newest is not None and _is_taken_back(newest) else ""
+
+
+def _is_taken_back(record: Record) -> bool:
+    return record.retracted and record.why not in _OURS
 
 
 def _judged(
@@ -245,19 +306,19 @@ def _is_news(record: Record, before: Record) -> bool:
 
 def _content(record: Record) -> tuple[object, ...]:
     meta = {name: record.meta.get(name) for name in _CONTENT}
-    return content_of(replace(record, meta=meta, retracted=False))
+    return (*content_of(replace(record, meta=meta, retracted=False)), record.replaces)
 
 
 def _superfluous(
-    context: JobContext, current: Record | None, rest: Sequence[Record], chat: str
+    context: JobContext, current: Sequence[Record], rest: Sequence[Record], chat: str
 ) -> dict[str, str]:
     """Return the episodes to retract, each with the reason: repeated by a newer one, too old, or too many.
 
     Those in quarantine have a number of their own, so that they displace none that can be recalled.
     """
     settings = context.settings
-    every = [*rest, *([current] if current else [])]
-    gone = _repeated(current, [one for one in rest if one.chat != chat]) if current else {}
+    every, others = [*rest, *current], [one for one in rest if one.chat != chat]
+    gone = {identity: why for one in current for identity, why in _repeated(one, others).items()}
     if settings.episode_age is not None:
         oldest = context.now() - micros(settings.episode_age)
         gone |= {one.id: _TOO_OLD for one in every if to_micros(ended(one)) < oldest}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from holdfast.messages.tool_uses import ToolUse, rendered, tool_uses
-from holdfast.types import Message
+from holdfast.types import MAX_COUNT, Message
 
 # Names of tools, in lower case: they look something up, open an address, or read what other people write.
 _USUAL = tuple(
@@ -82,6 +82,20 @@ def brought_in(messages: Sequence[Message], names: Sequence[str] | None = None) 
     """
     bringing = {*_results(messages, names), *(seq for seq, _ in _flagged(messages))}
     return bringing.union(_after(messages, bringing))
+
+
+def from_here_on(messages: Sequence[Message], names: Sequence[str] | None = None) -> set[int]:
+    """Return the seqs of the messages whose words may come from an external source, whoever repeats them.
+
+    All but the user's are among them from the first use of such a source to the end of the chat: what was
+    read can be told much later, in other words, in parts, or in another language. So is every message that
+    the guard took for an instruction.
+    """
+    used = (one.seq for one in messages if any(_sources(use, names) for use in tool_uses((one,))))
+    first = min((*used, *(seq for seq, _ in _flagged(messages))), default=MAX_COUNT)
+    return {
+        one.seq for one in messages if "instruction" in one.flags or (one.seq >= first and one.role != "user")
+    }
 
 
 def _results(messages: Iterable[Message], patterns: Sequence[str] | None) -> Iterator[int]:

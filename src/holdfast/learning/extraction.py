@@ -1,6 +1,7 @@
 """Extraction: findings, insights and lessons of a chat or a text, with the words that each rests on.
 
-A chat that has ended gives facts as well, at most five, however often it goes on.
+A chat that has ended gives facts as well, at most five, however often it goes on; and every chat what the
+kinds with `learn` are to hold.
 """
 
 from __future__ import annotations
@@ -8,14 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 from holdfast.dedup import relate
-from holdfast.kinds import FIL
-from holdfast.learning import echo_match, extraction_prompt, observations
-from holdfast.learning.decision_sentences import Decision, decisions
+from holdfast.kinds import FIL, wished
+from holdfast.learning import echo_match, extraction_prompt, observations, wished_kinds
 from holdfast.learning.echo_match import EchoFilter
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction_prompt import (
@@ -27,8 +27,9 @@ from holdfast.learning.extraction_prompt import (
 )
 from holdfast.learning.grounding import Observation, grounds, redacted
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
+from holdfast.learning.learned_statements import LearnedStatement, learned_statements, record_kinds
 from holdfast.llm.prompt_files import PromptTemplate
-from holdfast.records.draft import RecordDraft
+from holdfast.records.draft import PROPOSED, RecordDraft, prepare
 from holdfast.store import records
 from holdfast.store.records import RecordFilter
 from holdfast.text.shorten import shorten_line
@@ -40,12 +41,14 @@ MOST_FACTS = 5  # of one chat, however often it goes on
 KINDS = (*FIL, FACT)
 # The newest prompt that asks for no facts.
 _WITHOUT_FACTS = "v1"
-# How insights are learned without a model.
-_BY_RULES = "decisions"
+# How statements are learned without a model, and what the examples of a kind are like.
+_BY_RULES, BY_EXAMPLES = "statements", "examples"
 # Roles of messages that are no history.
 _INSTRUCTIONS = ("system", "developer")
 _KNOWN = 20  # of the observations of a chat that goes on, the newest: what a model need not find again
 _USER = "user"
+DEFAULT_PRIORITY = 5  # of a record that is not stored yet
+_CONSTRAINT = "constraint"
 _WORD = re.compile(r"\w{3,}")
 _ALIKE = 0.6  # the share of its words that a restatement has in common with what it restates
 _LONGEST_SOURCE = 120  # characters
@@ -104,10 +107,9 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
         # Where a chat has ended, the newest prompt, which asks for facts, unless one was chosen.
         prompt = context.prompt(KIND, None if source.has_ended else _WITHOUT_FACTS)
         return _by_model(Extractor(context, source, outside, prompt), prompt, messages)
-    recalled = echo_match.recalled_seqs(messages)
-    found = decisions([message for message in messages if message.seq not in recalled])
-    decide = partial(Extractor(context, source, outside, None).decide, messages, found)
-    return iter([WorkUnit(None, decide, source.chat)])
+    extractor = Extractor(context, source, outside, None)
+    decide, preview = partial(extractor.decide, messages), partial(extractor.preview, messages)
+    return iter([WorkUnit(None, decide, source.chat, preview)])
 
 
 def _by_model(
@@ -122,7 +124,14 @@ def _by_model(
         parts = list(parts_of(context, messages))
     known = [one.text for one in extractor.learned()[-_KNOWN:]] if source.first > 1 else []
     for part, own in parts:
-        request = extraction_prompt.request(part, prompt, step=source.step, type=source.type, known=known)
+        request = extraction_prompt.request(
+            part,
+            prompt,
+            step=source.step,
+            type=source.type,
+            known=known,
+            wished=wished(context.kinds),
+        )
         yield WorkUnit(request, partial(extractor.learn, part, own), source.chat)
     if source.text:
         return
@@ -171,15 +180,66 @@ class Extractor:
         note = f"{bare} without words that they rest on" if bare else ""
         return UnitResult(written, dropped + unfit + beyond, note)
 
-    def decide(self, messages: Sequence[Message], found: Sequence[Decision], _: str | None) -> UnitResult:
-        """Store decisions as insights, and move the watermark."""
-        insights = [
-            Observation("insight", one.text, (one.seq, one.seq), speaker=one.speaker) for one in found
-        ]
-        drafts, recalled = self._drafts(messages, insights)
-        drafts, unfit = self.context.storable(drafts)
+    def decide(self, messages: Sequence[Message], _: str | None) -> UnitResult:
+        """Store what is found without a model, and move the watermark."""
+        drafts, dropped = self.ruled(messages)
         written = self.context.commit(drafts, *self.source.done(self.source.last))
-        return UnitResult(written, recalled + unfit)
+        return UnitResult(written, dropped)
+
+    def preview(self, messages: Sequence[Message]) -> list[Record]:
+        """Return the records that `decide` would add."""
+        drafts, _ = self.ruled(messages)
+        intake = self.context.intake
+        new = [replace(draft, priority=DEFAULT_PRIORITY) for draft in drafts if intake.is_new(draft)]
+        return [prepare(draft, intake.kinds, intake.by) for draft in new]
+
+    def ruled(self, messages: Sequence[Message]) -> tuple[list[RecordDraft], Counter[str]]:
+        """Return drafts of what is found without a model, and what was dropped, by reason.
+
+        These are statements worth keeping, and sentences that fit the examples of kinds.
+        """
+        recalled = echo_match.recalled_seqs(messages)
+        read = [message for message in messages if message.seq not in recalled]
+        stated, dropped = self._stated(messages, learned_statements(read))
+        # Of a text nobody knows whether a user said it.
+        kinds = wished(self.context.kinds) if self.source.chat else []
+        fitting, repeated = self._drafts(messages, list(wished_kinds.observed(read, kinds)))
+        drafts, unfit = self.context.storable([*stated, *fitting])
+        drafts, beyond = self._with_room(drafts)
+        return drafts, dropped + repeated + unfit + beyond
+
+    def _stated(
+        self, messages: Sequence[Message], found: Sequence[LearnedStatement]
+    ) -> tuple[list[RecordDraft], Counter[str]]:
+        """Return drafts of statements, and the number of mere repetitions."""
+        if self.source.text:  # nobody says whose words they are
+            found = [one._replace(speaker="", is_typed=False) for one in found]
+        echo = EchoFilter(self.context, messages)
+        kinds = zip(found, record_kinds(found, facts=bool(self.source.chat)), strict=True)
+        fresh = [(one, kind) for one, kind in kinds if not echo.repeats(one.text, one.messages, one.speaker)]
+        by_seq = {message.seq: message for message in messages}
+        drafts = [
+            self._statement(one, kind, target)
+            for one, (kind, target) in fresh
+            if kind != _CONSTRAINT or not by_seq[one.messages[1]].flags
+        ]
+        return drafts, Counter({"recalled": len(found) - len(fresh)})
+
+    def _statement(self, one: LearnedStatement, kind: str, target: str) -> RecordDraft:
+        """Return the draft of a statement; a constraint waits for the user's word."""
+        span = one.messages if self.source.chat else None
+        came_from = () if one.speaker == _USER else self.outside
+        draft = self.context.draft(
+            kind,
+            one.text,
+            _BY_RULES,
+            source=self.source.name,
+            chat=self.source.chat,
+            messages=span,
+            target=target,
+            is_untrusted=span is not None and any(span[0] <= seq <= span[1] for seq in came_from),
+        )
+        return replace(draft, flags=(*draft.flags, PROPOSED)) if kind == _CONSTRAINT else draft
 
     def drafts_of(
         self, part: TranscriptPart, messages: Sequence[Message], answer: str
@@ -191,7 +251,8 @@ class Extractor:
 
         """
         facts = self.prompt is not None and asks_for_facts(self.prompt)
-        observed, dropped = observations.read(answer, part, messages, facts=facts)
+        wishes = [kind.name for kind in wished(self.context.kinds)]
+        observed, dropped = observations.read(answer, part, messages, facts=facts, wished=wishes)
         found = [one for one in observed if self.source.has_ended or one.kind != FACT]
         dropped["fact before the end of a session"] += len(observed) - len(found)
         said = [one.text for one in found if one.speaker == _USER]
@@ -216,14 +277,15 @@ class Extractor:
         came from `outside` and the user did not say it.
         """
         source, prompt = self.source, self.prompt
-        is_bare = prompt is not None and asks_for_quotes(prompt) and not one.quote
+        is_wished = one.kind not in KINDS
+        is_bare = prompt is not None and (is_wished or asks_for_quotes(prompt)) and not one.quote
         span = one.messages if source.chat else None
         came_from = () if one.speaker == _USER else self.outside
         is_outside = span is not None and any(span[0] <= seq <= span[1] for seq in came_from)
         return self.context.draft(
             one.kind,
             one.text,
-            prompt.label if prompt else _BY_RULES,
+            prompt.label if prompt else BY_EXAMPLES,
             source=source.name,
             chat=source.chat,
             messages=span,
@@ -252,7 +314,8 @@ class Extractor:
     def learned(self) -> list[Record]:
         """Return the records that the chat has given before, none for a text."""
         chat = self.source.chat
-        return self.context.read_records(RecordFilter(kinds=KINDS, chat=chat)) if chat else []
+        kinds = (*KINDS, *(kind.name for kind in wished(self.context.kinds)))
+        return self.context.read_records(RecordFilter(kinds=kinds, chat=chat)) if chat else []
 
 
 def _restates(text: str, said: Sequence[str]) -> bool:

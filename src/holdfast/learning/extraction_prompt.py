@@ -11,8 +11,9 @@ from html import escape
 from itertools import chain
 from typing import TypeVar
 
+from holdfast.kinds import Kind
 from holdfast.learning.echo_match import recalled_seqs, without_injected
-from holdfast.learning.grounding import ObservationKind, TranscriptLine, folded, unescaped
+from holdfast.learning.grounding import TranscriptLine, folded, unescaped
 from holdfast.learning.throttle import rest
 from holdfast.llm.llm_request import LLMRequest, exactly
 from holdfast.llm.prompt_files import PromptTemplate
@@ -25,9 +26,9 @@ from holdfast.text.tokens import CountTokens
 from holdfast.types import Message
 
 T = TypeVar("T")
-KINDS: tuple[ObservationKind, ...] = ("finding", "insight", "lesson")
+KINDS = ("finding", "insight", "lesson")
 # What a prompt may ask for as well.
-FACT: ObservationKind = "fact"
+FACT = "fact"
 
 SHORTEST = 50  # characters, without white space around them, of what is worth extracting from
 _ANSWER = 1_500  # tokens, about
@@ -50,8 +51,12 @@ FIELDS: Mapping[str, object] = {
 }
 _TARGET: Mapping[str, object] = {"target": {"type": "string", "enum": ["user", "env"]}}
 _LISTS: Mapping[str, object] = {f"{kind}s": {"type": "array", "items": exactly(FIELDS)} for kind in KINDS}
-SCHEMA = exactly(_LISTS)
-SCHEMA_WITH_FACTS = exactly({**_LISTS, "facts": {"type": "array", "items": exactly({**FIELDS, **_TARGET})}})
+_FACTS: Mapping[str, object] = {"facts": {"type": "array", "items": exactly({**FIELDS, **_TARGET})}}
+_WISHES = """Write down as well, each in a list of its own beside those that are asked for below:
+{}
+Each item has `text`, `messages` and `quote`, as all others. What fits one of these is in no other list.
+
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +210,17 @@ def packed(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterator
 
 
 def request(
-    part: TranscriptPart, prompt: PromptTemplate, *, step: str, type: str, known: Sequence[str] = ()
+    part: TranscriptPart,
+    prompt: PromptTemplate,
+    *,
+    step: str,
+    type: str,
+    known: Sequence[str] = (),
+    wished: Sequence[Kind] = (),
 ) -> LLMRequest:
     """Return the request for what can be learned from a part of a step of a type, "" for a chat.
 
-    What is `known` need not be found again.
+    What is `known` need not be found again. What is of a kind that is `wished` for has a list of its own.
 
     Raises:
         InvalidInput: the prompt has other places than `$step`, `$type`, `$known` and `$transcript`.
@@ -221,8 +232,16 @@ def request(
         known="\n".join(f"- {_escaped(text)}" for text in known) or "(nothing)",
         transcript=part.transcript,
     )
-    schema = SCHEMA_WITH_FACTS if asks_for_facts(prompt) else SCHEMA
-    return LLMRequest("observe", filled, schema, prompt.label, _ANSWER)
+    lists = {kind.name: {"type": "array", "items": exactly(FIELDS)} for kind in wished}
+    schema = exactly({**_LISTS, **(_FACTS if asks_for_facts(prompt) else {}), **lists})
+    wishes = _WISHES.format("\n".join(map(_wish, wished))) if wished else ""
+    return LLMRequest("observe", f"{wishes}{filled}", schema, prompt.label, _ANSWER)
+
+
+def _wish(kind: Kind) -> str:
+    """Return a line of a prompt: what is to be learned as a kind, with its examples."""
+    examples = "; ".join(f'"{_escaped(one)}"' for one in kind.examples)
+    return f'- "{_escaped(kind.name)}": {_escaped(kind.learn)}' + (f", as in {examples}" if examples else "")
 
 
 def asks_for_facts(prompt: PromptTemplate) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from unicodedata import normalize
 
 from holdfast.llm.json_answers import numbers_of, picked, text_of
@@ -15,7 +15,6 @@ from holdfast.safety import guard
 from holdfast.text.sentences import one_line, sentences
 from holdfast.types import Range, Role
 
-ObservationKind = Literal["finding", "insight", "lesson", "fact"]
 LONGEST = 1_000  # characters of an observation and of a quote
 # Of an observation and of a quote: "none", "n/a" and "5" are what a model writes that found nothing.
 _FEWEST_WORDS = 2
@@ -42,7 +41,7 @@ class Observation:
     about.
     """
 
-    kind: ObservationKind
+    kind: str
     text: str
     messages: Range | None = None
     quote: str = ""
@@ -76,7 +75,7 @@ class _Claim(NamedTuple):
 
 
 def grounded(
-    kind: ObservationKind, text: str, item: object, span: Range | None, lines: Sequence[TranscriptLine]
+    kind: str, text: str, item: object, span: Range | None, lines: Sequence[TranscriptLine]
 ) -> Observation:
     """Return an observation with its quote and messages, grounded in the lines of a transcript.
 

@@ -18,7 +18,7 @@ from holdfast.learning.scheduler import GUARD
 from holdfast.llm.adapters import resolve
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.model import Model
-from holdfast.records.draft import UNTRUSTED
+from holdfast.records.draft import PROPOSED, UNTRUSTED
 from holdfast.records.revision import set_free
 from holdfast.store import log, records, verdicts
 from holdfast.store.record_changes import Writing
@@ -152,4 +152,4 @@ def _decide(context: JobContext, record: Record, answer: str | None) -> UnitResu
 def _is_held_as_order(record: Record) -> bool:
     """Return whether a record is in quarantine only for its text, not for an external source."""
     is_order = not {*record.flags}.isdisjoint(_OF_ORDERS)
-    return record.trust == "quarantined" and UNTRUSTED not in record.flags and is_order
+    return record.trust == "quarantined" and not {UNTRUSTED, PROPOSED} & {*record.flags} and is_order

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +18,7 @@ from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.prompt_files import PromptTemplate, load
 from holdfast.records.draft import UNTRUSTED, RecordDraft, prepare
 from holdfast.records.intake import Intake
+from holdfast.safety import guard
 from holdfast.settings import Learning
 from holdfast.store import log, record_changes, records, sessions, watermarks
 from holdfast.store.database import Database
@@ -32,6 +34,20 @@ if TYPE_CHECKING:
 
 # Kinds of jobs that are also done without a model.
 BY_RULES = ("observe", "episode")
+
+
+_INSTRUCTIONS = """What is to be learned, and what not, in the words of the user. They decide what is worth
+writing down; the form of the answer, and what it must rest on, stay as they are described below:
+<instructions>
+{}
+</instructions>
+
+"""
+
+
+def instructions(text: str) -> str:
+    """Return the user's own words about learning as prompts begin with them, without credentials."""
+    return _INSTRUCTIONS.format(escape(guard.mask(text.strip()), quote=False))
 
 
 def micros(duration: timedelta) -> int:
@@ -54,12 +70,13 @@ class WorkUnit:
 
     `apply` stores the results and moves the watermark, in one transaction. It receives None where there is no
     request, and raises Unreadable for an answer that is requested once more. `chat` is the chat that the unit
-    is about.
+    is about. `preview` returns the records that a unit without a request would add.
     """
 
     request: LLMRequest | None
     apply: Callable[[str | None], UnitResult]
     chat: str = ""
+    preview: Callable[[], Sequence[Record]] = tuple
 
 
 class Watermark(NamedTuple):
@@ -137,7 +154,9 @@ class JobContext:
 
     def prompt(self, name: str, default: str | None = None) -> PromptTemplate:
         """Return a prompt in the version that was chosen, else the default one, else the newest."""
-        return load(name, self.prompt_versions.get(name, default))
+        prompt = load(name, self.prompt_versions.get(name, default))
+        own = self.settings.instructions
+        return replace(prompt, preface=instructions(own)) if own else prompt
 
     def read_records(self, wanted: RecordFilter) -> list[Record]:
         """Return the current records that pass a filter."""

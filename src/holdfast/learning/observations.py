@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from holdfast.learning.echo_match import recalled_seqs
 from holdfast.learning.extraction_prompt import FACT, KINDS, TranscriptPart, text_line, transcript_lines
 from holdfast.learning.grounding import (
     LONGEST,
     Observation,
-    ObservationKind,
     TranscriptLine,
     grounded,
     plain,
@@ -34,11 +33,17 @@ class ReadObservations(NamedTuple):
 
 
 def read(
-    answer: str, part: TranscriptPart, messages: Sequence[Message], *, facts: bool = False
+    answer: str,
+    part: TranscriptPart,
+    messages: Sequence[Message],
+    *,
+    facts: bool = False,
+    wished: Sequence[str] = (),
 ) -> ReadObservations:
     """Return the observations in an answer about a part of `messages`, and how many were dropped, by reason.
 
-    With `facts`, they were asked for as well; a text that is one is nothing else.
+    With `facts`, they were asked for as well, and so were the `wished` kinds; a text that is one of either
+    is nothing else.
 
     Each is one line. What is blank, too short or too long, repeated, or no text is dropped, and so is what
     comes after as many as a part of that length may have: five, and one for each 100 characters.
@@ -51,7 +56,8 @@ def read(
     lines = transcript_lines(within, recalled_seqs(messages)) if part.last else [text_line(part)]
     span = (part.first, part.last) if part.last else None
     most = _FREE + len(part.transcript) // _PER
-    items = _items(parse(answer), (FACT, *KINDS) if facts else KINDS)
+    kinds = (*wished, FACT, *KINDS) if facts else (*wished, *KINDS)
+    items = _items(parse(answer), kinds)
     return collect(items, lines, span, most, "too many")
 
 
@@ -79,13 +85,12 @@ def collect(
         if flaw:
             dropped[flaw] += 1
             continue
-        kind = cast("ObservationKind", name)
-        one = grounded(kind, text, item, span, lines)
-        found[text.casefold()] = replace(one, target=_target(item)) if kind == FACT else one
+        one = grounded(name, text, item, span, lines)
+        found[text.casefold()] = replace(one, target=_target(item)) if name == FACT else one
     return ReadObservations(tuple(found.values()), dropped)
 
 
-def _items(value: object, kinds: Sequence[ObservationKind]) -> Iterator[tuple[ObservationKind, object]]:
+def _items(value: object, kinds: Sequence[str]) -> Iterator[tuple[str, object]]:
     """Yield the items of an answer with their kinds; those of a bare list are findings."""
     if isinstance(value, list):
         for one in value:
@@ -98,7 +103,7 @@ def _items(value: object, kinds: Sequence[ObservationKind]) -> Iterator[tuple[Ob
         yield from ((kind, item) for item in listed(picked(given, kind)))
 
 
-def _has_any(value: object, kinds: Sequence[ObservationKind]) -> bool:
+def _has_any(value: object, kinds: Sequence[str]) -> bool:
     return isinstance(value, Mapping) and any(has(value, kind) for kind in kinds)
 
 

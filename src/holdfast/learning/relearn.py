@@ -1,33 +1,43 @@
-"""Relearning: extract again from the same messages with another prompt or model, and replace what differs."""
+"""Relearning: extract again from the same messages with another prompt or model, and replace what differs.
+
+A kind with `learn` is learned from all chats, also without a model: from the sentences that fit its examples.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from holdfast.dedup import relate
 from holdfast.errors import Conflict, InvalidInput, ModelFailed, shown
-from holdfast.kinds import FIL
+from holdfast.kinds import FIL, Kind, wished
 from holdfast.learning import extraction, extraction_prompt
 from holdfast.learning.external_sources import brought_in
-from holdfast.learning.extraction import MOST_FACTS, ExtractionSource, Extractor
+from holdfast.learning.extraction import (
+    BY_EXAMPLES,
+    DEFAULT_PRIORITY,
+    MOST_FACTS,
+    ExtractionSource,
+    Extractor,
+)
 from holdfast.learning.extraction_prompt import FACT
 from holdfast.learning.job_context import JobContext
 from holdfast.learning.job_run import FOR_ALL, ask_and_read
 from holdfast.learning.results import Relearning
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.model import Model
-from holdfast.llm.prompt_files import PromptTemplate, load
+from holdfast.llm.prompt_files import PromptTemplate
 from holdfast.records.draft import RecordDraft, as_record, policy, prepare, quarantine_reason
 from holdfast.records.intake import COMPARED, Intake
-from holdfast.store import erasure_receipts, record_changes, records
+from holdfast.store import erasure_receipts, record_changes, records, sessions
 from holdfast.store.records import RecordFilter
 from holdfast.types import MAX_COUNT, Record
 
 KINDS = ("observations",)
 # How records that are learned again were learned: the first word of `meta["learned"]`.
-_FROM_CHATS = ("observe", "decisions")
+_FROM_CHATS = ("observe", "decisions", "statements", BY_EXAMPLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +53,39 @@ class RelearnedChat:
     erasures: int
 
 
-def relearn(context: JobContext, kind: str, version: str | None, model: Model, *, apply: bool) -> Relearning:
+class Wanted(NamedTuple):
+    """What is learned again: all observations, or one kind with `learn`; by a prompt, or without a model."""
+
+    kinds: tuple[str, ...]
+    wish: Kind | None
+    prompt: PromptTemplate | None
+
+    @property
+    def label(self) -> str:
+        """How it is learned."""
+        return self.prompt.label if self.prompt else BY_EXAMPLES
+
+
+def relearn(
+    context: JobContext, kind: str, version: str | None, model: Model | None, *, apply: bool
+) -> Relearning:
     """Learn again from all chats that observations came from; see `memory.learning.relearn`."""
-    if kind not in KINDS:
-        raise InvalidInput(f"{shown(kind)} cannot be relearned.", f"Use one of {', '.join(KINDS)}.")
-    prompt = load(extraction.KIND, version)
-    context, meter = replace(context, model=model.name), context.meter()
+    wanted = _wanted(context, kind, version, model)
+    context, meter = replace(context, model=model.name if model else ""), context.meter()
 
     def ask(chat: str, request: LLMRequest) -> str:
         patience = context.settings.patience
-        return meter.ask(model, replace(request, purpose="relearn"), patience, chat=chat)
+        # Without a model there are no requests.
+        return meter.ask(model, replace(request, purpose="relearn"), patience, chat=chat) if model else ""
 
     done: dict[str, RelearnedChat] = {}
     failed: dict[str, str] = {}
-    kinds = (*FIL, FACT) if extraction_prompt.asks_for_facts(prompt) else FIL
-    for chat, stored in _learned_by_chat(context, kinds).items():
-        own = context.for_agent(stored[0].agent)
+    for chat, (agent, stored) in _chats(context, wanted).items():
+        own = context.for_agent(agent)
         try:
-            found = _relearned(own, chat, stored, prompt, partial(ask, chat))
+            found = _relearned(own, chat, stored, wanted, partial(ask, chat))
             if apply:
-                _exchange(own, found, prompt)
+                _exchange(own, found, wanted.label)
         except (ModelFailed, Conflict, InvalidInput) as error:
             failed[chat] = str(error)
             if isinstance(error, ModelFailed) and error.reason in FOR_ALL:
@@ -71,9 +94,9 @@ def relearn(context: JobContext, kind: str, version: str | None, model: Model, *
         done[chat] = found
     return Relearning(
         kind,
-        prompt.label,
+        wanted.label,
         tuple(done),
-        tuple(as_record(replace(draft, priority=5)) for one in done.values() for draft in one.added),
+        tuple(_prepared(context, draft) for one in done.values() for draft in one.added),
         tuple(record for one in done.values() for record in one.removed),
         sum(one.kept for one in done.values()),
         failed,
@@ -84,18 +107,56 @@ def relearn(context: JobContext, kind: str, version: str | None, model: Model, *
     )
 
 
-def _learned_by_chat(context: JobContext, kinds: Sequence[str]) -> dict[str, list[Record]]:
+def _prepared(context: JobContext, draft: RecordDraft) -> Record:
+    """Return the record that a draft would become: what has no place in it is cut out."""
+    return prepare(replace(draft, priority=DEFAULT_PRIORITY), context.kinds, context.intake.by)
+
+
+def _wanted(context: JobContext, kind: str, version: str | None, model: Model | None) -> Wanted:
+    """Return what is to be learned again, and how.
+
+    Raises:
+        InvalidInput: an unknown kind or prompt, or there is no model for what needs one.
+
+    """
+    wishes = {one.name: one for one in wished(context.kinds)}
+    if kind not in (*KINDS, *wishes):
+        known = ", ".join((*KINDS, *wishes))
+        raise InvalidInput(f"{shown(kind)} cannot be relearned.", f"Use one of {known}.")
+    if model is None:
+        if kind in KINDS:
+            raise InvalidInput("There is no model.", "Pass llm=.")
+        return Wanted((kind,), wishes[kind], None)
+    own = {} if version is None else {extraction.KIND: version}
+    prompt = replace(context, prompt_versions=own).prompt(extraction.KIND)
+    if kind in wishes:
+        return Wanted((kind,), wishes[kind], prompt)
+    return Wanted((*FIL, FACT) if extraction_prompt.asks_for_facts(prompt) else FIL, None, prompt)
+
+
+def _chats(context: JobContext, wanted: Wanted) -> dict[str, tuple[str, list[Record]]]:
+    """Return the chats to learn from again, each with its agent and what is stored: all for a wish."""
+    stored = _learned_by_chat(context, wanted)
+    if wanted.wish is None:
+        return {chat: (found[0].agent, found) for chat, found in stored.items()}
+    chats = sessions.list_chats(context.database, context.scope, archived=None)
+    return {one.id: (one.agent, stored.get(one.id, [])) for one in reversed(chats)}
+
+
+def _learned_by_chat(context: JobContext, wanted: Wanted) -> dict[str, list[Record]]:
     """Return the current records of some kinds that were learned from chats in the background, by chat.
 
-    Without what the user wrote, changed or released: it is not to be learned again.
+    Without what the user wrote, changed or released: it is not to be learned again. Without a model only what
+    was learned without one.
     """
     agents = (context.scope.agent, "") if context.scope.agent else None
+    ways = _FROM_CHATS if wanted.prompt else (BY_EXAMPLES,)
     found: dict[str, list[Record]] = {}
     for record in context.read_records(
-        RecordFilter(kinds=kinds, agents=agents, trust=("trusted", "quarantined"))
+        RecordFilter(kinds=wanted.kinds, agents=agents, trust=("trusted", "quarantined"))
     ):
         how = str(record.meta.get("learned", "")).split(" ")[0]
-        if record.chat and record.by == "reflect" and how in _FROM_CHATS:
+        if record.chat and record.by == "reflect" and how in ways:
             found.setdefault(record.chat, []).append(record)
     return found
 
@@ -104,7 +165,7 @@ def _relearned(
     context: JobContext,
     chat: str,
     stored: Sequence[Record],
-    prompt: PromptTemplate,
+    wanted: Wanted,
     ask: Callable[[LLMRequest], str],
 ) -> RelearnedChat:
     """Extract from all of a chat, and compare the result with what is stored.
@@ -117,12 +178,18 @@ def _relearned(
     source = ExtractionSource(chat, 1, context.length(chat), "", "", "session", is_news=False, has_ended=True)
     messages = context.read_messages(chat)
     outside = brought_in(messages, context.settings.untrusted)
-    extractor = Extractor(context, source, outside, prompt)
+    extractor = Extractor(context, source, outside, wanted.prompt)
     drafts: list[RecordDraft] = []
-    for part, own in extraction.parts_of(context, messages):
-        request = extraction_prompt.request(part, prompt, step="", type="session")
-        read = partial(extractor.drafts_of, part, own)
-        drafts += ask_and_read(ask, request, read, context.model)[0]
+    if wanted.prompt is None:
+        drafts, _ = extractor.ruled(messages)
+    else:
+        wishes = [wanted.wish] if wanted.wish else []
+        for part, own in extraction.parts_of(context, messages):
+            request = extraction_prompt.request(part, wanted.prompt, step="", type="session", wished=wishes)
+            read = partial(extractor.drafts_of, part, own)
+            drafts += ask_and_read(ask, request, read, context.model)[0]
+    if wanted.wish is not None:
+        drafts = [draft for draft in drafts if draft.kind == wanted.wish.name]
     return _compared(context, chat, context.storable(drafts)[0], stored, erasures)
 
 
@@ -149,7 +216,7 @@ def _compared(
 def _overruled(context: JobContext, chat: str) -> list[Record]:
     """Return what was learned from a chat and then changed or retracted by somebody: it stays so."""
     overruled = []
-    for kind in (*FIL, FACT):
+    for kind in (*FIL, FACT, *(one.name for one in wished(context.kinds))):
         for former in records.former_versions(
             context.database, context.space, Record("", kind, "", chat=chat)
         ):
@@ -186,7 +253,7 @@ def _is_known(
     return relate(draft.text, others).kind == "duplicate"
 
 
-def _exchange(context: JobContext, found: RelearnedChat, prompt: PromptTemplate) -> None:
+def _exchange(context: JobContext, found: RelearnedChat, label: str) -> None:
     """Retract what is not found again and add what is new, in one transaction, which is one batch to `undo`.
 
     What was compared already is written as it is: also what another prompt did not find, and therefore
@@ -204,7 +271,7 @@ def _exchange(context: JobContext, found: RelearnedChat, prompt: PromptTemplate)
         erasure_receipts.check_none_since(changes.tx, context.space, found.erasures)
         for record in found.removed:
             if records.is_current(changes.tx, context.space, record):
-                intake.take_back(changes, record, "retract", f"{prompt.label} does not find it")
+                intake.take_back(changes, record, "retract", f"{label} does not find it")
         for draft in found.added:
             ready = prepare(draft, intake.kinds, intake.by)
             held = ready.trust == "quarantined"

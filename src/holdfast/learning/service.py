@@ -77,7 +77,7 @@ class Learner:
             limit: the most jobs to run.
             until: begin no job at this time or later.
             everyone: for all users of this tenant; a handle that names a user needs `admin=True`.
-            dry_run: only return the number of calls and tokens that the jobs would take.
+            dry_run: only return the calls and tokens it would take, and the records added without a model.
             prompts: other prompts for kinds of jobs: a version ("v1") or the path of a file.
             progress: called before each job, with an empty result whose `why` names it, and with its result.
 
@@ -184,7 +184,7 @@ class Learner:
         self,
         kind: str = "observations",
         *,
-        llm: LLM,
+        llm: LLM | None = None,
         prompt: str | None = None,
         dry_run: bool = False,
     ) -> Relearning:
@@ -194,17 +194,22 @@ class Learner:
         not found again is retracted. Each chat is one change that `undo` takes back. What the user wrote or
         changed is left alone, and so are facts, unless the prompt asks for them.
 
+        A kind with `learn` (`holdfast.Kind`) is learned from all chats, also from those that nothing was
+        learned from; without a model, from the sentences that fit its examples. What was learned so and
+        retracted since is not found again.
+
         Args:
-            kind: what is learned again: "observations".
-            llm: the model, as for `Chat.compact`. It is called in a dry run as well.
+            kind: what is learned again: "observations", or a kind with `learn`.
+            llm: the model, as for `Chat.compact`. It is called in a dry run as well. None for a kind with
+                examples.
             prompt: a version of the prompt, "v1", or the path of a file; None for the newest.
             dry_run: only return the difference.
 
         Raises:
-            InvalidInput: an unknown kind or prompt, or an invalid model.
+            InvalidInput: an unknown kind or prompt, an invalid model, or none for observations.
 
         """
-        model = _required(llm)
+        model = resolved(llm)
         # Not needed for any other method.
         from holdfast.learning.relearn import relearn
 
@@ -220,7 +225,7 @@ class Learner:
     ) -> Ranking:
         """Return the episodes of earlier chats, the best for a query first; without a query, the newest.
 
-        Those in quarantine, because their chats used external sources, are left out until `release`.
+        Those in quarantine, with words that may come from external sources, are left out until `release`.
 
         Args:
             query: a question or some words.

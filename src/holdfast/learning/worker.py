@@ -83,12 +83,13 @@ class Worker:
         return replace(self.context.for_agent(batch[0].agent), jobs=batch, payload=payload, held=held)
 
     def estimate(self) -> WorkResult:
-        """Return the calls and tokens that the work due would take; call no model, write nothing."""
+        """Return what the work due would cost, and add without a model; call no model, write nothing."""
         context, results = self.context, list[WorkResult]()
         due = scheduler.due(context, self.kinds)
         for batch in scheduler.batches(due, context.settings.pairs):
             payload = jobs.payload(context.database, context.space, batch[0].id)
-            units = PLANS[batch[0].kind](self._context_of(batch, payload, None))
+            units = list(PLANS[batch[0].kind](self._context_of(batch, payload, None)))
+            records = tuple(record for unit in units for record in unit.preview())
             requests = [unit.request for unit in units if unit.request]
             tokens = sum(context.count_tokens(request.prompt) for request in requests)
             answers = sum(request.answer_tokens for request in requests)
@@ -96,7 +97,13 @@ class Worker:
             cost = f"{calls}, {tokens:,} tokens of prompts" if requests else "needs no model"
             note = f"{batch[0].id}: {cost}"
             results.append(
-                WorkResult(notes=(note,), calls=len(requests), prompt_tokens=tokens, answer_tokens=answers)
+                WorkResult(
+                    records=records,
+                    notes=(note,),
+                    calls=len(requests),
+                    prompt_tokens=tokens,
+                    answer_tokens=answers,
+                )
             )
         why = "A dry run: nothing was asked, and nothing written."
         return replace(together(results), done=tuple(due), why=why, dry_run=True)

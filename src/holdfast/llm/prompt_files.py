@@ -20,6 +20,7 @@ class PromptTemplate:
     """A prompt with places: `$name` in its text is the place of a part, `$$` a dollar sign.
 
     `version` is "v1", "v2" … for one of the package, and the stem of the file for one of the user's own.
+    `preface` stands before the text, and has no places.
 
     Raises:
         InvalidInput: a dollar sign in its text is neither.
@@ -29,6 +30,7 @@ class PromptTemplate:
     name: str
     version: str
     text: str
+    preface: str = ""
 
     def __post_init__(self) -> None:
         if not Template(self.text).is_valid():
@@ -55,7 +57,7 @@ class PromptTemplate:
         """
         if parts.keys() != self.places:
             raise _misplaced(self.label, self.places, frozenset(parts))
-        return Template(self.text).substitute(parts)
+        return self.preface + Template(self.text).substitute(parts)
 
 
 def load(name: str, version: str | None = None) -> PromptTemplate:

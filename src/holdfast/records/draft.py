@@ -18,6 +18,8 @@ from holdfast.types import Range, Record, Time, Trust, Writer, as_time, check_na
 TRUSTED: tuple[Writer, ...] = ("user", "system")
 # The flag of a draft that came from outside the conversation, or that rests on none of its messages.
 UNTRUSTED = "untrusted"
+# The flag of a draft of a kind that only the user may add, in the user's own words; it waits for a release.
+PROPOSED = "proposed"
 # Metadata of our own about how a record was learned; "speaker: assistant" beside a quote could be obeyed.
 _OWN_META = ("learned", "model", "speaker")
 # Unicode categories: joiners, direction marks, spaces.
@@ -115,7 +117,8 @@ def prepare(draft: RecordDraft, kinds: Mapping[str, Kind], by: Writer) -> Record
     """
     kind = policy(kinds, draft.kind)
     record = as_record(draft, kind.targets[0])
-    allow(kind, by, "add")
+    if PROPOSED not in record.flags:
+        allow(kind, by, "add")
     target = record.target
     if target not in kind.targets:
         raise InvalidInput(
@@ -153,9 +156,9 @@ def scan(record: Record, by: Writer) -> Record:
             "Leave it out: credentials are not stored.",
         )
     everything = (*findings, *beside)
-    outside = {UNTRUSTED} & {*record.flags}
-    flags = tuple(sorted({one.kind for one in everything if one.severity == "high"} | outside))
-    held = (guard.has_orders(everything) and by not in TRUSTED) or bool(outside)
+    waiting = {UNTRUSTED, PROPOSED} & {*record.flags}
+    flags = tuple(sorted({one.kind for one in everything if one.severity == "high"} | waiting))
+    held = (guard.has_orders(everything) and by not in TRUSTED) or bool(waiting)
     trust: Trust = "quarantined" if held else "trusted"
     return replace(record, text=guard.redact(text, findings), flags=flags, trust=trust, by=by)
 
@@ -269,8 +272,11 @@ def content_of(record: Record) -> tuple[object, ...]:
 
 def quarantine_reason(record: Record) -> str:
     """Return why a record is in quarantine, in no words of its own."""
-    flags = ", ".join(flag for flag in record.flags if flag not in ("secret", UNTRUSTED))
-    reasons = [f"{flags} from {writer_name(record.by)}"] if flags or UNTRUSTED not in record.flags else []
+    waits = {UNTRUSTED, PROPOSED} & {*record.flags}
+    flags = ", ".join(flag for flag in record.flags if flag not in ("secret", UNTRUSTED, PROPOSED))
+    reasons = [f"{flags} from {writer_name(record.by)}"] if flags or not waits else []
+    if PROPOSED in record.flags:
+        reasons.append(f"the user said so in a chat; as a {record.kind} it waits for the user's word")
     if UNTRUSTED in record.flags:
         is_episode = record.kind == "episode"
         reasons.append("its chat used external sources" if is_episode else _UNFOUNDED)

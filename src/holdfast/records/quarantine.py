@@ -52,6 +52,22 @@ class Quarantine:
 
         return self._announced(revision.release(self._intake(by), check_name(id, "The id of a record")))
 
+    def release_all(self, *, chat: str | None = None, by: Writer | None = None) -> list[Record]:
+        """Release all that is in quarantine, or what was learned in one chat, as one change to `undo`.
+
+        Raises:
+            Denied: somebody else than the user wants it.
+            InvalidInput: the id of the chat is no text.
+
+        """
+        # Loaded by the first that goes back.
+        from holdfast.records import revision
+
+        which = None if chat is None else check_name(chat, "The id of a chat")
+        released = revision.release_all(self._intake(by), which)
+        self._events.tell_of(self._scope, released)
+        return released
+
     def discard(self, id: str, *, by: Writer | None = None) -> Record:
         """Retract a record that is in quarantine.
 

@@ -253,6 +253,20 @@ def release(intake: Intake, identity: str) -> Record:
         return set_free(intake, changes, held, replace(held, trust="released", replaces=""))
 
 
+@retry_transaction
+def release_all(intake: Intake, chat: str | None) -> list[Record]:
+    """Release all records from quarantine, or those of a chat; see `memory.quarantine.release_all`."""
+    with intake.writing() as changes:
+        _check_user(intake, "release")
+        wanted = RecordFilter(agents=intake.agents, run=None, trust=("quarantined",))
+        held = records.read(changes.tx, intake.space, NOW.version, wanted)
+        released = []
+        for one in held if chat is None else [one for one in held if one.chat == chat]:
+            allow(policy(intake.kinds, one.kind), intake.by, "add")
+            released.append(set_free(intake, changes, one, replace(one, trust="released", replaces="")))
+        return released
+
+
 def set_free(intake: Intake, changes: Writing, held: Record, freed: Record, why: str = "") -> Record:
     """Write a released record, in place of the text that it was to replace, if any."""
     before = intake.single(changes, held) if policy(intake.kinds, held.kind).one_per else None
@@ -276,12 +290,16 @@ def discard(intake: Intake, identity: str) -> Record:
         return intake.take_back(changes, _held(intake, changes, identity, "discard"), "discard")
 
 
-def _held(intake: Intake, changes: Writing, identity: str, action: str) -> Record:
+def _check_user(intake: Intake, action: str) -> None:
     if intake.by != "user":
         raise Denied(
             f"Only the user may {action} what is in quarantine, not {writer_name(intake.by)}.",
             "Ask the user, and pass by='user'.",
         )
+
+
+def _held(intake: Intake, changes: Writing, identity: str, action: str) -> Record:
+    _check_user(intake, action)
     wanted = RecordFilter(ids=(identity,), agents=intake.agents, run=None, trust=("quarantined",))
     found = records.read(changes.tx, intake.space, NOW.version, wanted)
     if not found:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput, shown
+from holdfast.kinds import FEEDBACK
 from holdfast.records.draft import check_tags, policy
 from holdfast.records.point_in_time import PointInTime
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
@@ -116,7 +117,8 @@ class View:
     ) -> list[Record]:
         """List records in the order in which they were first written. All filters must hold.
 
-        What is in quarantine is not among them, nor the notes of runs. Linear in the records of the kind.
+        What is in quarantine is not among them, nor the notes of runs, nor, unless it is asked for, feedback.
+        Linear in the records of the kind.
 
         Args:
             limit: at most so many, after the first `offset`.
@@ -132,7 +134,8 @@ class View:
         end = MAX_COUNT if limit is None else min(first + check_count(limit, "limit"), MAX_COUNT)
         with self._database.one_read():
             every = records.iterate(self._database, self.scope.space, self._moment().version, stored)
-            return list(islice(filter(passes, every), first, end))
+            asked = (one for one in every if filters.get("kind") or one.kind != FEEDBACK)
+            return list(islice(filter(passes, asked), first, end))
 
     def recall(
         self,
@@ -162,16 +165,17 @@ class View:
             InvalidInput: the query is blank, a filter is of the wrong kind, or `fresh` without an embedder.
 
         """
-        masked = is_masked(secrets)
+        masked, each = is_masked(secrets), None
         if per_kind is not None:
-            wanted["sources"], limit = ("record",), check_count(per_kind, "per_kind")
+            wanted["sources"], limit, each = ("record",), check_count(per_kind, "per_kind"), self._kinds
         checked = self._filters(limit, min_score, prefer, wanted)
-        near = self._meaning(query, meaning)
+        # numpy is loaded by the first recall.
+        from holdfast.search.query import parse
+
+        parsed = parse(query)
+        near = self._meaning(query, meaning) if limit else None
         behind = self._embed_missing() if check_flag(fresh, "fresh") else None
-        if per_kind is None:
-            hits = self._search().recall(self.scope, query, checked, near)
-        else:
-            hits = self._recall_per_kind(query, checked, near)
+        hits = self._search().recall(self.scope, parsed, checked, near, each)
         return Hits(map(masked_hit, hits) if masked else hits, behind or hits.degraded)
 
     def explain(
@@ -236,17 +240,6 @@ class View:
         if self._at.moments or not isinstance(query, str):
             return None
         return self._search().meaning(self.scope, query, share)
-
-    def _recall_per_kind(self, query: str, wanted: filters.Filters, near: QueryVector | None) -> Hits:
-        # numpy is loaded by the first recall.
-        from holdfast.search.query import parse
-
-        parsed = parse(query)
-        kinds = [kind for kind in self._kinds if wanted.kinds is None or kind in wanted.kinds]
-        with self._search().one_read(self.scope, wanted, near) as read:
-            by_kind = [read.find(parsed, replace(wanted, kinds=frozenset((kind,)))) for kind in kinds]
-        every = (hit for hits in by_kind for hit in hits)
-        return Hits(sorted(every, key=lambda hit: -hit.score), read.degraded)
 
     def _known_kinds(self, kinds: Iterable[str]) -> list[str]:
         if not isinstance(kinds, Iterable):

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.errors import InvalidInput, shown
+from holdfast.kinds import FEEDBACK
 from holdfast.records.draft import RecordDraft
 from holdfast.records.options import NewRecord, NewRecords, RecordFields
 from holdfast.records.view import selection
 from holdfast.safety.guard import check_name_is_open, mask, mask_name
 from holdfast.store import sessions
 from holdfast.types import (
+    Hit,
     Record,
     Scope,
     Writer,
@@ -263,6 +265,26 @@ class RecordWriter:
         fields["target"] = "run"
         draft = self.draft(text, "note", run=run, **fields)
         return self._intake(by).remember([draft])[0]
+
+    def feedback(self, hit: Hit, query: str, *, helpful: bool, by: Writer | None) -> Record:
+        """Store whether a hit helped to answer a query, for the user unless another writer is named.
+
+        It belongs to the messages that the hit is or was learned from, and to its record: an erasure of
+        either takes it along. No search reads it.
+        """
+        check_flag(helpful, "helpful")
+        if not isinstance(query, str):
+            raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
+        question = query.strip()
+        draft = self.draft(
+            question or hit.id,
+            FEEDBACK,
+            chat=hit.chat or None,
+            messages=(hit.seq, max(hit.seq, hit.last_seq)) if hit.chat and hit.seq else None,
+            meta={"helpful": helpful, "asked": bool(question), "hit": hit.source, "of": [hit.id]},
+        )
+        # Not the intake of the chat, whose prompts would show what was learned since they began.
+        return self._announced(self._intake(by, "user").remember([draft]))[0]
 
     def change_note(self, what: str, text: str | None, *, run: str, by: Writer | None) -> Record:
         """Replace the text of a note of a run, or retract it if there is no new text."""

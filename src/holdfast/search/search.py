@@ -71,16 +71,25 @@ class Search:
             return None
         return self._embedder.embed(scope, query, weight)
 
-    def recall(self, scope: Scope, query: str, filters: Filters, meaning: QueryVector | None = None) -> Hits:
+    def recall(
+        self,
+        scope: Scope,
+        query: Query,
+        filters: Filters,
+        meaning: QueryVector | None = None,
+        each: Iterable[str] | None = None,
+    ) -> Hits:
         """Return the hits of a query, best first; see `Memory.recall`. Without `meaning`, by words alone.
 
-        Raises:
-            InvalidInput: the query has nothing to search for.
-
+        The limit holds for all, or for each of some kinds of records.
         """
-        parsed = parse(query)
         with self.one_read(scope, filters, meaning) as reader:
-            return Hits(reader.find(parsed, filters), reader.degraded)
+            if each is None:
+                return Hits(reader.find(query, filters), reader.degraded)
+            kinds = [kind for kind in each if filters.kinds is None or kind in filters.kinds]
+            found = [reader.find(query, replace(filters, kinds=frozenset((kind,)))) for kind in kinds]
+            hits = sorted(chain.from_iterable(found), key=lambda hit: -hit.score)
+            return Hits(hits, reader.degraded)
 
     def similar(self, scope: Scope, draft: Record, limit: int, *, by_meaning: bool = False) -> list[Record]:
         """Return the records of the scope's own space that share most with a draft.

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.kinds import FEEDBACK
 from holdfast.store import records, vectors
 from holdfast.store.checksums import resealed
 from holdfast.text.shorten import shorten_line
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
     from holdfast.store.erasure_receipts import ErasureAccount
     from holdfast.store.record_changes import Writing
 
-# In order, since what is made of a version is later than it.
-_BY_REFLECTION = """
+# In order, since what is made of a version is later than it. Feedback is about a record, whoever wrote it.
+_BY_REFLECTION = f"""
     SELECT version, id, replaces, kind, meta FROM records
-    WHERE space = :space AND (author = 'reflect' OR writer = 'reflect')
+    WHERE space = :space AND (author = 'reflect' OR writer = 'reflect' OR kind = '{FEEDBACK}')
     AND (kind = 'profile' OR meta LIKE :of OR meta LIKE :into) ORDER BY version"""
 # The reasons of a model may repeat what it was shown.
 _EXPLAINED = "version > :first AND writer = 'reflect' AND why <> ''"

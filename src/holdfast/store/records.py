@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.kinds import nearest
+from holdfast.kinds import FEEDBACK, nearest
 from holdfast.store.database import matching, one_of, retry_transaction
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.message_rows import from_micros
@@ -39,6 +39,7 @@ _CURRENT = "SELECT version FROM records WHERE space = :space AND kind = :kind AN
 _OF_CHAT = "SELECT version FROM records WHERE space = :space AND chat = :chat AND kind = :kind"
 OF_ID = "version IN (SELECT version FROM records WHERE space = :space AND id = :id)"
 _IN_USE = "retracted = 0 AND trust <> 'quarantined'"
+_IS_FOUND = f"{_IN_USE} AND run = '' AND kind <> '{FEEDBACK}'"
 # What reflection learned from a chat that is gone; not what it made of other records, which may name any
 # chat.
 _CHAT_IS_MISSING = """
@@ -337,12 +338,12 @@ def count_use(db: Database, space: str, ids: Sequence[str], now: int) -> None:
 def documents(db: Reader, space: str, after: int, limit: int) -> list[Row]:
     """Return what the index needs of the next versions: version, id, agent, kind, at, text, wordings.
 
-    Records that are retracted, in quarantine or of a run have no texts: they are not found.
+    Records that are retracted, in quarantine, of a run, or feedback have no texts: they are not found.
     """
     sql = f"""
         SELECT version, id, agent, kind, at,
-            CASE WHEN {_IN_USE} AND run = '' THEN text ELSE '' END AS text,
-            CASE WHEN {_IN_USE} AND run = '' THEN wordings END AS wordings
+            CASE WHEN {_IS_FOUND} THEN text ELSE '' END AS text,
+            CASE WHEN {_IS_FOUND} THEN wordings END AS wordings
         FROM records WHERE space = :space AND version > :after AND version <= :until ORDER BY version"""
     return db.all(sql, space=space, after=after, until=after + limit)
 

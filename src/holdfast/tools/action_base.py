@@ -24,7 +24,7 @@ from holdfast.tools.permissions import (
 from holdfast.types import Record, Writer, check_count
 
 KINDS = ("fact", "finding", "insight", "lesson")
-_APART = ("constraint", "note", "file")  # kinds with tools of their own
+_APART = ("constraint", "note", "file", "feedback")  # kinds with tools of their own, or none
 MOST = 50  # items of a result
 NO_SESSION = "tools"  # the id of the chat that is opened if none is given; nothing is stored in it
 REFUSALS = (LookupError, ValueError, PermissionError)

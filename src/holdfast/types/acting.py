@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -46,3 +47,8 @@ def check_writer(value: object) -> Writer:
         if value == writer:
             return writer
     raise InvalidInput(f"{shown(value)} is not a writer.", f"Use one of {', '.join(WRITERS)}.")
+
+
+def chat_id(id: str | None) -> str:
+    """Return the id of a chat: as given, else the one that `acting_as` names, else a new one."""
+    return (current().chat or os.urandom(8).hex()) if id is None else id

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 import holdfast
 from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
-from holdfast.handle import chat_id
+from holdfast.kinds import FEEDBACK
 from holdfast.learning.service import Learner
 from holdfast.memory import Memory
 from holdfast.messages.message_tokens import message_tokens
@@ -31,7 +31,7 @@ from holdfast.run import Run
 from holdfast.runtime import THREADS
 from holdfast.scratchpad import Scratchpad
 from holdfast.types import AnyMessage, Hits, Message, Prompt, Record, Scope, Window, check_name, to_time
-from holdfast.types.acting import current
+from holdfast.types.acting import chat_id, current
 from holdfast.types.messages import UNSEEN
 
 if TYPE_CHECKING:
@@ -321,6 +321,11 @@ class NullMemory(_WithScratchpad, Memory):
             return _empty(Memory.remember)(self, text, kind, **given)
         items = [item if isinstance(item, Mapping) else {"text": item} for item in text]
         return [self.remember(**{"kind": kind, **given, **item}) for item in items]
+
+    @_like(Memory.feedback)
+    def feedback(self, _: Any, *, query: str = "", by: Any = None, **__: Any) -> Any:
+        """As `Memory.feedback`: a record that is not stored."""
+        return self.remember(query, FEEDBACK, by=by or "user")
 
     at = _like(Memory.at)(lambda memory, _: NullView(memory.scope))
     explain = _refused(Memory.explain, _NO_DOCUMENT)
