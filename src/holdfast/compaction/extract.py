@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby
 
 from holdfast.compaction.sentence_scoring import COMMON_WEIGHT, PAIR_BITS, History, SentenceUnit, history
-from holdfast.compaction.summary_passages import MONTHS, UNDATED, label
+from holdfast.compaction.summary_passages import JOINED, MONTHS, UNDATED, label
 from holdfast.compaction.work_steps import Step, chief, lines, merged, read_steps
 from holdfast.messages.passages import EXPAND, STEPS, Passage
 from holdfast.text.tokens import CountTokens, estimate_tokens
@@ -25,6 +25,10 @@ _TOPICS = 8
 _ROOM_FOR_TOPICS = 80
 # The share of the weight of two words that their standing side by side adds.
 _PAIR = 0.1
+# The share of the weight of what was spoken of before that counts in work sessions.
+_AGAIN = 0.8
+# What a sentence of a work session weighs besides its words: a short one may be a decision as well.
+_EACH = 10.0
 # Tokens of the name of a speaker, with a share of the line of the day.
 _LABEL = 3.0
 # The share of a summary that may be steps of the work.
@@ -119,6 +123,8 @@ class _Cover:
         added = sum(words) + _PAIR * sum(
             [weights[pair >> PAIR_BITS] + weights[pair & _MASK] for pair in pairs]
         )
+        if unit.is_work:
+            added += _EACH + _AGAIN * sum([weights[one] for one in unit.concepts if one in self._words])
         return added * unit.factor * _REPEATED ** self._shapes[unit.shape] / self.cost(unit)
 
     def take(self, unit: SentenceUnit) -> None:
@@ -210,7 +216,7 @@ def _joined(texts: Iterable[str]) -> str:
     """Join sentences, with a dot between those that would run into each other."""
     joined = ""
     for text in texts:
-        joined += f"{'' if not joined else ' ' if joined[-1] in _ENDS else ' · '}{text}"
+        joined += f"{'' if not joined else ' ' if joined[-1] in _ENDS else JOINED}{text}"
     return joined
 
 

@@ -13,6 +13,8 @@ UNDATED = "Undated"
 NOTHING = "(nothing that can be put into words)"
 # Begins a line without a speaker.
 BARE = "- "
+# Stands between sentences that would run into each other.
+JOINED = " · "
 MONTHS = "January February March April May June July August September October November December".split()
 
 _DAY_LINE = re.compile(rf"(\d{{1,2}}) ({'|'.join(MONTHS)}) (\d{{1,4}})")
@@ -55,12 +57,18 @@ def _read_back(lines: Sequence[str]) -> Iterator[Passage]:
         elif read_steps(line):
             yield Passage(line, "", at, STEPS)
         elif match := _NUMBERED.fullmatch(line):
-            yield Passage(match[2], speaker, at, speaker, int(match[1]))
+            yield Passage(_apart(match[2]), speaker, at, speaker, int(match[1]))
         elif not line.startswith(BARE) and (match := _SPEAKER_LINE.fullmatch(line)):
             speaker = match[1]
-            yield Passage(match[3], speaker, at, speaker, int(match[2] or 0))
+            text = _apart(match[3]) if match[2] else match[3]
+            yield Passage(text, speaker, at, speaker, int(match[2] or 0))
         else:
             yield Passage(line.removeprefix(BARE), speaker, at, speaker)
+
+
+def _apart(text: str) -> str:
+    """Return what was joined on a line of a work session on lines of its own."""
+    return text.replace(JOINED, "\n")
 
 
 def _day(line: str) -> datetime | None:

@@ -19,6 +19,8 @@ _WEIGHTS = {EDITED: 3, FAILED: 4, READ: 1, NAMED: 0, RAN: 1}
 # Characters of a command and of the line that says what went wrong.
 _COMMAND = 100
 _NOTE = 160
+# Characters of a script that are looked at.
+_SCRIPT = 20_000
 # Characters at either end of an output that are searched for what went wrong.
 _ENDS = 6_000
 # What follows the name of who pasted a document, and the characters that are left to the name.
@@ -30,9 +32,16 @@ _PARTS = 2
 _USES = re.compile(r"(?=<tool[-_]use[ >])")
 _PATH = re.compile(r"(?<![\w/.:@-])(?:~?/|\.{1,2}/)?(?:[\w@.-]+/)+[\w@-][\w@.-]*\.[A-Za-z]\w{0,4}\b(?![/(])")
 _BARE = re.compile(r"(?<![\w/.:@-])[\w@-][\w@.-]*\.[A-Za-z]\w{0,4}\b(?![/(])")
+# A script of more than one line, as it is written into a message.
+_FENCED = re.compile(r"\A[^`]{0,600}\n```(?:bash|sh|shell|zsh|console)\n(.{1,20000}?)\n```", re.DOTALL)
+_LINES = re.compile(r"(['\"])[^'\"\n]*\n[^'\"]*\1")
 _GOES_TO = re.compile(r"\s*(?:\||>|\d>|<<|&(?!&)).*", re.DOTALL)
-# What begins the parts of a command line that do nothing by themselves.
-_ASIDE = ("echo ", "cd ", "export ", "#")
+# What begins the parts of a command line that do nothing by themselves, or only show something.
+_ASIDE = re.compile(
+    r"(?:echo|printf|cd|export|rm|mkdir|sleep|set|for|do|done|if|then|else|fi|while|true|pwd|ls|cat|head|tail|"
+    r"wc|grep|find|awk|sed -n)\b|\w+=|[^\w./~$'\"]|\.\s"
+)
+_BODY = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1.*?(?:^[ \t]*\2[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _JOINS = re.compile(r"\s*(?:&&|;|\n)\s*")
 _FAILED = re.compile(
     r"^\W{0,8}(?:(?:[\w./@-]+:\d+:\d+:|[\w.]*(?:Error|Exception):|--- FAIL:|panic:) [^\n]+"
@@ -95,7 +104,10 @@ def _steps(messages: Sequence[Message]) -> Iterator[Step]:
         said, *uses = _USES.split(message.content) if message.role == "assistant" else (message.content,)
         for text in uses:
             if written := rendered(replace(message, content=text)):
-                yield from _of_use(written, message, text.partition("\n```")[2])
+                if script := _FENCED.search(text):
+                    written = replace(written, commands=(script[1],))
+                told = (written.commands or ("\n```",))[0]
+                yield from _of_use(written, message, text.partition(told)[2])
         if message.role in ("user", "assistant") and len(said) <= _ENDS:
             for path in {*_PATH.findall(said), *_BARE.findall(said)}:
                 named.setdefault(path, []).append(message.seq)
@@ -118,7 +130,7 @@ def _of_use(use: ToolUse, message: Message, output: str) -> Iterator[Step]:
     failed = _EXIT.search(ends[:200]) is not None
     if found := _FAILED.search(ends):
         error = one_line(found[0])[:_NOTE]
-        error = "" if message.flags and grave(error) else error
+        error = "" if grave(error) else error
     yield Step(FAILED if failed or error else RAN, command, number, 1, error)
 
 
@@ -128,27 +140,28 @@ def _short(path: str) -> str:
 
 
 def _command(text: str) -> str:
-    """Return the longest part of a command line, without where its input and output go."""
-    parts = [one_line(_GOES_TO.sub("", part)) for part in _JOINS.split(text[: 4 * _COMMAND])]
-    parts = [part for part in parts if not part.startswith(_ASIDE) and len(part) <= _COMMAND]
-    # A single word may be the file that a tool was used on.
-    parts = [part for part in parts if " " in part or not set(part).intersection("/.")]
-    whole = [
-        part for part in parts if not part.count('"') % 2 and not part.count("'") % 2 and "→" not in part
-    ]
-    return max(whole, key=len, default="")
+    """Return the last part of a command line that does something, without where its input and output go."""
+    text = _LINES.sub("…", _BODY.sub("", text[:_SCRIPT]))
+    parts = [one_line(_GOES_TO.sub("", part)) for part in _JOINS.split(text)]
+    for part in reversed(parts):
+        whole = len(part) <= _COMMAND and not (part.count('"') % 2 or part.count("'") % 2 or "→" in part)
+        # A single word may be the file that a tool was used on.
+        if whole and part and not _ASIDE.match(part) and (" " in part or not set(part).intersection("/.")):
+            return part
+    return ""
 
 
 def merged(steps: Iterable[Step]) -> list[Step]:
     """Return each step once, with how often and where last; a file that was edited counts as that only."""
     found: dict[tuple[str, str], Step] = {}
     for step in steps:
-        key = (step.verb, step.what)
+        key = (step.verb, step.note or step.what)
         before = found.get(key)
         note = step.note or (before.note if before else "")
         times = step.times + (before.times if before else 0)
         number = max(step.number, before.number if before else 0)
-        found[key] = Step(step.verb, step.what, number, times, note)
+        what = before.what if before and before.number > step.number else step.what
+        found[key] = Step(step.verb, what, number, times, note)
     _join_bare(found)
     for weaker, stronger in ((NAMED, READ), (READ, EDITED), (NAMED, EDITED)):
         for _, what in [key for key in found if key[0] == weaker]:
