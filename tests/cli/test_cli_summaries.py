@@ -134,7 +134,7 @@ def test_a_tree_as_json(cli: Cli, done: dict[str, Any]) -> None:
     one = answer["summaries"][0]
     assert set(one) == {
         "kind", "id", "chat", "depth", "first", "last", "text", "tokens", "parent", "since", "until", "level",
-        "messages", "source_tokens", "model", "at", "ref",
+        "messages", "source_tokens", "model", "prompt", "at", "ref",
     }  # fmt: skip
     assert (one["kind"], one["first"], one["since"]) == ("leaf", 1, "2026-05-01T08:00:00+00:00")
     rest = answer["unsummarised"]
