@@ -32,7 +32,7 @@ _EACH = 10.0
 # Tokens of the name of a speaker, with a share of the line of the day.
 _LABEL = 3.0
 # The share of a summary that may be steps of the work.
-_STEPS = 0.25
+_STEPS = 0.35
 # The share of a summary that may be previews of code and tools …
 _PREVIEWS = 0.25
 # … and the tokens of previews in a short one.
