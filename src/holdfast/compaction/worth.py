@@ -12,7 +12,7 @@ from holdfast.text.statements import Context, statements
 # The share of the worth of what is no choice, rule or cause.
 _OTHERS = {"outcome": 0.7, "environment": 0.7, "personal": 0.7}
 # The least worth of what a user says: all of it may be asked for.
-_ASKED = 0.8
+_ASKED = 0.6
 # Words of a piece that says too little, if it has no value and no name.
 _SCRAP = 4
 _VALUE = re.compile(r"\w .*\d|\d.* \w|`[^`]+`|[^\W\d][./_]\w")
