@@ -28,11 +28,11 @@ _PAIR = 0.1
 # The share of the weight of what was spoken of before that counts in work sessions.
 _AGAIN = 0.8
 # What a sentence of a work session weighs besides its words: a short one may be a decision as well.
-_EACH = 10.0
+_EACH = 5.0
 # Tokens of the name of a speaker, with a share of the line of the day.
 _LABEL = 3.0
 # The share of a summary that may be steps of the work.
-_STEPS = 0.25
+_STEPS = 0.35
 # The share of a summary that may be previews of code and tools …
 _PREVIEWS = 0.25
 # … and the tokens of previews in a short one.

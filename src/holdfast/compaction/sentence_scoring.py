@@ -226,7 +226,7 @@ def history(passages: Sequence[Passage], *, trimmed: bool = True) -> History:
             if len(concepts) < 2 and not asks:
                 factor *= _ALONE
             if passages[turn].number:
-                factor = by_role[turn] * _WORTH * worth**_SHARPER
+                factor *= _WORTH * worth**_SHARPER
             found.append((turn, text, concepts, factor))
         having.update(of_turn)
     speakers, _ = vocabulary.read(" ".join(dict.fromkeys(passage.speaker for passage in passages)))

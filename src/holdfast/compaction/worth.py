@@ -12,10 +12,10 @@ from holdfast.text.statements import Context, statements
 # The share of the worth of what is no choice, rule or cause.
 _OTHERS = {"outcome": 0.7, "environment": 0.7, "personal": 0.7}
 # The least worth of what a user says: all of it may be asked for.
-_ASKED = 0.9
+_ASKED = 0.6
 # Words of a piece that says too little, if it has no value and no name.
 _SCRAP = 4
-_VALUE = re.compile(r"\d|`[^`]+`|\w[./_]\w")
+_VALUE = re.compile(r"\w .*\d|\d.* \w|`[^`]+`|[^\W\d][./_]\w")
 # Code, and what programs put in brackets.
 _UNSAID = re.compile(r"`[^`]*`|\[.*\]|calls \S.*", re.DOTALL)
 
@@ -35,4 +35,4 @@ def judged(passages: Sequence[Passage], turn: int) -> Iterator[tuple[str, float]
 def _worth(text: str, worth: float, role: str) -> float:
     if _UNSAID.fullmatch(text) or (len(text.split()) < _SCRAP and not _VALUE.search(text)):
         return 0.0
-    return max(worth, _ASKED) if role == "user" else worth
+    return _ASKED + (1 - _ASKED) * worth if role == "user" else worth
