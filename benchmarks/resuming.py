@@ -55,6 +55,8 @@ _FENCE = re.compile(r"^```.*?(?:^```|\Z)", re.DOTALL | re.MULTILINE)
 _URL = re.compile(r"\w+://\S+")
 _PATH = re.compile(r"(?<![\w/.-])[\w@~.-]*(?:/[\w@.-]+)*/([\w@-][\w@.-]*\.[A-Za-z]\w{0,4})\b(?![/(])")
 _NAME = re.compile(r"(?<![\w/.@-])[\w@-][\w@.-]*\.[A-Za-z]\w{0,4}\b(?![/(])")
+# What a client puts in brackets, not the user.
+_NOTICE = re.compile(r"\[(?:Image|Request)\b[^\[\]\n]*\]")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _ERROR = re.compile(
     r"^\W{0,8}(?:(?:[\w./@-]+:\d+:\d+:|[\w.]*(?:Error|Exception):|--- FAIL:|panic:) \S"
@@ -76,12 +78,14 @@ class Wanted(NamedTuple):
 
     def kept(self, lines: Sequence[tuple[str, frozenset[int]]]) -> bool:
         """Return whether one line has enough of the words, and the literal as a word of its own."""
-        whole = re.compile(rf"(?<![\w.]){re.escape(self.literal)}(?!\w|[.,:]\d)") if self.literal else None
         least = self.share * len(self.words)
-        return any(
-            len(self.words & found) >= least and (whole is None or whole.search(line) is not None)
-            for line, found in lines
-        )
+        return any(len(self.words & found) >= least and self._named(line) for line, found in lines)
+
+    def _named(self, line: str) -> bool:
+        if not self.literal or _NUMBER.fullmatch(self.literal):
+            # The unit of a number may stand beside it.
+            return not self.literal or self.literal in _NUMBER.findall(line)
+        return re.search(rf"(?<![\w.]){re.escape(self.literal)}(?!\w|[.,:]\d)", line) is not None
 
 
 def run_resuming(
@@ -163,7 +167,7 @@ def _requests(messages: Sequence[Message]) -> Iterator[frozenset[int]]:
     for message in messages:
         own = message.role == "user" and len(message.content) <= _PASTED
         if own and not message.content.lstrip().startswith("<"):
-            said = (terms(one.text, content=True) for one in split(message.content))
+            said = (terms(one.text, content=True) for one in split(_NOTICE.sub(" ", message.content)))
             yield from (words for words in said if len(words) >= 4)
 
 

@@ -399,7 +399,7 @@ BUDGETS = {
     # Statements, by their form; by what is said before and after them, and by their words.
     "text": 1_000 + 150 + 500 + 120 + 70 + 330 + 65,
     "safety": 1_200 + 667,  # what was found in a message is cached, patterns are compiled late
-    "messages": 350 + 470,
+    "messages": 350 + 470 + 60,  # uses of tools, from learning
     "store": 2_700
     + 1_250
     + 135
@@ -419,7 +419,9 @@ BUDGETS = {
     # Recall by meaning, explanations, what is behind a quarantine; feedback; proposals; release of sessions.
     "records": 1_050 + 150 + 62 + 30 + 19,
     "prompt": 800 + 675,
-    "compaction": 1_500 + 120 + 30,  # outlines for models, prompts of the user's own
+    # What was done in work sessions, and the words of their users; outlines for models, prompts of the
+    # user's own.
+    "compaction": 1_500 + 120 + 260 + 30,
     # The job that embeds; kinds that say what is to be learned, by their examples and over the history;
     # statements worth keeping; episodes without the words of others, and with what ran and is open; one
     # question about a session; episodes and facts learned again.

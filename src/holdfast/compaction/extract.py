@@ -14,8 +14,9 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby
 
 from holdfast.compaction.sentence_scoring import COMMON_WEIGHT, PAIR_BITS, History, SentenceUnit, history
-from holdfast.compaction.summary_passages import BARE, MONTHS, UNDATED
-from holdfast.messages.passages import EXPAND, Passage
+from holdfast.compaction.summary_passages import JOINED, MONTHS, UNDATED, label
+from holdfast.compaction.work_steps import Step, chief, lines, merged, read_steps
+from holdfast.messages.passages import EXPAND, STEPS, Passage
 from holdfast.text.tokens import CountTokens, estimate_tokens
 
 # Topics that the last line names.
@@ -24,8 +25,14 @@ _TOPICS = 8
 _ROOM_FOR_TOPICS = 80
 # The share of the weight of two words that their standing side by side adds.
 _PAIR = 0.1
+# The share of the weight of what was spoken of before that counts in work sessions.
+_AGAIN = 0.8
+# What a sentence of a work session weighs besides its words: a short one may be a decision as well.
+_EACH = 5.0
 # Tokens of the name of a speaker, with a share of the line of the day.
 _LABEL = 3.0
+# The share of a summary that may be steps of the work.
+_STEPS = 0.35
 # The share of a summary that may be previews of code and tools …
 _PREVIEWS = 0.25
 # … and the tokens of previews in a short one.
@@ -48,20 +55,39 @@ _MASK = (1 << PAIR_BITS) - 1
 def extract(passages: Sequence[Passage], target: int, count: CountTokens = estimate_tokens) -> str:
     """Return the sentences that say most within `target` tokens, in the order in which they were said.
 
-    The last line names a few topics of what was left out. Empty only when no passage has text, or when not
-    one character of it fits.
+    Of a work session what was done comes after them. The last line names a few topics of what was left out.
+    Empty only when no passage has text, or when not one character of it fits.
     """
-    passages = [passage for passage in passages if passage.text.strip()]
+    steps = merged(step for one in passages if one.role == STEPS for step in read_steps(one.text))
+    done = _done(chief(steps), int(_STEPS * target), count)
+    date = in_words(passages[-1].at) if done else ""
+    passages = [one for one in passages if one.role != STEPS and one.text.strip()]
     read = history(passages)
-    if not read.units or target <= 0:
+    if target <= 0:
         return ""
+    alone = f"{date}\n{done}" if done and count(f"{date}\n{done}") <= target else ""
+    if not read.units:
+        return alone
     room = target - (min(40, target // 12) if target >= _ROOM_FOR_TOPICS else 0)
+    room -= count(f"\n{done}") if done else 0
     ranked = _rank(read, room * _rate(read.units, count) * _SPARE)
     taken = _fitting(ranked, read.units, passages, room, count)
     if not taken:
-        return _cut(read.units[ranked[0] if ranked else 0], passages, target, count)
+        return alone or _cut(read.units[ranked[0] if ranked else 0], passages, target, count)
     body = layout([read.units[number] for number in sorted(taken)], passages)
-    return _with_topics(body, _topics(read, ranked, taken), target, count)
+    whole = f"{body}\n{done}" if done else body
+    return _with_topics(
+        whole if count(whole) <= target else body, _topics(read, ranked, taken), target, count
+    )
+
+
+def _done(steps: Sequence[Step], room: int, count: CountTokens) -> str:
+    """Return as many of the first steps as fit, as lines."""
+
+    def text(size: int) -> str:
+        return "\n".join(lines(steps[:size]))
+
+    return text(largest(len(steps), lambda size: count(text(size)) <= room))
 
 
 def _rate(units: Sequence[SentenceUnit], count: CountTokens) -> float:
@@ -97,6 +123,8 @@ class _Cover:
         added = sum(words) + _PAIR * sum(
             [weights[pair >> PAIR_BITS] + weights[pair & _MASK] for pair in pairs]
         )
+        if unit.is_work:
+            added += _EACH + _AGAIN * sum([weights[one] for one in unit.concepts if one in self._words])
         return added * unit.factor * _REPEATED ** self._shapes[unit.shape] / self.cost(unit)
 
     def take(self, unit: SentenceUnit) -> None:
@@ -169,26 +197,26 @@ def _fitting(
 
 def layout(units: Sequence[SentenceUnit], passages: Sequence[Passage]) -> str:
     """Return sentences as text: a line for each day, then one for each speaker or turn."""
-    lines: list[str] = []
+    written: list[str] = []
     day, speaker = "", None
     for turn, of_turn in groupby(units, key=lambda unit: unit.turn):
         passage = passages[turn]
         said = _joined(unit.text for unit in of_turn)
         date = in_words(passage.at)
         if date != day or (speaker and not passage.speaker):
-            lines.append(date)
+            written.append(date)
             day, speaker = date, None
         same = passage.speaker == (speaker or "") and not passage.mark
-        lines.append(passage.mark + (f"{BARE}{said}" if same else f"{passage.speaker}: {said}"))
+        written.append(f"{passage.mark}{label(passage, same=same)}{said}")
         speaker = passage.speaker
-    return "\n".join(lines)
+    return "\n".join(written)
 
 
 def _joined(texts: Iterable[str]) -> str:
     """Join sentences, with a dot between those that would run into each other."""
     joined = ""
     for text in texts:
-        joined += f"{'' if not joined else ' ' if joined[-1] in _ENDS else ' · '}{text}"
+        joined += f"{'' if not joined else ' ' if joined[-1] in _ENDS else JOINED}{text}"
     return joined
 
 

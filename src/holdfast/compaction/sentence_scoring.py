@@ -12,6 +12,7 @@ from math import log2
 from operator import itemgetter
 from typing import NamedTuple
 
+from holdfast.compaction.worth import judged
 from holdfast.messages.passages import Passage
 from holdfast.text import analyze
 from holdfast.text.sentences import LONGEST, one_line, sentences, without_filler
@@ -98,6 +99,10 @@ _FIRST = 2.5
 _PASTED = 1_500
 
 
+# The factor of a sentence of a work session that is surely worth keeping, and how fast it falls.
+_WORTH = 4.5
+_SHARPER = 2
+
 _DIGITS = re.compile(r"\d+")
 
 
@@ -116,6 +121,8 @@ class SentenceUnit(NamedTuple):
     shape: str
     # Whether it is of code or of the use of a tool, not something that was said.
     preview: bool
+    # Whether it is of a work session.
+    is_work: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,27 +203,31 @@ def _hints(token: str) -> int:
 
 def history(passages: Sequence[Passage], *, trimmed: bool = True) -> History:
     """Return the weighed sentences of passages, `trimmed` of what says nothing in front."""
-    said = [(turn, text) for turn, one in enumerate(passages) for text in _sentences(one, trimmed=trimmed)]
+    said = [
+        (turn, *one) for turn in range(len(passages)) for one in _sentences(passages, turn, trimmed=trimmed)
+    ]
     # There are signs and pictures only.
     if not said:
         lines = ((turn, one_line(one.text)[:LONGEST].strip()) for turn, one in enumerate(passages))
-        said = [(turn, line) for turn, line in lines if line]
+        said = [(turn, line, 1.0) for turn, line in lines if line]
     with_agent = any(passage.role == "assistant" for passage in passages)
     by_role = _role_factors(passages, with_agent=with_agent)
     vocabulary = _Vocabulary()
     having: Counter[int] = Counter()
-    found: list[tuple[int, str, list[int], float, bool]] = []
+    found: list[tuple[int, str, list[int], float]] = []
     for turn, sentences_of_turn in groupby(said, key=itemgetter(0)):
         of_turn: set[int] = set()
         from_a_person = passages[turn].role == "user" or not with_agent
         asks = from_a_person and with_agent
-        for _, text in sentences_of_turn:
+        for _, text, worth in sentences_of_turn:
             concepts, hints = vocabulary.read(text)
             of_turn.update(concepts)
             factor = by_role[turn] * _factor(text, hints, asks=asks, from_a_person=from_a_person)
             if len(concepts) < 2 and not asks:
                 factor *= _ALONE
-            found.append((turn, text, concepts, factor, passages[turn].role == "tool" or _is_preview(text)))
+            if passages[turn].number:
+                factor *= _WORTH * worth**_SHARPER
+            found.append((turn, text, concepts, factor))
         having.update(of_turn)
     speakers, _ = vocabulary.read(" ".join(dict.fromkeys(passage.speaker for passage in passages)))
     weights = _weights(vocabulary, having)
@@ -224,19 +235,23 @@ def history(passages: Sequence[Passage], *, trimmed: bool = True) -> History:
     for number in speakers:
         weights[number] = 0.0
     units = [
-        _unit(turn, text, about, factor * _says(about, weights), preview=preview)
-        for turn, text, about, factor, preview in found
+        _unit(passages[turn], turn, text, about, factor * _says(about, weights))
+        for turn, text, about, factor in found
     ]
     return History(units, weights, vocabulary.names)
 
 
-def _sentences(passage: Passage, *, trimmed: bool) -> Iterator[str]:
-    if passage.role == "tool":
+def _sentences(passages: Sequence[Passage], turn: int, *, trimmed: bool) -> Iterator[tuple[str, float]]:
+    """Yield the sentences of a passage; in work sessions with their worth."""
+    passage = passages[turn]
+    if passage.number:
+        yield from judged(passages, turn)
+    elif passage.role == "tool":
         if line := one_line(passage.text):
-            yield line
-        return
-    for sentence in sentences(passage.text):
-        yield without_filler(sentence) if trimmed else sentence
+            yield line, 1.0
+    else:
+        for sentence in sentences(passage.text):
+            yield without_filler(sentence) if trimmed else sentence, 1.0
 
 
 def _says(concepts: Sequence[int], weights: Sequence[float]) -> bool:
@@ -248,7 +263,7 @@ def _is_preview(text: str) -> bool:
     return (text[0] == "`" and text[-1] == "`") or text[0] == "[" or text.startswith("calls ")
 
 
-def _unit(turn: int, text: str, concepts: list[int], factor: float, *, preview: bool) -> SentenceUnit:
+def _unit(passage: Passage, turn: int, text: str, concepts: list[int], factor: float) -> SentenceUnit:
     pairs = tuple([(one << PAIR_BITS) | other for one, other in pairwise(concepts)])
     return SentenceUnit(
         turn,
@@ -258,7 +273,8 @@ def _unit(turn: int, text: str, concepts: list[int], factor: float, *, preview: 
         pairs,
         factor,
         _DIGITS.sub("#", text),
-        preview,
+        passage.role == "tool" or _is_preview(text),
+        passage.number > 0,
     )
 
 

@@ -10,6 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from holdfast.compaction.extract import extract, largest
+from holdfast.compaction.summary_passages import NOTHING
 from holdfast.messages.passages import Passage, grave, harmless
 from holdfast.prompt.transcript import transcript
 from holdfast.text.clean import clean
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 _OVERAGE = 3
 # Tokens that can say anything.
 _SMALLEST = 4
-_NOTHING = "(nothing that can be put into words)"
 # An answer of nothing else says nothing.
 _MARKS = " .…-–_*#`\n\t"
 _CUT = " … [cut: the answer was too long]"
@@ -44,13 +44,15 @@ _POLICIES: Mapping[Level, str] = {
 class SummarySource:
     """What is to be summarised: its passages, and the tokens that it takes in a window now.
 
-    `depth` is that of the summary; `previous` are the summaries before it, for continuity.
+    `depth` is that of the summary; `previous` are the summaries before it, for continuity; `work` are its
+    passages as those of a work session, empty for other conversations.
     """
 
     passages: Sequence[Passage]
     tokens: int
     depth: int
     previous: tuple[str, ...] = ()
+    work: Sequence[Passage] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ def extracted(source: SummarySource, bounds: Bounds) -> str:
     def excess(text: str) -> float:
         return bounds.cost(text) - source.tokens + 1
 
-    return _chosen(source.passages, bounds, excess) or _NOTHING
+    return _chosen(source.work or source.passages, bounds, excess) or NOTHING
 
 
 def _outlined(source: SummarySource, bounds: Bounds, filled: Callable[[str], str], room: float) -> str:
@@ -145,7 +147,7 @@ def _outlined(source: SummarySource, bounds: Bounds, filled: Callable[[str], str
         return max(bounds.cost(outline) - source.tokens + 1, bounds.count(filled(outline)) - room)
 
     numbered = [replace(one, mark=f"#{one.seq} ") if one.seq else one for one in source.passages]
-    return filled(_chosen(numbered, bounds, excess))
+    return filled(_chosen(source.work or numbered, bounds, excess))
 
 
 def _chosen(passages: Sequence[Passage], bounds: Bounds, excess: Callable[[str], float]) -> str:

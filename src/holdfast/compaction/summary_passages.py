@@ -6,15 +6,28 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from holdfast.messages.passages import EXPAND, LONGEST_NAME, Passage
+from holdfast.compaction.work_steps import read_steps
+from holdfast.messages.passages import EXPAND, LONGEST_NAME, STEPS, Passage
 
 UNDATED = "Undated"
+NOTHING = "(nothing that can be put into words)"
 # Begins a line without a speaker.
 BARE = "- "
+# Stands between sentences that would run into each other.
+JOINED = " · "
 MONTHS = "January February March April May June July August September October November December".split()
 
 _DAY_LINE = re.compile(rf"(\d{{1,2}}) ({'|'.join(MONTHS)}) (\d{{1,4}})")
-_SPEAKER_LINE = re.compile(rf"([^:\n]{{1,{LONGEST_NAME}}}): (\S.*)")
+_SPEAKER_LINE = re.compile(rf"([^:\n]{{1,{LONGEST_NAME}}}?)(?: #(\d{{1,9}}))?: (\S.*)")
+_NUMBERED_LINE = re.compile(rf"(?:[^:\n]{{1,{LONGEST_NAME}}} )?#\d{{1,9}}: \S")
+_NUMBERED = re.compile(r"#(\d{1,9}): (\S.*)")
+
+
+def label(passage: Passage, *, same: bool) -> str:
+    """Return what stands before the words of a passage; `same` where its speaker spoke the line before."""
+    if not passage.number:
+        return BARE if same else f"{passage.speaker}: "
+    return f"#{passage.number}: " if same else f"{passage.speaker} #{passage.number}: "
 
 
 def from_summary(text: str) -> list[Passage]:
@@ -23,11 +36,16 @@ def from_summary(text: str) -> list[Passage]:
     The line that says what to expand for is dropped: a new summary makes its own.
     """
     lines = [line.strip() for line in text.splitlines()]
-    lines = [line for line in lines if line and not line.startswith(EXPAND.strip())]
+    lines = [line for line in lines if line and line != NOTHING and not line.startswith(EXPAND.strip())]
     if not lines:
         return []
     ours = lines[0] == UNDATED or _DAY_LINE.fullmatch(lines[0]) is not None
     return list(_read_back(lines)) if ours else [Passage(line.removeprefix(BARE)) for line in lines]
+
+
+def is_work(text: str) -> bool:
+    """Return whether a summary is one of a work session: its lines name messages."""
+    return any(_NUMBERED_LINE.match(line) for line in text.splitlines())
 
 
 def _read_back(lines: Sequence[str]) -> Iterator[Passage]:
@@ -36,11 +54,21 @@ def _read_back(lines: Sequence[str]) -> Iterator[Passage]:
     for line in lines:
         if line == UNDATED or _DAY_LINE.fullmatch(line):
             at, speaker = _day(line), ""
+        elif read_steps(line):
+            yield Passage(line, "", at, STEPS)
+        elif match := _NUMBERED.fullmatch(line):
+            yield Passage(_apart(match[2]), speaker, at, speaker, int(match[1]))
         elif not line.startswith(BARE) and (match := _SPEAKER_LINE.fullmatch(line)):
             speaker = match[1]
-            yield Passage(match[2], speaker, at, speaker)
+            text = _apart(match[3]) if match[2] else match[3]
+            yield Passage(text, speaker, at, speaker, int(match[2] or 0))
         else:
             yield Passage(line.removeprefix(BARE), speaker, at, speaker)
+
+
+def _apart(text: str) -> str:
+    """Return what was joined on a line of a work session on lines of its own."""
+    return text.replace(JOINED, "\n")
 
 
 def _day(line: str) -> datetime | None:

@@ -16,7 +16,8 @@ from holdfast.compaction import plan
 from holdfast.compaction.driver import Requests, Steps, TimeLimit, together
 from holdfast.compaction.plan import Group
 from holdfast.compaction.summarize import Bounds, SummarySource, WrittenSummary, prompts_of, share_out, write
-from holdfast.compaction.summary_passages import from_summary
+from holdfast.compaction.summary_passages import from_summary, is_work
+from holdfast.compaction.work_steps import work_passages
 from holdfast.errors import ModelFailed
 from holdfast.messages.passages import passages
 from holdfast.prompt.summary_block import summary_text
@@ -237,7 +238,9 @@ class Compactor:
         draft = SummaryDraft(
             _new_id(), 0, first, last, len(messages), tokens, 0, min(times), max(times), *self._unwritten()
         )
-        source = SummarySource(passages(messages), tokens, 0, self._previous(len(self._frontier)))
+        previous = self._previous(len(self._frontier))
+        work = work_passages(messages, ongoing=any(map(is_work, previous)))
+        source = SummarySource(passages(messages), tokens, 0, previous, work)
         return Task(source, plan.target_of(tokens, 3, self._how.leaf_target, self._budget), draft)
 
     def _previous(self, end: int) -> tuple[str, ...]:

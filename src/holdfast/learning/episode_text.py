@@ -11,11 +11,11 @@ from holdfast.learning.episode_work import MOST_FILES, key_files, worked_command
 from holdfast.learning.grounding import says_too_little
 from holdfast.learning.learned_statements import LearnedStatement, learned_statements
 from holdfast.learning.speeches import Speech, is_courtesy, is_next_step, speeches_of
-from holdfast.learning.tool_uses import rendered
 from holdfast.llm.json_answers import listed, parse, picked, table, text_of
 from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
 from holdfast.llm.prompt_files import PromptTemplate
 from holdfast.messages.passages import EXPAND, Passage, grave, harmless
+from holdfast.messages.tool_uses import rendered
 from holdfast.text.message_text import without_payloads, without_reasoning
 from holdfast.text.one_line import cut, gist
 from holdfast.text.sentences import one_line, sentences

@@ -8,8 +8,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from holdfast.learning.speeches import Speech
-from holdfast.learning.tool_uses import ToolUse, tool_uses
 from holdfast.messages.passages import grave
+from holdfast.messages.tool_uses import ToolUse, tool_uses
 from holdfast.text.sentences import one_line
 
 MOST_FILES = 8

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from holdfast.learning.tool_uses import ToolUse, rendered, tool_uses
+from holdfast.messages.tool_uses import ToolUse, rendered, tool_uses
 from holdfast.types import MAX_COUNT, Message
 
 # Names of tools, in lower case: they look something up, open an address, or read what other people write.

@@ -13,6 +13,8 @@ from holdfast.text.sentences import one_line, sentences
 from holdfast.types import Message, ToolCall
 
 EXPAND = "Expand for: "  # begins the last line of a summary
+# The role of a line of a summary that says what was done, not what was said.
+STEPS = "steps"
 LONGEST_NAME = 40
 _NAME_MARKS = str.maketrans(":[]|", "    ")  # the characters around a name in a line
 _FLAGS = frozenset(("instruction", "disguise", "invisible", "secret"))
@@ -23,12 +25,14 @@ class Passage:
     """A message as text, with its speaker, time and role; "" for a speaker or a role that is unknown.
 
     `seq` is that of the message, 0 for none, and `mark` what stands before its lines in a summary.
+    `number` is that of the message where a summary shall name it, in work sessions; 0 elsewhere.
     """
 
     text: str
     speaker: str = ""
     at: datetime | None = None
     role: str = ""
+    number: int = 0
     seq: int = 0
     mark: str = ""
 
@@ -41,17 +45,17 @@ def passages(messages: Sequence[Message]) -> list[Passage]:
     """
     made = []
     # Masked before anything is cut: half a credential is not recognised.
-    for message in map(_masked, messages):
+    for message in map(masked, messages):
         text = _tool_result(message) if message.role == "tool" else _said(message)
         if text and not _FLAGS.isdisjoint(message.flags):
             text = harmless(text)
         if text:
-            made.append(Passage(text, _name(message.actor), message.at, message.role, message.seq))
+            made.append(Passage(text, _name(message.actor), message.at, message.role, seq=message.seq))
     return made
 
 
-def _masked(message: Message) -> Message:
-    """Mask the credentials of a message that were found when it was stored, and those in its calls."""
+def masked(message: Message) -> Message:
+    """Return a message without credentials: those found when it was stored, and those in its calls."""
     calls = tuple(map(masked_call, message.calls))
     content = mask(message.content) if FLAG in message.flags else message.content
     if (content, calls) == (message.content, message.calls):
