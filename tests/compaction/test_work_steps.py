@@ -7,7 +7,7 @@ from dataclasses import replace
 from coding_sessions import called, rendered
 from holdfast.compaction.extract import extract
 from holdfast.compaction.summary_passages import from_summary
-from holdfast.compaction.work_steps import work_passages
+from holdfast.compaction.work_steps import Step, chief, merged, work_passages
 from holdfast.messages.passages import Passage
 from holdfast.types import Message
 
@@ -87,6 +87,17 @@ def test_scripts_fail_by_their_last_command_and_an_error_counts_once() -> None:
     assert "Failed #2 ×2: make all → TypeError: rows are None" in text
     alone = summary(rendered("shell", "Bash", script, output))
     assert "Failed #1: make check → TypeError: rows are None" in alone
+
+
+def test_what_still_fails_comes_before_what_was_mended() -> None:
+    steps = merged(
+        [
+            Step("Failed", "make all", 9, 1, "E: b"),
+            Step("Failed", "make check", 4, 1, "E: a"),
+            Step("Ran", "make all", 12),
+        ]
+    )
+    assert [one.what for one in chief(steps)] == ["make check", "make all"]
 
 
 def test_a_failed_test_is_an_error_without_an_exit_code() -> None:

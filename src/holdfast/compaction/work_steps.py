@@ -211,6 +211,14 @@ def read_steps(line: str) -> list[Step]:
 
 
 def chief(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps that matter, the chief ones first; commands that ran once only if alone."""
-    kept = [one for one in steps if one.times > 1 or one.verb != RAN] or steps
-    return sorted(kept, key=lambda one: (-_WEIGHTS[one.verb] - min(one.times, 9), -one.number))
+    """Return the steps that matter, the chief ones first; commands that ran once only if alone.
+
+    A command that failed and ran later matters less than one that has not.
+    """
+    ran = {one.what: one.number for one in steps if one.verb == RAN}
+
+    def rank(one: Step) -> tuple[int, int]:
+        mended = one.verb == FAILED and ran.get(one.what, 0) > one.number
+        return -_WEIGHTS[one.verb] - min(one.times, 9) + 2 * mended, -one.number
+
+    return sorted([one for one in steps if one.times > 1 or one.verb != RAN] or steps, key=rank)
