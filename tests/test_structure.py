@@ -412,8 +412,8 @@ BUDGETS = {
     # Recall by meaning, explanations, what is behind a quarantine; feedback; proposals; release of sessions.
     "records": 1_050 + 150 + 62 + 30 + 19,
     "prompt": 800 + 675,
-    # What was done in work sessions, and the words of their users.
-    "compaction": 1_500 + 120 + 260,
+    # What was done in work sessions, what of it still fails, and the words of their users.
+    "compaction": 1_500 + 120 + 270,
     # The job that embeds; kinds that say what is to be learned, by their examples and over the history;
     # statements worth keeping; episodes without the words of others.
     "learning": 3_200 + 600 + 126 + 310 + 180 + 70,
