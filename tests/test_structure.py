@@ -421,7 +421,7 @@ BUDGETS = {
     "prompt": 800 + 675,
     # What was done in work sessions, and the words of their users; outlines for models, prompts of the
     # user's own.
-    "compaction": 1_500 + 120 + 260 + 30,
+    "compaction": 1_500 + 120 + 270 + 30,
     # The job that embeds; kinds that say what is to be learned, by their examples and over the history;
     # statements worth keeping; episodes without the words of others, and with what ran and is open; one
     # question about a session; episodes and facts learned again.

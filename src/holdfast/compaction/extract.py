@@ -27,7 +27,7 @@ _ROOM_FOR_TOPICS = 80
 _PAIR = 0.1
 # The share of the weight of what was spoken of before that counts in work sessions.
 _AGAIN = 0.8
-# What a sentence of a work session weighs besides its words: a short one may be a decision as well.
+# What a sentence of a work session with new words weighs besides them: a short one may be a decision as well.
 _EACH = 5.0
 # Tokens of the name of a speaker, with a share of the line of the day.
 _LABEL = 3.0
@@ -124,7 +124,9 @@ class _Cover:
             [weights[pair >> PAIR_BITS] + weights[pair & _MASK] for pair in pairs]
         )
         if unit.is_work:
-            added += _EACH + _AGAIN * sum([weights[one] for one in unit.concepts if one in self._words])
+            added += _EACH * len(words) / max(1, len(unit.concepts)) + _AGAIN * sum(
+                [weights[one] for one in unit.concepts if one in self._words]
+            )
         return added * unit.factor * _REPEATED ** self._shapes[unit.shape] / self.cost(unit)
 
     def take(self, unit: SentenceUnit) -> None:

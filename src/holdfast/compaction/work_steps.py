@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from holdfast.compaction.own_words import own_words
-from holdfast.messages.passages import LONGEST_NAME, STEPS, Passage, grave, masked, passages
+from holdfast.messages.passages import LONGEST_NAME, PASTED, STEPS, Passage, grave, masked, passages
 from holdfast.messages.tool_uses import ToolUse, rendered, tool_uses
 from holdfast.text.sentences import one_line
 from holdfast.types import Message
@@ -23,8 +23,7 @@ _NOTE = 160
 _SCRIPT = 20_000
 # Characters at either end of an output that are searched for what went wrong.
 _ENDS = 6_000
-# What follows the name of who pasted a document, and the characters that are left to the name.
-PASTED = ", pasted"
+# Characters that are left to the name of who pasted a document.
 _SPEAKER = LONGEST_NAME - len(PASTED)
 # Parts of a path that tell a file from others.
 _PARTS = 2
@@ -45,7 +44,7 @@ _BODY = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1.*?(?:^[ \t]*\2[ \t]*$|\Z)", re.DO
 _JOINS = re.compile(r"\s*(?:&&|;|\n)\s*")
 _FAILED = re.compile(
     r"^\W{0,8}(?:(?:[\w./@-]+:\d+:\d+:|[\w.]*(?:Error|Exception):|--- FAIL:|panic:) [^\n]+"
-    r"|(?:\w+ ){0,3}(?:error|failed|fatal)(?: \w+){0,3}: [^\n]+)",
+    r"|(?:\w+ ){0,3}(?:error|failed|fatal)(?: \w+){0,3}: [^\n]+|(?-i:FAILED|ERROR) \S+[^\n]+)",
     re.MULTILINE | re.IGNORECASE,
 )
 _EXIT = re.compile(
@@ -212,6 +211,14 @@ def read_steps(line: str) -> list[Step]:
 
 
 def chief(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps that matter, the chief ones first; commands that ran once only if alone."""
-    kept = [one for one in steps if one.times > 1 or one.verb != RAN] or steps
-    return sorted(kept, key=lambda one: (-_WEIGHTS[one.verb] - min(one.times, 9), -one.number))
+    """Return the steps that matter, the chief ones first; commands that ran once only if alone.
+
+    A command that failed and ran later matters less than one that has not.
+    """
+    ran = {one.what: one.number for one in steps if one.verb == RAN}
+
+    def rank(one: Step) -> tuple[int, int]:
+        mended = one.verb == FAILED and ran.get(one.what, 0) > one.number
+        return -_WEIGHTS[one.verb] - min(one.times, 9) + 2 * mended, -one.number
+
+    return sorted([one for one in steps if one.times > 1 or one.verb != RAN] or steps, key=rank)

@@ -15,6 +15,8 @@ from holdfast.types import Message, ToolCall
 EXPAND = "Expand for: "  # begins the last line of a summary
 # The role of a line of a summary that says what was done, not what was said.
 STEPS = "steps"
+# The role of a document that somebody pasted; it follows the name.
+PASTED = ", pasted"
 LONGEST_NAME = 40
 _NAME_MARKS = str.maketrans(":[]|", "    ")  # the characters around a name in a line
 _FLAGS = frozenset(("instruction", "disguise", "invisible", "secret"))
