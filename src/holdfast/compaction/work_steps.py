@@ -80,7 +80,7 @@ def work_passages(messages: Sequence[Message], *, ongoing: bool = False) -> list
             bare = replace(message, content=text, calls=(), raw=None)
             said += (_numbered(one, message.seq, pasted=text is pasted) for one in passages((bare,)))
     at = messages[-1].at
-    return [*said, *(Passage(line, "", at, STEPS) for line in lines(merged(_steps(messages))))]
+    return [*said, *(Passage(line, "", at, STEPS) for line in lines(merged(steps_of(messages))))]
 
 
 def _parts(message: Message) -> tuple[str, str]:
@@ -93,7 +93,8 @@ def _numbered(passage: Passage, number: int, *, pasted: bool) -> Passage:
     return replace(passage, number=number, speaker=f"{passage.speaker[:_SPEAKER]}{PASTED}", role=PASTED)
 
 
-def _steps(messages: Sequence[Message]) -> Iterator[Step]:
+def steps_of(messages: Sequence[Message]) -> Iterator[Step]:
+    """Yield what was done in a chat, in its order, then the files that were named in it."""
     results = {call: one for one in messages if one.role == "tool" for call in one.answers or (one.call_id,)}
     named: dict[str, list[int]] = {}
     for message in map(masked, messages):

@@ -115,7 +115,7 @@ def compose(messages: Sequence[Message], but: Container[int] = ()) -> Episode:
         "Files": _ranked(files),
         "Decided": decided,
         "Found": found,
-        "Ran": _ranked(worked_commands(speeches)),
+        "Ran": _ranked(worked_commands([one for one in messages if one.seq not in but])),
         "Left open": _ranked(left),
         "Outcome": _ranked([outcome]),
     }

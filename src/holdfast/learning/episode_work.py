@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
-from itertools import zip_longest
 
+from holdfast.compaction.work_steps import FAILED, RAN, merged, steps_of
 from holdfast.learning.speeches import Speech
 from holdfast.messages.passages import grave
 from holdfast.messages.tool_uses import ToolUse, tool_uses
-from holdfast.text.sentences import one_line
+from holdfast.types import Message
 
 MOST_FILES = 8
 
@@ -31,19 +31,8 @@ _FILE_NAMES = frozenset(
 _PRODUCTS = frozenset("node.js next.js vue.js react.js express.js nuxt.js three.js d3.js asp.net".split())
 _PASSING = re.compile(r"^(?:/private)?/(?:tmp|var/folders)/|/(?:node_modules|tool-results|\.git|\.claude)/")
 _MOST_COMMANDS = 3
-# A program and its arguments in a few words, without quotes and paths of the machine, and no step of a shell.
-_COMMAND = re.compile(
-    r"(?!(?:cd|echo|export|for|do|done|if|then|else|fi|while) )"
-    r"[^\s\"'`$]{1,60}(?: (?![/~])[^\s\"'`$]{1,60}){1,7}"
-)
-_ENDS = 600  # characters at either end of a result that say whether a command failed
-_GOES_TO = re.compile(r"\s*(?:\||>|\d>|<<|&(?!&)).*", re.DOTALL)
-_JOINS = re.compile(r"\s*(?:&&|\|\||;|\n)\s*")
-_FAILED = re.compile(
-    r"^\W{0,8}(?:exit(?:ed with)? (?:code|status):? ?[1-9]|(?:[\w.]{1,60} ){0,3}(?:error|failed|fatal)\b|"
-    r"--- FAIL|FAIL\b|panic:|traceback )|command not found|no such file",
-    re.MULTILINE | re.IGNORECASE,
-)
+# A program and its arguments in a few words, without quotes and paths of the machine.
+_COMMAND = re.compile(r"[^\s\"'`$]{1,60}(?: (?![/~])[^\s\"'`$]{1,60}){1,7}")
 _URL = re.compile(r"\b[a-z][a-z0-9+]{1,11}://[^\s\"'`<>]*", re.IGNORECASE)
 _RUN = re.compile(r"[\w./\\~@+-]++")
 _SEPARATOR = re.compile(r"[\\/]+")
@@ -132,24 +121,13 @@ def _short(path: str) -> str:
     return path.removeprefix("./")
 
 
-def worked_commands(speeches: Sequence[Speech]) -> list[str]:
+def worked_commands(messages: Sequence[Message]) -> list[str]:
     """Return the commands that a chat ran most often, twice at least, and that worked when they ran last."""
-    answers = [message for message, _ in speeches if message.role == "tool"]
-    results = {call: one.content for one in answers for call in one.answers or (one.call_id,)}
-    ran: Counter[str] = Counter()
-    failed: dict[str, bool] = {}
-    for message, _ in speeches:
-        called = [results.get(call.id) for call in message.calls]
-        for use, result in zip_longest(tool_uses((message,)), called):
-            command = _command(use.commands[0]) if use and use.commands and not use.edits else ""
-            if command and (result := message.content if result is None else result):
-                ran[command] += 1
-                failed[command] = _FAILED.search(f"{result[:_ENDS]}\n{result[-_ENDS:]}") is not None
-    again = [one for one, times in ran.most_common() if times > 1 and not failed[one]]
-    return again[:_MOST_COMMANDS]
-
-
-def _command(text: str) -> str:
-    """Return the longest part of a command line, without where its input and output go; "" if it is long."""
-    parts = [one_line(_GOES_TO.sub("", part)) for part in _JOINS.split(text[:_ENDS])]
-    return max((one for one in parts if _COMMAND.fullmatch(one)), key=len, default="")
+    done = merged(steps_of(messages))
+    times, failed = Counter[str](), Counter[str]()
+    for one in done:
+        times[one.what] += one.times if one.verb in (RAN, FAILED) else 0
+        failed[one.what] = max(failed[one.what], one.number if one.verb == FAILED else 0)
+    worked = [one.what for one in done if one.verb == RAN and one.number > failed[one.what]]
+    again = [what for what in worked if times[what] > 1 and _COMMAND.fullmatch(what)]
+    return sorted(again, key=lambda what: -times[what])[:_MOST_COMMANDS]
