@@ -64,3 +64,19 @@ def test_of_a_report_only_what_it_concludes_is_kept(quick: Memory, closing: str,
     found = quick.chat("shop").extract()
     assert len(found.records) == learns, "each decision once, and no report as a whole"
     assert {record.meta["learned"] for record in found.records} <= {"statements"}
+
+
+def test_a_later_decision_supersedes_an_earlier_one_whatever_its_reason(quick: Memory) -> None:
+    chat = quick.chat("shop")
+    say(
+        chat,
+        ("user", "Let's go with Redis for the queue, because Postgres was too slow."),
+        ("assistant", "OK."),
+    )
+    chat.extract()
+    say(
+        chat, ("user", "Actually, let's switch to NATS for the queue instead of Redis."), ("assistant", "OK.")
+    )
+    chat.extract()
+    (decision,) = quick.records(kind="insight")
+    assert ("NATS" in decision.text, decision.action) == (True, "update")

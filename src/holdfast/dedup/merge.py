@@ -7,6 +7,7 @@ exchanged (`slots.py`). A wrong update destroys a fact, so doubt stays "unsure".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 
@@ -36,11 +37,25 @@ _PLAIN = (0.0, 0.05, 0.95)
 _SAME_AT_MOST, _NEW_AT_MOST, _VALUE_AT_LEAST = 0.3, 0.99, 0.3
 # Deviations by which an embedding stands out a little, and altogether: chance hardly gives the first.
 _STANDS_OUT = (3.0, 5.0)
+# A reason at the end of a text.
+_REASON = re.compile(r",?\s(?:because|weil|parce que|porque)\s[^.;!?]*(?=[.;!?]?\s*\Z)", re.IGNORECASE)
 _NEW = Relation("new", None, "nothing like it is stored")
 
 
 def relate(text: str, known: Sequence[str], limits: Thresholds, standing: Sequence[float] = ()) -> Relation:
     """Return how a text relates to the known ones; see `holdfast.dedup.relate`."""
+    found = _related(text, known, limits, standing)
+    if found.kind in ("duplicate", "update"):
+        return found
+    # What was chosen for one reason may be chosen anew for another, or for none.
+    bare, *others = (_REASON.sub("", one) for one in (text, *known))
+    if (bare, *others) == (text, *known):
+        return found
+    again = _related(bare, others, limits, standing)
+    return again if again.kind == "update" else found
+
+
+def _related(text: str, known: Sequence[str], limits: Thresholds, standing: Sequence[float]) -> Relation:
     new = parse_text(text)
     olds = [parse_text(other) for other in known]
     for place, old in enumerate(olds):
