@@ -27,9 +27,19 @@ MEGABYTE = 1_000_000
         "." * (MEGABYTE // 2) + ")" * (MEGABYTE // 2) + "x",
         "data:" + "a" * 80 + ";" * MEGABYTE,
         "he ran " * (MEGABYTE // 7),
+        "x" + " " * MEGABYTE + "x",
+        "\n" * MEGABYTE + "x",
+        "'\n" * (MEGABYTE // 2),
+        "<<X\n" * (MEGABYTE // 4),
+        "<a-b " * (MEGABYTE // 5),
+        "<tool-use>" * (MEGABYTE // 10),
+        "a/" * (MEGABYTE // 2),
     ],
-    ids=["backticks", "tildes", "tildes and a backtick", "marks", "dots and brackets", "data", "words"],
-)
+    ids=[
+        "backticks", "tildes", "tildes and a backtick", "marks", "dots and brackets", "data", "words",
+        "spaces", "lines", "quotes", "documents", "elements", "tools", "folders",
+    ],
+)  # fmt: skip
 def test_a_hostile_megabyte_costs_little(text: str) -> None:
     """Quadratic, each of these would take minutes to hours."""
     message = Message("user", text)
@@ -38,7 +48,9 @@ def test_a_hostile_megabyte_costs_little(text: str) -> None:
     assert len(snippet(text, ["running"], 500)) <= 502
     with Memory(":memory:", user="ada", admin=True) as memory:
         chat = memory.chat("c")
-        chat.append([message, *(Message("user", "And then?") for _ in range(40))])
+        call = ToolCall("1", "bash", {"command": text, "path": text})
+        used = [Message("assistant", calls=(call,)), Message("tool", text, call_id="1")]
+        chat.append([message, *used, *(Message("user", "And then?") for _ in range(40))])
         assert chat.compact(full=True, budget=1_000, policy=policy(1_000, turns=1)).messages
 
 

@@ -15,7 +15,7 @@ _SIGNS = 0.09
 
 _ELEMENT = re.compile(r"<([a-z]+(?:[-_][a-z]+)+)\b[^<>]{0,200}>.*?(?:</\1>|\Z)", re.DOTALL)
 _FENCE = re.compile(
-    r"^[ \t]{0,8}(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]{0,8}\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
+    r"^[ \t]{0,8}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^[ \t]{0,8}\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
 )
 _QUOTE = re.compile(r"^[ \t]{0,8}>.*$", re.MULTILINE)
 _BLANK = re.compile(r"\n[ \t]*\n")

@@ -34,14 +34,14 @@ _BARE = re.compile(r"(?<![\w/.:@-])[\w@-][\w@.-]*\.[A-Za-z]\w{0,4}\b(?![/(])")
 # A script of more than one line, as it is written into a message.
 _FENCED = re.compile(r"\A[^`]{0,600}\n```(?:bash|sh|shell|zsh|console)\n(.{1,20000}?)\n```", re.DOTALL)
 _LINES = re.compile(r"(['\"])[^'\"\n]*\n[^'\"]*\1")
-_GOES_TO = re.compile(r"\s*(?:\||>|\d>|<<|&(?!&)).*", re.DOTALL)
+_GOES_TO = re.compile(r"(?:\||>|\d>|<<|&(?!&)).*", re.DOTALL)
 # What begins the parts of a command line that do nothing by themselves, or only show something.
 _ASIDE = re.compile(
     r"(?:echo|printf|cd|export|rm|mkdir|sleep|set|for|do|done|if|then|else|fi|while|true|pwd|ls|cat|head|tail|"
     r"wc|grep|find|awk|sed -n)\b|\w+=|[^\w./~$'\"]|\.\s"
 )
 _BODY = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1.*?(?:^[ \t]*\2[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-_JOINS = re.compile(r"\s*(?:&&|;|\n)\s*")
+_JOINS = re.compile(r"&&|;|\n")
 _FAILED = re.compile(
     r"^\W{0,8}(?:(?:[\w./@-]+:\d+:\d+:|[\w.]*(?:Error|Exception):|--- FAIL:|panic:) [^\n]+"
     r"|(?:\w+ ){0,3}(?:error|failed|fatal)(?: \w+){0,3}: [^\n]+|(?-i:FAILED|ERROR) \S+[^\n]+)",
