@@ -37,7 +37,8 @@ _LINES = re.compile(r"(['\"])[^'\"\n]*\n[^'\"]*\1")
 _GOES_TO = re.compile(r"(?:\||>|\d>|<<|&(?!&)).*", re.DOTALL)
 # What begins the parts of a command line that do nothing by themselves, or only show something.
 _ASIDE = re.compile(
-    r"(?:echo|printf|cd|export|rm|mkdir|sleep|set|for|do|done|if|then|else|fi|while|true|pwd|ls|cat|head|tail|"
+    r"(?:echo|printf|cd|export|rm|mkdir|sleep|set|for|do|done|if|then|else|fi|while|true|pwd|ls|cat|"
+    r"head|tail|"
     r"wc|grep|find|awk|sed -n)\b|\w+=|[^\w./~$'\"]|\.\s"
 )
 _BODY = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1.*?(?:^[ \t]*\2[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)

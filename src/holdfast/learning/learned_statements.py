@@ -43,8 +43,10 @@ _NEAR = 12  # messages after a user's in which the assistant answers
 _LONGEST_ANSWER = 400  # characters of a message that is one answer
 _MOST_ANSWERED = 5  # statements of it
 _CONSENT = re.compile(
-    r"\b(?:yes|yup|yeah|yep|ok|okay|k|sure|please|pls|and|then|thanks?|you|go|ahead|do|it|that|this|now|the|a|"
-    r"sounds?|looks?|good|great|perfect|nice|cool|fine|all|done|ja|bitte|gut|danke|sí|vale|gracias|oui|merci)\b",
+    r"\b(?:yes|yup|yeah|yep|ok|okay|k|sure|please|pls|and|then|thanks?|you|go|ahead|do|it|that|this|"
+    r"now|the|a|"
+    r"sounds?|looks?|good|great|perfect|nice|cool|fine|all|done|ja|bitte|gut|danke|sí|vale|gracias|"
+    r"oui|merci)\b",
     re.IGNORECASE,
 )
 _NO_CHOICE = re.compile(
