@@ -1,12 +1,14 @@
 # Everything from a fresh clone: needs Python 3.11 or newer and a package index, nothing else.
 PYTHON ?= python3
 VENV := .venv
+# What `test`, `check` and `bench` install; EXTRAS=dev,claude adds the real Claude Code for its tests.
+EXTRAS ?= dev
 BIN := $(VENV)/bin
 
 # A run reads what it has compiled, in all its processes, also where the environment says that nothing is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format bench reference dist clean
+.PHONY: help demo test check frameworks format bench reference dist clean
 
 help:                           ## list the targets, as `make` alone does
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +25,9 @@ check: $(VENV)/.installed-dev   ## run lint, types, structure, and all tests; TE
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 2 $(TESTS)
 
+frameworks: $(VENV)/.installed-dev  ## run the tests of adapters with the lowest and newest version of each framework
+	$(BIN)/python scripts/frameworks.py
+
 format: $(VENV)/.installed-dev  ## mend what lint can, and the layout
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -32,6 +37,7 @@ bench: $(VENV)/.installed-dev   ## measure the numbers of the README and the how
 	$(BIN)/python -m benchmarks speed --full
 	$(BIN)/python -m benchmarks records
 	$(BIN)/python -m benchmarks agents
+	$(BIN)/python -m benchmarks adapters
 	$(if $(DATA),$(BIN)/python -m benchmarks recall $(DATA),)
 
 reference: $(VENV)/.installed-dev  ## write the pages of docs/reference, from the docstrings
@@ -56,5 +62,5 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
 	@touch $(VENV)/.installed $@

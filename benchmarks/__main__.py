@@ -276,6 +276,18 @@ def agents(
     _show(run(only=only or (), folder=folder, progress=_progress), options)
 
 
+def adapters(options: Output, *, size: Sizes = None, only: Only = None, folder: Folder = None) -> None:
+    """Measure what a call of each adapter takes, beside the framework's own store.
+
+    Example: `python -m benchmarks adapters --only openai-agents --size 1000`
+    """
+    # No other part is loaded.
+    from benchmarks.adapters import ADAPTERS, run
+
+    _check_parts(only, ADAPTERS)
+    _show(run(sizes=size or None, only=only or (), folder=folder, progress=_progress), options)
+
+
 def _check_parts(only: Iterable[str] | None, known: Iterable[str]) -> None:
     unknown = [name for name in only or () if name not in known]
     if unknown:
@@ -297,6 +309,23 @@ def _show(report: Report, options: Output) -> None:
         screen.say("")
 
 
+def hooks(
+    options: Output,
+    *,
+    size: Sizes = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Call each hook so often.")] = 30,
+    folder: Folder = None,
+) -> None:
+    """Measure how long a coding agent waits for each hook, from exec to answer.
+
+    Example: `python -m benchmarks hooks --size 10000`
+    """
+    # No other part is loaded.
+    from benchmarks.hooks import run
+
+    _show(run(sizes=size or None, rounds=rounds, folder=folder, progress=_progress), options)
+
+
 def _about() -> None:
     """Measure on this machine what the documentation states: each number names its command there.
 
@@ -313,7 +342,12 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _function in (recall, meaning, calibration, side_by_side, speed, context, records, learn, worth, agents):
+_COMMANDS = (
+    *(recall, meaning, calibration, side_by_side, speed, context, records, learn, worth, agents),
+    hooks,
+    adapters,
+)
+for _function in _COMMANDS:
     app.command()(command(_function))
 
 if __name__ == "__main__":

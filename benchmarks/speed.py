@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import appending, footprint, hostile, searching, windows
+from benchmarks import appending, filtering, footprint, hostile, projects, searching, windows
 from benchmarks.baselines import BASELINES, installed
 from benchmarks.machine import commit
 from benchmarks.measurement import FULL, QUICK, Measurement, SpeedLab, SpeedPlan, figures, run_parts, table
@@ -24,8 +24,10 @@ MEASUREMENTS: dict[str, Callable[[SpeedLab], Iterator[Measurement]]] = {
     "window": windows.measure,
     "compacted": windows.compacted,
     "hostile": hostile.measure,
+    "filters": filtering.measure,
     "import": footprint.importing,
     "memory": footprint.resident,
+    "projects": projects.measure,
 }
 """What is measured of Holdfast alone, by the names that `only` takes."""
 

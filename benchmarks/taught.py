@@ -120,8 +120,8 @@ def run(
     """Measure how well a model learns.
 
     Args:
-        data: the folder of the collections that are labelled.
-        llm: the model, as for `memory.learning.work`.
+        data: the folder of the labelled collections.
+        llm: as for `memory.learning.work`.
         half: of the labelled sessions, "held_out" or "tune".
         only: names of `PARTS`; both when empty.
         price: of a million tokens of prompts and of answers, in dollars.
@@ -133,8 +133,7 @@ def run(
         ModelFailed, InvalidInput: the model has no key, or fails for every session.
 
     """
-    learner = Learner(llm, progress)
-    rows: list[tuple[str, str]] = []
+    learner, rows = Learner(llm, progress), list[tuple[str, str]]()
     if not only or "worth" in only:
         rows += _worth(data, half, learner, labels)
     if not only or "planted" in only:

@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 - a script, not a package
-"""Make `src/holdfast/text/vectors.npz`: each word as all-MiniLM-L6-v2 (Apache-2.0) encodes it alone.
+"""Make `src/holdfast/text/vectors.txt` and `.bin`: each word as all-MiniLM-L6-v2 encodes it alone.
 
     pip install sentence-transformers
     python scripts/make_vectors.py /path/to/the/encoder words.txt
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-TABLE = Path(__file__).parents[1] / "src/holdfast/text/vectors.npz"
+TABLE = Path(__file__).parents[1] / "src/holdfast/text/vectors.bin"
 DIMENSIONS = 32
 
 
@@ -33,7 +33,8 @@ def main() -> None:
     words = list(dict.fromkeys([*words, *given.words.read_text("utf-8").split()]))
     encoder = SentenceTransformer(str(given.encoder), device="cpu")
     short = reduced(encoder.encode(words, batch_size=512))
-    np.savez_compressed(TABLE, words=np.frombuffer("\n".join(words).encode(), np.uint8), vectors=short)
+    TABLE.write_bytes(short.tobytes())
+    TABLE.with_suffix(".txt").write_text("".join(f"{word}\n" for word in words), "utf-8")
 
 
 def reduced(vectors: NDArray[np.float32]) -> NDArray[np.int8]:

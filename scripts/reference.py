@@ -65,6 +65,7 @@ PAGES = (
     ),
     Page("holdfast.prompt.assembly", ("ChatReader", "PromptOptions"), only=True),
     Page("holdfast.messages.fields", ("MessageFields",), only=True),
+    Page("holdfast.types.scope", ("ScopeParts",), only=True),
     Page(
         "holdfast.records.options",
         (
@@ -80,6 +81,7 @@ PAGES = (
     ),
     Page("holdfast.records.writing", ("RecordWriter",), only=True),
     Page("holdfast.records.quarantine", ("Quarantine",), only=True),
+    Page("holdfast.records.grants", ("Grants",), only=True),
     Page("holdfast.compaction.compactor", ("ChatCompactor",), only=True),
     Page("holdfast.compaction.explorer", ("SummaryExplorer", "SearchOptions"), only=True),
     Page("holdfast.compaction.recent_turns", ("RingBuffer",), only=True),
@@ -95,6 +97,7 @@ PAGES = (
             "AsyncTool",
             "AsyncLearner",
             "AsyncQuarantine",
+            "AsyncGrants",
         ),
         only=True,
     ),
@@ -109,6 +112,9 @@ PAGES = (
     Page("holdfast.integrations.openai_agents"),
     Page("holdfast.integrations.claude_agent"),
     Page("holdfast.integrations.pydantic_ai", ("Remembering", "toolset"), only=True),
+    Page("holdfast.integrations.langchain"),
+    Page("holdfast.integrations.langgraph", ("HoldfastStore",)),
+    Page("holdfast.integrations.llama_index"),
     Page("holdfast.contract", ("capabilities", "Capability")),
     Page("holdfast.testing"),
     Page("holdfast.testing.minimal"),

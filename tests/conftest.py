@@ -300,6 +300,13 @@ def memory(location: str, request: pytest.FixtureRequest) -> Iterator[Memory]:
 
 
 @pytest.fixture
+def app(location: str) -> Iterator[Memory]:
+    """Open a fresh memory on each kind of database for a program that acts for everybody."""
+    with Memory(location) as opened:
+        yield opened
+
+
+@pytest.fixture
 def quick(request: pytest.FixtureRequest) -> Iterator[Memory]:
     """Open a fresh memory for what no database has a part in; as above with a clock."""
     with Memory(":memory:", user="ada", admin=True, clock=_time(request)) as opened:

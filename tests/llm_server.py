@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
@@ -56,6 +56,8 @@ class Server:
     raised again at the end, which waits for every reply.
     """
 
+    paths: Collection[str] = ("/v1/chat/completions", "/v1/embeddings")
+
     def __init__(self, reply: Reply = lambda _: (200, completion("served"))) -> None:
         self.reply = reply
         self.requests: list[Body] = []
@@ -72,7 +74,7 @@ class Server:
 
     def answer(self, path: str, body: Body) -> tuple[int, str]:
         """Keep a request and answer it."""
-        if path not in ("/v1/chat/completions", "/v1/embeddings"):
+        if path.partition("?")[0] not in self.paths:
             return 404, refusal("not_found")
         with self._lock:
             self.requests.append(body)
@@ -128,7 +130,8 @@ class _Handler(BaseHTTPRequestHandler):
         status, text = self.server.served.answer(self.path, body)
         content = text.encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        kind = "text/event-stream" if text.startswith("event: ") else "application/json"
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.send_header("x-should-retry", "false")
         self.end_headers()

@@ -12,10 +12,19 @@ from typing import Any
 import pytest
 
 from holdfast import Memory, Run, View
-from holdfast.aio import AsyncChat, AsyncLearner, AsyncMemory, AsyncQuarantine, AsyncRun, AsyncView
+from holdfast.aio import (
+    AsyncChat,
+    AsyncGrants,
+    AsyncLearner,
+    AsyncMemory,
+    AsyncQuarantine,
+    AsyncRun,
+    AsyncView,
+)
 from holdfast.chat import Chat
 from holdfast.errors import Closed, InvalidInput
 from holdfast.learning.service import Learner
+from holdfast.records.grants import Grants
 from holdfast.records.quarantine import Quarantine
 from holdfast.runtime import THREADS
 from holdfast.types import Message
@@ -35,6 +44,7 @@ PLAIN = {
             "scratchpad",
             "learning",
             "quarantine",
+            "grants",
             "on",
             "tools",
         )
@@ -50,6 +60,7 @@ PAIRS: list[tuple[type, type]] = [
     (Run, AsyncRun),
     (Learner, AsyncLearner),
     (Quarantine, AsyncQuarantine),
+    (Grants, AsyncGrants),
 ]
 
 

@@ -13,6 +13,7 @@ import pytest
 import holdfast
 from holdfast.aio import (
     AsyncChat,
+    AsyncGrants,
     AsyncLearner,
     AsyncMemory,
     AsyncQuarantine,
@@ -21,6 +22,7 @@ from holdfast.aio import (
     AsyncView,
 )
 from holdfast.learning.service import Learner
+from holdfast.records.grants import Grants
 from holdfast.records.options import (
     NewRecord,
     RecallOptions,
@@ -32,7 +34,7 @@ from holdfast.records.options import (
 from holdfast.records.quarantine import Quarantine
 
 SNAPSHOT = Path(__file__).parent / "data" / "public_api.txt"
-FACETS: list[type] = [Learner, Quarantine]
+FACETS: list[type] = [Learner, Quarantine, Grants]
 AWAITED: list[type] = [
     AsyncMemory,
     AsyncChat,
@@ -40,13 +42,14 @@ AWAITED: list[type] = [
     AsyncView,
     AsyncLearner,
     AsyncQuarantine,
+    AsyncGrants,
     AsyncScratchpad,
 ]
 OPTIONS: list[type] = [NewRecord, RecallOptions, RecordFields, RecordFilters, RememberOptions, ReplaceOptions]
 EXPORTED: list[type] = [
     value for name in holdfast.__all__ if isinstance(value := getattr(holdfast, name), type)
 ]
-MOST = {holdfast.Memory: 30, AsyncMemory: 30, holdfast.Chat: 24, AsyncChat: 24}
+MOST = {holdfast.Memory: 31, AsyncMemory: 31, holdfast.Chat: 24, AsyncChat: 24}
 
 
 def public(kind: type) -> list[str]:

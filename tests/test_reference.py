@@ -79,10 +79,7 @@ def test_a_page_shows_signatures_and_docstrings_in_their_order(pages: dict[str, 
         headings.index(name) for name in ("Memory.name", "Memory.chat", "Memory.recall", "Memory.remember")
     ]
     assert places == sorted(places)
-    assert (
-        "scoped(*, tenant: str | None = None, user: str | None = None, agent: str | None = None) -> Self"
-        in page
-    )
+    assert "scoped(**parts: Unpack[ScopeParts]) -> Self" in page
     assert "- `limit`: at most so many hits." in page
     assert "append(messages: Sequence[AnyMessage], /) -> list[Message]" in page
     assert not re.search(r"^##+ .*\b_[a-z]", page, re.MULTILINE)
@@ -108,6 +105,7 @@ def test_what_is_awaited_is_named_on_the_page_of_who_has_it(pages: dict[str, str
         "View",
         "Learner",
         "Quarantine",
+        "Grants",
     ]
     assert "`recall`" in awaited[0][1].split(", ")
     assert "`append`" in awaited[1][1].split(", ")

@@ -259,6 +259,7 @@ with Memory(sys.argv[1], user="ada") as memory:
     assert dict(reopen().scratchpad) == {"name": "second"}
 
 
+@pytest.mark.slow
 def test_many_writers_lose_nothing(shared_location: str) -> None:
     script = """
 import sys

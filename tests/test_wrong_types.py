@@ -15,6 +15,7 @@ from holdfast.compaction.explorer import SearchOptions
 from holdfast.learning.service import Learner
 from holdfast.messages.fields import MessageFields
 from holdfast.prompt.assembly import PromptOptions
+from holdfast.records.grants import Grants
 from holdfast.records.options import (
     ExplainOptions,
     RecallFilters,
@@ -27,14 +28,15 @@ from holdfast.records.quarantine import Quarantine
 from holdfast.records.view import View
 from holdfast.run import Run
 from holdfast.tools.tool import ToolOptions
+from holdfast.types.scope import ScopeParts
 
-HANDLES: tuple[type, ...] = (Memory, Chat, View, Run, Learner, Quarantine)
+HANDLES: tuple[type, ...] = (Memory, Chat, View, Run, Learner, Quarantine, Grants)
 # What a method takes as `**options: Unpack[…]`.
 OPTIONS: dict[str, type] = {
     f"Unpack[{one.__name__}]": one
     for one in (
         ExplainOptions, MessageFields, PromptOptions, RecallFilters, RecallOptions, RecordFilters,
-        RememberOptions, ReplaceOptions, SearchOptions, ToolOptions,
+        RememberOptions, ReplaceOptions, ScopeParts, SearchOptions, ToolOptions,
     )
 }  # fmt: skip
 # Of no type that anything here takes; and those that pass for numbers, lists and texts until somebody writes
@@ -96,6 +98,7 @@ def handles() -> Iterator[dict[type, object]]:
             Run: chat.run("r"),
             Learner: memory.learning,
             Quarantine: memory.quarantine,
+            Grants: memory.grants,
         }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.io.import_items import ImportedMessage, Skip
+from holdfast.io.import_items import ImportedMessage, Item, Skip
 from holdfast.io.sources import FORMATS, Format, SourceFile, sources
 
 Json = dict[str, Any]
@@ -33,20 +33,20 @@ def only_source(path: Path, *formats: Format) -> SourceFile:
     return source
 
 
-def read(path: Path, *formats: Format) -> list[ImportedMessage | Skip]:
+def read(path: Path, *formats: Format) -> list[Item]:
     return list(only_source(path, *formats).read())
 
 
-def messages(items: Sequence[ImportedMessage | Skip]) -> list[tuple[str, str, str]]:
+def messages(items: Sequence[Item]) -> list[tuple[str, str, str]]:
     """Give chat, role and content of each message."""
     return [(i.chat.id, i.message.role, i.message.content) for i in items if isinstance(i, ImportedMessage)]
 
 
-def contents(items: Sequence[ImportedMessage | Skip]) -> list[str]:
+def contents(items: Sequence[Item]) -> list[str]:
     return [content for _, _, content in messages(items)]
 
 
-def skips(items: Sequence[ImportedMessage | Skip]) -> list[tuple[int, str]]:
+def skips(items: Sequence[Item]) -> list[tuple[int, str]]:
     return [(item.line, item.reason) for item in items if isinstance(item, Skip)]
 
 
@@ -105,4 +105,32 @@ def said(key: str, role: str, content: object, **more: object) -> Json:
         "recipient": "all",
         "weight": 1.0,
         **more,
+    }
+
+
+def codex(kind: str, **payload: object) -> Json:
+    """Make a line of a rollout of Codex."""
+    return {"timestamp": "2026-01-06T09:15:59.901Z", "type": kind, "payload": payload}
+
+
+def gemini(identity: str, kind: str, text: str, *, calls: int = 0) -> Json:
+    """Make a record of a chat of Gemini CLI, with calls that have results."""
+    record: Json = {
+        "id": identity,
+        "timestamp": "2026-01-06T09:15:59.901Z",
+        "type": kind,
+        "content": [{"text": text}],
+    }
+    made = [gemini_call(f"{identity}-{number}") for number in range(calls)]
+    return record | ({"toolCalls": made} if calls else {})
+
+
+def gemini_call(identity: str) -> Json:
+    answer = {"id": identity, "name": "ls", "response": {"output": "plan.txt"}}
+    return {
+        "id": identity,
+        "name": "ls",
+        "args": {"path": "."},
+        "result": [{"functionResponse": answer}],
+        "status": "success",
     }

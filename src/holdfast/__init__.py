@@ -18,51 +18,55 @@ from holdfast.errors import (
     UnknownFormat,
     mask_errors_with,
 )
-from holdfast.kinds import Kind, Thresholds
-from holdfast.memory import Memory
-from holdfast.records.view import View
 from holdfast.safety.guard import find_flags, mask, undisguise
-from holdfast.scratchpad import Scratchpad
 from holdfast.types import (
-    Change,
-    ChatInfo,
-    ChatStats,
-    CompactionResult,
-    Description,
-    Erasure,
-    Expansion,
-    ExplainedWord,
-    Explanation,
     Finding,
     Hit,
     Hits,
-    Job,
     Message,
-    Omission,
-    Prompt,
-    Receipt,
     Record,
     Role,
     Scope,
-    Shortened,
-    Summary,
     ToolCall,
-    Verification,
     Why,
-    Window,
     Wording,
     Writer,
 )
+from holdfast.types.late import importer
 from holdfast.types.messages import find_flags_with, undo_disguises_with
 
 if TYPE_CHECKING:
     from holdfast.chat import Chat
     from holdfast.events import Event
+    from holdfast.kinds import Kind, Thresholds
     from holdfast.learning.ranking import Ranking
     from holdfast.learning.results import Extraction, Relearning, Usage, WorkResult
+    from holdfast.memory import Memory
+    from holdfast.records.view import View
     from holdfast.run import Run
+    from holdfast.scratchpad import Scratchpad
     from holdfast.settings import Learning, Limit
     from holdfast.tools.tool import Tool
+    from holdfast.types import (
+        Change,
+        ChatInfo,
+        ChatStats,
+        CompactionResult,
+        Description,
+        Erasure,
+        Expansion,
+        ExplainedWord,
+        Explanation,
+        Grant,
+        Job,
+        Omission,
+        Prompt,
+        Receipt,
+        Shortened,
+        Summary,
+        Verification,
+        Window,
+    )
 
 __all__ = [
     "BudgetExceeded",
@@ -83,6 +87,7 @@ __all__ = [
     "Explanation",
     "Extraction",
     "Finding",
+    "Grant",
     "Hit",
     "Hits",
     "HoldfastError",
@@ -131,27 +136,43 @@ find_flags_with(find_flags)
 
 __version__ = "0.1.0"
 
-# What a program that only asks does not need is imported when it is first named.
-_LATE = {
-    "Chat": "chat",
-    "Event": "events",
-    "Extraction": "learning.results",
-    "Learning": "settings",
-    "Limit": "settings",
-    "Ranking": "learning.ranking",
-    "Relearning": "learning.results",
-    "Run": "run",
-    "Tool": "tools.tool",
-    "Usage": "learning.results",
-    "WorkResult": "learning.results",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _LATE:
-        raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
-    from importlib import import_module
-
-    value: object = getattr(import_module(f"holdfast.{_LATE[name]}"), name)
-    globals()[name] = value
-    return value
+# What most programs, or those that only ask, do not need is imported when it is first named.
+__getattr__ = importer(
+    "holdfast",
+    {
+        "Change": "types",
+        "Chat": "chat",
+        "ChatInfo": "types",
+        "ChatStats": "types",
+        "CompactionResult": "types",
+        "Description": "types",
+        "Erasure": "types",
+        "Event": "events",
+        "Expansion": "types",
+        "ExplainedWord": "types",
+        "Explanation": "types",
+        "Extraction": "learning.results",
+        "Grant": "types",
+        "Job": "types",
+        "Kind": "kinds",
+        "Learning": "settings",
+        "Limit": "settings",
+        "Memory": "memory",
+        "Omission": "types",
+        "Prompt": "types",
+        "Ranking": "learning.ranking",
+        "Receipt": "types",
+        "Relearning": "learning.results",
+        "Run": "run",
+        "Scratchpad": "scratchpad",
+        "Shortened": "types",
+        "Summary": "types",
+        "Thresholds": "kinds",
+        "Tool": "tools.tool",
+        "Usage": "learning.results",
+        "Verification": "types",
+        "View": "records.view",
+        "Window": "types",
+        "WorkResult": "learning.results",
+    },
+)

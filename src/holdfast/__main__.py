@@ -1,5 +1,18 @@
-"""`python -m holdfast`: the command line."""
+"""`holdfast` and `python -m holdfast`: the command line, and the hooks, which load nothing of it."""
 
-from holdfast.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command line, or answer the event of a coding agent: `holdfast hook EVENT`."""
+    if sys.argv[1:2] == ["hook"]:
+        from holdfast.hooks import entry
+
+        entry.main(sys.argv[2:])
+    from holdfast.cli import main as command_line
+
+    command_line()
+
+
+if __name__ == "__main__":
+    main()

@@ -17,11 +17,12 @@ from holdfast.compaction.compactor import ChatCompactor, resolved, summary_quest
 from holdfast.errors import Closed
 from holdfast.handle import MemoryHandle
 from holdfast.learning.service import Learner
+from holdfast.records.grants import Grants
 from holdfast.records.quarantine import Quarantine
 from holdfast.records.view import View
 from holdfast.run import Run
 from holdfast.scratchpad import Scratchpad
-from holdfast.types import CompactionResult, Record, Time
+from holdfast.types import CompactionResult, Grant, Record, Time
 from holdfast.types.current_run import enter, leave
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from holdfast.runtime import Runtime
     from holdfast.tools.tool import Tool, ToolOptions, ToolResult
     from holdfast.types import Scope
+    from holdfast.types.scope import ScopeParts
 
 # Summaries that an asynchronous model writes at the same time.
 AT_ONCE = 4
@@ -279,6 +281,20 @@ class AsyncQuarantine(Awaited[Quarantine]):
     discard = awaited(Quarantine.discard)
 
 
+class AsyncGrants(Awaited[Grants]):
+    """Grants whose methods are awaited, for `async for`. `AsyncMemory.grants`."""
+
+    async def __aiter__(self) -> AsyncIterator[Grant]:
+        for one in await run_on(self._executor, partial(list[Grant], self.__wrapped__)):
+            yield one
+
+    add = awaited(Grants.add)
+    revoke = awaited(Grants.revoke)
+    move = awaited(Grants.move)
+    copy = awaited(Grants.copy)
+    projects = awaited(Grants.projects)
+
+
 class AsyncMemory(Awaited[MemoryHandle]):
     """A memory whose methods are awaited. Made by `Memory.aio`; shares its connections.
 
@@ -301,12 +317,9 @@ class AsyncMemory(Awaited[MemoryHandle]):
         """Whose memory this handle is."""
         return self.__wrapped__.scope
 
-    def scoped(
-        self, *, tenant: str | None = None, user: str | None = None, agent: str | None = None
-    ) -> AsyncMemory:
-        """Make a handle for another tenant, user or agent, as `Memory.scoped` does."""
-        handle = self.__wrapped__.scoped(tenant=tenant, user=user, agent=agent)
-        return AsyncMemory(handle, self._executor, self._runtime)
+    def scoped(self, **parts: Unpack[ScopeParts]) -> AsyncMemory:
+        """Make a handle for another tenant, user, agent, project or team, as `Memory.scoped` does."""
+        return AsyncMemory(self.__wrapped__.scoped(**parts), self._executor, self._runtime)
 
     @property
     def scratchpad(self) -> AsyncScratchpad:
@@ -334,6 +347,11 @@ class AsyncMemory(Awaited[MemoryHandle]):
     def quarantine(self) -> AsyncQuarantine:
         """What is in quarantine, to be iterated over with `async for`, with `release` and `discard`."""
         return AsyncQuarantine(self.__wrapped__.quarantine, self._executor)
+
+    @property
+    def grants(self) -> AsyncGrants:
+        """Rights of users on spaces of others, to be iterated over with `async for`."""
+        return AsyncGrants(self.__wrapped__.grants, self._executor)
 
     def on(self, event: str, observer: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function at each event of a name, as `Memory.on` does: on a thread, not on the loop."""

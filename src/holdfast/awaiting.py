@@ -56,7 +56,7 @@ def awaited(
     return call
 
 
-async def run_on(executor: Callable[[], Executor], work: Callable[[], R]) -> R:
+async def run_on(executor: Callable[[], Executor | None], work: Callable[[], R]) -> R:
     """Do some work on a thread of the memory, in the context of the caller."""
     try:
         result = asyncio.get_running_loop().run_in_executor(executor(), copy_context().run, work)

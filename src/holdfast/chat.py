@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast, overload
+from typing import TYPE_CHECKING, Unpack, cast, overload
 
 from holdfast.compaction.explorer import SearchOptions, SearchScope, SummaryExplorer
 from holdfast.errors import InvalidInput, shown
@@ -19,7 +19,7 @@ from holdfast.prompt.window import Lossless, Policy, SummaryBuffer
 from holdfast.records.options import RecordFilters
 from holdfast.records.view import count_uses
 from holdfast.run import Run
-from holdfast.scratchpad import Scratchpad
+from holdfast.scratchpad import Scratchpad, fill_system_text
 from holdfast.store import log, prompt_receipts, sessions, snapshots
 from holdfast.store.pads import ScratchpadKey
 from holdfast.text.tokens import estimate_tokens
@@ -46,8 +46,6 @@ from holdfast.types import (
 from holdfast.types.current_run import current_run
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from holdfast.compaction.compactor import Progress
     from holdfast.learning.results import Extraction
     from holdfast.llm.model import LLM
@@ -63,6 +61,7 @@ class Chat:
     ) -> None:
         self._runtime = runtime
         self._scope = scope
+        self._database = runtime.database_of(scope)
         self._id = check_name(id, "The id of a chat")
         # Until the next message is stored.
         self._label = label
@@ -126,7 +125,7 @@ class Chat:
             tokens = [check_count(number, "count_tokens") for number in tokens]
         asked = runtime.prompts.asked(scope.space, self._id)
         stored = log.append(
-            runtime.database, scope, self._id, drafts, tokens, runtime.now(), asked, self._label
+            self._database, scope, self._id, drafts, tokens, runtime.now(), asked, self._label
         )
         self._label = None
         if asked.unstored and any(one.role == "assistant" for one in stored):
@@ -144,7 +143,7 @@ class Chat:
         has none.
         """
         return log.read(
-            self._runtime.database,
+            self._database,
             self._scope.space,
             self._id,
             limit=None if limit is None else check_count(limit, "limit"),
@@ -154,7 +153,7 @@ class Chat:
 
     def stats(self) -> ChatStats:
         """Count messages and tokens, zero for an unknown chat; `stats().info` is that of `Memory.chats`."""
-        database, scope = self._runtime.database, self._scope
+        database, scope = self._database, self._scope
         with database.one_read():
             info = sessions.info(database, scope, self._id)
             return replace(sessions.stats(database, scope.space, self._id), info=info)
@@ -191,6 +190,8 @@ class Chat:
         def notes() -> str:
             return run_text(run.notes(), run.scratchpad.stored()) if run else ""
 
+        pads = self.scratchpad, run.scratchpad if run else None
+        options = fill_system_text(self._runtime, self._scope, options, *pads)
         return self._runtime.reader(self._scope, self._id).prompt(budget, query, options, notes)
 
     def receipts(self, limit: int | None = None) -> list[Receipt]:
@@ -200,19 +201,18 @@ class Chat:
         process or another; they are kept for the newest 2,000 messages. An unknown chat has none.
         """
         most = None if limit is None else check_count(limit, "limit")
-        return prompt_receipts.read(self._runtime.database, self._scope.space, self._id, most)
+        return prompt_receipts.read(self._database, self._scope.space, self._id, most)
 
     def refresh(self) -> int:
         """Let the next prompt show what is known now, and return that version.
 
         The chat does it by itself when it remembers something: `remember`, or `Memory.remember(…, chat=…)`.
         """
-        return snapshots.advance(self._runtime.database, self._scope, self._id, self._runtime.now())
+        return snapshots.advance(self._database, self._scope, self._id, self._runtime.now())
 
     def snapshot(self) -> int | None:
         """Return the version that the prompts of this chat show; None before the first one."""
-        found = snapshots.read(self._runtime.database, self._scope, self._id)
-        return None if found is None else found.version
+        return found.version if (found := snapshots.read(self._database, self._scope, self._id)) else None
 
     @logged
     def remember(self, text: str, kind: str = "fact", **options: Unpack[RememberOptions]) -> Record:
@@ -242,12 +242,12 @@ class Chat:
         )
         found = runtime.view(self._scope).records(**filters)
         found.sort(key=lambda note: (-note.priority, -note.uses))
-        return count_uses(runtime.database, self._scope, runtime.kinds, runtime.now(), found)
+        return count_uses(self._database, self._scope, runtime.kinds, runtime.now(), found)
 
     @property
     def scratchpad(self) -> Scratchpad:
         """The scratchpad of this chat: a dict of texts that is kept."""
-        return Scratchpad(self._runtime, ScratchpadKey(self._scope.space, self._id))
+        return Scratchpad(self._runtime, ScratchpadKey(self._scope.space, self._id), self._scope)
 
     def run(self, id: str | None = None) -> Run[Chat]:
         """Begin a run of this chat, for `with chat.run() as run`; or resume an interrupted one by its id.
@@ -334,7 +334,7 @@ class Chat:
         from holdfast.learning.job_runner import end_chat
 
         own = self._runtime
-        return end_chat(own.database, self._scope.space, self._id, own.learning.kinds, own.now)
+        return end_chat(self._database, self._scope.space, self._id, own.learning.kinds, own.now)
 
     def extract(
         self,
@@ -375,14 +375,13 @@ class Chat:
                 no name or holds a credential, or the metadata is no JSON object.
 
         """
-        database, space = self._runtime.database, self._scope.space
         label = sessions.check_label(channel, meta)
         if title is None and label is None:
             raise InvalidInput("Nothing is given to change.", "Pass a title, channel= or meta=.")
         if title is not None:
-            sessions.rename(database, space, self._id, title)
+            sessions.rename(self._database, self._scope.space, self._id, title)
         if label is not None:
-            sessions.relabel(database, space, self._id, label)
+            sessions.relabel(self._database, self._scope.space, self._id, label)
 
     def archive(self, *, archived: bool = True) -> None:
         """Archive the chat, so that lists leave it out, or bring it back. It stays readable and recallable.
@@ -390,7 +389,7 @@ class Chat:
         A chat without messages raises InvalidInput.
         """
         check_flag(archived, "archived")
-        sessions.archive(self._runtime.database, self._scope.space, self._id, archived=archived)
+        sessions.archive(self._database, self._scope.space, self._id, archived=archived)
 
     @property
     def _explorer(self) -> SummaryExplorer:

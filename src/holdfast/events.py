@@ -15,10 +15,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Literal, NamedTuple, ParamSpec, TypeVar, get_args
 
 from holdfast.errors import InvalidInput, shown
-from holdfast.types import CompactionResult, Erasure, Job, Record, Scope
+from holdfast.types import Record, Scope
 
 if TYPE_CHECKING:
     from logging import Logger
+
+    from holdfast.types import CompactionResult, Erasure, Job
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,6 +46,8 @@ NAMES: tuple[Name, ...] = get_args(Name)
 _OF_ACTION: dict[str, Name] = {
     "add": "learned",
     "replace": "learned",
+    "move": "learned",
+    "copy": "learned",
     "duplicate": "merged",
     "merge": "merged",
     "update": "superseded",
@@ -108,13 +112,15 @@ class _Listener(NamedTuple):
     observer: Observer
     scope: Scope
     everyone: bool
+    may_hear: Callable[[], bool]
 
     def hears(self, event: Event) -> bool:
         own, scope = self.scope, event.scope
         if scope.tenant != own.tenant if self.everyone else scope.space != own.space:
             return False
         common = event.record is not None and not event.agent  # a record of all agents
-        return not own.agent or event.agent == own.agent or common
+        is_meant = not own.agent or event.agent == own.agent or common
+        return is_meant and self.may_hear()
 
 
 class Events:
@@ -125,12 +131,19 @@ class Events:
         self._observers: dict[Name, tuple[_Listener, ...]] = {}
 
     def on(
-        self, name: str, observer: Observer, scope: Scope, *, everyone: bool = False
+        self,
+        name: str,
+        observer: Observer,
+        scope: Scope,
+        *,
+        everyone: bool = False,
+        may_hear: Callable[[], bool] = lambda: True,
     ) -> Callable[[], None]:
         """Call an observer at each event of a name in a scope from now on, and return what ends that.
 
         Of another space it hears nothing, but with `everyone` the events of all users of the tenant. An agent
-        hears what it may read: its own, and records of no agent.
+        hears what it may read: its own, and records of no agent. `may_hear` is asked at each event: a right
+        may have been taken back.
 
         Raises:
             InvalidInput: there is no such event, or what was passed cannot be called.
@@ -144,7 +157,7 @@ class Events:
                 f"{shown(observer)} cannot be called by who works.",
                 "Pass a synchronous function of one event.",
             )
-        entry = _Listener(object(), observer, scope, everyone)
+        entry = _Listener(object(), observer, scope, everyone, may_hear)
         with self._lock:
             self._observers[known] = (*self._observers.get(known, ()), entry)
 
@@ -159,10 +172,9 @@ class Events:
     def tell(self, event: Event) -> None:
         """Call the observers of an event, one after the other; an exception of one is logged, not raised."""
         for listener in self._observers.get(event.name, ()):
-            if not listener.hears(event):
-                continue
             try:
-                listener.observer(event)
+                if listener.hears(event):
+                    listener.observer(event)
             except Exception:
                 # Only those whose observer raises need it.
                 import logging

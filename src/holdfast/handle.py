@@ -5,37 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self, overload
 
-from holdfast.errors import Denied, InvalidInput
+from holdfast.errors import InvalidInput
 from holdfast.events import logged
+from holdfast.records.by_metadata import listed_chats
 from holdfast.records.point_in_time import point_in_time
 from holdfast.records.quarantine import Quarantine
 from holdfast.records.view import View
-from holdfast.records.writing import check_chat_id, writer_of
+from holdfast.records.writers import check_chat_id, writer_of
 from holdfast.safety.guard import check_name_is_open
 from holdfast.scratchpad import Scratchpad
-from holdfast.store import sessions
+from holdfast.store import grants, sessions
 from holdfast.store.pads import ScratchpadKey
-from holdfast.types import (
-    Change,
-    ChatInfo,
-    Erasure,
-    Explanation,
-    Hit,
-    Hits,
-    Record,
-    Scope,
-    Time,
-    Verification,
-    Writer,
-    check_count,
-    check_flag,
-    check_key,
-    check_name,
-)
+from holdfast.types import Hit, Hits, Record, Scope, Time, check_flag, check_key
 from holdfast.types.acting import chat_id, current
+from holdfast.types.scope import check_actor, scoped
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -43,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.chat import Chat
     from holdfast.events import Event
     from holdfast.learning.service import Learner
+    from holdfast.records.grants import Grants
     from holdfast.records.options import (
         ExplainOptions,
         NewRecords,
@@ -54,6 +42,8 @@ if TYPE_CHECKING:
     from holdfast.records.writing import RecordWriter
     from holdfast.runtime import Runtime
     from holdfast.tools.tool import Tool, ToolOptions
+    from holdfast.types import Change, ChatInfo, Erasure, Explanation, Verification, Writer
+    from holdfast.types.scope import ScopeParts
 
 
 class MemoryHandle:
@@ -86,7 +76,7 @@ class MemoryHandle:
 
         name, scope = chat_id(id), self.scope
         opened = Chat(self._runtime, scope, name, sessions.check_label(channel, meta))
-        check_chat_id(self._runtime.database, scope, name)
+        check_chat_id(self._runtime.database_of(scope), scope, name)
         return opened
 
     @logged
@@ -99,23 +89,16 @@ class MemoryHandle:
         channel: str | None = None,
         limit: int | None = None,
         offset: int = 0,
+        where: Mapping[str, object] | None = None,
     ) -> list[ChatInfo]:
-        """List chats, the one with the newest message first; see `holdfast.store.sessions.list_chats`.
+        """List chats, the one with the newest message first; `where` is a filter on their metadata.
 
-        None for `agent` and `user` is this handle's, "" for `agent` all agents. `archived` is None for both
-        kinds.
+        None for `agent` and `user` is this handle's, "" for `agent` all agents, None for `archived` both.
         """
-        own = self.scope
-        scope = Scope(own.tenant, own.user if user is None else user, own.agent if agent is None else agent)
+        scope = scoped(self.scope, {"user": user, "agent": agent})
         self._check_scope(scope)
-        return sessions.list_chats(
-            self._runtime.database,
-            scope,
-            archived=None if archived is None else check_flag(archived, "archived"),
-            channel=None if channel is None else check_name(channel, "The channel", empty=True),
-            limit=None if limit is None else check_count(limit, "limit"),
-            offset=check_count(offset, "offset"),
-        )
+        listed = partial(listed_chats, self._runtime.database_of(scope), scope, self._runtime.index_meta)
+        return listed(archived=archived, channel=channel, limit=limit, offset=offset, where=where)
 
     # What is known: records/, search/ ---------------------------------------------------------------------
 
@@ -124,7 +107,7 @@ class MemoryHandle:
         """Find the messages, summaries and records that answer a question, best first.
 
         See `View.recall` for sources, chat, roles, kinds, per_kind, tags, trust, since, until, valid_at,
-        min_score, prefer, secrets, meaning and fresh.
+        where, min_score, prefer, secrets, meaning and fresh.
         """
         return self._view.recall(query, limit=limit, **options)
 
@@ -191,11 +174,12 @@ class MemoryHandle:
         tags: Iterable[str] | None = None,
         target: str | None = None,
         chat: str | None = None,
+        where: Mapping[str, object] | None = None,
         by: Writer | None = None,
     ) -> list[Record]:
         """Retract the records that meet all conditions (of tags, one is enough), in one transaction."""
         return self._writer.retract_all(
-            kind=kind, category=category, tags=tags, target=target, chat=chat, by=by
+            kind=kind, category=category, tags=tags, target=target, chat=chat, where=where, by=by
         )
 
     @logged
@@ -226,7 +210,7 @@ class MemoryHandle:
     def at(self, version: int | Time) -> View:
         """Return a view of what was known at a version or a time, for reads and recall. See `View`."""
         scope = self.scope
-        return self._runtime.view(scope, point_in_time(self._runtime.database, scope, version))
+        return self._runtime.view(scope, point_in_time(self._runtime.database_of(scope), scope, version))
 
     @logged
     def undo(self, *, by: Writer | None = None) -> list[Record]:
@@ -264,23 +248,34 @@ class MemoryHandle:
     def quarantine(self) -> Quarantine:
         """What is in quarantine, to be iterated over, with `release` and `discard`."""
         runtime, scope = self._runtime, self.scope
-        return Quarantine(runtime.database, scope, self._writer.users_intake, runtime.events)
+        return Quarantine(runtime.database_of(scope), scope, self._writer.users_intake, runtime.events)
+
+    @property
+    def grants(self) -> Grants:
+        """Rights of users on spaces of others, to be iterated over, and records that go to other spaces."""
+        # Only for those who share.
+        from holdfast.records.grants import Grants
+
+        return Grants(self.scope, self._writer.users_intake, self._runtime.events, admin=self._admin)
 
     @property
     def scratchpad(self) -> Scratchpad:
         """The scratchpad of the user: a dict of texts that is kept."""
-        return Scratchpad(self._runtime, ScratchpadKey(self.scope.space))
+        return Scratchpad(self._runtime, ScratchpadKey(self.scope.space), self.scope)
 
     def on(self, event: str, observer: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function at each event of a name (see `holdfast.Event`), and return what ends that.
 
         Of another space it hears nothing; an agent hears what it may read. Of a handle without a user that
-        may act for all (`admin`), it hears the events of all users of the tenant.
+        may act for all (`admin`), it hears the events of all users of the tenant. Of a team
+        it hears as long as the user may read it; Denied is raised if that is not so now.
 
         >>> off = memory.on("learned", lambda event: print(event.record.text))
         """
-        everyone = self._admin and not self.scope.user
-        return self._runtime.events.on(event, observer, self.scope, everyone=everyone)
+        scope, database = self.scope, self._runtime.database
+        grants.check(database, scope, scope.space)
+        may_hear, everyone = partial(grants.may_read, database, scope), self._admin and not scope.user
+        return self._runtime.events.on(event, observer, scope, everyone=everyone, may_hear=may_hear)
 
     # Safekeeping: verify.py, store/ -----------------------------------------------------------------------
 
@@ -288,16 +283,19 @@ class MemoryHandle:
     def verify(self, *, key: bytes | None = None, repair: bool = False) -> Verification:
         """Check that every message is reachable, every row as it was written, and the index true; linear.
 
-        `repair` makes the index of this space anew first. `key` is the one that the rows were sealed with;
-        None for that of `Memory(key=…)`. A row that somebody took out from the end of the log is not noticed.
+        `repair` makes the index of this space anew first, and the files if an erasure deferred that. `key` is
+        the one that the rows were sealed with; None for that of `Memory(key=…)`. A row that somebody took out
+        from the end of the log is not noticed.
         """
         # Loads numpy, which most programs never need.
+        from holdfast.store.erasure import purge_deferred
         from holdfast.verify import verify
 
-        database, space = self._runtime.database, self.scope.space
+        database, space = self._runtime.database_of(self.scope), self.scope.space
         sealed_with = database.key if key is None else check_key(key)
         if check_flag(repair, "repair"):
             self._runtime.search().rebuild(space)
+            purge_deferred(database)
         with database.one_read():
             return verify(database, space, sealed_with)
 
@@ -309,22 +307,26 @@ class MemoryHandle:
         messages: int | tuple[int, int] | None = None,
         record: str | None = None,
         user: str | None = None,
-        rewrite: bool = False,
+        project: str | None = None,
+        rewrite: bool | None = False,
         by: Writer | None = None,
     ) -> Erasure:
-        """Erase words from all tables, indexes and files, and return a receipt. See `docs/erasing.md`."""
+        """Erase words from all tables, indexes and files, and return a receipt. See `docs/erasing.md`.
+
+        A user goes with all projects and grants; a project is one of this handle's user. With None as
+        `rewrite`, the words stay in the files until the next erasure or `verify(repair=True)`.
+        """
         # Only for those who erase.
-        from holdfast.records.erasing import erase
+        from holdfast.records.erasing import erase_spaces, spaces_of
         from holdfast.store.erasure import erasure_target
 
-        scope = self.scope
-        what = erasure_target(chat=chat, messages=messages, record=record, user=user, rewrite=rewrite)
-        if user is not None:
-            scope = Scope(scope.tenant, user)
-            self._check_scope(scope)
-        forget = partial(self._runtime.forget, scope.space, chat=what.chat)
-        intake = self._runtime.intake(scope, writer_of(by, "user"))
-        return erase(intake, what, rewrite=rewrite, events=self._runtime.events, forget=forget)
+        runtime, own, writer = self._runtime, self.scope, writer_of(by, "user")
+        named = {"chat": chat, "record": record, "user": user, "project": project}
+        what = erasure_target(messages=messages, rewrite=rewrite, **named)
+        scopes = spaces_of(runtime.database, own, user, project)
+        self._check_scope(scopes[0])
+        intakes, forget = [runtime.intake(one, writer) for one in scopes], partial(runtime.forget, chat=chat)
+        return erase_spaces(intakes, what, rewrite=rewrite, events=runtime.events, forget=forget)
 
     @logged
     def backup(self, path: str | os.PathLike[str]) -> Verification:
@@ -342,22 +344,18 @@ class MemoryHandle:
         acting, own = current(), self._bound
         if self._pinned or not (acting.user or acting.agent):
             return own
-        return Scope(own.tenant, own.user or acting.user, own.agent or acting.agent)
+        return replace(own, user=own.user or acting.user, agent=own.agent or acting.agent)
 
-    def scoped(self, *, tenant: str | None = None, user: str | None = None, agent: str | None = None) -> Self:
-        """Return a handle for another tenant, user or agent on the same connections; None keeps its own.
+    def scoped(self, **parts: Unpack[ScopeParts]) -> Self:
+        """Return a handle for another tenant, user, agent, project or team on the same connections.
 
-        It is of the same class, with its attributes. Raises Denied where `admin` would be needed.
+        It is of the same class, with its attributes; see `ScopeParts`. Raises Denied where `admin` would be
+        needed.
         """
-        own = self._bound
-        scope = Scope(
-            own.tenant if tenant is None else tenant,
-            own.user if user is None else user,
-            own.agent if agent is None else agent,
-        )
+        scope = scoped(self._bound, parts)
         self._check_scope(scope)
-        if agent is not None:
-            check_name_is_open(agent, "The name of the agent")
+        if scope.agent != self._bound.agent:
+            check_name_is_open(scope.agent, "The name of the agent")
         handle = copy(self)
         vars(handle).update(_bound=scope)
         return handle
@@ -390,11 +388,5 @@ class MemoryHandle:
 
     def _check_scope(self, scope: Scope | None) -> None:
         """Raise Denied where a handle of one user would act for another; None stands for all users."""
-        own = self._bound
-        if not own.user or self._admin or (scope is not None and scope.space == own.space):
-            return
-        whom = "all users" if scope is None else f"tenant {scope.tenant!r}, user {scope.user!r}"
-        raise Denied(
-            f"This handle is bound to user {own.user!r} and does not act for {whom}.",
-            "Use a handle that names no user, or open one for such work: Memory(…, admin=True).",
-        )
+        if not self._admin:
+            check_actor(self._bound, scope)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from holdfast.handle import MemoryHandle
 from holdfast.kinds import Kind
@@ -46,6 +46,12 @@ class Memory(MemoryHandle):
         agent: who acts. Chats opened through this handle belong to it, and recall and `chats` cover only its
             chats; of records, those of this agent and those of none. Empty covers those of all agents.
             Without one, that of `acting_as`.
+        project: a project of the user: what is written goes there, and what is known of it, of the user and
+            of the tenant is read, in this order. A project of that name of another user is another one.
+        team: a team of the tenant, in place of a project.
+        reads: further spaces that are read, nearer than the tenant's: "team:core", "project:shop",
+            "user:bob", "user:bob/project:shop". A user reads those of others where they are granted; see
+            `grants` and `docs/spaces.md`.
         durability: "full" survives a power cut at every append; "normal" may lose the last moments, never the
             order.
         count_tokens: counts the tokens of a text: a function, or the name of a model or an encoding, with the
@@ -64,6 +70,7 @@ class Memory(MemoryHandle):
             "openai:text-embedding-3-small" (extra `llm`), "model2vec:PATH" (extra `model2vec`),
             "fastembed:PATH" (extra `fastembed`). All texts are given to it, with credentials masked, by
             `learning.work`. See `docs/meaning.md`.
+        index_meta: the keys of metadata that `where` often filters by: such a filter does not read all rows.
 
     Raises:
         InvalidInput: an argument is not usable.
@@ -81,6 +88,9 @@ class Memory(MemoryHandle):
         tenant: str = "",
         user: str = "",
         agent: str = "",
+        project: str = "",
+        team: str = "",
+        reads: Iterable[str] = (),
         durability: Durability = "full",
         count_tokens: CountBy = estimate_tokens,
         clock: Callable[[], datetime] = _now,
@@ -91,9 +101,11 @@ class Memory(MemoryHandle):
         key: bytes | None = None,
         guard: Guard | None = None,
         embed: Embed | None = None,
+        index_meta: Iterable[str] = (),
     ) -> None:
         agent = check_name_is_open(check_name(agent, "agent", empty=True), "The name of the agent")
-        scope, is_admin = Scope(tenant, user, agent), check_flag(admin, "admin")
+        scope = Scope(tenant, user, agent, project=project, team=team, reads=cast("tuple[str, ...]", reads))
+        is_admin = check_flag(admin, "admin")
         runtime = open_runtime(
             location,
             durability=durability,
@@ -105,6 +117,7 @@ class Memory(MemoryHandle):
             key=check_key(key),
             guard=guard,
             embed=embed,
+            index_meta=index_meta,
         )
         super().__init__(runtime, scope, admin=is_admin)
 

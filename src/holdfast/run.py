@@ -46,7 +46,7 @@ class Run(Generic[C]):
         self._scope = scope
         self._make_prompt = prompt
         self._id = os.urandom(8).hex() if id is None else check_name(id, "The id of a run")
-        runs.begin(runtime.database, scope.space, chat.id, self._id, runtime.now())
+        runs.begin(runtime.database_of(scope), scope.space, chat.id, self._id, runtime.now())
 
     @property
     def id(self) -> str:
@@ -61,7 +61,9 @@ class Run(Generic[C]):
     @property
     def scratchpad(self) -> Scratchpad:
         """The scratchpad of this run."""
-        return Scratchpad(self._runtime, ScratchpadKey(self._scope.space, self._chat.id, self._id))
+        return Scratchpad(
+            self._runtime, ScratchpadKey(self._scope.space, self._chat.id, self._id), self._scope
+        )
 
     def remember(
         self,
@@ -95,7 +97,7 @@ class Run(Generic[C]):
     def notes(self) -> list[Record]:
         """Read the notes of this run, those of high priority first."""
         wanted = RecordFilter(kinds=("note",), run=self._id)
-        found = records.read(self._runtime.database, self._scope.space, NOW.version, wanted)
+        found = records.read(self._runtime.database_of(self._scope), self._scope.space, NOW.version, wanted)
         return sorted(found, key=lambda note: -note.priority)
 
     def replace(self, what: str, text: str, *, by: Writer | None = None) -> Record:
@@ -115,7 +117,7 @@ class Run(Generic[C]):
     def end(self) -> None:
         """End the run: its notes are retracted, its scratchpad is emptied. Ending it twice is harmless."""
         space, runtime = self._scope.space, self._runtime
-        runs.end(runtime.database, space, self._id, runtime.now())
+        runs.end(runtime.database_of(self._scope), space, self._id, runtime.now())
         runtime.forget(space, run=self._id)
 
     def __enter__(self) -> Self:

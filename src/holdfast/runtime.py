@@ -16,11 +16,12 @@ from holdfast.learning.workers import Workers
 from holdfast.prompt.prompt_cache import PromptCache
 from holdfast.records.point_in_time import PointInTime
 from holdfast.records.view import View
-from holdfast.records.writing import RecordWriter
 from holdfast.store.connect import open_database
+from holdfast.store.granted import granted
 from holdfast.store.jobs import finish
 from holdfast.store.message_rows import to_micros
 from holdfast.text.tokens import counter
+from holdfast.types.where import check_keys
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from holdfast.prompt.assembly import ChatReader
     from holdfast.prompt.window import Policy
     from holdfast.records.intake import Intake
+    from holdfast.records.writing import RecordWriter
     from holdfast.search.meaning import QueryEmbedder
     from holdfast.search.search import Search
     from holdfast.settings import Learning
@@ -58,20 +60,23 @@ class Runtime:
         count_tokens: CountTokens,
         clock: Callable[[], datetime],
         kinds: Mapping[str, Kind],
-        learning: Learning,
+        learning: Learning | None,
         policy: Policy | None,
+        *,
         guard: Model | None = None,
         embedder: Embedder | None = None,
+        index_meta: frozenset[str] = frozenset(),
     ) -> None:
         self.database = database
         self.count_tokens = count_tokens
         self.clock = clock
         self.kinds = kinds
-        self.learning = learning
+        self._learning = learning
         self._policy = policy
         # Of the caller.
         self.guard = guard
         self.embedder = embedder
+        self.index_meta = index_meta
         self.events = _events()
         self.workers = Workers()
         self.prompts = PromptCache(worker=os.urandom(8).hex())
@@ -81,6 +86,14 @@ class Runtime:
         self._executor: Executor | None = None
         self._search: Search | None = None
         self._closed = False
+
+    @property
+    def learning(self) -> Learning:
+        """The settings of learning."""
+        # Who only asks needs none.
+        from holdfast.settings import Learning
+
+        return self._learning or Learning()
 
     @property
     def policy(self) -> Policy:
@@ -97,7 +110,7 @@ class Runtime:
 
         with self.lock:
             if self._search is None:
-                self._search = Search(self.database, self._query_embedder())
+                self._search = Search(self.database, self._query_embedder(), self.index_meta)
             return self._search
 
     def _query_embedder(self) -> QueryEmbedder | None:
@@ -123,20 +136,28 @@ class Runtime:
         """Return the time in microseconds since the epoch."""
         return to_micros(self.clock())
 
+    def database_of(self, scope: Scope) -> Database:
+        """Return the database as a scope may use it: checked where it reads spaces of others."""
+        return granted(self.database, scope)
+
     # Services ---------------------------------------------------------------------------------------------
 
     def view(self, scope: Scope, at: PointInTime | None = None) -> View:
         """Return what reads the records of a scope, and recalls."""
         # As of an earlier version no vectors are compared.
         embed_missing = partial(self._embed_missing, scope) if at is None else lambda: None
-        return View(self.database, scope, self.kinds, self.clock, self.search, at, embed_missing)
+        database = self.database_of(scope)
+        return View(database, scope, self.kinds, self.clock, self.search, at, embed_missing, self.index_meta)
 
     def _embed_missing(self, scope: Scope) -> str | None:
         return self.runner(scope).embed_now()
 
     def writer(self, scope: Scope) -> RecordWriter:
         """Return what writes the records of a scope."""
-        return RecordWriter(self.database, scope, self.kinds, self.intake, self.events)
+        # Who only asks writes nothing.
+        from holdfast.records.writing import RecordWriter
+
+        return RecordWriter(self.database_of(scope), scope, self.kinds, self.intake, self.events)
 
     def intake(self, scope: Scope, by: Writer, chat: str = "") -> Intake:
         """Return what checks, compares and stores records of a scope; see `Intake`."""
@@ -144,7 +165,7 @@ class Runtime:
         from holdfast.records.intake import Intake
 
         return Intake(
-            database=self.database,
+            database=self.database_of(scope),
             scope=scope,
             kinds=self.kinds,
             now=self.now(),
@@ -158,7 +179,7 @@ class Runtime:
         from holdfast.prompt.assembly import ChatReader
 
         return ChatReader(
-            self.database,
+            self.database_of(scope),
             scope,
             chat,
             self.kinds,
@@ -173,14 +194,14 @@ class Runtime:
         """Return what reads a chat by its summaries."""
         from holdfast.compaction.explorer import SummaryExplorer
 
-        return SummaryExplorer(self.database, scope, chat, self.clock, self.search)
+        return SummaryExplorer(self.database_of(scope), scope, chat, self.clock, self.search)
 
     def compactor(self, scope: Scope, chat: str) -> ChatCompactor:
         """Return what compacts a chat."""
         from holdfast.compaction.compactor import ChatCompactor
 
         return ChatCompactor(
-            self.database,
+            self.database_of(scope),
             scope,
             chat,
             count_tokens=self.count_tokens,
@@ -204,7 +225,7 @@ class Runtime:
         from holdfast.learning.throttle import rest
 
         context = JobContext(
-            database=self.database,
+            database=self.database_of(scope),
             scope=scope,
             kinds=self.kinds,
             count_tokens=self.count_tokens,
@@ -228,7 +249,9 @@ class Runtime:
         # Only for those who have a model.
         from holdfast.llm.meter import Meter
 
-        return Meter(self.database, scope, self.count_tokens, self.now, self.learning.limits, self.events)
+        return Meter(
+            self.database_of(scope), scope, self.count_tokens, self.now, self.learning.limits, self.events
+        )
 
     # The end ----------------------------------------------------------------------------------------------
 
@@ -272,23 +295,27 @@ def open_runtime(
     key: bytes,
     guard: Guard | None,
     embed: Embed | None,
+    index_meta: Iterable[str],
 ) -> Runtime:
     """Open a database with what belongs to it, after a check of every option; see `Memory`."""
     if policy is not None:
         _check_policy(policy)
-    rows, settings, model, embedder = table(kinds), _settings(learning), _guard_model(guard), _embedder(embed)
-    count = counter(count_tokens)
+    if learning is not None:
+        _check_settings(learning)
+    rows, model, embedder = table(kinds), _guard_model(guard), _embedder(embed)
+    count, declared = counter(count_tokens), check_keys(index_meta)
     database = open_database(location, durability, key)
-    return Runtime(database, count, clock, rows, settings, policy, model, embedder)
+    return Runtime(
+        database, count, clock, rows, learning, policy, guard=model, embedder=embedder, index_meta=declared
+    )
 
 
-def _settings(learning: Learning | None) -> Learning:
+def _check_settings(learning: Learning) -> None:
     # Not needed to import all the rest.
     from holdfast.settings import Learning
 
-    if learning is not None and not isinstance(learning, Learning):
+    if not isinstance(learning, Learning):
         raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
-    return learning or Learning()
 
 
 def _check_policy(policy: Policy) -> None:

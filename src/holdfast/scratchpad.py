@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Denied, InvalidInput
 from holdfast.kinds import LONGEST
+from holdfast.prompt.system_text import filled
 from holdfast.safety import guard
 from holdfast.store import pads, runs
+from holdfast.store.pads import TEMPORARY, ScratchpadKey
 from holdfast.text.clean import clean
 from holdfast.types import check_name
 
 if TYPE_CHECKING:
+    from holdfast.prompt.assembly import PromptOptions
     from holdfast.runtime import Runtime
-    from holdfast.store.pads import ScratchpadKey
-
-TEMPORARY = "temp:"
+    from holdfast.types import Scope
 
 
 class Scratchpad(MutableMapping[str, str]):
@@ -27,8 +28,9 @@ class Scratchpad(MutableMapping[str, str]):
     lasts: the place for credentials, which no other name takes. Iteration is in the order of the names.
     """
 
-    def __init__(self, runtime: Runtime, place: ScratchpadKey) -> None:
+    def __init__(self, runtime: Runtime, place: ScratchpadKey, scope: Scope | None = None) -> None:
         self._runtime = runtime
+        self._database = runtime.database if scope is None else runtime.database_of(scope)
         self._place = place
 
     def __getitem__(self, name: str) -> str:
@@ -36,7 +38,7 @@ class Scratchpad(MutableMapping[str, str]):
         value = (
             self._temporary().get(name)
             if name.startswith(TEMPORARY)
-            else pads.read(self._runtime.database, self._place, name)
+            else pads.read(self._database, self._place, name)
         )
         if value is None:
             raise KeyError(name)
@@ -63,7 +65,7 @@ class Scratchpad(MutableMapping[str, str]):
                 f"The value of {name!r} looks like a credential, and those are not stored.",
                 f"Keep it under {TEMPORARY + name!r}, which stays in memory.",
             )
-        pads.write(self._runtime.database, self._place, name, clean(value), self._runtime.now())
+        pads.write(self._database, self._place, name, clean(value), self._runtime.now())
 
     def __delitem__(self, name: str) -> None:
         check_name(name, "A name on a scratchpad")
@@ -71,7 +73,7 @@ class Scratchpad(MutableMapping[str, str]):
             with self._runtime.lock:
                 gone = self._runtime.temporary.get(self._place, {}).pop(name, None) is not None
         else:
-            gone = pads.remove(self._runtime.database, self._place, name)
+            gone = pads.remove(self._database, self._place, name)
         if not gone:
             raise KeyError(name)
 
@@ -92,7 +94,7 @@ class Scratchpad(MutableMapping[str, str]):
 
     def clear(self) -> None:
         """Remove all names."""
-        pads.remove(self._runtime.database, self._place)
+        pads.remove(self._database, self._place)
         with self._runtime.lock:
             self._runtime.temporary.pop(self._place, None)
 
@@ -118,7 +120,7 @@ class Scratchpad(MutableMapping[str, str]):
 
     def stored(self) -> dict[str, str]:
         """Return what is stored, without the names that begin with "temp:"."""
-        return pads.read_all(self._runtime.database, self._place)
+        return pads.read_all(self._database, self._place)
 
     def _all(self) -> dict[str, str]:
         return dict(sorted({**self.stored(), **self._temporary()}.items()))
@@ -128,5 +130,30 @@ class Scratchpad(MutableMapping[str, str]):
             return dict(self._runtime.temporary.get(self._place, {}))
 
     def _check_lasting(self) -> None:
-        with self._runtime.database.reading() as connection:
+        with self._database.reading() as connection:
             runs.check_run(connection, self._place.space, self._place.run)
+
+
+def fill_system_text(
+    runtime: Runtime, scope: Scope, options: PromptOptions, of_chat: Scratchpad, of_run: Scratchpad | None
+) -> PromptOptions:
+    """Return the options of a prompt with the placeholders of its system text filled from scratchpads.
+
+    Raises:
+        InvalidInput: one that has no "?" has no value.
+
+    """
+
+    def pad(scope: Scope) -> Scratchpad:
+        return Scratchpad(runtime, ScratchpadKey(scope.space), scope)
+
+    def look_up(prefix: str, name: str) -> str | None:
+        if not prefix:
+            return of_chat.get(name)
+        if prefix == TEMPORARY:
+            pads = [one for one in (of_run, of_chat, pad(scope)) if one is not None]
+            return next((one[prefix + name] for one in pads if prefix + name in one), None)
+        return pad(scope.owner if prefix == "user:" else scope.shared).get(name)
+
+    system = options.get("system")
+    return {**options, "system": filled(system, look_up)} if isinstance(system, str) else options

@@ -21,6 +21,7 @@ from holdfast.store import (
     checksums,
     erasure_receipts,
     log,
+    meta_index,
     records,
     sessions,
     summaries,
@@ -59,7 +60,8 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
     docs, versions = erasure_receipts.erased_numbers(db, space)
     if left := erasure_receipts.count_unfinished(db, space):
         problems.append(
-            f"{left} erasures were interrupted or hindered: the files may hold remains until the next erasure"
+            f"{left} erasures were deferred, interrupted or hindered: the files may hold remains until the "
+            "next erasure, or `verify(repair=True)`"
         )
     checked["erased"] = sum(last - first + 1 for first, last in (*docs, *versions))
     lengths = {}
@@ -72,6 +74,7 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
     problems += _check_numbers(db, space, checked["messages"], docs)
     problems += _check_records(db, space, checked, versions)
     problems += _check_vectors(db, space, checked)
+    problems += _check_metadata(db, space, checked)
     unproven, wrong = check_rows(db, space, key, checked)
     problems += wrong
     for version, chat in records.learned_from_missing_chats(db, space):
@@ -133,7 +136,9 @@ def _name(table: str, row: Mapping[str, Any]) -> str:
         "summaries": lambda: f"{chat}: summary {row['id']}",
         "sessions": lambda: f"{chat}: its row",
         "pads": lambda: f"the name {row['name']!r} of a scratchpad",
+        "items": lambda: f"an item of {row['collection']!r}, {row['key']!r}",
         "erasures": lambda: f"the receipt {row['id']!r}",
+        "grants": lambda: f"the grant {row['id']!r}",
     }[table]()
 
 
@@ -297,6 +302,18 @@ def _check_vectors(db: Database, space: str, checked: dict[str, int]) -> Iterato
             yield f"the vector of {source} {number} by {model} {what}"
         if len(found) > _NAMED:
             yield f"so do {len(found) - _NAMED} more vectors"
+
+
+def _check_metadata(db: Database, space: str, checked: dict[str, int]) -> Iterator[str]:
+    """Yield the keys whose noted values are not those of the metadata."""
+    checked["metadata values"] = 0
+    try:
+        for name, noted, wrong in meta_index.check(db, space):
+            checked["metadata values"] += noted
+            if wrong:
+                yield f"of the metadata {name}, {wrong:,} noted values are wrong or missing: repair the index"
+    except Damaged as error:
+        yield f"not all metadata can be read: {error.what}"
 
 
 def _check_index(

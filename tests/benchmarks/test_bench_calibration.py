@@ -70,6 +70,7 @@ def _conversation(name: str, owner: str) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 def test_every_source_is_measured_with_and_without_meaning(tmp_path: Path) -> None:
     value = [_conversation("conv-1", "Ann"), _conversation("conv-2", "Eve")]
     (tmp_path / "locomo.json").write_text(json.dumps(value))

@@ -99,6 +99,8 @@ def test_help_explains_itself_and_each_command_has_an_example() -> None:
         "learn",
         "worth",
         "agents",
+        "hooks",
+        "adapters",
     ]
     for name in names:
         assert f"│ {name} " in done.stdout

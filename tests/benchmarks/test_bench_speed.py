@@ -56,6 +56,7 @@ def test_report_names_everything_that_was_asked_for(tmp_path: Path) -> None:
     names = [one["name"] for one in numbers["measurements"]]
     for part in (
         "append, then recall",
+        "recall over 3 spaces",
         "guard of a text twice as long",
         "append 4,000 bytes",
         "window of 8,000",
@@ -63,6 +64,8 @@ def test_report_names_everything_that_was_asked_for(tmp_path: Path) -> None:
         "import holdfast",
         "resident memory",
         "index per message",
+        "recall where 1 % pass, declared",
+        "first recall where 50 % pass, not declared, 50 messages: rows read",
     ):
         assert any(part in name for name in names), part
     assert numbers["missed"] == [one["name"] for one in numbers["measurements"] if one["ok"] is False]

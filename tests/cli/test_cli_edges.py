@@ -160,6 +160,7 @@ with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.St
     app(["demo"], standalone_mode=False)
     app(["chats", "--db", "/nowhere/x"], standalone_mode=False)
     import holdfast.cli.render.progress, holdfast.io.export, platformdirs.unix
+    import holdfast.hooks.ignore, holdfast.hooks.session_logs, holdfast.io.importing
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 main()

@@ -47,7 +47,7 @@ def test_import_as_json(cli: Cli, transcript: Path) -> None:
     answer = cli.json("import", transcript, code=1)
     assert set(answer) == {
         *("sessions", "added", "present", "skipped", "formats", "seconds", "database"),
-        *("rows", "renumbered", "unchanged", "ignored"),
+        *("records", "records_present", "rows", "renumbered", "unchanged", "ignored"),
     }
     assert (answer["sessions"], answer["added"], answer["present"]) == (1, 2, 0)
     assert answer["skipped"] == [
@@ -105,7 +105,7 @@ def test_import_of_nothing_that_is_known(cli: Cli, tmp_path: Path) -> None:
     assert "does not exist" in usage(cli.complaint("import", tmp_path / "nowhere", code=2))
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "There were no messages to import." in cli.text("import", empty)
+    assert "There was nothing to import." in cli.text("import", empty)
 
 
 def test_the_default_database_is_in_the_data_folder(cli: Cli, transcript: Path) -> None:
@@ -185,6 +185,7 @@ def test_a_reader_that_goes_away_is_no_error(cli: Cli) -> None:
     assert errors == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["chats"], ["chats", "--json"]])
 def test_short_output_into_a_closed_pipe(cli: Cli, words: list[str]) -> None:
     cli.with_sample()
@@ -215,6 +216,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_an_import_that_is_interrupted_keeps_what_it_has(cli: Cli, transcript: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", _STOPS_AFTER_THE_FIRST_FILE, "import", transcript],

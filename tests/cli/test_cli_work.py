@@ -96,7 +96,7 @@ def test_work_stops_at_its_limit_and_says_how_to_go_on(cli: Cli) -> None:
 
 
 def test_work_says_what_waits_for_a_model(cli: Cli, server: Server) -> None:
-    cli.run("remember", "The deploy of the queue happens on Tuesdays.", "--kind", "insight")
+    cli.run("remember", "The deploy of the queue happens on Tuesdays.", "--target", "env")
     text = cli.text("work")
     (judged,) = cli.json("learn", "jobs")["jobs"]  # whether two of what it learned say the same
     assert judged["kind"] == "judge"

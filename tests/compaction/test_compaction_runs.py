@@ -32,6 +32,7 @@ chat = compaction_chats.chat
 # What happens meanwhile
 
 
+@pytest.mark.slow
 def test_a_model_may_read_and_write_the_same_memory(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
@@ -55,6 +56,7 @@ def test_a_model_may_read_and_write_the_same_memory(memory: Memory) -> None:
     assert memory.verify().ok
 
 
+@pytest.mark.slow
 def test_another_memory_may_write_to_the_same_database_meanwhile(reopen: Callable[[], Memory]) -> None:
     one, other = reopen(), reopen()
     tell(one.chat("c"), 40)
@@ -276,6 +278,7 @@ def log_of(events: list[tuple[str, tuple[str, ...]]]) -> list[Message]:
     return log
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(events=EVENTS, budget=st.sampled_from([150, 400, 900]), source=st.sampled_from([100, 250, 20_000]))
 def test_no_tool_call_is_ever_parted_from_its_result(
@@ -335,6 +338,7 @@ def test_a_call_that_still_runs_is_not_summarised_away_from_its_result(chat: Cha
 # The prompt between two compactions
 
 
+@pytest.mark.slow
 def test_between_compactions_every_window_is_the_beginning_of_the_next(memory: Memory) -> None:
     chat = memory.chat("c")
     how = policy(1_000)

@@ -17,6 +17,7 @@ from holdfast.text.snippet import snippet
 MEGABYTE = 1_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -379,6 +379,7 @@ def test_a_model_that_does_not_answer_is_given_up(memory: Memory, way: str) -> N
     assert chat.tree() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("stored", [0, 1])
 def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(

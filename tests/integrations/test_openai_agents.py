@@ -16,7 +16,7 @@ from openai.types.responses import ResponseFunctionToolCall
 from openai_sessions import CALL, OUTPUT, QUIET, Item, add, answer, clear, items, pop, said
 
 from holdfast import Conflict, InvalidInput, Memory, Message
-from holdfast.integrations import openai_agents
+from holdfast.integrations import openai_agents, session_items
 from holdfast.integrations.openai_agents import HoldfastSession
 from holdfast.messages import formats
 from holdfast.store import log
@@ -377,7 +377,7 @@ late_steps = st.lists(st.sampled_from(["add", "pop", "begin", "begin", "end", "c
 def test_those_who_are_slow_to_take_back_hide_nothing_else(steps: list[str]) -> None:
     """What one has read may not be the newest any more when it is taken back, or be taken back already."""
     expected: list[Item] = []
-    begun: list[openai_agents._Found] = []
+    begun: list[session_items._Newest] = []
     added = 0
     with Memory(":memory:") as memory:
         session = HoldfastSession(memory, "trip")
@@ -390,11 +390,11 @@ def test_those_who_are_slow_to_take_back_hide_nothing_else(steps: list[str]) -> 
             elif step == "pop":
                 assert pop(session) == (expected.pop() if expected else None)
             elif step == "begin" and expected:
-                begun.append(asyncio.run(session._newest(2)))
+                begun.append(session._items._read(2))
             elif step == "end" and begun:
                 found = begun.pop(0)
                 with suppress(Conflict):
-                    chat.append(openai_agents._taken_back(found, chat.id))
+                    chat.append(session._items._taken_back(found))
                     expected = [one for one in expected if one != found.items[0].raw]
             elif step == "clear":
                 clear(session)

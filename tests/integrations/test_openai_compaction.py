@@ -260,3 +260,19 @@ def test_an_agent_answers_within_the_budget(memory: Memory) -> None:
     assert result.final_output == "Stony."
     assert items(session, 2)[0] == said("And the next one?")
     assert len(memory.chat("trip").history()) == 82  # what was shown is not stored again
+
+
+def test_a_run_that_leaves_more_than_the_budget_compacts_the_chat(memory: Memory) -> None:
+    long = [
+        said(f"Stage {n} is stony, and its huts are shut until May. " * 4, "assistant") for n in range(40)
+    ]
+    for budget, compacted in ((None, False), (100_000, False), (1_500, True)):
+        session = HoldfastSession(memory, f"trip {budget}", budget=budget)
+        add(session, said("How is the way?"), *long)
+        model = ScriptedModel(steps=[[answer("Stony.")]])
+        asyncio.run(
+            Runner.run(Agent(name="guide", model=model), "And now?", session=session, run_config=QUIET)
+        )
+        assert bool(memory.chat(f"trip {budget}").tree()) is compacted
+        assert len(items(session, -1)) == 43
+    assert "summary" in str(items(session)[:2])

@@ -307,3 +307,24 @@ def test_a_long_chain_and_a_wide_fork_are_read_in_linear_time(tmp_path: Path) ->
     fork = [claude("user", f"f{n}", "u19999", f"fork {n}") for n in range(20_000)]
     items = read(write_lines(tmp_path / "s1.jsonl", [*chain, *fork]))
     assert contents(items) == [f"message {n}" for n in range(20_000)] + ["fork 19999"]
+
+
+def test_what_a_hook_added_is_no_conversation(tmp_path: Path) -> None:
+    block = "<recalled>\nThe user likes tea.\n</recalled>"
+    reminder = f"<system-reminder>\nUserPromptSubmit hook additional context: {block}\n</system-reminder>"
+    attachment = {"type": "hook_additional_context", "content": [block], "hookEvent": "UserPromptSubmit"}
+    lines = [
+        claude("user", "u1", None, "what do I like?"),
+        claude("attachment", "x1", "u1", "") | {"attachment": attachment},
+        claude("user", "u2", "x1", reminder),
+        claude("user", "u3", "u2", [{"type": "text", "text": reminder}]),
+        claude("user", "u4", "u3", f"<user-prompt-submit-hook>{block}</user-prompt-submit-hook>"),
+        claude("assistant", "a1", "u4", "Tea."),
+        # What the user says of it is the user's.
+        claude("user", "u5", "a1", f"{reminder} is wrong"),
+        claude("user", "u6", "u5", "<system-reminder>Be brief.</system-reminder>"),
+    ]
+    items = read(write_lines(tmp_path / "s1.jsonl", lines))
+    assert [text[:9] for text in contents(items)] == ["what do I", "Tea.", "<system-r", "<system-r"]
+    added = "not conversation: context that a hook added"
+    assert skips(items) == [(2, "not conversation: attachment"), (3, added), (4, added), (5, added)]

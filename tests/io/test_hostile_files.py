@@ -13,12 +13,13 @@ import pytest
 from holdfast import Memory
 from holdfast.io.export import export_chats
 from holdfast.io.importing import import_paths
-from transcripts import chatgpt, claude, said
+from transcripts import chatgpt, claude, codex, gemini, said
 
 KEYS = """type uuid parentUuid sessionId isSidechain agentId isMeta message role content timestamp customTitle
     messages id session_id chat title agent archived answers raw meta calls tool_calls function name arguments
-    call_id tool_call_id mapping current_node parent children author weight metadata content_type parts text
-    recipient create_time attachments at input tool_use_id""".split()
+    call_id payload num_turns cwd instructions toolCalls result args thoughts sessionId projectHash
+    $rewindTo $set tool_call_id mapping current_node parent children author weight metadata content_type parts
+    text recipient create_time attachments at input tool_use_id""".split()
 ATOMS: list[object] = [
     *(
         "user",
@@ -55,6 +56,20 @@ BASES: list[Callable[[random.Random], dict[str, object]]] = [
         ],
         "n3",
     ),
+    lambda rng: codex(
+        "response_item",
+        type=rng.choice(["message", "reasoning", "function_call", "function_call_output", "web_search_call"]),
+        role=rng.choice(["user", "assistant"]),
+        content=[{"type": "input_text", "text": "hi"}],
+        id=f"i{rng.randrange(6)}",
+        call_id="c",
+        name="ls",
+        arguments="{}",
+        output="x",
+    ),
+    lambda rng: codex("event_msg", type="thread_rolled_back", num_turns=rng.randrange(3)),
+    lambda rng: gemini(f"g{rng.randrange(6)}", rng.choice(["user", "gemini"]), "hi", calls=rng.randrange(3)),
+    lambda rng: {"sessionId": "s", "projectHash": "h", "$rewindTo": f"g{rng.randrange(6)}"},
     lambda _: {"role": "user", "content": "hi", "id": "m"},
     lambda _: {"id": "s", "messages": [{"role": "user", "content": "hi"}]},
 ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Memory
-from holdfast.io import importing
+from holdfast.io import import_report
 from holdfast.io.importing import import_paths
 from transcripts import claude, write_json, write_lines
 
@@ -112,7 +112,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
 
 
 def test_a_report_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "_REASONS", 10)
+    monkeypatch.setattr(import_report, "_REASONS", 10)
     lines = [{"role": f"frog {n}", "content": "quak"} for n in range(50)]
     with Memory(":memory:") as memory:
         report = import_paths(memory, write_lines(tmp_path / "a.jsonl", lines))

@@ -3,19 +3,27 @@ from __future__ import annotations
 import json
 import os
 import random
+import sqlite3
 import zipfile
+from collections.abc import Iterator
+from contextlib import closing
 from copy import copy
+from functools import partial
 from io import BytesIO
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from holdfast import InvalidInput, Memory, UnknownFormat
 from holdfast.io import files
-from holdfast.io.files import File, values
-from holdfast.io.import_items import Skip
+from holdfast.io.files import File, object_in, values
+from holdfast.io.import_items import ImportedChat, Item, Skip, parsed
 from holdfast.io.importing import import_paths
-from holdfast.io.sources import FORMATS, SourceFile, Unread, sources
+from holdfast.io.private_tags import PRIVATE
+from holdfast.io.sources import FORMATS, Format, SourceFile, Unread, sources
+from holdfast.messages import formats
+from holdfast.store.foreign_sqlite import open_foreign
 from transcripts import claude, contents, only_source, read, skips, write_json, write_lines
 
 TALK = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
@@ -81,7 +89,7 @@ def test_nothing_is_imported_when_one_of_the_paths_is_wrong(tmp_path: Path) -> N
 def test_a_folder_is_walked_in_order_and_other_files_are_passed_over(tmp_path: Path) -> None:
     for name in ("b/two.jsonl", "a/one.JSONL", "top.ndjson"):
         write_lines(tmp_path / name, TALK)
-    for name in ("b/notes.md", "b/picture.png", "b/log"):
+    for name in ("b/notes.txt", "b/picture.png", "b/log"):
         (tmp_path / name).write_text("{}")
     os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "loop").symlink_to(tmp_path)
@@ -100,6 +108,78 @@ def test_what_may_not_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
         sources(path)
     (tmp_path / "closed").chmod(0o700)
+
+
+def read_notes(file: File) -> Iterator[Item]:
+    assert file.location
+    with open_foreign(file.location) as database:
+        for number, value in database.rows("notes", ["rowid", "value"]):
+            found = object_in(value)
+            if isinstance(found, str):
+                yield Skip(cast("int", number), found, problem=True)
+            else:
+                found["id"] = str(number)
+                yield parsed(ImportedChat(file.name), cast("int", number), formats.parse, found)
+
+
+NOTES = Format("notes", read_notes, is_database=lambda tables: "value" in tables.get("notes", ()))
+TEXT = Format("text", lambda _: iter(()), is_text=lambda text: text.startswith("<!-- ours"))
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(tmp_path / "notes.db", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE notes (value)")
+        values = (json.dumps(TALK[0]), b"\xff", "[1]", "[" * 100_000, 7, json.dumps(TALK[1]).encode())
+        connection.executemany("INSERT INTO notes VALUES (?)", [(value,) for value in values])
+        yield connection
+
+
+def test_databases_and_texts_are_recognised_by_their_formats(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    (tmp_path / "ours.md").write_bytes(b"\xef\xbb\xbf\n<!-- ours \xff -->")
+    (tmp_path / "theirs.md").write_text("# Notes")
+    found = {item.file.name for item in sources(tmp_path, [NOTES, TEXT]) if isinstance(item, SourceFile)}
+    assert found == {"notes", "ours"}
+    items = read(tmp_path / "notes.db", NOTES)
+    assert contents(items) == ["Hi", "Hello"]
+    assert skips(items) == [
+        (2, "not valid UTF-8"),
+        (3, "not a JSON object"),
+        (4, "nested too deeply"),
+        (5, "not valid JSON"),
+    ]
+    database.execute("DROP TABLE notes")
+    with pytest.raises(UnknownFormat):
+        sources(tmp_path / "notes.db", [NOTES])
+
+
+def test_a_database_is_read_again_when_it_or_its_log_has_changed(
+    tmp_path: Path, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.io.importing.sources", partial(sources, formats=[NOTES]))
+    database.execute("PRAGMA journal_mode = wal")
+    with Memory(":memory:") as memory:
+        assert import_paths(memory, tmp_path).added == 2
+        assert import_paths(memory, tmp_path).unchanged == 1
+        note = json.dumps({"role": "user", "content": "<private>x</private>"})
+        database.execute("INSERT INTO notes VALUES (?)", [note])
+        report = import_paths(memory, tmp_path)
+        assert (report.unchanged, report.added, report.present) == (0, 1, 2)
+        assert memory.chat("notes").history()[-1].content == PRIVATE
+
+
+def test_a_database_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "x.db").write_bytes(b"SQLite format 3\x00" + b"\xff" * 900)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.write(tmp_path / "x.db", "y.db")
+    assert unread(tmp_path) == {
+        "x.db": "The database cannot be read: it is damaged",
+        "y.db": "A database is not read in a zip; unpack the zip and import the folder",
+    }
+    with pytest.raises(InvalidInput, match="it is damaged"):
+        sources(tmp_path / "x.db")
 
 
 def test_zips_are_read_alone_and_in_folders(tmp_path: Path) -> None:

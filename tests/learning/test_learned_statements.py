@@ -181,6 +181,21 @@ def test_a_text_of_unknown_origin_proposes_nothing(quick: Memory) -> None:
     assert [record.kind for record in found.records] == ["insight"]
 
 
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("Remember that I live in Lisbon.", "user"),
+        ("Note that my daughter is allergic to peanuts.", "user"),
+        ("Remember: the staging port is 6543.", "env"),
+        ("Staging runs PostgreSQL 15 behind port 6543.", "env"),
+    ],
+)
+def test_what_a_user_wants_remembered_is_a_fact(quick: Memory, text: str, target: str) -> None:
+    chat = quick.chat("shop")
+    say(chat, ("user", text), ("assistant", "I will keep that in mind."))
+    assert [(one.kind, one.target, one.text) for one in chat.extract().records] == [("fact", target, text)]
+
+
 @pytest.mark.parametrize("text", hostile(2_000).values(), ids=hostile(1))
 def test_a_statement_is_bounded_whatever_is_said(text: str) -> None:
     found = statements("user", text)

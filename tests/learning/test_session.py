@@ -287,6 +287,7 @@ def spent(memory: Memory, **how: Any) -> tuple[int, int]:
     return usage.calls, usage.prompt_tokens + usage.answer_tokens
 
 
+@pytest.mark.slow
 def test_it_takes_two_fifths_of_the_tokens(shared_data: Path) -> None:
     """The prompts of the three parts are chosen here, so that each is asked by itself."""
     policy = Learning(kinds=THREE, every=timedelta(0), limits={})

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from html import escape, unescape
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast import Memory
@@ -19,7 +19,7 @@ from holdfast.prompt.summary_block import summary_text
 from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, TokenBudget
 from holdfast.text.tokens import CountTokens, estimate_tokens
 from holdfast.types import ChatStats, Hit, Message, Prompt, Summary, Why, Window
-from window_logs import LOGS, parse, window_of
+from window_logs import LOGS, make, parse, window_of
 
 WHEN = datetime(2026, 5, 8, 13, 56, 12, tzinfo=UTC)
 HOSTILE = [
@@ -233,6 +233,7 @@ def test_a_short_turn_is_not_cut() -> None:
     assert "…" not in recalled(ask([], [hit("word " * 190, 7)], 8_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["word " * 8_000, "語" * 10_000, "🙂" * 10_000])
 @pytest.mark.parametrize("count", [estimate_tokens, len])
 def test_no_turn_takes_much_of_the_budget(text: str, count: CountTokens) -> None:
@@ -553,6 +554,11 @@ def test_a_prompt_adds_up(
 
 
 @given(LOGS, HITS, st.integers(0, 6_000))
+@example(
+    make([*[("user", (), 1)] * 7, ("user", (), 14), ("call", ("call_0",), 5), ("user", (), 16)]),
+    [hit("<" * 5, 5)],
+    720,
+)
 def test_a_hit_is_lost_only_for_want_of_room(log: list[Message], hits: list[Hit], budget: int) -> None:
     log = [replace(message, tokens=message.tokens * 20) for message in log]
     prompt = ask(log, hits, budget, TokenBudget(10_000, 0))

@@ -19,6 +19,7 @@ from holdfast import (
     CompactionResult,
     Erasure,
     Extraction,
+    Grant,
     InvalidInput,
     Job,
     Memory,
@@ -43,6 +44,7 @@ from holdfast.prompt.window import LastN, TokenBudget
 from holdfast.providers import null
 from holdfast.providers.null import (
     NullChat,
+    NullGrants,
     NullLearner,
     NullMemory,
     NullQuarantine,
@@ -51,6 +53,7 @@ from holdfast.providers.null import (
     NullView,
 )
 from holdfast.providers.tracing import traced
+from holdfast.records.grants import Grants
 from holdfast.records.quarantine import Quarantine
 from holdfast.tools.presets.observations import recall_fil, remember_fil
 from programs import run
@@ -62,6 +65,7 @@ PAIRS: list[tuple[type, type]] = [
     (Run, NullRun),
     (Learner, NullLearner),
     (Quarantine, NullQuarantine),
+    (Grants, NullGrants),
     (Scratchpad, NullScratchpad),
 ]
 
@@ -151,6 +155,13 @@ QUARANTINE: dict[str, tuple[Callable[[Quarantine], object], type]] = {
     "release": (lambda quarantine: quarantine.release("rec_1"), Record),
     "release_all": (lambda quarantine: quarantine.release_all(), list),
 }
+GRANTS: dict[str, tuple[Callable[[Grants], object], type]] = {
+    "add": (lambda grants: grants.add("user", to="user:bob"), Grant),
+    "revoke": (lambda grants: grants.revoke("user", to="user:bob"), bool),
+    "move": (lambda grants: grants.move("rec_1", "tenant"), Record),
+    "copy": (lambda grants: grants.copy("rec_1", "tenant"), Record),
+    "projects": (lambda grants: grants.projects(), list),
+}
 CHAT: dict[str, tuple[Callable[[Chat], object], type]] = {
     "refresh": (lambda chat: chat.refresh(), int),
     "append": (lambda chat: chat.append(role="user", content="Berlin"), Message),
@@ -187,8 +198,15 @@ MADE_OF_OTHERS = {"tools"}
 
 @pytest.mark.parametrize(
     ("calls", "kind"),
-    [(MEMORY, Memory), (CHAT, Chat), (RUN, Run), (LEARNING, Learner), (QUARANTINE, Quarantine)],
-    ids=["memory", "chat", "run", "learning", "quarantine"],
+    [
+        (MEMORY, Memory),
+        (CHAT, Chat),
+        (RUN, Run),
+        (LEARNING, Learner),
+        (QUARANTINE, Quarantine),
+        (GRANTS, Grants),
+    ],
+    ids=["memory", "chat", "run", "learning", "quarantine", "grants"],
 )
 def test_every_method_is_tested_here(calls: Mapping[str, object], kind: type) -> None:
     methods = {name for name in public(kind) if callable(getattr(kind, name))}
@@ -230,6 +248,13 @@ def test_learning_gives_what_that_of_an_empty_one_would(name: str) -> None:
 def test_a_quarantine_gives_what_an_empty_one_would(name: str) -> None:
     call, kind = QUARANTINE[name]
     assert isinstance(call(NullMemory(user="ada").quarantine), kind)
+
+
+@pytest.mark.parametrize("name", GRANTS)
+def test_grants_give_what_none_would(name: str) -> None:
+    call, kind = GRANTS[name]
+    assert isinstance(call(NullMemory(user="ada").grants), kind)
+    assert list(NullMemory(user="ada").grants) == []
 
 
 def test_nothing_is_in_quarantine() -> None:

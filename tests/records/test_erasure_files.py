@@ -245,3 +245,34 @@ def test_a_rewrite_that_is_no_flag_or_names_half_a_thing_is_refused(
     with pytest.raises(InvalidInput):
         quick.erase(**wrong)  # type: ignore[arg-type]
     assert erasures_of(quick) == []
+
+
+def test_a_deferred_erasure_leaves_the_file_to_a_repair_or_to_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    with Memory(path, user="ada") as memory:
+        for name in ("monday", "tuesday", "wednesday"):
+            memory.chat(name).append(role="user", content=f"My blood group on {name} is AB negative.")
+        later = memory.erase(chat="monday", rewrite=None)
+        assert later.counts["messages"] == 1
+        assert "file" in later.remains
+        assert not later.rewritten
+        assert memory.recall("blood group monday", limit=1)[0].chat != "monday"
+        problems = memory.verify().problems
+        assert len(problems) == 1
+        assert "verify(repair=True)" in problems[0]
+        assert memory.verify(repair=True).ok
+        assert memory.verify().ok
+    assert b"on monday" not in path.read_bytes()
+    assert b"on tuesday" in path.read_bytes()
+    with Memory(path, user="ada") as memory:
+        memory.erase(chat="tuesday", rewrite=None)
+        assert memory.erase(chat="wednesday").rewritten == ("file",)
+        assert memory.verify().ok
+    assert b"on tuesday" not in path.read_bytes()
+
+
+def test_only_true_false_and_none_are_ways_to_rewrite(memory: Memory) -> None:
+    with pytest.raises(InvalidInput):
+        memory.erase(chat="monday", rewrite="later")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput):
+        memory.erase(rewrite=None)

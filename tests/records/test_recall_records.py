@@ -386,6 +386,7 @@ def test_a_retraction_in_the_shared_space_holds_for_all(memory: Memory) -> None:
 # Many records
 
 
+@pytest.mark.slow
 def test_each_of_thousands_is_found_after_changes_and_a_rebuild(memory: Memory) -> None:
     words = [
         f"{'bcdfg'[n % 5]}{'aeiou'[n // 5 % 5]}{'klmnp'[n // 25 % 5]}"

@@ -88,17 +88,21 @@ def chain(minutes: list[float]) -> MessageColumns:
     said=conversations(60),
     cuts=st.lists(st.integers(1, 12), min_size=1, max_size=12),
     block=st.integers(1, 10),
+    linked=st.integers(1, 30),
 )
 def test_extending_bit_by_bit_equals_extending_at_once(
     grow: Callable[[list[IndexedDocument], list[int]], MessageColumns],
     said: list[Said],
     cuts: list[int],
     block: int,
+    linked: int,
 ) -> None:
     docs = documents(said)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columns, "BLOCK", block)
-        once, grown = extended([build(docs)]), grow(docs, cuts)
+        once = extended([build(docs)])
+        patch.setattr(columns, "_LINKED", linked)
+        grown = grow(docs, cuts)
     size = once.last + 1
     for name in (
         "words",

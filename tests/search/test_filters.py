@@ -167,6 +167,7 @@ def unraised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "WEIGHTS", weights.WEIGHTS._replace(later=0.0))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unraised")
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(

@@ -176,6 +176,7 @@ def marathon() -> Iterator[Memory]:
         yield memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [

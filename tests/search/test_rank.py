@@ -17,8 +17,8 @@ from hypothesis.extra import numpy as npst
 from holdfast import InvalidInput, Memory
 from holdfast.search import bm25, rank, weights
 from holdfast.search.calibration import BY_WORDS
-from holdfast.search.columns import MessageColumns, TermPostings
-from holdfast.search.postings import QueryTerm
+from holdfast.search.columns import MessageColumns
+from holdfast.search.corpora import Corpora
 from holdfast.text import analyze
 from recall_corpora import START, Said, tell
 
@@ -153,6 +153,7 @@ def numbered(chats: list[list[Said]]) -> Iterator[tuple[Said, int]]:
         yield from ((said, seq) for seq, said in enumerate(chat, 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     chats=sessions(),
@@ -363,8 +364,8 @@ def test_what_is_raised_is_as_good_as_the_best_that_it_may_stand_for(
     columns.at[1 : size + 1] = [at for _, at, _ in messages]
     columns.chat[1 : size + 1] = [chat for _, _, chat in messages]
     docs, scores = np.arange(1, size + 1), np.array([score for score, _, _ in messages]) / 200
-    term = QueryTerm("x", TermPostings(docs, np.ones(size)), 1.0, 1.0)
-    after = rank.raise_later(rank.Scores([term], docs, scores, {}, {}, {}, 1.0), columns, limit, "chat")
+    before_it = rank.Scores(docs, scores, {}, {}, {}, 1.0, lambda _: [], np.ones((1, size), bool))
+    after = rank.raise_later(before_it, Corpora([columns]), limit, "chat")
     floor = sorted(scores, reverse=True)[min(limit, size) - 1]
     for y, raised in enumerate(after.total):
         before = [

@@ -100,6 +100,7 @@ def test_only_what_is_allowed_is_found(count: int) -> None:
     assert len(none.docs) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "dimension"), [(4_000, 384), (20_000, 384), (20_000, 100), (12_000, 768)])
 def test_of_many_hardly_one_in_a_thousand_is_missed(count: int, dimension: int) -> None:
     rows = conversational(count, dimension)

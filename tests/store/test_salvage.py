@@ -119,6 +119,7 @@ def test_the_receipts_of_prompts_are_saved(tmp_path: Path) -> None:
     assert salvage(tmp_path / "memory.db", tmp_path / "new.db").rows["receipts"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_every_row_that_is_not_on_a_damaged_page_is_saved(sound: Path, tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
@@ -225,6 +226,7 @@ def test_of_what_is_no_database_nothing_is_made(tmp_path: Path, content: bytes) 
     assert list(tmp_path.iterdir()) == [tmp_path / "memory.db"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_no_noise_makes_it_fail(sound: Path, tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.text import analyze
@@ -96,6 +96,7 @@ def test_a_text_has_a_thousand_passages_at_most() -> None:
     assert len(passages("A few words here. " * 100_000)) <= MAX_PASSAGES + 1
 
 
+@example("0<a-b></a-b>1\tx\n", "user")
 @given(
     st.lists(st.sampled_from(MARKUP) | st.text(max_size=9), max_size=60).map("".join),
     st.sampled_from(["user", "tool"]),
@@ -105,6 +106,7 @@ def test_every_word_is_said_or_put_out_and_stands_in_a_passage(text: str, role: 
     assert sum((terms(part) for part in (*passages(said), output)), Counter()) == terms(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -64,6 +64,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(STEPS, max_size=12))
 def test_every_earlier_tree_can_be_seen_and_undo_leads_back_to_it(
@@ -308,6 +309,7 @@ with Memory(location, user="ada") as memory:
 """
 
 
+@pytest.mark.slow
 def test_what_two_processes_insert_is_all_there(shared_location: str, reopen: Callable[[], Memory]) -> None:
     memory = reopen()
     files = Files(memory)

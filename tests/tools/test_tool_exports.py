@@ -105,7 +105,8 @@ def test_all_schemas_are_valid(memory: Memory) -> None:
 def test_what_a_schema_allows_is_taken(memory: Memory) -> None:
     (recall,) = memory.tools("monday", allow=["recall"])
     strict = Draft202012Validator(strict_schema(recall.parameters))
-    full = {"query": "x", "limit": None, "kind": None, "since": None, "until": None, "cursor": None}
+    optional = ("limit", "kind", "since", "until", "where", "cursor")
+    full = {"query": "x", **dict.fromkeys(optional)}
     assert strict.is_valid(full)
     assert recall(full).ok
     assert not strict.is_valid({"query": "x"})

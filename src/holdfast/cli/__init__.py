@@ -16,17 +16,23 @@ from holdfast.cli import (
     chats,
     compaction,
     demo,
+    doctor,
     find,
     history,
+    hook,
+    install,
     jobs,
     learn,
     maintenance,
     mcp,
+    privacy,
     quarantine,
     records,
     scratchpad,
     show,
+    spaces,
     transfer,
+    watch,
     work,
 )
 from holdfast.cli.options import INTERRUPTED, Options, command, is_given, options_of
@@ -36,21 +42,24 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _PANELS: dict[str, Sequence[Callable[..., None]]] = {
     "Find": (find.recall, find.why, find.feedback, show.show, show.window, chats.chats),
     "Keep": (
-        *(transfer.import_, transfer.export),
+        *(transfer.import_, watch.watch, transfer.export),
         *(records.remember, records.records, records.replace, records.retract),
         *(compaction.compact, compaction.tree, compaction.expand),
         scratchpad.scratchpad,
+        *(spaces.projects, spaces.grants),
     ),
     "Learn": (work.work, learn.learn),
-    "Serve": (mcp.mcp,),
+    "Serve": (mcp.mcp, install.install, install.uninstall, hook.hook),
     "Tend": (
         *(history.changes, history.undo, history.rollback),
         *(quarantine.quarantine, quarantine.erase),
+        *(privacy.pause, privacy.resume),
         *(maintenance.stats, maintenance.verify, maintenance.backup, maintenance.salvage),
-        demo.demo,
+        *(doctor.doctor, demo.demo),
     ),
 }
 _GROUPS: dict[Callable[..., None], Sequence[Callable[..., None]]] = {
+    spaces.grants: (spaces.add, spaces.revoke, spaces.move, spaces.copy),
     chats.chats: (chats.search, chats.review, chats.rename, chats.archive, chats.end, chats.users),
     learn.learn: (
         *(learn.extract, learn.episodes, learn.reflect, learn.consolidate, learn.relearn, learn.kind),
@@ -64,8 +73,8 @@ for _panel, _functions in _PANELS.items():
         if _function not in _GROUPS:
             app.command(_name, rich_help_panel=_panel)(command(_function))
             continue
-        # `holdfast chats` alone lists them.
-        _lists = _function is chats.chats
+        # `holdfast chats` alone lists them, and so does `holdfast grants`.
+        _lists = _function in (chats.chats, spaces.grants)
         _group = typer.Typer(no_args_is_help=not _lists, context_settings=_SETTINGS)
         _group.callback(invoke_without_command=_lists)(command(_function))
         for _member in _GROUPS[_function]:

@@ -11,6 +11,7 @@ from holdfast.cli.lookup import the_chat, titled
 from holdfast.cli.options import Options, ReadOptions, one_of
 from holdfast.cli.render.outcomes import quiet
 from holdfast.cli.render.screen import Part, count, plain, when
+from holdfast.cli.where_option import Wheres, joined
 from holdfast.compaction.explorer import SORTS, Sort
 
 
@@ -22,6 +23,7 @@ def chats(
     channel: Annotated[
         str | None, Option(help="Only chats of this channel; '' for those that have none.")
     ] = None,
+    where: Wheres = None,
     limit: Limit = 20,
     offset: Offset = 0,
 ) -> None:
@@ -31,12 +33,14 @@ def chats(
     """
     of = None if every else archived
     with options.open() as memory:
-        found = memory.chats(archived=of, channel=channel, limit=limit + 1, offset=offset)
+        found = memory.chats(
+            archived=of, channel=channel, where=joined(where), limit=limit + 1, offset=offset
+        )
     shown, more = page(map(titled, found), limit)
     screen = options.answer({"chats": plain(shown), "more": more})
     if not shown:
-        where = f" of the channel {channel!r}" if channel else ""
-        what = f"No {'archived ' if of else ''}chats{where}{options.whose()} here."
+        of_channel = f" of the channel {channel!r}" if channel else ""
+        what = f"No {'archived ' if of else ''}chats{of_channel}{options.whose()} here."
         todo = "Import some: `holdfast import PATH…`. Archived ones: `holdfast chats --all`."
         options.say_nothing(screen, what, todo)
         return

@@ -13,6 +13,7 @@ from holdfast.cli.options import Options, Output, ReadOptions, one_of
 from holdfast.cli.quarantine import ways_out
 from holdfast.cli.render.screen import Part, Screen, plain, when
 from holdfast.cli.render.wording import in_options
+from holdfast.cli.where_option import Wheres, joined
 from holdfast.memory import Memory
 from holdfast.text.references import write_reference
 from holdfast.types import ROLES, SOURCES, Hit
@@ -53,6 +54,7 @@ class FindOptions(ReadOptions):
     since: Since = None
     until: _Until = None
     valid_at: ValidAt = None
+    where: Wheres = None
     limit: Limit = 5
     min_score: Annotated[float, Option(min=0, max=1, help="Only hits with at least this probability.")] = 0.0
     latest: Annotated[bool, Option("--latest", help="Of nearly equal messages, the latest first.")] = False
@@ -71,6 +73,7 @@ class FindOptions(ReadOptions):
             "since": self.since,
             "until": self.until,
             "valid_at": self.valid_at,
+            "where": joined(self.where),
             "min_score": self.min_score,
         }
 
@@ -163,6 +166,11 @@ def _todo(*, empty: bool, filtered: bool) -> str:
 def _more(options: Options, memory: Memory, hit: Hit) -> str:
     """Name the command that shows more of a hit, which may be in what all users share."""
     shared = replace(options, user="")
+    if "nearness" in hit.why:
+        whose = memory.scope.named(hit.space)
+        options = shared = replace(
+            options, user=whose.user, project=whose.project, team=whose.team, reads=None
+        )
     if hit.source == "record":
         holder = options if memory.changes(id=hit.id, limit=1) else shared
         return f"All about the first: {holder.line('records', hit.id)}"
@@ -205,6 +213,7 @@ def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], foc
         (f"  {when(hit.at)}  ", "dim"),
         (hit.kind if hit.source == "record" else hit.actor, "bold"),
         *_where(hit, titles.get(hit.chat, "")),
+        (f"  {hit.space}" if "nearness" in hit.why else "", "dim"),
         hang=3,
     )
     screen.say(*excerpt(hit.text, hit.why.words, focus), indent=3)

@@ -1,18 +1,31 @@
-"""How this server comes into the configuration of a client: shown, asked for, and written at one stroke."""
+"""The commands that bring the memory into coding agents and other clients: install, uninstall."""
 
 import os
 import re
-import shutil
 import sys
-import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import count
 from pathlib import Path
+from typing import Annotated
 
-from holdfast.cli.options import ENVIRONMENT, Options, confirm, given
+from typer import Argument, Option
+
+from holdfast.cli.arguments import Yes
+from holdfast.cli.options import Options, confirm, one_of
 from holdfast.cli.render.screen import Screen
-from holdfast.errors import Conflict, MissingExtra, Unavailable
-from holdfast.integrations.mcp.install import CLIENTS, entry, installed, snippet
+from holdfast.errors import Conflict, InvalidInput, MissingExtra
+from holdfast.hooks.clients import NAMES, client_of
+from holdfast.hooks.config_files import read_config, write_config
+from holdfast.hooks.install import (
+    ONLY_SERVER,
+    Installed,
+    Setup,
+    installed,
+    project_root,
+    text_with,
+    text_without,
+)
 from holdfast.types import Scope
 
 # In a URL that is a JSON text: before the host, or among its parameters.
@@ -20,153 +33,228 @@ _PASSWORD = re.compile(
     r'(?<=://)((?:[^:@/"\\\n]|\\.){0,500}:)(?:[^"\\\n]|\\.){1,2000}(?=@)|(?<=[?&]password=)(?:[^&"\\\n]|\\.)+'
 )
 _HIDDEN = r"\1***"
+_CLIENTS = (*NAMES, *ONLY_SERVER)
 
 
-def install(options: Options, name: str, *, read_only: bool, only_print: bool, yes: bool) -> None:
-    """Add this server to the configuration of a client, or print what to add.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installing(Options):
+    """Which memory is installed. Whose it is must not depend on who else has one at the moment."""
 
-    Raises:
-        Conflict: the configuration cannot be changed without loss; what to add is printed.
-        InvalidInput: nobody is there to be asked, or nobody can be called as the user is.
-        MissingExtra: what is added could not start: the SDK is not installed.
-        Unavailable: the user has no home folder.
-        typer.Exit: it may not be changed.
+    guesses = False
+    # No options here: the project is that of the folder that the client works in.
+    project: str = ""
+    team: str = ""
+    reads: list[str] | None = None
 
+
+_Client = Annotated[
+    str,
+    Argument(parser=one_of(_CLIENTS), metavar="CLIENT", help=f"{', '.join(_CLIENTS)}."),
+]
+_InProject = Annotated[
+    bool, Option("--project", help="For this project only, not for all projects of this user.")
+]
+_OnlyPrint = Annotated[bool, Option("--print", help="Print what to add, and write nothing.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change of a file: its text before, None if there is no such file, and after, None if it goes."""
+
+    path: Path
+    before: str | None
+    after: str | None
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to write."""
+        return self.before != self.after
+
+
+def install(
+    options: Installing,
+    *,
+    client: _Client,
+    in_project: _InProject = False,
+    read_only: Annotated[
+        bool, Option("--read-only", help="The tools can only read; hooks still store what is said.")
+    ] = False,
+    rules: Annotated[
+        bool, Option("--rules", help="Cursor: a rule for versions that drop the context of hooks.")
+    ] = False,
+    only_print: _OnlyPrint = False,
+    yes: Yes = False,
+) -> None:
+    """Install the memory into a coding agent: its hooks, and the tools of the MCP server.
+
+    It shows what changes, asks, and keeps a backup. Claude Desktop and VS Code get the tools alone.
+
+    For example: holdfast install claude-code --user ada
     """
     # Refuse what would only fail when a client starts it, where few would look for the reason.
     Scope(options.tenant, options.user, options.agent)
-    if find_spec("mcp") is None:
+    has_server = find_spec("mcp") is not None
+    if client in ONLY_SERVER and not has_server:
         raise MissingExtra.of("mcp")
-    client = CLIENTS[name]
-    server = entry(client, _command(options, read_only=read_only), _environment(options))
-    path = Path(os.path.realpath(_configuration(name)))  # behind a link to it
+    setup = _setup(options, client, in_project=in_project, read_only=read_only, server=has_server)
+    parts = installed(client, setup, rules=rules)
     if only_print:
-        _print(options, path, snippet(client, server))
+        _print(options, parts)
         return
-    before = _text(path)
     try:
-        after = installed(before, client, server)
+        changes = [_change(path, group, added=True) for path, group in _by_file(parts)]
     except Conflict:
-        _print(options, path, snippet(client, server))
+        _print(options, parts)
         raise
-    if after == before:
-        _report(options, path, None, changed=False)
-        return
-    # The password of a database is not shown, be it the new one or the one before.
-    Screen(sys.stderr).diff(before.splitlines(), after.splitlines(), str(path), shown=_without_passwords)
-    if not yes:
-        confirm("Write it?", f"This changes {path}", "Pass --yes or --print.")
-    _report(options, path, _write(path, before, after), changed=True)
+    _write(options, changes, yes=yes, private=setup.has_password, added=True)
+    screen = Screen(sys.stderr, quiet=options.json)
+    for hint in _hints(client, setup):
+        screen.say(f"→ {hint}", hang=2)
 
 
-def _command(options: Options, *, read_only: bool) -> list[str]:
-    """Name the very program that runs now: a client has neither our path nor our environment."""
-    # -P: a client starts it in the folder of a project, and nothing there is to be imported in our place.
-    program = [sys.executable, "-P", "-m", "holdfast", "mcp"]
-    return [*program, *options.scope(), *given(read_only=read_only)]
+def uninstall(
+    options: Installing, *, client: _Client, in_project: _InProject = False, yes: Yes = False
+) -> None:
+    """Remove from a client what `holdfast install` added to it, and nothing else.
+
+    The memory itself stays. For example: holdfast uninstall claude-code
+    """
+    setup = Setup(project=project_root(Path.cwd()) if in_project else None)
+    parts = installed(client, setup, rules=client == "cursor" and in_project)
+    changes = [_change(path, group, added=False) for path, group in _by_file(parts)]
+    there = [change for change in changes if change.before is not None]
+    _write(options, there, yes=yes, private=False, added=False)
 
 
-def _environment(options: Options) -> dict[str, str]:
-    """Name the database where lists of processes do not show it: a URL may have a password."""
-    location = options.location
-    is_file = "://" not in location and location != ":memory:"
-    return {ENVIRONMENT: str(Path(location).absolute()) if is_file else location}
+def _setup(options: Installing, client: str, *, in_project: bool, read_only: bool, server: bool) -> Setup:
+    project = project_root(Path.cwd()) if in_project else None
+    shared = in_project and client in NAMES and client_of(client).shared
+    # Of what others run as well, the environment of this user says nothing.
+    named = options.db if shared else options.named
+    return Setup(
+        location=_absolute(options.location) if named else "",
+        tenant=options.tenant,
+        user=options.user if options.user_was_named or not shared else "",
+        agent=options.agent,
+        read_only=read_only,
+        project=project,
+        server=server,
+    )
 
 
-def _configuration(name: str) -> Path:
-    """Find the configuration of a client that holds for all projects of its user.
+def _change(path: Path, parts: Sequence[Installed], *, added: bool) -> _Change:
+    """Return what changes in a file.
 
     Raises:
-        Unavailable: the user has no home folder.
+        Conflict: it cannot be changed without loss.
 
     """
-    # Only who installs waits for it.
-    from platformdirs import user_config_path
-
+    before = read_config(path)
     try:
-        home = Path.home()
-    except RuntimeError as error:
-        raise Unavailable("There is no home folder to find the configuration in.", "Set HOME.") from error
-    match name:
-        case "claude-code":
-            return Path(os.environ.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
-        case "claude-desktop":
-            folder = user_config_path("Claude", appauthor=False, roaming=True)
-            return folder / "claude_desktop_config.json"
-        case "cursor":
-            return home / ".cursor" / "mcp.json"
-        case _:
-            return user_config_path("Code", appauthor=False, roaming=True) / "User" / "mcp.json"
+        if added:
+            return _Change(path, before, text_with(parts, before))
+        return _Change(path, before, text_without(parts, path, before) if before is not None else None)
+    except Conflict as error:
+        raise Conflict(f"{path} stays as it is. {error.what}", error.todo) from error
 
 
-def _text(path: Path) -> str:
-    """Read a configuration as it is written, "" if it is not there.
+def _absolute(location: str) -> str:
+    """Name a file wherever the client starts."""
+    if location == ":memory:":
+        raise InvalidInput("A memory in `:memory:` ends with each call.", "Name a file with --db.")
+    return location if "://" in location else str(Path(location).absolute())
 
-    Raises:
-        Conflict: it is no text.
 
-    """
+def _by_file(parts: Sequence[Installed]) -> list[tuple[Path, list[Installed]]]:
+    """Return the parts by the file that they are in, which may be behind a link."""
+    groups: dict[Path, list[Installed]] = {}
+    for part in parts:
+        groups.setdefault(Path(os.path.realpath(part.path)), []).append(part)
+    return list(groups.items())
+
+
+def _write(options: Installing, changes: Sequence[_Change], *, yes: bool, private: bool, added: bool) -> None:
+    screen = Screen(sys.stderr)
+    todo = [change for change in changes if change.changes]
+    for change in todo:
+        # The password of a database is not shown, be it the new one or the one before.
+        before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
+        screen.diff(before, after, str(change.path), shown=_without_passwords)
+    if todo and not yes:
+        names = ", ".join(str(change.path) for change in todo)
+        confirm("Write it?", f"This changes {names}", "Pass --yes or --print." if added else "Pass --yes.")
+    kept = {
+        change.path: write_config(change.path, change.before, change.after, private=private)
+        for change in todo
+    }
+    _report(options, changes, kept, added=added)
+
+
+def _report(
+    options: Installing, changes: Sequence[_Change], kept: dict[Path, Path | None], *, added: bool
+) -> None:
+    rows = [
+        {
+            "path": str(change.path),
+            "changed": change.changes,
+            "backup": str(backup) if (backup := kept.get(change.path)) else None,
+        }
+        for change in changes
+    ]
+    screen = options.answer({"files": rows})
+    for row in rows:
+        if not row["changed"]:
+            screen.say(f"{row['path']} has {'all of it' if added else 'nothing of ours'} already.")
+            continue
+        before = f" What it was before is in {row['backup']}." if row["backup"] else ""
+        screen.say(("Wrote ", "bold"), f"{row['path']}.{before}")
+    if not rows:
+        screen.say("Nothing is installed there.")
+
+
+def _hints(client: str, setup: Setup) -> list[str]:
+    """Return what is left to do."""
+    hints = ["Start the client anew, or have it read its configuration again."]
+    if client == "codex":
+        hints.append("Codex runs no hook that you have not trusted: call /hooks in it, and trust these.")
+    if setup.project is not None and client in NAMES:
+        shared = client_of(client).shared
+        hints.append(
+            "Others who work on the project run these hooks too once you commit the file; without Holdfast "
+            "they do nothing."
+            if shared
+            else "Keep .claude/settings.local.json out of commits: it names paths of this machine."
+        )
+        if shared:
+            hints.append(f"The tools are installed for the user: `holdfast install {client}`.")
+    if client in NAMES and _is_elsewhere(client, setup):
+        hints.append("They are installed for the project and for the user: each hook would run twice here.")
+    if client in NAMES and not setup.server:
+        hints.append(f"Hooks alone: the tools need an extra. {MissingExtra.of('mcp').todo}")
+    return hints
+
+
+def _is_elsewhere(client: str, setup: Setup) -> bool:
+    """Return whether the hooks are installed for the user as well as for the project of this folder."""
+    other = Setup(project=None if setup.project else project_root(Path.cwd()), server=False)
+    hooks = installed(client, other)[0]
     try:
-        return path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return ""
-    except UnicodeDecodeError as error:
-        raise Conflict(f"{path} is not text in UTF-8.", "Add the entry by hand; --print shows it.") from error
+        return bool(hooks.entries.found(read_config(hooks.path) or ""))
+    except (Conflict, OSError):
+        # It is another file than the one that was written.
+        return False
 
 
 def _without_passwords(text: str) -> str:
     return _PASSWORD.sub(_HIDDEN, text)
 
 
-def _write(path: Path, before: str, after: str) -> Path | None:
-    """Replace a configuration atomically, and return the path of the backup, if there was one.
-
-    Raises:
-        Conflict: it was changed since it was read.
-
-    """
-    if _text(path) != before:
-        raise Conflict(f"{path} was changed at this moment.", "Close the client, then try again.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # only its owner can read it
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(after.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-        backup = _backup(path) if before else None
-        if backup is not None:
-            shutil.copy2(path, backup)
-            shutil.copymode(path, name)
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
-    return backup
-
-
-def _backup(path: Path) -> Path:
-    """Find a name that nothing has, not even a link to nowhere: an earlier backup stays what it is."""
-    names = (path.with_name(f"{path.name}.bak{number or ''}") for number in count())
-    return next(name for name in names if not os.path.lexists(name))
-
-
-def _print(options: Options, path: Path, text: str) -> None:
-    shown = _without_passwords(text)
-    if shown != text:
+def _print(options: Options, parts: Sequence[Installed]) -> None:
+    texts = [(str(part.path), part.entries.snippet(part.wanted)) for part in parts]
+    shown = [(path, _without_passwords(text)) for path, text in texts]
+    if shown != texts:
         Screen(sys.stderr).say("The password of the database is left out: put it where *** stands.")
-    options.answer({"path": str(path), "add": shown})
-    if not options.json:
+    options.answer({"files": [{"path": path, "add": text} for path, text in shown]})
+    for path, text in () if options.json else shown:
         Screen(sys.stderr).say(f"This belongs into {path}:")
-        sys.stdout.write(f"{shown}\n")
-
-
-def _report(options: Options, path: Path, backup: Path | None, *, changed: bool) -> None:
-    screen = options.answer(
-        {"path": str(path), "changed": changed, "backup": str(backup) if backup else None}
-    )
-    if not changed:
-        screen.say(f"{path} has this server already.")
-        return
-    kept = f" What it was before is in {backup}." if backup else ""
-    screen.say(("Added ", "bold"), f"this server to {path}.{kept}")
-    screen.say("→ Start the client anew, or have it read its configuration again.")
+        sys.stdout.write(text)

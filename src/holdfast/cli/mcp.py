@@ -11,19 +11,14 @@ from typing import Annotated
 
 from typer import Option
 
-from holdfast.cli.arguments import Yes
-from holdfast.cli.install import install
-from holdfast.cli.options import Options, one_of
+from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Screen
 from holdfast.errors import InvalidInput, Unavailable
-from holdfast.integrations.mcp.install import CLIENTS
 
 TOKEN = "HOLDFAST_MCP_TOKEN"  # noqa: S105 - the name of a variable
 # As in `mcp_http`, which takes long to import.
 REQUEST_SECONDS, IDLE_SECONDS, MAX_SESSIONS = 30.0, 1_800.0, 1_000
-_CLIENTS = ", ".join(CLIENTS)
 _HTTP = "Over HTTP"
-_INSTALL = "Into a client"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,20 +72,6 @@ _ReadOnly = Annotated[bool, Option("--read-only", help="Only what reads; nothing
 _Http = Annotated[
     bool, Option("--http", help="Serve over HTTP, not to who started it.", rich_help_panel=_HTTP)
 ]
-_InstallIn = Annotated[
-    str | None,
-    Option(
-        "--install",
-        parser=one_of(CLIENTS),
-        metavar="CLIENT",
-        help=f"Add this server to the configuration of a client, and end: {_CLIENTS}.",
-        rich_help_panel=_INSTALL,
-    ),
-]
-_OnlyPrint = Annotated[
-    bool,
-    Option("--print", help="With --install: print what to add, and write nothing.", rich_help_panel=_INSTALL),
-]
 
 
 def mcp(
@@ -98,20 +79,14 @@ def mcp(
     *,
     read_only: _ReadOnly = False,
     http: _Http = False,
-    install_in: _InstallIn = None,
-    only_print: _OnlyPrint = False,
-    yes: Yes = False,
 ) -> None:
-    """Serve the memory to agents over the Model Context Protocol, or add this server to a client.
+    """Serve the memory to agents over the Model Context Protocol.
 
-    Without --http it uses standard input and output, as clients expect.
+    Without --http it uses standard input and output, as clients expect, which start it themselves: see
+    `holdfast install`.
 
-    For example: holdfast mcp --install claude-code --user ada
+    For example: holdfast mcp --http --user ada
     """
-    if install_in is not None and http:
-        raise InvalidInput(
-            "A client starts the server itself, and does not need HTTP.", "Leave out --http or --install."
-        )
     defaults = Serving()
     of_http = ("host", "port", "remote", "request_seconds", "idle_seconds", "max_sessions")
     if not http and any(getattr(options, name) != getattr(defaults, name) for name in of_http):
@@ -119,11 +94,7 @@ def mcp(
             "--host, --port, --remote and the limits of requests and sessions are for HTTP.",
             "Pass --http as well, or leave them out.",
         )
-    if install_in is None and (only_print or yes):
-        raise InvalidInput("It is not said where to install it.", f"Pass --install with one of {_CLIENTS}.")
-    if install_in is not None:
-        install(options, install_in, read_only=read_only, only_print=only_print, yes=yes)
-    elif http:
+    if http:
         _serve_http(options, read_only=read_only)
     else:
         _serve_stdio(options, read_only=read_only)
@@ -137,7 +108,7 @@ def _serve_stdio(options: Options, *, read_only: bool) -> None:
     if sys.stdin.isatty():
         screen = Screen(sys.stderr)
         screen.say("Waiting for a client on standard input. Ctrl-C ends it.")
-        screen.say(f"→ Clients start it themselves: {options.line('mcp', '--install', 'CLIENT')}")
+        screen.say(f"→ Clients start it themselves: {options.line('install', 'CLIENT')}")
     with _prepared():
         # The SDK takes half a second to import.
         from holdfast.integrations.mcp.server import make_server

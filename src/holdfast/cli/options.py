@@ -2,30 +2,38 @@
 
 import inspect
 import os
-import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import Annotated, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import typer
 
+from holdfast.cli.masking import masked
 from holdfast.cli.render.screen import Screen, answer, count
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
+from holdfast.hooks.location import (
+    DATABASE,
+    checksum_key,
+    default_path,
+    is_there,
+    location_of,
+    without_password,
+)
+from holdfast.hooks.project import project_of
 from holdfast.kinds import Kind
 from holdfast.memory import Memory
-from holdfast.safety.guard import SECRETS, Secrets, is_masked, mask_values, masked_message, masked_summary
-from holdfast.types import Description, Expansion, Message, Prompt, Summary, Window
+from holdfast.safety.guard import SECRETS, Secrets, is_masked
 
-ENVIRONMENT = "HOLDFAST_DB"
 USER = "HOLDFAST_USER"
+PROJECT = "HOLDFAST_PROJECT"
+_PARTS = ("tenant", "user", "agent", "project", "team")
 EMBED = "HOLDFAST_EMBED"  # the name of an embedder
-KEY = "HOLDFAST_KEY"  # an environment is read by fewer than a command line
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _PANEL = "Memory and output"
 T = TypeVar("T")
@@ -58,7 +66,7 @@ class Options(Output):
         str | None,
         typer.Option(
             metavar="PATH|URL",
-            help=f"The database: a file, or a postgresql:// URL. Default: ${ENVIRONMENT}, then memory.db in "
+            help=f"The database: a file, or a postgresql:// URL. Default: ${DATABASE}, then memory.db in "
             "your data folder.",
             rich_help_panel=_PANEL,
         ),
@@ -75,25 +83,40 @@ class Options(Output):
     agent: Annotated[
         str, typer.Option(help="The agent, if several share a memory.", rich_help_panel=_PANEL)
     ] = ""
+    project: Annotated[
+        str,
+        typer.Option(
+            help=f"A project of the user; `.` for that of this folder, as for hooks. Default: ${PROJECT}.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = ""
+    team: Annotated[
+        str, typer.Option(help="A team of the tenant, in place of a project.", rich_help_panel=_PANEL)
+    ] = ""
+    reads: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SPACE",
+            help="A further space that is read, such as team:core or project:shop; repeat it for more.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
     user_was_named: bool = True  # on the command line
 
     @property
     def named(self) -> str:
         """The database that was named; "" for the default."""
-        return self.db or os.environ.get(ENVIRONMENT, "")
+        return self.db or os.environ.get(DATABASE, "")
 
     @property
     def location(self) -> str:
         """The path or URL of the database, which may not exist."""
-        if not self.named:
-            return str(_default())
-        # `Path.expanduser` raises for an unknown user.
-        return self.named if "://" in self.named else os.path.expanduser(self.named)  # noqa: PTH111
+        return location_of(self.db or "")
 
     @property
     def shown_location(self) -> str:
         """The path or URL of the database, without its password."""
-        return _without_password(self.location)
+        return without_password(self.location)
 
     def open(
         self, *, create: bool = False, admin: bool = True, embed: bool = False, kinds: Sequence[Kind] = ()
@@ -110,9 +133,9 @@ class Options(Output):
         location = self.location
         path = Path(location)
         # The default folder is made also where a client names it.
-        if create and "://" not in location and path == _default() and not path.exists():
+        if create and "://" not in location and path == default_path() and not path.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not create and not _is_there(location):
+        if not create and not is_there(location):
             raise Unavailable(
                 f"There is no database at {location}.",
                 "Make one with `holdfast import PATH…` or `holdfast remember TEXT…`, or see a sample with "
@@ -123,25 +146,33 @@ class Options(Output):
             tenant=self.tenant,
             user=self.user,
             agent=self.agent,
+            project=self._project_name(),
+            team=self.team,
+            reads=self.reads or (),
             admin=admin,
             kinds=kinds,
-            key=_key(),
+            key=checksum_key(),
             embed=(embed and os.environ.get(EMBED)) or None,
         )
+
+    def _project_name(self) -> str:
+        named = self.project or ("" if self.team else os.environ.get(PROJECT, ""))
+        return project_of(Path.cwd()).name if named == "." else named
 
     def line(self, *words: object) -> str:
         """Write a command for the same memory, ready to be pasted into a shell but for a password."""
         return shlex.join(
-            ["holdfast", *map(str, words), *given(db=_without_password(self.db or "")), *self.scope()]
+            ["holdfast", *map(str, words), *given(db=without_password(self.db or "")), *self.scope()]
         )
 
     def scope(self) -> list[str]:
         """Return the options that name the scope."""
-        return given(tenant=self.tenant, user=self.user, agent=self.agent)
+        named = {name: getattr(self, name) for name in _PARTS}
+        return [*given(**named), *(word for one in self.reads or () for word in ("--reads", one))]
 
     def whose(self) -> str:
         """Return the scope as the end of a sentence, "" for the default."""
-        named = {"tenant": self.tenant, "user": self.user, "agent": self.agent}
+        named = {name: getattr(self, name) for name in _PARTS}
         parts = [f"{name} {value!r}" for name, value in named.items() if value]
         return f" for {', '.join(parts)}" if parts else ""
 
@@ -174,7 +205,7 @@ class Options(Output):
 
     def _users(self) -> list[str]:
         """Return the users; none if the database cannot be opened, which the command reports."""
-        if not _is_there(self.location):
+        if not is_there(self.location):
             return []
         try:
             with self.open() as memory:
@@ -219,60 +250,7 @@ class ReadOptions(Options):
 
     def masked(self, found: T) -> T:
         """Return results with the credentials in messages and summaries masked, unless they are shown."""
-        return cast("T", _masked(found)) if is_masked(self.secrets) else found
-
-
-# Any: results of many types.
-def _masked(value: Any) -> Any:
-    match value:
-        case Message():
-            return masked_message(value)
-        case Summary():
-            return masked_summary(value)
-        case Prompt():  # its messages are also those of the chat itself
-            messages = list(map(mask_values, value.messages))
-            return replace(value, messages=messages, window=_masked(value.window))
-        case list() | tuple():
-            return type(value)(map(_masked, value))
-        case Window() | Expansion() | Description():
-            parts = {one.name: _masked(getattr(value, one.name)) for one in fields(value)}
-            return replace(cast("Any", value), **parts)
-    return value
-
-
-def _key() -> bytes | None:
-    """Read the key of the checksums.
-
-    Raises:
-        InvalidInput: it is not written in hexadecimal digits.
-
-    """
-    text = os.environ.get(KEY, "")
-    try:
-        return bytes.fromhex(text) if text else None
-    except ValueError as error:
-        raise InvalidInput(
-            f"${KEY} is not written in hexadecimal digits.", "Write 16 to 64 bytes as pairs of them."
-        ) from error
-
-
-def _default() -> Path:
-    # Only who may have no database yet waits for it.
-    from platformdirs import user_data_path
-
-    return user_data_path("holdfast") / "memory.db"
-
-
-def _without_password(location: str) -> str:
-    shown = re.sub(r"://([^:@/]*):.*@", r"://\1:***@", location)
-    return re.sub(r"(?<=[?&]password=)[^&]*", "***", shown)
-
-
-def _is_there(location: str) -> bool:
-    if "://" in location:
-        return True  # the server will say
-    path = Path(location)
-    return path.exists() and not (path.is_file() and path.stat().st_size == 0)
+        return cast("T", masked(found)) if is_masked(self.secrets) else found
 
 
 CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)

@@ -23,9 +23,11 @@ from holdfast.cli.arguments import (
 from holdfast.cli.lookup import messages_meant, the_chat
 from holdfast.cli.options import Options
 from holdfast.cli.render.record_lines import report, show_history, show_record, show_table
-from holdfast.cli.render.screen import plain, when
+from holdfast.cli.render.screen import Screen, plain, when
+from holdfast.cli.where_option import Wheres, joined
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
+from holdfast.records.options import RecordFilters
 from holdfast.records.view import View
 
 _Text = Annotated[
@@ -119,6 +121,7 @@ def records(
     target: _RecordsTarget = None,
     chat: Annotated[str | None, Option(metavar="CHAT", help="Only learned in this chat.")] = None,
     valid_at: ValidAt = None,
+    where: Wheres = None,
     at: _At = None,
     text_only: _TextOnly = False,
     limit: Limit = 20,
@@ -130,13 +133,14 @@ def records(
 
     For example: holdfast records --kind fact --text lisbon
     """
-    filters = {"kind": kind, "category": category, "text": text, "target": target, "chat": chat}
+    filters = RecordFilters(kind=kind, category=category, text=text, target=target, chat=chat)
+    filters |= RecordFilters(tags=tag or None, valid_at=valid_at, where=joined(where))
     with options.open() as memory:
         if identity is not None:
             _show_one(options, memory.at(at.at if at else memory.version()), identity, text_only=text_only)
             return
         view: Memory | View = memory.at(at.at) if at else memory
-        found = view.records(**filters, tags=tag or None, valid_at=valid_at, limit=limit + 1, offset=offset)
+        found = view.records(**filters, limit=limit + 1, offset=offset)
         if not found and chat is not None:
             the_chat(options, memory, chat)
     shown, more = page(found, limit)
@@ -145,9 +149,12 @@ def records(
         show_table(screen, shown)
         screen.say_more(more=more, offset=offset + limit)
     else:
-        filtered = any((*filters.values(), tag, valid_at, at, offset, options.agent))
-        todo = "Try fewer filters." if filtered else "Store something: `holdfast remember TEXT…`."
-        options.say_nothing(screen, f"No records{options.whose()} here.", todo)
+        _say_none(options, screen, is_filtered=any((*filters.values(), at, offset, options.agent)))
+
+
+def _say_none(options: Options, screen: Screen, *, is_filtered: bool) -> None:
+    todo = "Try fewer filters." if is_filtered else "Store something: `holdfast remember TEXT…`."
+    options.say_nothing(screen, f"No records{options.whose()} here.", todo)
 
 
 def _show_one(options: Options, view: View, identity: str, *, text_only: bool) -> None:

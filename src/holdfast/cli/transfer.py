@@ -5,6 +5,8 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -20,7 +22,7 @@ from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
     from holdfast.io.feedback import ExportedFeedback
-    from holdfast.io.importing import ImportReport, Skipped
+    from holdfast.io.import_report import ImportReport, Skipped
 
 _CLAUDE_CODE = Path("~/.claude/projects")
 _EXAMPLES = 3  # places that are named for one reason
@@ -35,28 +37,50 @@ def import_(
             metavar="PATH", exists=True, help=f"Files, folders or zips; {_CLAUDE_CODE} when none is given."
         ),
     ] = None,
+    by_project: Annotated[
+        bool,
+        Option("--by-project", help="Each session log into the project of its folder, as hooks do."),
+    ] = False,
 ) -> None:
     """Import conversations from files, folders and zips.
 
-    Reads session logs of Claude Code, data exports of ChatGPT (the zip as it is), and chat-format JSONL and
-    JSON, recognised by content. Each message is stored once, however often it is imported. Exits with 1 if
-    something could not be read or stored; the rest is imported.
+    Reads what Claude Code, Codex, Gemini CLI, Cursor, SpecStory, ChatGPT, Letta, mem0, LangGraph and OpenAI
+    Agents store, and chat-format JSONL and JSON, recognised by content. Each message and record is stored
+    once, however often it is imported. Left out is what was marked as private, said while paused, or is
+    covered by .holdfastignore. Exits with 1 if something could not be read or stored; the rest is imported.
 
     For example: holdfast import ~/.claude/projects
     """
-    # Only an import needs a progress bar.
+    # Only an import needs a progress bar and the importers.
     from holdfast.cli.render.progress import Progress
-
-    # Only an import needs the importers.
+    from holdfast.hooks.privacy import Privacy
+    from holdfast.hooks.session_logs import logs_by_project
     from holdfast.io.importing import import_paths
 
     paths = paths or _claude_code_projects()
+    groups = logs_by_project(paths) if by_project else {"": paths}
+    others = groups.pop("", []) if by_project else []
     kept = "What was imported until now is kept."
     with interruptible(kept), options.open(create=True) as memory, Progress(paths) as progress:
-        report = import_paths(memory, paths, progress)
-    screen = options.answer({**plain(report), "database": options.shown_location})
-    _show_report(screen, report, options)
-    if report.problems:
+        take = partial(import_paths, progress=progress, rules=Privacy.read())
+        reports = {
+            project: take(memory.scoped(project=project) if project else memory, some)
+            for project, some in groups.items()
+        }
+    _show_reports(options, reports, others, by_project=by_project)
+
+
+def _show_reports(
+    options: Options, reports: dict[str, "ImportReport"], others: Sequence[Path], *, by_project: bool
+) -> None:
+    passed = {"passed_over": [str(path) for path in others]}
+    told = {"projects": plain(reports), **passed} if by_project else plain(reports[""])
+    screen = options.answer({**told, "database": options.shown_location})
+    for project, report in reports.items():
+        _show_report(screen, report, replace(options, project=project or options.project))
+    if others:
+        screen.say(f"Passed over, since they name no folder: {count(len(others), 'file')}.")
+    if any(report.problems for report in reports.values()):
         raise typer.Exit(1)
 
 
@@ -78,8 +102,11 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
             (f"Imported {count(report.added, 'new message')}", "bold"),
             f" of {count(report.sessions, 'chat')} ({formats}) in {report.seconds:.1f} s{there}.",
         )
-    else:
-        screen.say("There were no messages to import.")
+    elif not (report.records or report.records_present):
+        screen.say("There was nothing to import.")
+    if report.records or report.records_present:
+        there = f"; {report.records_present:,} had been imported before" if report.records_present else ""
+        screen.say((f"Imported {count(report.records, 'record')}", "bold"), f"{there}.")
     if others := {table: number for table, number in report.rows.items() if table != "messages"}:
         screen.say(f"Brought back: {listed(others)}.")
     if report.renumbered:
@@ -92,7 +119,7 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
             f"{number:,} {ending or 'without an ending'}" for ending, number in report.ignored.items()
         )
         screen.say(
-            f"Passed over, since they are no JSON: {count(sum(report.ignored.values()), 'file')} ({endings})."
+            f"Passed over, by their endings: {count(sum(report.ignored.values()), 'file')} ({endings})."
         )
     _show_skipped(screen, "Could not be read", [one for one in report.skipped if one.problem])
     _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem])

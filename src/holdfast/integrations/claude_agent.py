@@ -7,17 +7,16 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, Required, TypedDict, cast
 
 from holdfast.contract import check_provider
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
+from holdfast.integrations.framework_keys import digest, escape, unescape
 from holdfast.integrations.opaque_items import read_message
 from holdfast.messages import formats
 from holdfast.store.message_rows import check_time, to_micros
@@ -32,8 +31,6 @@ _PAGE = 256  # messages read at once
 _ENTRY = {"claude_agent": "entry"}  # the `meta` of a message made of an entry
 _LONGEST_PROJECT = 200  # characters of a project key in the id of a chat; a longer one is hashed
 _LONGEST_UUID = 100  # characters of a `uuid` as the id of a message; a longer one is hashed
-_UNSAFE = re.compile(r"[%/\x00-\x1f\x7f\ud800-\udfff]")
-_ESCAPED = re.compile(r"%(D[89A-F][0-9A-F]{2}|[0-7][0-9A-F])")
 
 
 class Entry(TypedDict, total=False):
@@ -182,13 +179,13 @@ class HoldfastSessionStore:
             InvalidInput: the key is incomplete.
 
         """
-        return [_unescape(rest) for rest in await self._found(_chat_id(key))]
+        return [unescape(rest) for rest in await self._found(_chat_id(key))]
 
     async def _sessions(self, project_key: str) -> dict[str, Listed]:
         """Return the sessions of a project by the ids of their chats."""
         project = _project(project_key)
         return {
-            f"{project}/{rest}": {"session_id": _unescape(rest), "mtime": to_micros(newest) // 1000}
+            f"{project}/{rest}": {"session_id": unescape(rest), "mtime": to_micros(newest) // 1000}
             for rest, newest in (await self._found(project)).items()
             if "/" not in rest
         }
@@ -248,7 +245,7 @@ def _id(entry: Mapping[str, object]) -> str:
     if not isinstance(uuid, str) or not uuid:
         return ""
     legible = len(uuid) <= _LONGEST_UUID and uuid.isascii() and uuid.isprintable() and uuid.strip()
-    return uuid if legible else _digest(uuid)
+    return uuid if legible else digest(uuid)
 
 
 def _time(entry: Mapping[str, object]) -> datetime | None:
@@ -263,9 +260,9 @@ def _time(entry: Mapping[str, object]) -> datetime | None:
 
 def _chat_id(key: Mapping[str, object]) -> str:
     """Return the id of the chat of a transcript, different for every key."""
-    parts = [_project(key.get("project_key")), _escape(_text(key, "session_id"))]
+    parts = [_project(key.get("project_key")), escape(_text(key, "session_id"))]
     if _is_below(key):
-        parts += map(_escape, _text(key, "subpath").split("/"))
+        parts += map(escape, _text(key, "subpath").split("/"))
     return "/".join(parts)
 
 
@@ -276,8 +273,8 @@ def _is_below(key: Mapping[str, object]) -> bool:
 
 def _project(key: object) -> str:
     """Return the prefix of the ids of a project's chats; of a very long key, it has the hash."""
-    project = _escape(_text({"project_key": key}, "project_key"))
-    return f"{_ROOT}/{project if len(project) <= _LONGEST_PROJECT else '%' + _digest(project)}"
+    project = escape(_text({"project_key": key}, "project_key"))
+    return f"{_ROOT}/{project if len(project) <= _LONGEST_PROJECT else '%' + digest(project)}"
 
 
 def _text(key: Mapping[str, object], name: str) -> str:
@@ -285,18 +282,6 @@ def _text(key: Mapping[str, object], name: str) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidInput(f"The key of a session has no {name!r}.", "Pass a text that is not empty.")
     return value
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _escape(part: str) -> str:
-    return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", part)
-
-
-def _unescape(part: str) -> str:
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), part)
 
 
 def _fold() -> _Fold:

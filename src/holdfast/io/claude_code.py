@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.errors import InvalidInput
@@ -14,6 +15,11 @@ from holdfast.text.clean import clean
 from holdfast.types import Message
 
 _AGENT_FILE = "agent-"  # the prefix of the file names of subagents
+# How earlier versions wrote what a hook adds to a prompt: as a user's line, or as a part of one.
+_ADDED = re.compile(
+    r"\s*+<(system-reminder|user-prompt-submit-hook|session-start-hook)>(?:(?!</\1>).)*+</\1>\s*+", re.DOTALL
+)
+_BY_HOOK = re.compile(r"hook (?:additional context|success)|-hook>|<(?:recalled|known|memory)>")
 _LEFT = "on a branch that was left: its prompt was rewound and asked anew"
 
 
@@ -21,6 +27,30 @@ def is_line(value: Mapping[str, object]) -> bool:
     """Return whether an object is a line of a session log."""
     marks = ("sessionId", "leafUuid", "snapshot")
     return isinstance(value.get("type"), str) and any(mark in value for mark in marks) and "role" not in value
+
+
+@dataclass(frozen=True, slots=True)
+class LogNode:
+    """The links of a line: `spoken` for conversation, `prompt` for one of the user, `side` for a subagent."""
+
+    line: int
+    uuid: str
+    parent: str
+    session: str
+    agent: str
+    side: bool
+    spoken: bool
+    prompt: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogStart:
+    """The beginning of a session log, as far as it decides on what follows: its lines, and its titles."""
+
+    nodes: tuple[LogNode, ...] = ()
+    lines: int = 0
+    custom_title: str = ""
+    title: str = ""
 
 
 def read(file: File) -> Iterator[Item]:
@@ -32,16 +62,39 @@ def read(file: File) -> Iterator[Item]:
     compaction, which starts a new tree: its summary is left out, as the lines before it are its originals.
     Subagents become chats of their own, `<session>/agent-<id>`, whether they are in this file or in another.
     """
-    placed, length = _placed_lines(file)
+    start = LogStart()
+    yield from read_after(file, start, scan_after(file, start))
+
+
+def scan_after(file: File, start: LogStart) -> LogStart:
+    """Return the beginning of a session log up to the end of a file, which follows the beginning `start`."""
+    is_side = file.name.rsplit("/", 1)[-1].startswith(_AGENT_FILE)
+    nodes, length = list(start.nodes), start.lines
+    custom, title = start.custom_title, start.title
     for item in lines(file):
-        line, entry = (item.line, None) if isinstance(item, Skip) else item
-        if line > length:
+        if isinstance(item, Skip):
+            length = start.lines + item.line
+            continue
+        length, entry = start.lines + item[0], item[1]
+        nodes.append(_node(length, entry, side=is_side, spoken=not _why_not_spoken(entry)))
+        custom, title = text_of(entry.get("customTitle")) or custom, text_of(entry.get("aiTitle")) or title
+    return LogStart(tuple(nodes), length, custom, title)
+
+
+def read_after(file: File, start: LogStart, end: LogStart) -> Iterator[Item]:
+    """Yield the items of a file that follows the beginning `start` of a session log, up to `end`."""
+    placed = _placed(end, file.name.rsplit("/", 1)[-1])
+    for item in lines(file):
+        line = start.lines + (item.line if isinstance(item, Skip) else item[0])
+        if line > end.lines:
             # The session continued between the two reads.
             return
         if isinstance(item, Skip):
-            yield item
-        elif entry is not None and (place := placed.get(line)) is not None:
-            yield place if isinstance(place, Skip) else parsed(place, line, _message, entry, line)
+            yield replace(item, line=line)
+        elif reason := _why_not_spoken(item[1]):
+            yield Skip(line, reason)
+        elif (place := placed.get(line)) is not None:
+            yield place if isinstance(place, Skip) else parsed(place, line, _message, item[1], line)
 
 
 def _message(entry: dict[str, object], line: int) -> Message:
@@ -56,41 +109,21 @@ def _message(entry: dict[str, object], line: int) -> Message:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """The links of a line: `spoken` for conversation, `prompt` for one of the user, `side` for a subagent."""
-
-    line: int
-    uuid: str
-    parent: str
-    session: str
-    agent: str
-    side: bool
-    spoken: bool
-    prompt: bool
+def revives(start: LogStart, end: LogStart) -> bool:
+    """Return whether a branch that was left at the beginning `start` of a log has been gone on with since."""
+    left, now = _left_behind(start.nodes), _left_behind(end.nodes)
+    return any(node.spoken and node.uuid in left and node.uuid not in now for node in start.nodes)
 
 
-def _placed_lines(file: File) -> tuple[dict[int, ImportedChat | Skip], int]:
-    """Return the chat of each line, or why it is left out, and the number of lines."""
-    stem = file.name.rsplit("/", 1)[-1]
-    nodes: list[_Node] = []
-    placed: dict[int, ImportedChat | Skip] = {}
-    length, titles = 0, {"customTitle": "", "aiTitle": ""}
-    for item in lines(file):
-        if isinstance(item, Skip):
-            length = item.line
-            continue
-        length, entry = item
-        if reason := _why_not_spoken(entry):
-            placed[length] = Skip(length, reason)
-        nodes.append(_node(length, entry, side=stem.startswith(_AGENT_FILE), spoken=not reason))
-        titles.update({key: text_of(entry[key]) for key in titles if text_of(entry.get(key))})
-    left = _left_behind(nodes)
-    chats = _chats(nodes, stem, titles["customTitle"] or titles["aiTitle"])
-    for node in nodes:
-        if node.spoken:
-            placed[node.line] = Skip(node.line, _LEFT) if node.uuid in left else chats[node.uuid]
-    return placed, length
+def _placed(log: LogStart, stem: str) -> dict[int, ImportedChat | Skip]:
+    """Return the chat of each line of conversation, or why it is left out."""
+    left = _left_behind(log.nodes)
+    chats = _chats(log.nodes, stem, log.custom_title or log.title)
+    return {
+        node.line: Skip(node.line, _LEFT) if node.uuid in left else chats[node.uuid]
+        for node in log.nodes
+        if node.spoken
+    }
 
 
 def _why_not_spoken(entry: Mapping[str, object]) -> str:
@@ -101,11 +134,21 @@ def _why_not_spoken(entry: Mapping[str, object]) -> str:
         return "not conversation: written by the program (isMeta)"
     if entry.get("isCompactSummary") is True:
         return "a summary of messages that come before it (isCompactSummary)"
+    if kind == "user" and _is_added(dict_of(entry.get("message")).get("content")):
+        return "not conversation: context that a hook added"
     return ""
 
 
-def _node(line: int, entry: Mapping[str, object], *, side: bool, spoken: bool) -> _Node:
-    return _Node(
+def _is_added(content: object) -> bool:
+    """Return whether a user's line has nothing but the context that a hook added."""
+    parts = [content] if isinstance(content, str) else [dict_of(one).get("text") for one in list_of(content)]
+    text = "".join(part for part in parts if isinstance(part, str))
+    is_text = bool(parts) and all(isinstance(part, str) for part in parts)
+    return is_text and _BY_HOOK.search(text) is not None and not _ADDED.sub("", text).strip()
+
+
+def _node(line: int, entry: Mapping[str, object], *, side: bool, spoken: bool) -> LogNode:
+    return LogNode(
         line,
         text_of(entry.get("uuid")) or f"line {line}",
         text_of(entry.get("parentUuid")),
@@ -122,7 +165,7 @@ def _has_result(message: object) -> bool:
     return any(dict_of(part).get("type") == "tool_result" for part in parts)
 
 
-def _left_behind(nodes: list[_Node]) -> Container[str]:
+def _left_behind(nodes: Sequence[LogNode]) -> Container[str]:
     """Return the ids of the lines under prompts that a later prompt replaced."""
     parents = {node.uuid: node.parent for node in reversed(nodes)}
     spoken = {node.uuid: node.side for node in nodes if node.spoken}
@@ -155,7 +198,7 @@ def _nearest(parents: Mapping[str, str], marked: Container[str]) -> dict[str, st
     return nearest
 
 
-def _newest(nodes: list[_Node], parents: Mapping[str, str]) -> dict[str, int]:
+def _newest(nodes: Sequence[LogNode], parents: Mapping[str, str]) -> dict[str, int]:
     """Return for each line the last one of the file at or under it, in linear time."""
     newest: dict[str, int] = {}
     for node in reversed(nodes):
@@ -166,7 +209,7 @@ def _newest(nodes: list[_Node], parents: Mapping[str, str]) -> dict[str, int]:
     return newest
 
 
-def _chats(nodes: list[_Node], stem: str, title: str) -> dict[str, ImportedChat]:
+def _chats(nodes: Sequence[LogNode], stem: str, title: str) -> dict[str, ImportedChat]:
     """Return the chat of each line: that of the file, or of a subagent.
 
     The id is the name of the file if a line has it as session. So a session that was resumed from another,

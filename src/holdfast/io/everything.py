@@ -101,7 +101,7 @@ def _rows(file: File, bad: list[tuple[int, str]]) -> Iterator[tuple[int, str, Ma
 def database_of(memory: Memory) -> Database | None:
     """Return the database of a memory; None of one that stores nothing."""
     runtime = runtime_of(memory)
-    return None if runtime is None else runtime.database
+    return None if runtime is None else runtime.database_of(memory.scope)
 
 
 def _whole_database(memory: Memory) -> Database:

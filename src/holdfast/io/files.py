@@ -27,16 +27,22 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to read: its `path`, the `name` for its chats without an id, and a function to `open` it."""
+    """A file to read: its `path`, the `name` for its chats without an id, and a function to `open` it.
+
+    `location` is where it is on this machine, None of one in a zip.
+    """
 
     path: str
     name: str
     open: Callable[[], AbstractContextManager[IO[bytes]]]
+    location: Path | None = None
 
     @classmethod
     def at(cls, path: Path, name: str | None = None) -> File:
         """Return the file at a path."""
-        return cls(clean(str(path)), clean(path.stem if name is None else name), lambda: path.open("rb"))
+        return cls(
+            clean(str(path)), clean(path.stem if name is None else name), lambda: path.open("rb"), path
+        )
 
 
 def lines(file: File) -> Iterator[tuple[int, dict[str, object]] | Skip]:
@@ -50,14 +56,18 @@ def lines(file: File) -> Iterator[tuple[int, dict[str, object]] | Skip]:
                     pass
                 yield Skip(number, f"longer than {MAX_LINE >> 20} MiB", problem=True)
             elif not line.isspace():
-                value = _parse(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
+                value = object_in(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
                 yield (number, value) if isinstance(value, dict) else Skip(number, value, problem=True)
 
 
-def _parse(line: bytes) -> dict[str, object] | str:
-    """Return a JSON object, or the reason why it is invalid."""
+def object_in(value: object) -> dict[str, object] | str:
+    """Return the JSON object that is written in a line or in a value of a database, or why there is none."""
+    if isinstance(value, str):
+        value = value.encode("utf-8", "surrogateescape")
+    if not isinstance(value, bytes):
+        return _NOT_JSON
     try:
-        value, _ = _decode(line.decode())
+        value, _ = _decode(value.decode())
     except UnicodeDecodeError:
         return _NOT_UTF8
     except RecursionError:

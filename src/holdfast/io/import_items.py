@@ -1,4 +1,4 @@
-"""The items that readers of files yield: messages of chats, and what they leave out."""
+"""The items that readers of files yield: messages of chats, records, and what they leave out."""
 
 from __future__ import annotations
 
@@ -6,32 +6,77 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
 from holdfast.store.sessions import ChatLabel
 from holdfast.types import Message
 
+if TYPE_CHECKING:
+    from holdfast.records.options import NewRecord
+
 TOO_DEEP = "nested too deeply"
 
 
 @dataclass(frozen=True, slots=True)
+class Owner:
+    """The user whose something is, as its file names it, and whether all in the file is of that one."""
+
+    user: str
+    is_only: bool
+
+    def is_another(self, user: str) -> bool:
+        """Return whether it is not that of a user. One without a name takes the only one of a file."""
+        return bool(self.user) and self.user != user and (bool(user) or not self.is_only)
+
+
+@dataclass(frozen=True, slots=True)
 class ImportedChat:
-    """The chat that messages of a file belong to; an empty title or agent is set by the memory."""
+    """The chat that messages of a file belong to; an empty title or agent is set by the memory.
+
+    `folder` is where its session was at work, "" if the file does not say so or each message does. `owner` is
+    the user whose it is, if the file says so.
+    """
 
     id: str
     title: str = ""
     agent: str = ""
     archived: bool = False
     label: ChatLabel | None = field(default=None, compare=False)
+    folder: str = field(default="", compare=False)
+    owner: Owner | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedMessage:
-    """A message, its chat, and its line in JSONL or position in a JSON array; 0 is the whole file."""
+    """A message, its chat, and its line in JSONL or position in a JSON array; 0 is the whole file.
+
+    `before` is the message as it was said, where something is left out of it.
+    """
 
     chat: ImportedChat
     line: int
     message: Message
+    before: Message | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRecord:
+    """Something that a file knows, and its line. Its `source` names it for ever, and it is stored once.
+
+    `agent` is the one that it belongs to, "" for that of the memory. `owner` is the user whose it is,
+    if the file says so.
+    """
+
+    line: int
+    record: NewRecord
+    agent: str = ""
+    owner: Owner | None = None
+
+    @property
+    def source(self) -> str:
+        """What names it among all that is imported."""
+        return self.record.get("source", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +88,7 @@ class Skip:
     problem: bool = False
 
 
-Item = ImportedMessage | Skip
+Item = ImportedMessage | ImportedRecord | Skip
 
 
 def parsed(chat: ImportedChat, line: int, parse: Callable[..., Message], *args: object) -> Item:
@@ -75,6 +120,15 @@ def stable_id(position: int, payload: object) -> str:
     """Return the id of a message that has none: its position in the chat and a hash of its content."""
     text = json.dumps(payload, sort_keys=True, separators=(",", ":"))
     return f"{position}-{blake2b(text.encode(), digest_size=4).hexdigest()}"
+
+
+def told_id(role: str, text: str) -> str:
+    """Return how the id of a message begins that a client told by its words alone, as hooks store it.
+
+    How often it was said in the chat follows, so that a reader of the whole transcript can make the id too.
+    """
+    digest = blake2b(f"{role}\0{text}".encode("utf-8", "replace"), digest_size=12).hexdigest()
+    return f"hook-{digest}-"
 
 
 def text_of(value: object) -> str:

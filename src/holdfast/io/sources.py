@@ -6,6 +6,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader, RawIOBase
@@ -13,34 +14,68 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from holdfast.errors import InvalidInput, UnknownFormat
-from holdfast.io import chatgpt, claude_code, jsonl
+from holdfast.errors import HoldfastError, InvalidInput, Unavailable, UnknownFormat
+from holdfast.io import (
+    chatgpt,
+    claude_code,
+    codex,
+    cursor,
+    gemini,
+    jsonl,
+    langgraph,
+    letta,
+    mem0,
+    openai_sessions,
+    specstory,
+)
 from holdfast.io.files import File, lines, values
 from holdfast.io.import_items import Item, Skip
+from holdfast.store.foreign_sqlite import is_sqlite, open_foreign
 from holdfast.text.clean import clean
 
 Test = Callable[[Mapping[str, object]], bool]
 
 
 class Format(NamedTuple):
-    """A file format: its name, its reader, and the test of a line, or of a value of a JSON document."""
+    """A file format: its name, its reader, and a test of what it is recognised by.
+
+    That is a line, or a value of a JSON document, the beginning of a text, or the tables of an SQLite
+    database with their columns.
+    """
 
     name: str
     read: Callable[[File], Iterator[Item]]
     is_line: Test | None = None
     is_value: Test | None = None
+    is_text: Callable[[str], bool] | None = None
+    is_database: Callable[[Mapping[str, AbstractSet[str]]], bool] | None = None
 
 
 _JSONL = Format("JSONL", jsonl.read, is_line=jsonl.is_message)
 FORMATS = (
     Format("Claude Code", claude_code.read, is_line=claude_code.is_line),
+    Format("Codex", codex.read, is_line=codex.is_line),
+    Format("Gemini CLI", gemini.read, is_line=gemini.is_chat),
+    Format("Cursor", cursor.read_database, is_database=cursor.is_database),
+    Format("Cursor", cursor.read, is_line=cursor.is_line),
+    Format("Cursor", cursor.read_export, is_text=cursor.is_export),
+    Format("SpecStory", specstory.read, is_text=specstory.is_session),
     _JSONL,
     Format("ChatGPT", chatgpt.read, is_value=chatgpt.is_conversation),
+    Format("Gemini CLI", gemini.read_document, is_value=gemini.is_chat),
+    Format("Letta", letta.read, is_value=letta.is_agent_file),
+    Format("mem0", mem0.read, is_line=mem0.is_memory, is_value=mem0.is_memory),
+    Format("mem0 in Qdrant", mem0.read_qdrant, is_database=mem0.is_qdrant),
+    Format("mem0 history", mem0.read_history, is_database=mem0.is_history),
+    Format("LangGraph", langgraph.read, is_database=langgraph.is_checkpoints),
+    Format("OpenAI Agents", openai_sessions.read, is_database=openai_sessions.is_sessions),
     Format("JSON", jsonl.read_document, is_value=jsonl.is_message),
 )
 
-_LINE_ENDINGS = (".jsonl", ".ndjson")
-_ENDINGS = (".json", *_LINE_ENDINGS)
+LINE_ENDINGS = (".jsonl", ".ndjson")
+DATABASE_ENDINGS = (".db", ".sqlite", ".sqlite3", ".vscdb")
+_OTHER_ENDINGS = (".md", *DATABASE_ENDINGS)  # what has conversations only at times
+_ENDINGS = (".json", ".af", *LINE_ENDINGS, *_OTHER_ENDINGS)
 _START = 4096  # bytes that show whether a file is a JSON array
 _HEAD = 50  # lines or values by which a format is recognised
 _UNPACK = "unpack the zip and import the folder"
@@ -51,7 +86,7 @@ _MAX_RATIO = 400  # compression of one file; transcripts have 3 to 30
 _MAX_RATIO_TOGETHER = 100  # of all files to the zip, in which files can share compressed data
 _SMALL = 16 << 20  # bytes below which compression is not limited
 _MAX_MEMBERS = 100_000
-READ_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
+READ_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error, Unavailable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +101,7 @@ class SourceFile:
         try:
             yield from self.format.read(self.file)
         except READ_ERRORS as error:
-            yield Skip(0, f"cannot be read: {_one_line(error)}", problem=True)
+            yield Skip(0, _unreadable(error), problem=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +123,7 @@ Source = SourceFile | Unread | Ignored
 
 
 def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -> Iterator[Source]:
-    """Yield the files to import: the file, or the JSON files of a zip, or of a folder and its folders.
+    """Yield the files to import: the file, or those of a zip, or of a folder and its folders, by ending.
 
     A chat without an id has the name of its file, within a folder or zip its path.
 
@@ -107,7 +142,7 @@ def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -
             return _whole_zip(path, formats)
         file = File.at(path)
         format = recognise(file, formats)
-    except OSError as error:
+    except (OSError, Unavailable) as error:
         what = f"{str(path)!r} cannot be read ({_one_line(error)})."
         raise InvalidInput(what, "Check the path and its rights.") from error
     if format is None:
@@ -118,7 +153,13 @@ def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -
 def recognise(file: File, formats: Sequence[Format]) -> Format | None:
     """Return the format of a file by its first lines or values; None if it is in none."""
     with file.open() as stream:
-        start = stream.read(_START).removeprefix(b"\xef\xbb\xbf").lstrip()
+        start = stream.read(_START)
+    if is_sqlite(start):
+        return _of_database(file, formats)
+    start = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = start.decode(errors="replace")
+    if found := next((one for one in formats if one.is_text and one.is_text(text)), None):
+        return found
     by_line = [(one, one.is_line) for one in formats if one.is_line]
     by_value = [(one, one.is_value) for one in formats if one.is_value]
     if start.startswith(b"["):
@@ -128,8 +169,16 @@ def recognise(file: File, formats: Sequence[Format]) -> Format | None:
     if not head or isinstance(head[0], Skip):
         # The first line is not a whole object: a document over many lines, or damaged.
         return _first_match(by_value, values(file)) or found
-    alone = len(head) == 1 and not file.path.lower().endswith(_LINE_ENDINGS)
+    alone = len(head) == 1 and not file.path.lower().endswith(LINE_ENDINGS)
     return _first_match(by_value, head) if alone and found is _JSONL else found
+
+
+def _of_database(file: File, formats: Sequence[Format]) -> Format | None:
+    if file.location is None:
+        raise Unavailable(f"A database is not read in a zip; {_UNPACK}.", "Unpack it.")
+    with open_foreign(file.location) as database:
+        tables = database.tables
+    return next((one for one in formats if one.is_database and one.is_database(tables)), None)
 
 
 def _first_match(
@@ -141,12 +190,18 @@ def _first_match(
 
 
 def _unknown(path: Path, formats: Sequence[Format]) -> UnknownFormat:
-    names = ", ".join(one.name for one in formats)
+    names = ", ".join(dict.fromkeys(one.name for one in formats))
     return UnknownFormat(f"{str(path)!r} is {_UNKNOWN}.", f"Convert it to one of these: {names}.")
 
 
 def _one_line(error: Exception) -> str:
-    return clean(" ".join(str(error).split())[:200])
+    text = error.what.rstrip(".") if isinstance(error, HoldfastError) else str(error)
+    return clean(" ".join(text.split())[:200])
+
+
+def _unreadable(error: Exception) -> str:
+    """Return why a file cannot be read; what is raised for databases says so itself."""
+    return _one_line(error) if isinstance(error, HoldfastError) else f"cannot be read: {_one_line(error)}"
 
 
 def _problem(path: str, reason: str) -> Unread:
@@ -158,30 +213,37 @@ def _folder(root: Path, formats: Sequence[Format]) -> Iterator[Source]:
     for folder, inner, names in os.walk(root, onerror=denied.append):
         inner.sort()
         for path in (Path(folder, name) for name in sorted(names)):
-            ending = path.suffix.lower()
-            name = path.relative_to(root).with_suffix("").as_posix()
-            if not path.is_file():
-                # A pipe or a device.
-                continue
-            if ending == ".zip":
-                try:
-                    yield from _zip(path, f"{name}/", formats)
-                except InvalidInput as error:
-                    yield _problem(clean(str(path)), error.what.rstrip("."))
-            elif ending in _ENDINGS:
-                yield _look(File.at(path, name), formats)
-            else:
-                yield Ignored(clean(ending))
+            yield from found_at(path, root, formats)
     for one in denied:
         yield _problem(clean(str(one.filename)), f"cannot be read: {_one_line(one)}")
 
 
-def _look(file: File, formats: Sequence[Format]) -> SourceFile | Unread:
+def found_at(path: Path, root: Path, formats: Sequence[Format] = FORMATS) -> Iterator[Source]:
+    """Yield what there is to import at a path within a folder; nothing for a pipe or a device."""
+    if not path.is_file():
+        return
+    ending = path.suffix.lower()
+    name = path.relative_to(root).with_suffix("").as_posix()
+    if ending == ".zip":
+        try:
+            yield from _zip(path, f"{name}/", formats)
+        except InvalidInput as error:
+            yield _problem(clean(str(path)), error.what.rstrip("."))
+    elif ending in _ENDINGS:
+        yield _look(File.at(path, name), formats)
+    else:
+        yield Ignored(clean(ending))
+
+
+def _look(file: File, formats: Sequence[Format]) -> Source:
     try:
         format = recognise(file, formats)
     except READ_ERRORS as error:
-        return _problem(file.path, f"cannot be read: {_one_line(error)}")
-    return SourceFile(file, format) if format else Unread(file.path, Skip(0, _UNKNOWN))
+        return _problem(file.path, _unreadable(error))
+    if format is None:
+        ending = Path(file.path).suffix.lower()
+        return Ignored(ending) if ending in _OTHER_ENDINGS else Unread(file.path, Skip(0, _UNKNOWN))
+    return SourceFile(file, format)
 
 
 def _whole_zip(path: Path, formats: Sequence[Format]) -> Iterator[Source]:

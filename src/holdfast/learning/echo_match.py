@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from holdfast.learning.job_context import JobContext
 from holdfast.learning.throttle import rest
-from holdfast.store import log, records
+from holdfast.store import imports, log, records
 from holdfast.store.message_rows import from_micros
 from holdfast.store.records import RecordFilter
 from holdfast.text.references import read_reference
@@ -253,6 +253,8 @@ _RESULTS = 3  # results of memory tools before a text
 class EchoFilter:
     """The texts that an agent had before it: those in every prompt, those recalled, and earlier messages.
 
+    What the instructions of a project say is in every prompt of its client, and nobody's words are news then.
+
     Results of memory tools are among the recalled: they need not be said anywhere in one message as the agent
     repeats them.
     """
@@ -267,10 +269,13 @@ class EchoFilter:
         agents = tuple(dict.fromkeys((context.scope.agent, "")))
         in_prompt = context.read_records(RecordFilter(kinds=kinds, agents=agents))
         self._in_prompt = [record.text for record in in_prompt]
+        self._known = _pieces(imports.known_texts(context.database, context.space))
         self._texts: dict[str, list[str]] = {}
 
     def repeats(self, text: str, span: Range | None, speaker: str) -> bool:
-        """Return whether a text only repeats them; no text of the user does."""
+        """Return whether a text only repeats them; of the user's, only what instructions say does."""
+        if self._known and restates(text, self._known):
+            return True
         if speaker == "user":
             return False
         first, last = span or (0, 0)
@@ -302,7 +307,7 @@ class EchoFilter:
         database, scope = self._context.database, self._context.scope
         message = read_reference(ref)
         found: list[str] = []
-        for space in dict.fromkeys((scope.space, scope.shared.space)):
+        for space in scope.spaces:
             if message and message.first == message.last:
                 chat, first, last = message
                 read = log.read(database, space, chat, after=first - 1, before=last + 1)
@@ -311,3 +316,13 @@ class EchoFilter:
                 found += [record.text for record in records.versions_of(database, space, ref)]
         self._texts[ref] = found
         return found
+
+
+def _pieces(texts: Iterable[str]) -> list[str]:
+    """Return texts in pieces of a length that is compared, cut between lines; what is longer is cut off."""
+    pieces = [""]
+    for line in (line[:_READ] for text in texts for line in text.split("\n")):
+        if len(pieces[-1]) + len(line) >= _READ:
+            pieces.append("")
+        pieces[-1] += f"{line}\n"
+    return [piece for piece in pieces if piece.strip()]

@@ -88,7 +88,7 @@ class JobRunner:
                 continue
             after, scope = space, scope_of(space)
             if scope.tenant == own.tenant:
-                yield Scope(scope.tenant, scope.user, own.agent)
+                yield replace(scope, agent=own.agent)
 
     def run_now(
         self,

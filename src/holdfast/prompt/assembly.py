@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
@@ -14,15 +13,14 @@ from holdfast.errors import BudgetExceeded, InvalidInput, shown
 from holdfast.messages.media import has_media
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.prompt.build import PromptStyle, build, conversation
-from holdfast.prompt.knowledge_block import KnowledgeBlock, fitting_records, knowledge_text, target_name
+from holdfast.prompt.known_records import known_at
 from holdfast.prompt.oversize import Placeholders
 from holdfast.prompt.recall_block import hit_limit
 from holdfast.prompt.selector import expected_messages, selector
 from holdfast.prompt.window import SUMMARISED, Policy, at_budget, check_policy, with_tail, within
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
-from holdfast.store import log, prompt_receipts, records, sessions, snapshots, summaries
+from holdfast.store import log, prompt_receipts, sessions, snapshots, summaries
 from holdfast.store.message_rows import from_micros, to_micros
-from holdfast.store.records import AsOf, RecordFilter, RecordOutline
 from holdfast.store.snapshots import Snapshot
 from holdfast.text.references import write_reference
 from holdfast.types import (
@@ -32,7 +30,6 @@ from holdfast.types import (
     Message,
     Prompt,
     Receipt,
-    Record,
     Scope,
     Summary,
     Window,
@@ -43,6 +40,7 @@ from holdfast.types.messages import flags_like
 
 if TYPE_CHECKING:
     from holdfast.kinds import Kind
+    from holdfast.prompt.knowledge_block import KnowledgeBlock
     from holdfast.prompt.prompt_cache import PromptCache
     from holdfast.search.search import Search, SearchReader
     from holdfast.store.database import Database
@@ -57,9 +55,13 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 class PromptOptions(TypedDict, total=False):
     """How a prompt is assembled; see `Chat.prompt`.
 
-    `system`: your own instructions, which stand first. `limit`: at most so many recalled messages and
-    records; None for as many as fit. `policy`: how to choose the window, within what is left of the budget;
-    None for that of `Memory(policy=…)`.
+    `system`: your own instructions, which stand first. In them `{topic}` is filled from the scratchpad of the
+    chat, `{user:topic}` from that of the user, `{app:topic}` from that which all users of the tenant share,
+    and `{temp:topic}` with what is kept in memory only; `{topic?}` may have no value, and `{{topic}}` stands
+    for itself. A value that looks like an order to the model is withheld.
+
+    `limit`: at most so many recalled messages and records; None for as many as fit. `policy`: how to choose
+    the window, within what is left of the budget; None for that of `Memory(policy=…)`.
 
     `images`: "keep" sends images, files and sound as they came in, in the form that the `format` takes;
     "placeholder" shows a line such as `[image: cat.png]` for each, for models that read text only. `secrets`:
@@ -224,8 +226,13 @@ class ChatReader:
             count=self.count_tokens,
             system=options.system,
             known=always,
+            space=self.scope.reference(self.scope.space),
             style=PromptStyle(
-                images, options.format == "anthropic", is_masked(options.secrets), options.expand
+                images,
+                options.format == "anthropic",
+                is_masked(options.secrets),
+                options.expand,
+                named=self.scope.is_layered,
             ),
             unchanged=lambda fingerprint: self.cache.unchanged((self.scope, self.chat), fingerprint),
         )
@@ -325,24 +332,23 @@ class ChatReader:
         from holdfast.search.filters import check
         from holdfast.search.query import parse
 
-        own, shared = self.scope.space, self.scope.shared.space
-        moments = {shared: AsOf(snapshot.shared), own: AsOf(snapshot.version)}
         wanted = check(
             sources=("message", "record"),
             limit=hit_limit(options.limit, room),
             valid_at=from_micros(snapshot.at),
-            as_of=moments,
+            as_of=snapshot.moments(self.scope),
         )
         shown_whole = {kind.name for kind in self.kinds.values() if kind.heading and not kind.prompt_budget}
         # What is shown is in the order of time, and what is newest is in the window.
         hits = read.find(parse(query), replace(wanted, later=None))
         read.release()
+        asked = (self.scope.reference(self.scope.space), self.chat, query.strip())
         left = [
             hit
             for hit in hits
             if hit.kind not in shown_whole
             and hit.id not in shown_already
-            and (hit.chat, hit.text.strip()) != (self.chat, query.strip())
+            and (hit.space, hit.chat, hit.text.strip()) != asked
         ]
         return list(map(masked_hit, left)) if is_masked(options.secrets) else left
 
@@ -351,37 +357,3 @@ class ChatReader:
 
     def _now(self) -> int:
         return to_micros(self.clock())
-
-
-def known_at(
-    database: Database, scope: Scope, kinds: Mapping[str, Kind], snapshot: Snapshot
-) -> KnowledgeBlock:
-    """Write what every prompt of a chat shows, as of its snapshot: of kinds with a budget, what fits it."""
-    agents = tuple(dict.fromkeys((scope.agent, "")))
-    headed = [kind for kind in kinds.values() if kind.heading]
-    whole = RecordFilter(kinds=tuple(kind.name for kind in headed if not kind.prompt_budget), agents=agents)
-    at = from_micros(snapshot.at)
-    parts: list[list[Record]] = []
-    shown_ids: set[str] = set()
-    omitted = Counter[str]()
-    for space, version in ((scope.space, snapshot.version), (scope.shared.space, snapshot.shared)):
-        has_any = version and (not parts or space != scope.space)
-        found = records.read(database, space, version, whole) if has_any else []
-        for kind in headed if has_any else ():
-            if kind.prompt_budget:
-                there = records.outlines(database, space, version, kind.name, agents)
-                there = [one for one in there if _is_true(one, snapshot.at)]
-                chosen = fitting_records(kind, there)
-                by_version = records.by_versions(database, space, [one.version for one in chosen])
-                found += [by_version[one.version] for one in chosen if one.version in by_version]
-                shown_ids |= {one.id for one in chosen}
-                omitted += Counter(target_name(kind, one.target) for one in there)
-                omitted -= Counter(target_name(kind, one.target) for one in chosen)
-        parts.append([record for record in found if record.valid(at)])
-    left = dict(omitted)
-    text = knowledge_text(parts[0], parts[1], kinds, scope.agent, left)
-    return KnowledgeBlock(text, frozenset(shown_ids), left)
-
-
-def _is_true(one: RecordOutline, at: int) -> bool:
-    return (one.since is None or one.since <= at) and (one.until is None or at < one.until)

@@ -55,13 +55,15 @@ class PromptStyle:
     """How messages are written.
 
     Without `images`, placeholders stand for all that is not text. The form is OpenAI's, or with `anthropic`
-    that of Anthropic. Credentials in summaries are `masked`, and with `expand` they name this tool.
+    that of Anthropic. Credentials in summaries are `masked`, and with `expand` they name this tool. What
+    was recalled is `named` by its space where several are read.
     """
 
     images: bool = True
     anthropic: bool = False
     masked: bool = True
     expand: bool = False
+    named: bool = False
 
     def write(self, message: Message, *, thinking: bool) -> list[dict[str, object]]:
         """Return a message in the form of this style.
@@ -83,6 +85,7 @@ def build(
     hits: Sequence[Hit],
     *,
     chat: str,
+    space: str = "",
     budget: int = 8_000,
     system: str = "",
     known: str = "",
@@ -92,6 +95,8 @@ def build(
 ) -> Prompt:
     """Return the prompt for the next turn of `chat`.
 
+    `chat` is one of the space that hits name as `space`.
+
     `select` makes the window for a number of tokens and is called a few times; `hits` are what was recalled,
     best first. `system` comes first in the system text, then `known`, the knowledge block; in Anthropic's
     form, the system messages of the window end it. The total exceeds the budget only when `system`, `known`
@@ -100,7 +105,7 @@ def build(
     """
     reserved = _cost("\n\n".join(filter(None, (system, known))), count)
     room = max(0, check_count(budget, "budget") - reserved)
-    entries, recalled, window = _Division(select, chat, room, count).of(hits)
+    entries, recalled, window = _Division(select, (space, chat), room, count, named=style.named).of(hits)
     spent = MESSAGE_OVERHEAD + count(recalled) if recalled else 0
     instructions = [one for one in window.messages if style.anthropic and one.role in INSTRUCTIONS]
     text = "\n\n".join(filter(None, (system, known, *(one.content for one in instructions))))
@@ -148,8 +153,11 @@ class _Division:
     steps.
     """
 
-    def __init__(self, select: Select, chat: str, room: int, count: CountTokens) -> None:
+    def __init__(
+        self, select: Select, chat: tuple[str, str], room: int, count: CountTokens, *, named: bool
+    ) -> None:
         self._select, self._chat, self._room, self._count = select, chat, room, count
+        self._named = named
         self._step = max(1, int(room * STEP))
         self._summaries = int(room * SUMMARIES)
 
@@ -159,7 +167,8 @@ class _Division:
             most = conversation(self._room)
             tail = self._tail(most)
             left = self._room - tail.tokens - MESSAGE_OVERHEAD
-            block = fit(self._unseen(hits, tail), self._chat, left, self._count)
+            unseen = self._unseen(hits, tail)
+            block = fit(unseen, self._chat, left, self._count, named=self._named)
             entries, text, window = block.entries, block.text, tail
             if block.complete:
                 entries, text, window = self._grown(block, tail, self._since_step(tail, most))
@@ -192,6 +201,9 @@ class _Division:
                 return entries, text, window
             entries = tuple(entry for entry in entries if id(entry.hit) in unseen)
             text = write(entries)
+        # A prompt without hits may begin later than the window that shows them all.
+        if self._unseen([entry.hit for entry in block.entries], self._alone()):
+            return block.entries, block.text, tail
         return (), "", tail
 
     def _wider(self, tail: Window, left: int, fresh: int) -> Window:
@@ -239,10 +251,12 @@ class _Division:
     def _unseen(self, hits: Iterable[Hit], window: Window) -> list[Hit]:
         """Return the hits that the window does not show, each once."""
         shown = {message.seq for message in window.messages} - {one.seq for one in window.shortened}
-        seen: set[tuple[str, str, int | str]] = {("message", self._chat, seq) for seq in shown}
+        # The same id in two spaces is two chats.
+        seen: set[tuple[str, str, str, int | str]] = {("message", *self._chat, seq) for seq in shown}
         unseen = []
         for hit in hits:
-            key = ("message", hit.chat, hit.seq) if hit.source == "message" else ("record", "", hit.id)
+            place = (hit.chat, hit.seq) if hit.source == "message" else ("", hit.id)
+            key = ("message" if hit.source == "message" else "record", hit.space, *place)
             if key not in seen:
                 seen.add(key)
                 unseen.append(hit)

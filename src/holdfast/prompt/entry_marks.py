@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from html import escape
 
 from holdfast.types import ROLES, Writer
 
@@ -37,6 +38,19 @@ def own_start(text: str, by: str, *, is_block: bool = False) -> str:
 def speaker(name: str) -> str:
     """Return a name on one line, without the characters that surround names."""
     return " ".join(name.translate(_IN_NAMES).split())
+
+
+def whose(reference: str) -> str:
+    """Return the name of a space for a prompt, on one line and escaped.
+
+    >>> whose("user:bob/project:shop")
+    'project shop of user bob'
+    """
+    if reference in ("user", "tenant"):
+        return "the user" if reference == "user" else "shared"
+    parts = (part.replace("%2F", "/").replace("%25", "%") for part in reversed(reference.split("/")))
+    named = (f"{kind} {speaker(name)}" for kind, _, name in (part.partition(":") for part in parts))
+    return escape(" of ".join(named), quote=False)
 
 
 def harmless_value(name: str, value: str) -> str:

@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.kinds import nearest
-from holdfast.prompt.entry_marks import harmless_value, own_start
+from holdfast.prompt.entry_marks import harmless_value, own_start, whose
 
 if TYPE_CHECKING:
     from holdfast.kinds import Kind
@@ -152,7 +152,8 @@ def _entry(record: Record) -> str:
 
 
 def _mark(record: Record) -> str:
-    return RELEASED if record.trust == "released" else ""
+    label = f"[{whose(record.space)}] " if record.space else ""
+    return f"{label}{RELEASED if record.trust == 'released' else ''}"
 
 
 def _lines(text: str) -> str:

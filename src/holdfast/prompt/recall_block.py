@@ -10,7 +10,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.prompt.entry_marks import own_start, speaker
+from holdfast.prompt.entry_marks import own_start, speaker, whose
 from holdfast.prompt.knowledge_block import RELEASED, escaped_line
 
 if TYPE_CHECKING:
@@ -62,15 +62,18 @@ def hit_limit(limit: int | None, room: int) -> int:
     return min(MOST, max(0, room) // SMALLEST) if limit is None else limit
 
 
-def fit(hits: Sequence[Hit], chat: str, room: int, count: CountTokens) -> RecallBlock:
+def fit(
+    hits: Sequence[Hit], chat: tuple[str, str], room: int, count: CountTokens, *, named: bool = False
+) -> RecallBlock:
     """Return the best hits that fit `room` tokens as one block.
 
-    One that does not fit does not hide those after it. Each is written and counted once.
+    One that does not fit does not hide those after it. Each is written and counted once. `chat` is the space
+    and the id of the chat that it is for; entries are `named` by their spaces where several are read.
     """
     frame = count(f"{_OPEN}\n{_CLOSE}")
     if not hits or frame > room:
         return RecallBlock((), "", not hits)
-    writer = _Writer(chat, max(LONGEST, int(room * _SHARE)), count)
+    writer = _Writer(chat, named, max(LONGEST, int(room * _SHARE)), count)
     chosen: list[RecallEntry] = []
     rest = writer.take(map(writer.entry, hits), chosen, room - frame)
     text = write(chosen)
@@ -89,11 +92,12 @@ def fit(hits: Sequence[Hit], chat: str, room: int, count: CountTokens) -> Recall
 class _Writer:
     """A writer of entries that counts their tokens; what many of them share is worked out once."""
 
-    def __init__(self, chat: str, longest: int, count: CountTokens) -> None:
+    def __init__(self, chat: tuple[str, str], named: bool, longest: int, count: CountTokens) -> None:  # noqa: FBT001
         self._longest, self._count = longest, count
         self._heading_costs: dict[tuple[str, str], int] = {}
         self._kind = cache(escaped_line)
-        self._chat = cache(lambda other: "" if other == chat else f"chat {escaped_line(other)}")
+        self._chat = cache(lambda *other: "" if other == chat else f"chat {escaped_line(other[1])}")
+        self._space = cache(lambda space: f"{whose(space)}, " if named else "")
         self._speaker = cache(lambda actor: f"{escaped_line(speaker(actor))}: ")
 
     def entry(self, hit: Hit) -> RecallEntry:
@@ -103,9 +107,12 @@ class _Writer:
         """
         text = _cut(hit, self._longest, self._count)
         if hit.source == "record":
-            group, text = self._kind(hit.kind), f"- {_mark(hit)}{_body(own_start(text, hit.role))}"
+            group = self._kind(hit.kind)
+            text = f"- {_mark(hit)}{_body(own_start(text, hit.role))}"
         else:
-            group, text = self._chat(hit.chat), f"- {_mark(hit)}{self._speaker(hit.actor)}{_body(text)}"
+            group = self._chat(hit.space, hit.chat)
+            text = f"- {_mark(hit)}{self._speaker(hit.actor)}{_body(text)}"
+        group = f"{self._space(hit.space)}{group}".removesuffix(", ")
         return RecallEntry(hit, group, int(hit.at.timestamp()), text, self._count(f"{text}\n"))
 
     def take(self, entries: Iterable[RecallEntry], chosen: list[RecallEntry], room: int) -> list[RecallEntry]:

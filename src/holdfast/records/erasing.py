@@ -2,22 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Unavailable
+from holdfast.errors import InvalidInput, Unavailable
 from holdfast.records.draft import allow
-from holdfast.store import erasure
-from holdfast.types import Erasure
+from holdfast.store import erasure, grants, sessions
+from holdfast.store.database import retry_transaction
+from holdfast.types import Erasure, Scope, check_name, scope_of
 
 if TYPE_CHECKING:
     from holdfast.events import Events
     from holdfast.records.intake import Intake
+    from holdfast.store.database import Database
     from holdfast.store.erasure import ErasureTarget
 
 
+def erase_spaces(
+    intakes: Sequence[Intake],
+    what: ErasureTarget,
+    *,
+    rewrite: bool | None,
+    events: Events,
+    forget: Callable[[str], None],
+) -> Erasure:
+    """Erase the same of several spaces, as `erase` does, and return the first receipt with all counts.
+
+    Raises:
+        InvalidInput: there is nothing to erase in any of them.
+
+    """
+    first, receipts = intakes[0], list[Erasure]()
+    if what.kind == "user" and first.scope.user and not first.scope.project:
+        forget_grantee(first.database, first.scope)
+    for number, intake in enumerate(intakes, 1):
+        try:
+            drop = partial(forget, intake.space)
+            receipts.append(erase(intake, what, rewrite=rewrite, events=events, forget=drop))
+        except InvalidInput:
+            if number == len(intakes) and not receipts:
+                raise
+    counts = Counter[str]()
+    for one in receipts:
+        counts.update(one.counts)
+    return replace(receipts[0], counts=dict(counts))
+
+
+def spaces_of(database: Database, scope: Scope, user: str | None, project: str | None) -> list[Scope]:
+    """Return whose words are erased: the scope's own, those of a project, or of a user with all projects."""
+    if project is not None:
+        return [Scope(scope.tenant, scope.user, project=check_name(project, "project"))]
+    if user is None:
+        return [scope]
+    whose = Scope(scope.tenant, user)
+    return [whose, *(Scope(scope.tenant, user, project=one) for one in sessions.projects(database, whose))]
+
+
+@retry_transaction
+def forget_grantee(database: Database, scope: Scope) -> None:
+    """Delete the rights that the user of a scope has on spaces of others: nobody is to inherit them."""
+    with database.writing() as tx:
+        space = sessions.next_space(tx, "")
+        while space is not None:
+            if scope_of(space).tenant == scope.tenant:
+                grants.forget(tx, space, scope.user)
+            space = sessions.next_space(tx, space)
+
+
 def erase(
-    intake: Intake, what: ErasureTarget, *, rewrite: bool, events: Events, forget: Callable[[], None]
+    intake: Intake, what: ErasureTarget, *, rewrite: bool | None, events: Events, forget: Callable[[], None]
 ) -> Erasure:
     """Erase, notify observers, and return the receipt; see `Memory.erase`.
 

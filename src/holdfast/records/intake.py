@@ -66,8 +66,8 @@ class Intake:
     """The way into the records of a scope, for one writer.
 
     `similar` finds the records of the same kind and target that share most with a text, and how each stands
-    out in meaning. The prompts of `chat`
-    show at once what is written. `throttle` is called before each comparison.
+    out in meaning. The prompts of `chat` show at once what is written. `throttle` is called before each
+    comparison.
     """
 
     database: Database

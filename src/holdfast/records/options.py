@@ -12,6 +12,8 @@ from holdfast.types import Prefer, Role, Source, Time, Untrusted, Writer
 class RecordFilters(TypedDict, total=False):
     """Conditions on records, all of which must hold; of `tags`, one is enough.
 
+    `where` is a filter on `meta`, such as {"lang": "de", "stars": {"$gte": 4}}; see `docs/filters.md`.
+
     `text` is looked for in the text and the category, in any case of letters. `target` is what a fact is
     about ("user", "env"), or the compartment of a note ("session", "plan"). `valid_at` leaves out what is not
     true in the world then.
@@ -25,20 +27,24 @@ class RecordFilters(TypedDict, total=False):
     chat: str | None
     source: str | None
     valid_at: Time | None
+    where: Mapping[str, object] | None
 
 
 class RecallFilters(TypedDict, total=False):
     """What recall searches. None, the default of each, leaves nothing out.
 
     `sources` are some of "message", "summary" and "record". `chat` is one chat, with what was learned in it.
+    `outside` leaves out a chat, the chats below it (`<chat>/…`), and what was learned in them.
     `roles` are of messages only, `kinds` and `tags` of records only. `since` (inclusive) and `until`
     (exclusive) bound when it was said or written. `valid_at` takes records that are true in the world then,
     in place of now. Times are datetimes, or ISO 8601 text. `trust="untrusted"` searches only what waits in
-    quarantine, by its words, and nothing else does; see `Memory.quarantine`.
+    quarantine, by its words, and nothing else does; see `Memory.quarantine`. `where` is a filter on the
+    `meta` of records and messages, these with that of their chat; summaries have none. See `docs/filters.md`.
     """
 
     sources: Iterable[Source] | None
     chat: str | None
+    outside: str | None
     roles: Sequence[Role] | None
     kinds: Iterable[str] | None
     tags: Iterable[str] | None
@@ -46,6 +52,7 @@ class RecallFilters(TypedDict, total=False):
     since: Time | None
     until: Time | None
     valid_at: Time | None
+    where: Mapping[str, object] | None
 
 
 class ExplainOptions(RecallFilters, total=False):

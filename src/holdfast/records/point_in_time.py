@@ -26,13 +26,13 @@ class PointInTime:
 
 
 def point_in_time(database: Database, scope: Scope, point: int | Time) -> PointInTime:
-    """Return the version that `Memory.at` names, in the space and in the one that its tenant shares.
+    """Return the version that `Memory.at` names, in the space and in those that are read beside it.
 
     Raises:
         InvalidInput: there is no such version.
 
     """
-    space, shared = scope.space, scope.shared.space
+    space = scope.space
     with database.one_read():
         newest = records.version(database, space)
         if isinstance(point, datetime | str):
@@ -42,7 +42,9 @@ def point_in_time(database: Database, scope: Scope, point: int | Time) -> PointI
             own, written = records.as_of(database, space, point)
         else:
             raise unknown_version(point, newest)
-        of_tenant = AsOf(records.version_at(database, shared, written), until=written + 1)
+        moments = {
+            one: AsOf(records.version_at(database, one, written), until=written + 1) for one in scope.spaces
+        }
     if own == AsOf(0, 0):
-        of_tenant = own
-    return PointInTime({shared: of_tenant, space: own}, from_micros(written))
+        moments = dict.fromkeys(moments, own)
+    return PointInTime({**moments, space: own}, from_micros(written))

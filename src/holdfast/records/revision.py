@@ -21,6 +21,7 @@ from holdfast.records.draft import (
     writer_name,
 )
 from holdfast.records.intake import Intake, overwritten
+from holdfast.records.moving import undo_linked
 from holdfast.safety.guard import mask
 from holdfast.store import record_changes, records, runs
 from holdfast.store.database import retry_transaction
@@ -229,6 +230,12 @@ def undo(intake: Intake, *, is_named: bool = True) -> list[Record]:
             raise InvalidInput("There is nothing to undo.", "Remember something first.")
         written = [_undo_one(intake, changes, version, versions[-1], allowed) for version in versions]
         _check_totals(intake, changes, written)
+        for other, there, version in undo_linked(intake, changes, versions):
+            batch = records.batch_of(there.tx, other.space, version)
+            if batch is not None:
+                # Not among those returned, which are of this space.
+                _undo_one(other, there, version, batch, allowed)
+                there.finish()
         return written
 
 

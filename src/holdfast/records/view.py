@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.kinds import FEEDBACK
+from holdfast.records.by_metadata import chosen, listed_records
 from holdfast.records.draft import check_tags, policy
 from holdfast.records.point_in_time import PointInTime
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
-from holdfast.store import erasure_receipts, record_changes, records, summaries
+from holdfast.store import erasure_receipts, grants, record_changes, records, summaries
 from holdfast.store.message_rows import from_micros, to_micros
+from holdfast.store.meta_index import catch_up
 from holdfast.store.records import NOW, AsOf, RecordFilter
 from holdfast.text.clean import clean
 from holdfast.types import (
     MAX_COUNT,
-    Change,
-    Explanation,
     Hit,
     Hits,
     Prefer,
@@ -33,6 +33,7 @@ from holdfast.types import (
     check_flag,
     check_name,
 )
+from holdfast.types.where import check_where
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -43,12 +44,14 @@ if TYPE_CHECKING:
     from holdfast.search.meaning import QueryVector
     from holdfast.search.search import Search
     from holdfast.store.database import Database
+    from holdfast.types import Change, Explanation
 
 
 # What is no version of a record, but a change as well.
 _OTHER_CHANGES: Mapping[str, Callable[[Database, str], Iterator[Change]]] = {
     "summary": summaries.changes,
     "erasure": erasure_receipts.changes,
+    "grant": grants.changes,
 }
 
 
@@ -64,6 +67,7 @@ class View:
         search: Callable[[], Search],
         at: PointInTime | None = None,
         embed_missing: Callable[[], str | None] = lambda: None,
+        index_meta: frozenset[str] = frozenset(),
     ) -> None:
         self._database = database
         self._scope = scope
@@ -72,6 +76,7 @@ class View:
         self._search = search
         self._at = at or PointInTime()
         self._embed_missing = embed_missing
+        self._index_meta = index_meta
 
     @property
     def scope(self) -> Scope:
@@ -110,7 +115,12 @@ class View:
         found = records.read(self._database, scope.space, at, wanted)
         if found and self._at.time is None:
             found = count_uses(self._database, scope, self._kinds, to_micros(self._clock()), found)
-        return found[0] if found else None
+        return self._labelled(found[0]) if found else None
+
+    def _labelled(self, record: Record) -> Record:
+        """Return a record with the name of its space, where several are read."""
+        scope = self._scope
+        return replace(record, space=scope.reference(scope.space)) if scope.is_layered else record
 
     def records(
         self, *, limit: int | None = None, offset: int = 0, **filters: Unpack[RecordFilters]
@@ -132,10 +142,15 @@ class View:
         stored, passes = selection(self.scope, self._kinds, **filters)
         first = check_count(offset, "offset")
         end = MAX_COUNT if limit is None else min(first + check_count(limit, "limit"), MAX_COUNT)
-        with self._database.one_read():
-            every = records.iterate(self._database, self.scope.space, self._moment().version, stored)
+        db, space = self._database, self.scope.space
+        where = check_where(filters.get("where"))
+        if where is not None:
+            catch_up(db, space, ["record"], where, self._index_meta)
+        with db.one_read():
+            among = chosen(db, space, "record", where)
+            every = listed_records(db, space, self._moment().version, stored, among)
             asked = (one for one in every if filters.get("kind") or one.kind != FEEDBACK)
-            return list(islice(filter(passes, asked), first, end))
+            return list(map(self._labelled, islice(filter(passes, asked), first, end)))
 
     def recall(
         self,
@@ -248,10 +263,9 @@ class View:
         return [policy(self._kinds, kind).name for kind in kinds]
 
     def _one_text(self, kind: str) -> Record | None:
-        scope, database = self.scope, self._database
-        own, shared = (self._at.moments.get(space, NOW) for space in (scope.space, scope.shared.space))
+        database, moments = self._database, self._at.moments
         with database.one_read():
-            return records.read_effective(database, scope, kind, self._at.time or self._clock(), own, shared)
+            return records.read_effective(database, self.scope, kind, self._at.time or self._clock(), moments)
 
     def changes(
         self,
@@ -262,11 +276,12 @@ class View:
     ) -> list[Change]:
         """List what changed, the newest first: by whom, when, and the text before and after.
 
-        Compactions and erasures are among them, as of their times; they are no versions, and `undo` passes
-        them over. The receipt of an erasure is its `erasure`.
+        Compactions, erasures and grants are among them, as of their times; they are no versions, and `undo`
+        passes them over. The receipt of an erasure is its `erasure`.
 
         Args:
-            kind: only records of this kind; "summary" for compactions, "erasure" for erasures.
+            kind: only records of this kind; "summary" for compactions, "erasure" for erasures, "grant" for
+                grants and revocations.
             id: only of this record, summary or erasure.
             limit: at most so many.
 
@@ -287,7 +302,8 @@ class View:
 
         with db.one_read():
             written = self._written(kind, identity, most)
-            read = () if identity and not identity.startswith(("sum_", "era_")) else tuple(_OTHER_CHANGES)
+            is_other = not identity or identity.startswith(("sum_", "era_", "gra_"))
+            read = tuple(_OTHER_CHANGES) if is_other else ()
             others = [filter(is_shown, _OTHER_CHANGES[one](db, space)) for one in read if kind in (None, one)]
             by_time = merge(written, *others, key=lambda change: change.at, reverse=True)
             return list(islice(by_time, MAX_COUNT if most is None else min(most, MAX_COUNT)))
@@ -335,6 +351,7 @@ def selection(
     chat: str | None = None,
     source: str | None = None,
     valid_at: Time | None = None,
+    where: Mapping[str, object] | None = None,
 ) -> tuple[RecordFilter, Callable[[Record], bool]]:
     """Return the filters that the store applies, and a test of a record by all others; see `RecordFilters`.
 
@@ -342,24 +359,23 @@ def selection(
         InvalidInput: an unknown kind, or a filter of the wrong type.
 
     """
-    stored = RecordFilter(
-        kinds=None if kind is None else (policy(kinds, kind).name,),
-        agents=agents_of(scope),
-        target=None if target is None else check_name(target, "target", empty=True),
-        chat=None if chat is None else check_name(chat, "The id of a chat"),
-    )
+    names = None if kind is None else (policy(kinds, kind).name,)
+    of_target = None if target is None else check_name(target, "target", empty=True)
+    of_chat = None if chat is None else check_name(chat, "The id of a chat")
+    stored = RecordFilter(kinds=names, agents=agents_of(scope), target=of_target, chat=of_chat)
     _check_texts(category=category, text=text, source=source)
     any_of = None if tags is None else set(check_tags(tags))
     part = None if text is None else clean(text).strip().casefold()
-    time = as_time(valid_at, "valid_at")
+    time, by_metadata = as_time(valid_at, "valid_at"), check_where(where)
 
     def passes(record: Record) -> bool:
         return (
             category in (None, record.category)
+            and source in (None, record.source)
             and (any_of is None or not any_of.isdisjoint(record.tags))
             and (part is None or part in record.text.casefold() or part in record.category.casefold())
-            and source in (None, record.source)
             and (time is None or record.valid(time))
+            and (by_metadata is None or by_metadata.matches(record.meta))
         )
 
     return stored, passes

@@ -11,8 +11,8 @@ from holdfast.kinds import FEEDBACK
 from holdfast.records.draft import RecordDraft
 from holdfast.records.options import NewRecord, NewRecords, RecordFields
 from holdfast.records.view import selection
-from holdfast.safety.guard import check_name_is_open, mask, mask_name
-from holdfast.store import sessions
+from holdfast.records.writers import check_chat_id, writer_of
+from holdfast.safety.guard import mask
 from holdfast.types import (
     Hit,
     Record,
@@ -23,7 +23,7 @@ from holdfast.types import (
     check_name,
     is_whole,
 )
-from holdfast.types.acting import check_writer, current
+from holdfast.types.acting import current
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -195,6 +195,7 @@ class RecordWriter:
         tags: Iterable[str] | None,
         target: str | None,
         chat: str | None,
+        where: Mapping[str, object] | None,
         by: Writer | None,
     ) -> list[Record]:
         """Retract all records that meet all of the conditions, in one transaction, and return them.
@@ -206,10 +207,19 @@ class RecordWriter:
             Denied: one of them may not be removed by this writer; none was.
 
         """
-        if kind is None and category is None and tags is None:
-            raise InvalidInput("No condition says what to retract.", "Pass kind=, category= or tags=.")
+        if kind is None and category is None and tags is None and not where:
+            raise InvalidInput(
+                "No condition says what to retract.", "Pass kind=, category=, tags= or where=."
+            )
         stored, passes = selection(
-            self.scope, self.kinds, kind=kind, category=category, tags=tags, target=target, chat=chat
+            self.scope,
+            self.kinds,
+            kind=kind,
+            category=category,
+            tags=tags,
+            target=target,
+            chat=chat,
+            where=where,
         )
         # Loaded by the first revision.
         from holdfast.records import revision
@@ -321,15 +331,3 @@ class RecordWriter:
         """Return what writes. The prompts of the chat that is named show at once what is not learned."""
         writer = writer_of(by, default)
         return self.make_intake(self.scope, writer, chat if writer in ("user", "agent", "tool") else "")
-
-
-def writer_of(by: Writer | None, default: Writer) -> Writer:
-    """Return who writes: the writer that is named, else that of `acting_as`, else the default."""
-    return current().source or default if by is None else check_writer(by)
-
-
-def check_chat_id(database: Database, scope: Scope, chat: str) -> str:
-    """Return the id of a chat, or raise InvalidInput if it is new and holds a credential."""
-    if mask_name(chat) != chat and not sessions.length(database, scope.space, chat):
-        check_name_is_open(chat, "The id of the chat")
-    return chat

@@ -7,7 +7,6 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from html import unescape
 from typing import NamedTuple
 
 from holdfast.text.late_pattern import late_pattern
@@ -107,6 +106,9 @@ def _escaped(text: str) -> Iterator[DecodedText]:
     if span := _span(_PERCENT, text, "%", 3):
         yield DecodedText(*span, _OCTETS.sub(_decoded, text[slice(*span)].replace("+", " ")))
     if span := _span(_ENTITY, text, "&", 1):
+        # Few texts have entities, and the table of their names is long.
+        from html import unescape
+
         yield DecodedText(*span, unescape(text[slice(*span)]))
     if span := _span(_ESCAPE, text, "\\", 3):
         yield DecodedText(*span, _ESCAPE.sub(_char, text[slice(*span)]))

@@ -10,10 +10,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from holdfast.errors import InvalidInput
-from holdfast.types import Finding, Hit, Message, Summary, ToolCall
+from holdfast.types import Finding, Hit, Message, ToolCall
+
+if TYPE_CHECKING:
+    from holdfast.types import Summary
 
 Secrets = Literal["mask", "show"]
 """Whether credentials are masked in what is displayed."""

@@ -6,13 +6,15 @@ Pure functions from postings and columns to sums; `rank.py` makes scores of them
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, islice, pairwise, zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.search import weights
-from holdfast.search.columns import NO_NUMBERS, Floats, MessageColumns, Numbers
+from holdfast.search.columns import NO_NUMBERS, Floats, Mask, Numbers
+from holdfast.search.corpora import Corpora
 from holdfast.search.postings import QueryTerm
 from holdfast.search.weights import inverse_frequency
 
@@ -29,7 +31,7 @@ def saturate(frequency: Floats, k1: float, factor: float | Floats) -> Floats:
     return saturated
 
 
-def relative(frequencies: Floats, words: NDArray[np.integer[Any]], slope: float, b: float) -> Floats:
+def relative(frequencies: Floats, words: NDArray[np.integer[Any]], slope: float | Floats, b: float) -> Floats:
     """Return frequencies in texts of some words as if these were of average length, which is b / slope."""
     length = np.maximum(words, 1) * slope
     length += 1 - b
@@ -38,31 +40,36 @@ def relative(frequencies: Floats, words: NDArray[np.integer[Any]], slope: float,
 
 
 class MessageSums:
-    """What the words of a query add up to in each message, its output and its block.
+    """What the words of a query add up to in each message of some spaces, its output and its block.
 
-    What they add up to in a message with its neighbours takes as long as all of that, and is computed for
-    those messages that it may bring among the best.
+    Each space has terms and statistics of its own. What they add up to in a message with its neighbours takes
+    as long as all of that, and is computed for those messages that it may bring among the best.
     """
 
-    def __init__(self, columns: MessageColumns, terms: Sequence[QueryTerm]) -> None:
+    def __init__(self, corpora: Corpora, terms: Sequence[Sequence[QueryTerm]]) -> None:
         w = self._weights = weights.WEIGHTS
-        self._columns = columns
-        self._idf = [term.weight * term.rarity for term in terms]
-        docs, frequencies, sizes = _joined([(term.said.docs, term.said.frequencies) for term in terms])
+        self._corpora, self._terms = corpora, terms
+        of_each = [[term.weight * term.rarity for term in some] for some in terms]
+        self._idf = list(chain.from_iterable(of_each))
+        # The place of each term among those of its space, and the rarity of each place in each space.
+        self._rows = np.concatenate([np.arange(len(some)) for some in terms])
+        self._rarities = np.array(list(zip_longest(*of_each, fillvalue=0.0)))
+        docs, frequencies, sizes = _joined(
+            [[(term.said.docs, term.said.frequencies) for term in some] for some in terms], corpora.documents
+        )
         self._docs, self._ends = docs, np.cumsum(sizes)
         # Of each term in each message, if all were of average length.
-        slope = w.b * columns.last / max(columns.total_words, 1)
-        self._frequencies = relative(frequencies, columns.words.take(docs), slope, w.b)
+        slopes = [w.b * one.last / max(one.total_words, 1) for one in corpora.columns]
+        lengths = corpora.take("words", docs)
+        self._frequencies = relative(frequencies, lengths, corpora.each(slopes, docs), w.b)
         words = saturate(self._frequencies, w.k1, np.repeat(self._idf, sizes))
         # No less than what the words of a message add up to, with and without its best passage.
-        self._most = _sums(docs, words, columns.last + 1)
-        self._with_passages = self._count_best_passages(terms)
-        self.output = self._count_output(terms) if columns.total_output else None
-        self.blocks, of_blocks = self._count_blocks(terms, docs, frequencies, sizes)
-        self.ceiling = 0.0
-        most = 1 if self.output is None else 1 + w.output
-        for of_words, of_block in zip(self._idf, of_blocks, strict=True):
-            self.ceiling += most * of_words * (w.k1 + 1) + of_block * (w.session_k1 + 1)
+        self._most = _sums(docs, words, corpora.documents[-1])
+        self._with_passages = self._count_best_passages()
+        has_output = any(one.total_output for one in corpora.columns)
+        self.output = self._count_output() if has_output else None
+        self.blocks, of_blocks = self._count_blocks(docs, frequencies, sizes)
+        self.ceilings = self._ceilings(of_blocks)
         # A frequency of a neighbour counts a share of itself, and less than that is lost by saturation: most
         # of all at the highest one.
         highest = float(self._frequencies.max(initial=1.0))
@@ -70,21 +77,36 @@ class MessageSums:
             max(share, share * (highest + w.k1) / (share * highest + w.k1))
             for share in (w.before, w.after, w.two_before, w.two_after)
         ]
-        self._slots = np.zeros(columns.last + 1, np.int32)
+        self._slots = np.zeros(corpora.documents[-1], np.int32)
+        self._none = np.array(corpora.documents[:-1])
         self._bound = self._without_blocks()
 
-    def _count_best_passages(self, terms: Sequence[QueryTerm]) -> tuple[Numbers, Floats]:
+    def _ceilings(self, of_blocks: Sequence[float]) -> list[float]:
+        """Return what the words can add up to in a message of each space."""
+        w, found, rarities = self._weights, [], zip(self._idf, of_blocks, strict=True)
+        for columns, terms in zip(self._corpora.columns, self._terms, strict=True):
+            most = 1 + w.output if columns.total_output else 1
+            ceiling = 0.0
+            for of_words, of_block in islice(rarities, len(terms)):
+                ceiling += most * of_words * (w.k1 + 1) + of_block * (w.session_k1 + 1)
+            found.append(ceiling)
+        return found
+
+    def _count_best_passages(self) -> tuple[Numbers, Floats]:
         """Return the messages with several passages, and their words with the best one of these."""
-        w, columns = self._weights, self._columns
-        places, frequencies, sizes = _joined([term.said.passages or _NONE for term in terms])
+        w, corpora = self._weights, self._corpora
+        passages = [[term.said.passages or _NONE for term in some] for some in self._terms]
+        places, frequencies, sizes = _joined(passages, corpora.places)
         if not len(places):
             return _NONE
-        slope = w.b * columns.places / max(columns.total_words, 1)
-        within = relative(frequencies, columns.passage_words.take(places), slope, w.b)
+        slopes = [w.b * one.places / max(one.total_words, 1) for one in corpora.columns]
+        slope = corpora.each(slopes, places, corpora.places)
+        lengths = corpora.take("passage_words", places, corpora.places)
+        within = relative(frequencies, lengths, slope, w.b)
         some = _distinct(places)
         saturated = saturate(within, w.k1, np.repeat(self._idf, sizes))
         sums = _sums(some.searchsorted(places), saturated, len(some))
-        docs = columns.documents(some)
+        docs = corpora.take("owner", some, corpora.places)
         first = np.flatnonzero(np.diff(docs, prepend=0))
         docs, best = docs[first], np.maximum.reduceat(sums, first)
         alone = self._most.take(docs)
@@ -92,34 +114,45 @@ class MessageSums:
         self._most[docs] = np.maximum(alone, words)
         return docs, words
 
-    def _count_output(self, terms: Sequence[QueryTerm]) -> Floats:
-        w, columns = self._weights, self._columns
-        docs, frequencies, sizes = _joined([(term.output.docs, term.output.frequencies) for term in terms])
-        slope = w.b * columns.outputs / max(columns.total_output, 1)
-        frequency = relative(frequencies, columns.output.take(docs), slope, w.b)
+    def _count_output(self) -> Floats:
+        w, corpora = self._weights, self._corpora
+        put_out = [[(term.output.docs, term.output.frequencies) for term in some] for some in self._terms]
+        docs, frequencies, sizes = _joined(put_out, corpora.documents)
+        slopes = [w.b * one.outputs / max(one.total_output, 1) for one in corpora.columns]
+        self._put_out = docs, np.cumsum(sizes)
+        lengths = corpora.take("output", docs)
+        frequency = relative(frequencies, lengths, corpora.each(slopes, docs), w.b)
         idf = np.repeat([w.output * one for one in self._idf], sizes)
-        return _sums(docs, saturate(frequency, w.k1, idf), columns.last + 1)
+        return _sums(docs, saturate(frequency, w.k1, idf), corpora.documents[-1])
 
     def _count_blocks(
-        self, terms: Sequence[QueryTerm], docs: Numbers, frequencies: Floats, sizes: Sequence[int]
+        self, docs: Numbers, frequencies: Floats, sizes: Sequence[int]
     ) -> tuple[Floats, list[float]]:
         """Return the sum of each block, and the rarity of each term in blocks."""
-        w, columns = self._weights, self._columns
-        count = columns.blocks
-        begins = np.arange(len(terms) + 1) * count
-        keys = columns.block.take(docs)
-        keys += np.repeat(begins[:-1], sizes)
-        found, in_block = _per_block(keys, frequencies, len(terms) * count)
+        w, corpora = self._weights, self._corpora
+        # The blocks of each space once for each of its terms, one after the other.
+        counts = [one.blocks for one, some in zip(corpora.columns, self._terms, strict=True) for _ in some]
+        before = [begin for begin, some in zip(corpora.blocks, self._terms, strict=False) for _ in some]
+        begins = np.cumsum([0, *counts])
+        shifts = begins[:-1] - before
+        keys = corpora.take("block", docs)
+        keys += np.repeat(shifts, sizes)
+        found, in_block = _per_block(keys, frequencies, int(begins[-1]))
         having = np.diff(found.searchsorted(begins))
-        found -= np.repeat(begins[:-1], having)
+        found -= np.repeat(shifts, having)
         idf = [
             w.session * term.weight * inverse_frequency(count, number)
-            for term, number in zip(terms, having.tolist(), strict=True)
+            for term, count, number in zip(
+                chain.from_iterable(self._terms), counts, having.tolist(), strict=True
+            )
         ]
         # Of each block, its words against those of an average one.
-        of_average = (columns.block_words + 1) / max(float(columns.block_words.mean()) + 1, 1.0)
+        of_average = corpora.together(
+            (one.block_words + 1) / max(float(one.block_words.mean()) + 1, 1.0) for one in corpora.columns
+        )
         in_block /= (1 - w.session_b + w.session_b * of_average).take(found)
-        return _sums(found, saturate(in_block, w.session_k1, np.repeat(idf, having)), count), idf
+        saturated = saturate(in_block, w.session_k1, np.repeat(idf, having))
+        return _sums(found, saturated, corpora.blocks[-1]), idf
 
     def words(self, docs: Numbers) -> Floats:
         """Return what the words of each of some messages add up to."""
@@ -130,38 +163,40 @@ class MessageSums:
             np.copyto(words, sums.take(places), where=several.take(places) == docs)
         return words
 
-    def context(self, docs: Numbers) -> Floats:
-        """Return BM25F of each of some messages with its neighbours."""
+    def context(self, docs: Numbers) -> tuple[Floats, Mask]:
+        """Return BM25F of each of some messages with its neighbours, and which terms each says itself.
+
+        The terms are those of its space, a row each.
+        """
         w, slots = self._weights, self._slots
-        most = max(1, _AT_ONCE // (len(self._idf) + 1))
+        most = max(1, _AT_ONCE // (len(self._rarities) + 1))
         if len(docs) > most:
-            return np.concatenate([self.context(docs[n : n + most]) for n in range(0, len(docs), most)])
-        around = np.stack([docs, *self._neighbours(docs)])
+            parts = [self.context(docs[n : n + most]) for n in range(0, len(docs), most)]
+            return np.concatenate([one for one, _ in parts]), np.hstack([said for _, said in parts])
+        around = np.stack(self._corpora.around(docs))
         # The frequencies of all terms in these messages alone, at the last slot of each.
         slots[around.ravel()] = np.arange(1, around.size + 1)
-        slots[0] = 0
+        slots[self._none] = 0
         having = np.flatnonzero(slots.take(self._docs))
-        frequencies = np.zeros((len(self._idf), around.size + 1))
+        frequencies = np.zeros((len(self._rarities), around.size + 1))
         at = slots.take(self._docs.take(having))
-        frequencies[self._ends.searchsorted(having, "right"), at] = self._frequencies.take(having)
+        rows = self._rows.take(self._ends.searchsorted(having, "right"))
+        frequencies[rows, at] = self._frequencies.take(having)
         there = slots.take(around)
         slots[around.ravel()] = 0
         context = np.zeros(len(docs))
-        for of_term, factor in zip(frequencies, self._idf, strict=True):
+        said = np.empty((len(self._rarities), len(docs)), np.bool_)
+        rarities = np.repeat(self._rarities, np.diff(self._corpora.bounds(docs)), axis=1)
+        for of_term, factors, own in zip(frequencies, rarities, said, strict=True):
             near = of_term.take(there)
             total = near[0]
+            np.greater(total, 0, out=own)
             for share, of_neighbour in zip(
                 (w.before, w.after, w.two_before, w.two_after), near[1:], strict=True
             ):
                 total += share * of_neighbour
-            context += saturate(total, w.k1, factor)
-        return context
-
-    def _neighbours(self, docs: Numbers) -> tuple[Numbers, ...]:
-        """Return the messages before, after, two before and two after each; 0 stands for none."""
-        columns = self._columns
-        before, after = columns.previous.take(docs), columns.next.take(docs)
-        return before, after, columns.previous.take(before), columns.next.take(after)
+            context += saturate(total, w.k1, factors)
+        return context, said
 
     def _without_blocks(self) -> Floats:
         """Return no less than the sums of each message without its block.
@@ -172,48 +207,91 @@ class MessageSums:
         bound = np.correlate(self._most, (two_before, before, 1.0, after, two_after), "full")[2:-2]
         if self.output is not None:
             bound += self.output
-        bound[0] = 0.0
+        bound[self._none] = 0.0
         return bound
 
     def _around(self, docs: Numbers) -> Floats:
         """Return the same of some messages with their own neighbours: 0 where no word is in any of these."""
         bound = np.zeros(len(docs))
-        for share, places in zip(self._shares, self._neighbours(docs), strict=True):
+        for share, places in zip(self._shares, self._corpora.around(docs)[1:], strict=True):
             bound += share * self._most.take(places)
-        bound *= self._columns.context_share.take(docs)
+        bound *= self._corpora.take("context_share", docs)
         bound += self._most.take(docs)
         if self.output is not None:
             bound += self.output.take(docs)
         return bound
 
     def likely(self, count: int, mask: NDArray[np.bool_] | None) -> Numbers:
-        """Return messages of which the best are likely to be among all that a mask lets pass."""
-        docs = top(self._bound if mask is None else self._bound * mask, count)
-        return np.sort(docs[self._around(docs) > 0])
+        """Return messages that the best of each space are likely to be among, of all that pass a mask."""
+        bound = self._bound if mask is None else self._bound * mask
+        docs = np.concatenate(
+            [
+                start + np.sort(top(bound[start:end], count))
+                for start, end in pairwise(self._corpora.documents)
+            ]
+        )
+        return docs[self._around(docs) > 0]
 
-    def reach(self, least: float) -> tuple[Numbers, Floats]:
-        """Return the messages whose sums may be as much as `least`, and no less than what they are.
+    def reach(self, least: Sequence[float]) -> tuple[Numbers, Floats]:
+        """Return the messages whose sums may be as much as the least of their space, with a bound of each.
 
         A message that merely stands in a session where the words were said is no answer: it is left out.
         """
+        corpora = self._corpora
         # A little less, for the rounding of sums.
-        least *= 1 - 1e-9
-        lowest = least - float(self.blocks.max(initial=0.0))
-        near = self._bound >= lowest if lowest > 0 else self._bound > 0
-        near[self._columns.apart()] = True
-        near[0] = False
+        least = [one * (1 - 1e-9) for one in least]
+        near = np.empty(len(self._bound), np.bool_)
+        spaces = zip(least, pairwise(corpora.documents), pairwise(corpora.blocks), strict=True)
+        for one, (start, end), (first, last) in spaces:
+            lowest = one - float(self.blocks[first:last].max(initial=0.0))
+            bound = self._bound[start:end]
+            near[start:end] = bound >= lowest if lowest > 0 else bound > 0
+        near[corpora.numbers(columns.apart() for columns in corpora.columns)] = True
+        near[self._none] = False
         docs = np.flatnonzero(near)
         bound = self._around(docs)
         found = bound > 0
-        bound += self.blocks.take(self._columns.block.take(docs))
-        found &= bound >= least
+        bound += self.blocks.take(corpora.take("block", docs))
+        found &= bound >= corpora.each(least, docs)
         return docs[found], bound[found]
 
+    def matched(self, docs: Numbers, said: Mask) -> list[tuple[str, ...]]:
+        """Return the words of the query that stand in each of some messages, or in its output.
 
-def _joined(lists: Sequence[tuple[Numbers, Floats]]) -> tuple[Numbers, Floats, list[int]]:
-    """Return lists of postings one after the other, and the length of each."""
-    numbers = np.concatenate([one for one, _ in lists])
-    return numbers, np.concatenate([values for _, values in lists]), [len(one) for one, _ in lists]
+        `said` are the terms that each says, as `context` returns them.
+        """
+        found: list[set[int]] = [set() for _ in docs]
+        for place, row in np.argwhere(said.T).tolist():
+            found[place].add(row)
+        if self.output is not None:
+            self._slots[docs] = np.arange(1, len(docs) + 1)
+            postings, ends = self._put_out
+            having = np.flatnonzero(self._slots.take(postings))
+            places = self._slots.take(postings.take(having)) - 1
+            self._slots[docs] = 0
+            rows = self._rows.take(ends.searchsorted(having, "right"))
+            for place, row in zip(places.tolist(), rows.tolist(), strict=True):
+                found[place].add(row)
+        return [
+            tuple(dict.fromkeys(self._terms[space][row].written for row in sorted(rows)))
+            for space, rows in zip(self._corpora.spaces(docs).tolist(), found, strict=True)
+        ]
+
+
+def _joined(
+    lists: Sequence[Sequence[tuple[Numbers, Floats]]], begins: Sequence[int]
+) -> tuple[Numbers, Floats, list[int]]:
+    """Return the postings of the terms of each space one after the other, and the length of each.
+
+    The numbers of each space begin where `begins` says.
+    """
+    every = list(chain.from_iterable(lists))
+    sizes = [len(one) for one, _ in every]
+    numbers = np.concatenate([one for one, _ in every])
+    if len(lists) > 1:
+        shifts = [begin for begin, some in zip(begins, lists, strict=False) for _ in some]
+        numbers += np.repeat(shifts, sizes)
+    return numbers, np.concatenate([values for _, values in every]), sizes
 
 
 def _distinct(numbers: Numbers) -> Numbers:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 PAUSE = 6 * 3600 * 1_000_000
 # Messages of a block at most, so that a chat without pauses is not one block.
 BLOCK = 128
+# Documents that are linked at once: each operation on more than 128 KB would take new memory.
+_LINKED = 8192
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 Integers: TypeAlias = NDArray[np.int64]
@@ -66,8 +68,7 @@ class Columns(ABC):
     tells_time: Mask
 
     def __init__(self) -> None:
-        self.last = 0
-        self.total_words = 0
+        self.last = self.total_words = 0
         # The words of output, and the documents that have some.
         self.total_output = self.outputs = 0
         self.chats: dict[tuple[str, str], int] = {}
@@ -120,8 +121,10 @@ class Columns(ABC):
         self.total_words += int(np.maximum(words, 1).sum(dtype=np.int64))
         self._add_passages(first, segment.words, passages, segment.output)
         self._newest = _grown(self._newest, len(self.chats))
-        order = np.argsort(self.chat[new], kind="stable").astype(np.int64) + first
-        self._link(order, *self._by_chat(order, self._newest))
+        for start in range(first, last + 1, _LINKED):
+            chats = self.chat[start : min(start + _LINKED, last + 1)]
+            order = np.argsort(chats, kind="stable").astype(np.int64) + start
+            self._link(order, *self._by_chat(order, self._newest))
 
     def add(self, document: IndexedDocument, found: DocumentTerms) -> None:
         """Add one document, which must follow the last one, faster than `extend` with a segment of it."""
@@ -237,7 +240,8 @@ class MessageColumns(Columns):
     `previous` and `next` are the neighbours in the same chat, 0 where there is none or a pause lies between.
     `block` is the part of a chat, between pauses, that a document belongs to. `run` counts from the last
     pause. `output` are the words of output, and `several` whether there are several passages;
-    `passage_words` are those at each place. `context_share` is that of the neighbours in the score.
+    `passage_words` are those at each place, and `owner` its document. `context_share` is that of the
+    neighbours in the score.
     """
 
     KINDS: ClassVar[dict[str, type[np.generic]]] = {
@@ -262,11 +266,10 @@ class MessageColumns(Columns):
 
     def __init__(self) -> None:
         super().__init__()
-        self.blocks = 0
+        # `places` is the last place; with the document and the words of each.
+        self.blocks = self.places = 0
         self._block_words = np.zeros(64, np.int64)
-        # The last place, and the document and the words of each.
-        self.places = 0
-        self._owner = np.zeros(64, np.int64)
+        self.owner = np.zeros(64, np.int64)
         # The documents that follow one which is not the one before it.
         self._jumps: list[NDArray[np.int64]] = []
         self.passage_words = np.zeros(64, np.uint32)
@@ -274,8 +277,7 @@ class MessageColumns(Columns):
     @property
     def nbytes(self) -> int:
         """The memory that the columns take, in bytes."""
-        by_place = self._owner.nbytes + self.passage_words.nbytes
-        return super().nbytes + self._block_words.nbytes + by_place
+        return super().nbytes + self._block_words.nbytes + self.owner.nbytes + self.passage_words.nbytes
 
     @property
     def block_words(self) -> NDArray[np.int64]:
@@ -284,13 +286,13 @@ class MessageColumns(Columns):
 
     def documents(self, places: Numbers) -> Numbers:
         """Return the documents of passages."""
-        return places if self.places == self.last else self._owner.take(places)
+        return places if self.places == self.last else self.owner.take(places)
 
     def by_document(self, places: Numbers, frequencies: Floats, sizes: Sequence[int]) -> list[TermPostings]:
         """Return the postings of documents for those of passages, of several terms one after the other."""
         if self.places == self.last or not len(places):
             return super().by_document(places, frequencies, sizes)
-        docs, bounds = self._owner.take(places), np.cumsum([0, *sizes])
+        docs, bounds = self.owner.take(places), np.cumsum([0, *sizes])
         new = np.ones(len(docs), bool)
         np.not_equal(docs[1:], docs[:-1], out=new[1:])
         new[bounds[:-1][bounds[:-1] < len(docs)]] = True
@@ -313,26 +315,17 @@ class MessageColumns(Columns):
         before = self.previous.take(jumps)
         return np.concatenate([jumps, self.next.take(jumps), before, self.previous.take(before)])
 
-    def concludes(self, docs: Numbers) -> Mask:
-        """Return whether each document is an assistant's last one of several in its turn."""
-        roles = [role for role, _ in self.actors]
-        assistant = np.array([role == "assistant" for role in roles], bool)
-        in_turn = np.array([role in ("assistant", "tool") for role in roles], bool)
-
-        def goes_on(places: Numbers) -> Mask:
-            there: Mask = places > 0
-            there &= in_turn.take(self.actor.take(places))
-            return there
-
-        answers: Mask = assistant.take(self.actor.take(docs))
-        return answers & goes_on(self.previous.take(docs)) & ~goes_on(self.next.take(docs))
+    def around(self, docs: Numbers) -> tuple[Numbers, ...]:
+        """Return documents, those before and after each, and those two before and after; 0 for none."""
+        before, after = self.previous.take(docs), self.next.take(docs)
+        return docs, before, after, self.previous.take(before), self.next.take(after)
 
     def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
         new, start = slice(first, first + len(passages)), self.places + 1
         self.places += len(words)
-        self._owner = _grown(self._owner, self.places + 1)
+        self.owner = _grown(self.owner, self.places + 1)
         self.passage_words = _grown(self.passage_words, self.places + 1)
-        self._owner[start : self.places + 1] = np.repeat(np.arange(new.start, new.stop), passages)
+        self.owner[start : self.places + 1] = np.repeat(np.arange(new.start, new.stop), passages)
         self.passage_words[start : self.places + 1] = words
         self.several[new] = passages > 1
         w = weights.WEIGHTS
@@ -371,8 +364,7 @@ class MessageColumns(Columns):
         """Set the neighbours and the block of documents."""
         paused = (before == 0) | (np.abs(self.at[order] - self.at[before]) > PAUSE)
         place = np.arange(len(order))
-        # Where the count began that goes on at each place: at the last pause, or at the beginning of the chat
-        # here.
+        # Where the count began that goes on at each place: at the last pause, or where the chat begins here.
         start = np.maximum.accumulate(np.where(paused | begins, place, 0))
         carried = np.where(paused, 0, self.run[before] + 1)
         self.run[order] = place - start + carried[start]

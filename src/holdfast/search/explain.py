@@ -15,6 +15,7 @@ from holdfast.search.postings import LIKE
 from holdfast.search.query import MAX_TERMS, Query, parse
 from holdfast.text.references import write_reference
 from holdfast.types import MAX_NAME, SOURCES, ExplainedWord, Explanation, Hit, Scope, check_name
+from holdfast.types.messages import flags_like
 
 if TYPE_CHECKING:
     from holdfast.search.meaning import QueryVector
@@ -59,9 +60,11 @@ def explain(
 
     """
     parsed = parse(query)
-    with search.one_read(scope, Filters(sources=frozenset(SOURCES), trust=filters.trust), meaning) as reader:
+    searched = Filters(sources=frozenset(SOURCES), trust=filters.trust, where=filters.where)
+    with search.one_read(scope, searched, meaning) as reader:
         found = _look_up(reader, parsed, what, filters)
         words, excluded = _words(found), _excluded(found, filters, reader.spaces[0])
+        found = found._replace(document=_labelled(found, reader.scope))
         has_rank = not excluded and bool(found.view.near or any(word.places for word in words))
         hits, rank = _ranked(reader, parsed, filters, found.document.hit if has_rank else None)
     hit = hits[rank - 1] if rank else found.document.hit
@@ -90,8 +93,10 @@ def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filte
     """Return the document that is meant; what is hidden is as what does not exist."""
     reference = _reference(what)
     # The chats of two spaces may have one name.
-    identity = what.id if isinstance(what, Hit) else None
+    identity, label = (what.id, what.space) if isinstance(what, Hit) else (None, "")
     for space in reader.spaces:
+        if label not in ("", reader.scope.reference(space)):
+            continue
         for source in SOURCES:
             searched = replace(filters, sources=filters.sources | {source})
             for wider, group in reader.matched(space, query, searched):
@@ -107,6 +112,13 @@ def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filte
     )
 
 
+def _labelled(found: Found, scope: Scope) -> Document:
+    hit = found.document.hit
+    return found.document._replace(
+        hit=replace(hit, space=scope.reference(found.space), flags=flags_like(hit))
+    )
+
+
 def _excluded(found: Found, filters: Filters, own_space: str) -> tuple[str, ...]:
     """Return the names of the filters that a document does not pass."""
     document, view = found.document, found.view
@@ -114,7 +126,9 @@ def _excluded(found: Found, filters: Filters, own_space: str) -> tuple[str, ...]
     names = []
     if source not in filters.sources:
         set_for_others = [
-            name for name, only in ONLY_OF.items() if only != source and getattr(filters, name) is not None
+            name
+            for name, only in ONLY_OF.items()
+            if source not in only and getattr(filters, name) is not None
         ]
         names += set_for_others or ["sources"]
     if filters.chat is not None and found.space != own_space:
@@ -140,8 +154,8 @@ def _ranked(
         limit = max(10 * limit, _FIRST)
 
 
-def _identity(hit: Hit) -> tuple[str, str, str, int]:
-    return hit.source, hit.id, hit.chat, hit.seq
+def _identity(hit: Hit) -> tuple[str, str, str, int, str]:
+    return hit.source, hit.id, hit.chat, hit.seq, hit.space
 
 
 def _words(found: Found) -> tuple[ExplainedWord, ...]:

@@ -23,16 +23,22 @@ from holdfast.types import (
     check_count,
     check_name,
 )
+from holdfast.types.where import Where, check_where
 
 Later = Literal["chat", "all"]
-# The filters that only one source can pass, with that source.
-ONLY_OF: Mapping[str, Source] = {"roles": "message", "kinds": "record", "tags": "record", "trust": "record"}
+# The filters that only some sources can pass, with those sources.
+ONLY_OF: Mapping[str, frozenset[Source]] = {
+    "roles": frozenset(("message",)),
+    "where": frozenset(("message", "record")),
+    **dict.fromkeys(("kinds", "tags", "trust"), frozenset(("record",))),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
     """Which messages, summaries and records may be hits; None lets all pass.
 
+    `outside` leaves out a chat with those below it, see `is_outside`.
     `since` and `until` are microseconds since the epoch. `later` is where the later of messages come first
     that are nearly as good: in each chat, in all of them, or nowhere. `as_of` maps the name of a space to the
     version and the message as of which it is read; other spaces are read as of now. `candidates` bounds how
@@ -41,6 +47,7 @@ class Filters:
 
     sources: frozenset[str] = frozenset(("message", "record"))
     chat: str | None = None
+    outside: str | None = None
     roles: frozenset[str] | None = None
     kinds: frozenset[str] | None = None
     target: str | None = None
@@ -54,7 +61,13 @@ class Filters:
     candidates: int = MAX_COUNT
     min_score: float = 0.0
     later: Later | None = "chat"
+    where: Where | None = None
     as_of: Mapping[str, AsOf] = field(default_factory=dict)
+
+    def is_outside(self, chat: str) -> bool:
+        """Return whether a chat is neither the one that is left out nor below it: `<chat>/agent-1`."""
+        left = self.outside
+        return left is None or (chat != left and not chat.startswith(f"{left}/"))
 
     def as_of_in(self, space: str) -> AsOf:
         """Return the version and the message as of which a space is read."""
@@ -65,6 +78,7 @@ def check(
     *,
     sources: Iterable[Source] | None = None,
     chat: str | None = None,
+    outside: str | None = None,
     roles: Sequence[Role] | None = None,
     kinds: Iterable[str] | None = None,
     tags: Iterable[str] | None = None,
@@ -72,6 +86,7 @@ def check(
     since: Time | None = None,
     until: Time | None = None,
     valid_at: Time | None = None,
+    where: Mapping[str, object] | None = None,
     limit: int = 10,
     min_score: float = 0.0,
     prefer: Prefer | None = None,
@@ -79,16 +94,13 @@ def check(
 ) -> Filters:
     """Return the filters of a recall; see `Memory.recall`. As of an earlier version no summaries are found.
 
-    Raises:
-        InvalidInput: one is of the wrong type, or no source can have all of them.
-
+    Raises InvalidInput if one is of the wrong type, or no source can have all of them.
     """
-    check_count(limit, "limit")
-    check_share(min_score, "min_score")
     return Filters(
-        sources=_possible(sources, roles=roles, kinds=kinds, tags=tags, trust=trust)
+        sources=_possible(sources, roles=roles, kinds=kinds, tags=tags, trust=trust, where=where or None)
         - ({"summary"} if as_of else set()),
         chat=None if chat is None else check_name(chat, "The id of a chat"),
+        outside=None if outside is None else check_name(outside, "The id of a chat"),
         roles=None if roles is None else _names(roles, "roles", ROLES),
         kinds=None if kinds is None else _names(kinds, "kinds"),
         tags=None if tags is None else _names(tags, "tags"),
@@ -96,8 +108,9 @@ def check(
         since=_micros(since, "since"),
         until=_micros(until, "until"),
         valid_at=as_time(valid_at, "valid_at"),
-        limit=min(limit, MAX_COUNT),
-        min_score=min_score,
+        where=check_where(where),
+        limit=check_count(limit, "limit"),
+        min_score=check_share(min_score, "min_score"),
         later="all" if _is_given(prefer, "prefer", "latest") else "chat",
         as_of=as_of or {},
     )
@@ -112,11 +125,12 @@ def _is_given(value: object, name: str, only: str) -> bool:
 def _possible(sources: Iterable[Source] | None, **given: object) -> frozenset[str]:
     """Return those of the sources that have what is filtered by."""
     chosen = frozenset[str](SOURCES) if sources is None else _names(sources, "sources", SOURCES)
-    chosen = chosen.intersection(*({ONLY_OF[name]} for name in given if given[name] is not None))
+    chosen = chosen.intersection(*(ONLY_OF[name] for name in given if given[name] is not None))
     if not chosen:
         raise InvalidInput(
-            "Nothing can be found: only messages have roles, only records have kinds, tags and trust.",
-            "Leave out one of `sources`, `roles`, `kinds`, `tags` and `trust`.",
+            "Nothing can be found: only messages have roles, only records have kinds, tags and trust, "
+            "and summaries have no metadata.",
+            "Leave out one of `sources`, `roles`, `kinds`, `tags`, `trust` and `where`.",
         )
     return chosen
 

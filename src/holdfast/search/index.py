@@ -122,6 +122,14 @@ class Index(Generic[C]):
             self._reset(self._epoch)
             raise
 
+    def freeze(self) -> None:
+        """Keep the memtable as a segment, however small, for processes that only ask and end."""
+        if self.source.stored and self._memtable.documents and self.covered > FREEZE:
+            last = segments.build(self._memtable.documents)
+            self._unstored = segments.merge([self._unstored, last] if self._unstored else [last])
+            self._memtable = Memtable()
+            self._freeze(self._unstored)
+
     def _catch_up(self, state: stored.IndexState) -> None:
         newest = self._newest(state)
         if state.epoch != self._epoch or newest < self.covered:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -37,8 +36,7 @@ DEPTH = 200
 _UNKNOWN = "Found by words alone: the embedder knows no word of the query."
 
 
-@dataclass(frozen=True, slots=True)
-class QueryVector:
+class QueryVector(NamedTuple):
     """The vector of a query, or why there is none, and what meaning counts against words."""
 
     model: str
@@ -162,15 +160,25 @@ def explained(
         least: from 0 to 1.
 
     """
+    likely = probabilities(view, ranked, least)
+    return list(zip(likely, reasons(scores, ranked[: len(likely)]), strict=True))
+
+
+def probabilities(view: SourceView[C], ranked: Sequence[Ranked], least: float) -> list[float]:
+    """Return how likely each hit answers, down to the least that is wanted; see `explained`."""
     calibration = (WITH_MEANING if _vectors_near(view) else BY_WORDS)[view.source.name]
-    likely = calibration.probabilities(np.array([one.score for one in ranked])).tolist()
-    ranked = ranked[: sum(probability >= least for probability in likely)]
+    likely: list[float] = calibration.probabilities(np.array([one.score for one in ranked])).tolist()
+    return likely[: sum(probability >= least for probability in likely)]
+
+
+def reasons(scores: rank.Scores, ranked: Sequence[Ranked]) -> list[Why]:
+    """Return the reasons for the score of each hit."""
     by_words = iter(scores.explain([one.place for one in ranked if one.place >= 0]))
-    reasons = []
+    found = []
     for one in ranked:
         why = next(by_words) if one.place >= 0 else Why({})
         if one.meaning:
             shares = {name: share * (1 - one.meaning) for name, share in why.items()}
             why = Why({**shares, "meaning": one.meaning}, why.words)
-        reasons.append(why)
-    return list(zip(likely, reasons, strict=False))
+        found.append(why)
+    return found

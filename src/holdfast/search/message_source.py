@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from holdfast.search import rank
 from holdfast.search.columns import Mask, MessageColumns, Numbers
 from holdfast.search.filters import Filters
-from holdfast.search.meaning import DEPTH, explained, ranking
+from holdfast.search.meaning import DEPTH, probabilities, ranking, reasons
 from holdfast.search.segment import IndexedDocument
-from holdfast.search.source import Document, SearchSource, SourceView, parsed, texts_in, time_masks
+from holdfast.search.source import (
+    Document,
+    SearchSource,
+    SourceView,
+    parsed,
+    texts_in,
+    time_masks,
+    where_masks,
+)
 from holdfast.store import log, segments
 from holdfast.store.message_rows import EPOCH, from_micros
 from holdfast.text import prose
@@ -24,6 +32,7 @@ from holdfast.types import MAX_COUNT, Hit, Message, Why
 from holdfast.types.messages import flags_like
 
 if TYPE_CHECKING:
+    from holdfast.search.fusion import Ranked
     from holdfast.search.postings import QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
@@ -33,29 +42,75 @@ if TYPE_CHECKING:
 _MAX_YEARS = 50
 
 
-def find(
-    view: SourceView[MessageColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
-) -> list[Hit]:
-    """Return the messages that match a query, best first."""
-    columns = view.columns
+class MatchedMessages(NamedTuple):
+    """The messages of a space as they are seen, the query, and its terms there."""
+
+    view: SourceView[MessageColumns]
+    query: Query
+    terms: Sequence[QueryTerm]
+
+
+class RankedMessage(NamedTuple):
+    """A message that may be a hit: its score, the place of its space, and its rank there."""
+
+    score: float
+    place: int
+    rank: Ranked
+
+
+class MessageRanking:
+    """The best messages of some spaces for a query. Only those are read that turn out to be hits."""
+
+    def __init__(self, asked: Sequence[MatchedMessages], filters: Filters) -> None:
+        self._views = [one.view for one in asked]
+        limit = max(filters.limit, DEPTH) if any(view.near for view in self._views) else filters.limit
+        corpora = [_corpus(one, filters) for one in asked]
+        self._scores = rank.score(corpora, limit, filters.later)
+        begin = end = first = 0
+        shares = self._scores.shares
+        # Of each space, best first.
+        self.best: list[list[RankedMessage]] = []
+        for place, view in enumerate(self._views):
+            last = first + view.columns.last + 1
+            end = begin + int(self._scores.docs[begin:].searchsorted(last))
+            passing = partial(_masks, view, filters=filters)
+            docs = self._scores.docs[begin:end] - first
+            found = ranking(view, docs, shares[begin:end], passing, filters.limit)[:]
+            likely = probabilities(view, found, filters.min_score)
+            self.best.append(
+                [
+                    RankedMessage(
+                        score, place, one._replace(place=one.place + begin if one.place >= 0 else -1)
+                    )
+                    for score, one in zip(likely, found, strict=False)
+                ]
+            )
+            begin, first = end, last
+
+    def read(self, chosen: Sequence[RankedMessage]) -> dict[RankedMessage, Hit]:
+        """Return messages as hits, but those whose row is lost."""
+        stored: dict[tuple[int, int], tuple[str, Message]] = {}
+        for place, view in enumerate(self._views):
+            if docs := [one.rank.doc for one in chosen if one.place == place]:
+                for doc, chat, message in log.by_docs(view.database, view.space, docs):
+                    stored[place, doc] = chat, message
+        why = reasons(self._scores, [one.rank for one in chosen])
+        return {
+            one: message_hit(one.score, reason, *stored[key])
+            for one, reason in zip(chosen, why, strict=True)
+            if (key := (one.place, one.rank.doc)) in stored
+        }
+
+
+def _corpus(asked: MatchedMessages, filters: Filters) -> rank.Corpus:
+    """Return the messages of a space as a query sees them."""
+    columns, query = asked.view.columns, asked.query
     # A single character of a name stands in many other words.
     whole = (word for word in query.words if word.weight >= 1)
     named = frozenset(actor for word in whole for actor in columns.names.get(word.term, ()))
-    focus = rank.Focus(
-        named or _actors_of_roles(columns, query.roles),
-        query.asks_time,
-        _date_spans(columns, query),
-        filters.later,
-    )
-    limit = max(filters.limit, DEPTH) if view.near else filters.limit
-    scores = rank.score(terms, columns, focus, _mask(view, filters), limit)
-    passing = partial(_masks, view, filters=filters)
-    best = ranking(view, scores.docs, scores.shares, passing, filters.limit)[:]
-    docs = (one.doc for one in best)
-    reasons = dict(zip(docs, explained(view, scores, best, filters.min_score), strict=False))
-    found = log.by_docs(view.database, view.space, list(reasons))
-    stored = {doc: (chat, message) for doc, chat, message in found}
-    return [message_hit(*reason, *stored[doc]) for doc, reason in reasons.items() if doc in stored]
+    actors = named or _actors_of_roles(columns, query.roles)
+    focus = rank.Focus(actors, query.asks_time, _date_spans(columns, query))
+    return rank.Corpus(columns, asked.terms, focus, _mask(asked.view, filters))
 
 
 def message_hit(score: float, why: Why, chat: str, message: Message) -> Hit:
@@ -130,10 +185,14 @@ def _masks(
     if filters.chat is not None:
         allowed = [chat == filters.chat for chat, _ in columns.chats]
         yield "chat", np.array(allowed, bool).take(columns.chat[docs])
+    if filters.outside is not None:
+        allowed = [filters.is_outside(chat) for chat, _ in columns.chats]
+        yield "outside", np.array(allowed, bool).take(columns.chat[docs])
     if filters.roles is not None:
         allowed = [role in filters.roles for role, _ in columns.actors]
         yield "roles", np.array(allowed, bool).take(columns.actor[docs])
     yield from time_masks(columns.at[docs], filters)
+    yield from where_masks(view, docs, filters)
     if view.visible is not None:
         # A neighbour of a message that was there may be a later one.
         yield "version", view.visible[docs]
@@ -160,4 +219,4 @@ def _read(database: Database, space: str, after: int, limit: int) -> Iterator[In
         yield IndexedDocument(doc, chat, agent, role, name or "", at, prose.passages(said), output)
 
 
-MESSAGES = SearchSource("message", MessageColumns, _read, _visible, find, _masks, _look_up)
+MESSAGES = SearchSource("message", MessageColumns, _read, _visible, None, _masks, _look_up)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,27 +140,27 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
     having = [sum(counts) for counts in zip(*(source.postings.counts for source in sources), strict=True)]
     present = sorted((n for n in range(count) if having[n]), key=lambda n: having[n])[:MAX_TERMS]
     present.sort()
-    everywhere = zip(*(source.postings.of(present) for source in sources), strict=True)
+    groups = _synonyms(query, having)
+    # A look-up takes about as long for one term as for twenty.
+    wanted = [*present, *chain.from_iterable(groups)]
+    said = [dict(zip(wanted, source.postings.of(wanted), strict=True)) for source in sources]
     put_out = zip(*(source.postings.output(present) for source in sources), strict=True)
-    for n, said, output in zip(present, everywhere, put_out, strict=True):
-        word = query.words[n]
+    for n, output in zip(present, put_out, strict=True):
+        word, everywhere = query.words[n], [of_source[n] for of_source in said]
         is_name = any(word.term in source.names for source in sources)
         weight = word.weight * (weights.WEIGHTS.name_as_word if is_name else 1.0)
-        rarity = weights.inverse_frequency(total, sum(len(one.docs) for one in said))
-        for into, one, other in zip(found, said, output, strict=True):
+        rarity = weights.inverse_frequency(total, sum(len(one.docs) for one in everywhere))
+        for into, one, other in zip(found, everywhere, output, strict=True):
             into.append(QueryTerm(word.written, one, weight, rarity, other))
     share = weights.WEIGHTS.related * min(1.0, weights.WEIGHTS.short / query.length)
-    first = count
-    for n, word in enumerate(query.words):
-        following = range(first, first + len(word.related))
-        first = following.stop
-        terms = [one for one in following if having[one]]
-        if not having[n]:
-            terms = terms[:_NEAREST]
-        groups = [_joined(source, terms) for source in sources]
-        if any(len(one.docs) for one in groups):
-            rarity = weights.inverse_frequency(total, sum(len(one.docs) for one in groups))
-            for into, group in zip(found, groups, strict=True):
+    for word, terms in zip(query.words, groups, strict=True):
+        together = [
+            _joined([of_source[n] for n in terms], source.documents)
+            for of_source, source in zip(said, sources, strict=True)
+        ]
+        if any(len(one.docs) for one in together):
+            rarity = weights.inverse_frequency(total, sum(len(one.docs) for one in together))
+            for into, group in zip(found, together, strict=True):
                 into.append(QueryTerm(f"{LIKE}{word.written}", group, share * word.weight, rarity))
     if any(found):
         rarity = weights.inverse_frequency(total, 0)
@@ -169,13 +170,22 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
     return found
 
 
-def _joined(source: Searched, terms: Sequence[int]) -> TermPostings:
+def _synonyms(query: Query, having: Sequence[int]) -> list[list[int]]:
+    """Return the places of the synonyms of each word among the terms that are looked up."""
+    groups: list[list[int]] = []
+    first = len(query.words)
+    for word, own in zip(query.words, having, strict=False):
+        found = [one for one in range(first, first + len(word.related)) if having[one]]
+        first += len(word.related)
+        groups.append(found if own else found[:_NEAREST])
+    return groups
+
+
+def _joined(synonyms: Sequence[TermPostings], documents: int) -> TermPostings:
     """Join the postings of synonyms, the likeliest first, while they are few enough to tell anything."""
-    if not terms:
-        return NOTHING
-    room = max(_RELATED, source.documents * _RELATED // 100_000)
+    room = max(_RELATED, documents * _RELATED // 100_000)
     chosen = []
-    for found in source.postings.of(terms):
+    for found in synonyms:
         if 0 < len(found.docs) <= room:
             chosen.append(found)
             room -= len(found.docs)

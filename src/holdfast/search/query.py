@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from holdfast.errors import InvalidInput
 from holdfast.text import analyze
@@ -43,8 +44,7 @@ _PRONOUNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A term of a query, how it was written, how much it counts, and its synonyms."""
 
     term: int
@@ -87,7 +87,7 @@ def widened(query: Query, having: Sequence[int]) -> Query:
         word = words[n]
         near = ((analyze.hash_term(other), other) for other in nearest(word.written))
         added = (one for one in near if one[0] not in taken and one not in word.related)
-        words[n] = replace(word, related=(*word.related, *added))
+        words[n] = word._replace(related=(*word.related, *added))
     wider = replace(query, words=tuple(words)) if missing else query
     return query if wider == query else wider
 

@@ -14,7 +14,16 @@ from holdfast.search.columns import Mask, RecordColumns
 from holdfast.search.fusion import Ranked
 from holdfast.search.meaning import explained, whole_ranking
 from holdfast.search.segment import IndexedDocument
-from holdfast.search.source import Document, SearchSource, SourceView, parsed, read_best, texts_in, time_masks
+from holdfast.search.source import (
+    Document,
+    SearchSource,
+    SourceView,
+    parsed,
+    read_best,
+    texts_in,
+    time_masks,
+    where_masks,
+)
 from holdfast.store import records
 from holdfast.store.message_rows import EPOCH
 from holdfast.text import analyze
@@ -66,6 +75,7 @@ def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> 
         tagged = records.versions_with_tags(view.database, view.space, sorted(filters.tags))
         yield "tags", np.isin(docs, tagged)
     yield from time_masks(view.columns.at.take(docs), filters)
+    yield from where_masks(view, docs, filters)
 
 
 def _checks(filters: Filters, record: Record) -> Iterator[tuple[str, bool]]:
@@ -75,6 +85,7 @@ def _checks(filters: Filters, record: Record) -> Iterator[tuple[str, bool]]:
     yield ("trust", waits) if filters.trust else ("quarantined", not waits)
     yield "tags", filters.tags is None or not filters.tags.isdisjoint(record.tags)
     yield "chat", filters.chat in (None, record.chat)
+    yield "outside", filters.is_outside(record.chat)
     yield "target", filters.target in (None, record.target)
     yield "agents", filters.agents is None or record.agent in filters.agents
     yield "valid_at", filters.valid_at is None or record.valid(filters.valid_at)

@@ -15,18 +15,19 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Unavailable
-from holdfast.search import record_source
+from holdfast.search import nearness, record_source
 from holdfast.search.filters import Filters
 from holdfast.search.fusion import WEIGHT
 from holdfast.search.index import Index
 from holdfast.search.meaning import QueryVector
-from holdfast.search.message_source import MESSAGES
+from holdfast.search.message_source import MESSAGES, MatchedMessages, MessageRanking, RankedMessage
+from holdfast.search.metadata import Metadata
 from holdfast.search.postings import QueryTerm, match
 from holdfast.search.query import Query, has_words, parse, widened
 from holdfast.search.record_source import RECORDS, WAITING
 from holdfast.search.source import SearchSource, SourceView
 from holdfast.search.summary_source import SUMMARIES
-from holdfast.store import segments, vectors
+from holdfast.store import grants, meta_index, segments, vectors
 from holdfast.types import Hit, Hits, Record, Scope
 
 if TYPE_CHECKING:
@@ -54,9 +55,15 @@ class Search:
     Safe to share between threads.
     """
 
-    def __init__(self, database: Database, embedder: QueryEmbedder | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        embedder: QueryEmbedder | None = None,
+        index_meta: frozenset[str] = frozenset(),
+    ) -> None:
         self._database = database
         self._embedder = embedder
+        self._metadata = Metadata(database, index_meta)
         self._indexes: OrderedDict[tuple[str, SearchSource[Any]], Index[Any]] = OrderedDict()
         self._sizes: dict[tuple[str, SearchSource[Any]], int] = {}
         self._total = 0
@@ -112,7 +119,7 @@ class Search:
         )
         query = parse(draft.text)
         meaning = self.meaning(scope, draft.text) if by_meaning else None
-        with self._one_read((scope.space,), scope.agent, filters, meaning) as reader:
+        with self._one_read(scope, (scope.space,), filters, meaning) as reader:
             return reader.similar(scope.space, query, filters)
 
     def one_read(
@@ -126,26 +133,30 @@ class Search:
             Unavailable: others write so much that the indexes cannot be kept up.
 
         """
-        # A chat belongs to its space; the shared space may have another of the same name. What waits there is
-        # not this user's to release.
-        shared = scope.shared.space if filters.chat is None and not filters.trust else scope.space
-        return self._one_read(dict.fromkeys((scope.space, shared)), scope.agent, filters, meaning)
+        # A chat belongs to its space; another space may have one of the same name. What waits there is not
+        # this user's to release.
+        is_own = filters.chat is not None or filters.trust
+        return self._one_read(scope, (scope.space,) if is_own else scope.spaces, filters, meaning)
 
     @contextmanager
     def _one_read(
-        self, spaces: Iterable[str], agent: str, filters: Filters, meaning: QueryVector | None
+        self, scope: Scope, spaces: Iterable[str], filters: Filters, meaning: QueryVector | None
     ) -> Iterator[SearchReader]:
         named = [one for one in SEARCHED if one.name in filters.sources and filters.limit]
         sources = [WAITING if one is RECORDS and filters.trust else one for one in named]
         indexes = {space: [self._index(space, source) for source in sources] for space in spaces}
+        if filters.where is not None:
+            self._metadata.catch_up(indexes, filters.where)
         for _ in range(_ATTEMPTS):
             # Everybody takes them in this order: the indexes, one after the other, then the database.
             with ExitStack() as locks:
                 for index in chain.from_iterable(indexes.values()):
                     locks.enter_context(index.lock)
                 with self._database.one_read():
+                    for space in indexes:
+                        grants.check(self._database, scope, space)
                     if self._catch_up(indexes, meaning):
-                        yield SearchReader(agent, indexes, locks, meaning)
+                        yield SearchReader(scope, indexes, locks, meaning, self._metadata)
                         return
             for space, some in indexes.items():
                 for index in some:
@@ -182,6 +193,7 @@ class Search:
     def rebuild(self, space: str) -> int:
         """Make the indexes of a space anew, for `Memory.verify`, and return the number of its messages."""
         segments.clear(self._database, space)
+        meta_index.clear(self._database, space)
         indexes = [self._index(space, source) for source in SEARCHED]
         with ExitStack() as locks:
             for index in indexes:
@@ -190,6 +202,14 @@ class Search:
             for index in indexes:
                 index.refresh(state)
             return indexes[0].covered
+
+    def freeze(self, space: str) -> None:
+        """Store all of the indexes of a space, so that the next process has nothing to analyse."""
+        for source in SEARCHED:
+            index = self._index(space, source)
+            with index.lock:
+                index.refresh(segments.index_state(self._database, space))
+                index.freeze()
 
     def _index(self, space: str, source: SearchSource[Any]) -> Index[Any]:
         key = (space, source)
@@ -233,36 +253,51 @@ class SearchReader:
 
     def __init__(
         self,
-        agent: str,
+        scope: Scope,
         indexes: Mapping[str, Sequence[Index[Any]]],
         locks: ExitStack,
         meaning: QueryVector | None,
+        metadata: Metadata,
     ) -> None:
-        self._agent = agent
+        self.scope = scope
         self._indexes = indexes
         self._locks = locks
         self._meaning = meaning
+        self._metadata = metadata
         # Why words are gone by alone, None if they are not.
         self.degraded = meaning.degraded if meaning else None
 
     def find(self, query: Query, filters: Filters) -> list[Hit]:
         """Return the hits of a query in all spaces, best first; see `Memory.recall`."""
-        # A chat belongs to its space; the shared space may have another of the same name.
+        # A chat belongs to its space; another space may have one of the same name.
         spaces = self.spaces if filters.chat is None else self.spaces[:1]
-        hits = [hit for space in spaces for hit in self._find(space, query, filters)]
-        hits.sort(key=lambda hit: -hit.score)
-        return hits[: filters.limit]
+        matched = {space: list(self.matched(space, query, filters)) for space in spaces}
+        messages = {
+            space: MatchedMessages(view, wider, terms)
+            for space, groups in matched.items()
+            for wider, group in groups
+            for view, terms in group
+            if view.source is MESSAGES and (terms or view.near)
+        }
+        ranking = MessageRanking(list(messages.values()), filters)
+        best = dict(zip(messages, ranking.best, strict=True))
+
+        def find(space: str, wanted: Filters) -> Iterator[Hit | RankedMessage]:
+            yield from (one for one in best.get(space, ()) if one.score >= wanted.min_score)
+            for wider, group in matched[space]:
+                for view, terms in group:
+                    if view.source.find is not None and (terms or view.near):
+                        yield from view.source.find(view, wider, terms, wanted)
+
+        chosen = nearness.joined(self.scope, spaces, filters, find)
+        read = ranking.read([one for one, _ in chosen if isinstance(one, RankedMessage)])
+        hits = ((one if isinstance(one, Hit) else read.get(one), place) for one, place in chosen)
+        return [nearness.labelled(hit, self.scope, spaces, place) for hit, place in hits if hit is not None]
 
     @property
     def spaces(self) -> tuple[str, ...]:
         """The spaces that are read, one's own first."""
         return tuple(self._indexes)
-
-    def _find(self, space: str, query: Query, filters: Filters) -> Iterator[Hit]:
-        for wider, group in self.matched(space, query, filters):
-            for view, terms in group:
-                if terms or view.near:
-                    yield from view.source.find(view, wider, terms, filters)
 
     def matched(self, space: str, query: Query, filters: Filters) -> Iterator[tuple[Query, list[Matched]]]:
         """Yield the query, with nearest words, and the views of each group of sources in a space."""
@@ -284,7 +319,8 @@ class SearchReader:
 
     def _view(self, index: Index[Any], terms: Sequence[int], as_of: AsOf) -> SourceView[Any]:
         """Return a source as it is seen, with its vectors if the query has one of as many numbers."""
-        view, meaning = index.view(terms, self._agent, as_of), self._meaning
+        view, meaning = index.view(terms, self.scope.agent, as_of), self._meaning
+        view = replace(view, meta=self._metadata.masks(view, index))
         kept = index.vectors
         if meaning is None or meaning.vector is None or kept is None:
             return view

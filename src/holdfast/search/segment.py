@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from holdfast.text import analyze
 
 # The analysis, and the layout below.
-VERSION = analyze.VERSION * 100 + 2
+VERSION = analyze.VERSION * 100 + 3
 _MAGIC = b"HFSEG\x00\x00\x01"
 # What a byte holds: the frequency of a term in a document is not counted further.
 MAX_FREQUENCY = 255

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from holdfast.search.columns import Columns, Mask, Numbers
 from holdfast.search.segment import IndexedDocument
 from holdfast.types import Hit, Source
+from holdfast.types.where import clauses
 
 if TYPE_CHECKING:
     from holdfast.search.filters import Filters
     from holdfast.search.fusion import Ranked, RankedDocuments
+    from holdfast.search.meta_masks import MetaMasks
     from holdfast.search.postings import QueryTerm, Searched
     from holdfast.search.query import Query
     from holdfast.search.vector_scan import Near
@@ -45,16 +47,16 @@ class SearchSource(Generic[C]):
 
     `documents` reads those of a space after a number up to another one; they are numbered 1, 2, 3 … without
     gaps. `visible` returns what an agent sees at a version, None for everything. `find` returns the hits of a
-    query. `masks` yields, by the names of the filters, which of some documents pass, and `look_up` returns
-    the document that a reference names, None where the view shows none. `stored` is whether its segments are
-    kept in the database.
+    query; None for messages, which are ranked in all spaces at once. `masks` yields, by the names of the
+    filters, which of some documents pass, and `look_up` returns the document that a reference names, None
+    where the view shows none. `stored` is whether its segments are kept in the database.
     """
 
     name: Source
     columns: Callable[[], C]
     read: Callable[[Database, str, int, int], Iterable[IndexedDocument]]
     visible: Callable[[C, str, AsOf], Mask | None]
-    find: Callable[[SourceView[C], Query, Sequence[QueryTerm], Filters], list[Hit]]
+    find: Callable[[SourceView[C], Query, Sequence[QueryTerm], Filters], list[Hit]] | None
     masks: Callable[[SourceView[C], Numbers, Filters], Iterable[tuple[str, Mask]]]
     look_up: Callable[[SourceView[C], str, Filters], Document | None]
     stored: bool = True
@@ -73,7 +75,8 @@ class SearchSource(Generic[C]):
 class SourceView(Generic[C]):
     """A source of a space as an agent sees it at a version, with the postings of a query.
 
-    `near` is the query as a vector, where what is near it in meaning is to be found as well.
+    `near` is the query as a vector, where what is near it in meaning is to be found as well; `meta` the
+    filters on metadata.
     """
 
     source: SearchSource[C]
@@ -84,6 +87,7 @@ class SourceView(Generic[C]):
     visible: Mask | None
     searched: Searched
     near: Near | None = None
+    meta: MetaMasks | None = None
 
 
 def time_masks(at: NDArray[np.int64], filters: Filters) -> Iterator[tuple[str, Mask]]:
@@ -92,6 +96,13 @@ def time_masks(at: NDArray[np.int64], filters: Filters) -> Iterator[tuple[str, M
         yield "since", at >= filters.since
     if filters.until is not None:
         yield "until", at < filters.until
+
+
+def where_masks(view: SourceView[C], docs: Numbers | slice, filters: Filters) -> Iterator[tuple[str, Mask]]:
+    """Yield which of some documents pass each clause of the filter on metadata."""
+    if filters.where is not None and view.meta is not None:
+        for clause in clauses(filters.where):
+            yield f"where: {clause}", view.meta.mask(clause, view.columns)[docs]
 
 
 def read_best(

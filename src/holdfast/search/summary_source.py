@@ -16,7 +16,7 @@ from holdfast.search.source import Document, SearchSource, SourceView, read_best
 from holdfast.store import summaries
 from holdfast.store.message_rows import to_micros
 from holdfast.store.records import NOW
-from holdfast.types import Hit, Summary, Why
+from holdfast.types import Hit, Why
 
 if TYPE_CHECKING:
     from holdfast.search.columns import Numbers
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from holdfast.search.query import Query
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
+    from holdfast.types import Summary
 
 # Summaries read at once: each is a page of text.
 _PAGE = 8
@@ -73,6 +74,7 @@ def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> 
 
 def _checks(filters: Filters, summary: Summary) -> Iterator[tuple[str, bool]]:
     """Yield whether a summary begins in time: the columns hold the time of its last message."""
+    yield "outside", filters.is_outside(summary.chat)
     yield "since", filters.since is None or to_micros(summary.since) >= filters.since
 
 

@@ -31,7 +31,9 @@ CHANGING: Mapping[str, tuple[str, ...]] = {
     "records": ("ended",),
     "summaries": ("ended", "parent"),
     "pads": (),
+    "items": ("revision",),
     "erasures": ("number", "rewritten", "remains"),
+    "grants": ("ended",),
 }
 _KEYED = -(1 << 63)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
@@ -20,7 +20,7 @@ Durability = Literal["full", "normal"]
 Row = tuple[Any, ...]
 Value = str | int | float | bytes | None
 # How long a transaction waits for a lock that another process holds.
-BUSY_SECONDS = 30
+BUSY_SECONDS: float = 30
 # How often a transaction is tried that clashes with others.
 TRIES = 5
 CREATE_VERSIONS = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY)"
@@ -74,6 +74,11 @@ def one_of(column: str, values: Iterable[Value]) -> tuple[str, dict[str, Value]]
     name = column.rpartition(".")[2]
     parameters = {f"{name}{n}": value for n, value in enumerate(values)}
     return f"{column} IN ({', '.join(f':{one}' for one in parameters) or 'NULL'})", parameters
+
+
+def batched(values: Sequence[T], size: int = 500) -> Iterator[Sequence[T]]:
+    """Iterate over values as parts that a statement can name."""
+    return (values[start : start + size] for start in range(0, len(values), size))
 
 
 def matching(

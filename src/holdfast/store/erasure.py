@@ -8,16 +8,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput, Unavailable
-from holdfast.store import imports, jobs, prompt_receipts, record_changes, segments, summaries, vectors
+from holdfast.store import (
+    imports,
+    jobs,
+    meta_values,
+    prompt_receipts,
+    record_changes,
+    segments,
+    summaries,
+    vectors,
+)
 from holdfast.store.checksums import resealed
-from holdfast.store.database import retry_transaction
+from holdfast.store.database import PurgeResult, retry_transaction
 from holdfast.store.erasure_receipts import DATABASE, ErasureAccount
 from holdfast.store.log import title_of
 from holdfast.store.record_erasure import RecordEraser
 from holdfast.types import MAX_COUNT, Erasure, Range, Writer, check_flag, check_name, check_range
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Database, PurgeResult, Value
+    from holdfast.store.database import Database, Value
     from holdfast.store.record_changes import Writing
 
 _SET_REWRITTEN = """
@@ -48,7 +57,7 @@ _COUNT_MESSAGES = """
 _RECORD = "id = :id OR id IN (SELECT id FROM records WHERE space = :space AND replaces = :id)"
 _SHOWN = "SELECT chat, seq, shown FROM messages WHERE space = :space AND shown IS NOT NULL"
 _SET_SHOWN = "UPDATE messages SET shown = :left WHERE space = :space AND chat = :chat AND seq = :seq"
-_CHAT_TABLES = ("sessions", "pads", "snapshots", "receipts", "runs", "jobs", "watermarks")
+_CHAT_TABLES = ("sessions", "pads", "items", "snapshots", "receipts", "runs", "jobs", "watermarks")
 _OF_CHAT = {
     **{
         name: f"DELETE FROM {name} WHERE space = :space AND chat = :chat RETURNING 1" for name in _CHAT_TABLES
@@ -58,7 +67,7 @@ _OF_CHAT = {
 }
 _OF_ALL = {
     name: f"DELETE FROM {name} WHERE space = :space RETURNING 1"
-    for name in (*_CHAT_TABLES, "spend", "uses", "vectors", "vector_sets")
+    for name in (*_CHAT_TABLES, "spend", "uses", "vectors", "vector_sets", "grants", "moves")
 }
 
 
@@ -87,7 +96,8 @@ def erasure_target(
     messages: int | Range | None,
     record: str | None,
     user: str | None,
-    rewrite: bool,
+    project: str | None = None,
+    rewrite: bool | None,
 ) -> ErasureTarget:
     """Return what is to be erased, checked.
 
@@ -95,12 +105,14 @@ def erasure_target(
         InvalidInput: not exactly one thing is named.
 
     """
-    if check_flag(rewrite, "rewrite") and all(one is None for one in (chat, messages, record, user)):
+    if rewrite is not None:
+        check_flag(rewrite, "rewrite")
+    if rewrite and all(one is None for one in (chat, messages, record, user, project)):
         return ErasureTarget(files=True)
-    if sum(one is not None for one in (chat, record, user)) != 1:
+    if sum(one is not None for one in (chat, record, user, project)) != 1:
         raise InvalidInput(
             "It is not clear what to erase.",
-            "Pass one of chat=, record= and user=; with chat=, also messages=; or rewrite=True alone.",
+            "Pass one of chat=, record=, user= and project=; with chat=, also messages=; or rewrite=True.",
         )
     if messages is not None and chat is None:
         raise InvalidInput("Messages belong to a chat.", "Pass chat= as well.")
@@ -119,11 +131,12 @@ def erase(
     now: int,
     allow: Callable[[str], None],
     *,
-    rewrite: bool,
+    rewrite: bool | None,
 ) -> Erasure:
     """Erase in one transaction, purge or rewrite the files, and return the receipt.
 
-    `allow` is called with the kind of each record that is to be erased, and raises if that must not be.
+    With None as `rewrite` the files are left to the next erasure, or to `purge_deferred`. `allow` is called
+    with the kind of each record that is to be erased, and raises if that must not be.
 
     Raises:
         InvalidInput: there is nothing of that name; nothing was erased.
@@ -132,6 +145,8 @@ def erase(
 
     """
     receipt = _erase(db, space, target, writer, now, allow)
+    if rewrite is None:
+        return _deferred(db, space, receipt)
     newest = db.all("SELECT version FROM spaces WHERE space = :space", space=DATABASE)[0][0]
     purged = db.purge(rewrite=rewrite)
     _note_purge(db, space, receipt.id, purged, newest)
@@ -144,6 +159,22 @@ def erase(
             receipt=receipt,
         )
     return receipt
+
+
+def _deferred(db: Database, space: str, receipt: Erasure) -> Erasure:
+    """Return the receipt of an erasure after which the files are rewritten later."""
+    later = PurgeResult((), {"file": "it is rewritten later, with `verify(repair=True)`"}, done=False)
+    _note_purge(db, space, receipt.id, later, 0)
+    return replace(receipt, remains=later.remains)
+
+
+def purge_deferred(db: Database) -> None:
+    """Rewrite the files after erasures that left that to later; do nothing after none."""
+    rows = db.all("SELECT version, epoch FROM spaces WHERE space = :space", space=DATABASE)
+    newest, rewritten = rows[0] if rows else (0, 0)
+    if newest > rewritten and db.purge(rewrite=False).done:
+        with db.writing() as tx:
+            tx.all(_SET_ALL_REWRITTEN, space=DATABASE, newest=newest)
 
 
 @retry_transaction
@@ -191,6 +222,7 @@ class _Eraser:
             )
         self._remove_names()
         segments.clear_in(self._tx, self._space)
+        meta_values.clear_in(self._tx, self._space)
         imports.forget(self._tx, self._space)
         jobs.revoke_leases(self._tx, self._space)
 

@@ -7,16 +7,17 @@ import os
 import random
 from typing import TYPE_CHECKING, Any
 
+from holdfast import types
 from holdfast.errors import Conflict
 from holdfast.store import table_rows
 from holdfast.store.checksums import seal
 from holdfast.store.message_rows import from_micros
-from holdfast.types import Change, Erasure, Range, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from holdfast.store.database import Connection, Database, Reader
+    from holdfast.types import Change, Erasure, Range, Writer
 
 # No name of a space: its row counts the erasures of the database, and those after which the files were
 # rewritten.
@@ -68,7 +69,7 @@ class ErasureAccount:
             "number": number,
         }
         identity = insert(tx, space, now, row, to_ranges(self.docs), to_ranges(self.versions))
-        return Erasure(identity, kind, counts, writer, from_micros(now), digest, self._key)
+        return types.Erasure(identity, kind, counts, writer, from_micros(now), digest, self._key)
 
 
 def insert(
@@ -96,7 +97,7 @@ def to_ranges(numbers: Iterable[int]) -> list[Range]:
 def read(db: Reader, space: str) -> list[Erasure]:
     """Return the receipts of a space, the oldest first."""
     return [
-        Erasure(
+        types.Erasure(
             identity,
             kind,
             json.loads(counts),
@@ -115,7 +116,7 @@ def changes(db: Reader, space: str) -> Iterator[Change]:
     for one in reversed(read(db, space)):
         counts = ", ".join(f"{name}: {number:,}" for name, number in one.counts.items() if number)
         why = f"{one.what} ({counts})" if counts else one.what
-        yield Change(0, "erase", "erasure", one.id, None, None, one.by, "", one.at, why, erasure=one)
+        yield types.Change(0, "erase", "erasure", one.id, None, None, one.by, "", one.at, why, erasure=one)
 
 
 def count(db: Reader, space: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.store.database import retry_transaction
@@ -13,6 +15,9 @@ _FIND = "SELECT account FROM imports WHERE space = :space AND file = :file AND d
 _NOTE = """
     INSERT INTO imports (space, file, digest, account) VALUES (:space, :file, :digest, :account)
     ON CONFLICT (space, file) DO UPDATE SET digest = excluded.digest, account = excluded.account"""
+_KNOWN = "SELECT digest, account FROM imports WHERE space = :space AND file = :file"
+# No hash of a file is written so.
+_KNOWN_FILE = "known texts"
 
 
 def find(db: Reader, space: str, file: str, digest: str) -> str | None:
@@ -26,6 +31,18 @@ def note(db: Database, space: str, file: str, digest: str, account: str) -> None
     """Store the account of a file, in place of that of its earlier content."""
     with db.writing() as tx:
         tx.all(_NOTE, space=space, file=file, digest=digest, account=account)
+
+
+def known_texts(db: Reader, space: str) -> list[str]:
+    """Return the texts that everyone is shown anyway, such as the instructions of a project."""
+    rows = db.all(_KNOWN, space=space, file=_KNOWN_FILE)
+    return [str(text) for text in json.loads(rows[0][1])] if rows else []
+
+
+def note_known_texts(db: Database, space: str, texts: Sequence[str]) -> None:
+    """Store the texts that everyone is shown anyway, in place of those known until now."""
+    if known_texts(db, space) != list(texts):
+        note(db, space, _KNOWN_FILE, "", json.dumps(list(texts)))
 
 
 def forget(tx: Connection, space: str) -> None:

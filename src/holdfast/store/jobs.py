@@ -7,13 +7,14 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast import types
 from holdfast.errors import Damaged
 from holdfast.store.database import decoding, matching, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros
-from holdfast.types import Job, JobStatus
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row, Value
+    from holdfast.types import Job, JobStatus
 
 # Each is a field of `Job`.
 _FIELDS = (
@@ -307,4 +308,4 @@ def _to_job(row: Row) -> Job:
         fields["at"] = from_micros(fields["at"])
         for name in ("due", "ended"):
             fields[name] = from_micros(fields[name]) if fields[name] else None
-    return Job(**fields, records=(record, other) if record else ())
+    return types.Job(**fields, records=(record, other) if record else ())

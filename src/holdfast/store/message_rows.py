@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.errors import InvalidInput
 from holdfast.messages.formats import cleaned
 from holdfast.store.database import DECODING_ERRORS, damaged
-from holdfast.text.json_text import dump, same_json
+from holdfast.text.json_text import dump, load, same_json
 from holdfast.text.references import write_reference
 from holdfast.types import Message, ToolCall
 from holdfast.types.messages import UNSEEN
@@ -70,12 +70,12 @@ def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
         ) = row  # fmt: skip
         try:
             draft.at = _from_timestamp(at / 1_000_000, UTC) if 0 <= at < _EXACT else from_micros(at)
-            draft.calls = tuple([ToolCall(*call) for call in json.loads(calls)]) if calls else ()
-            draft.answers = tuple(json.loads(answers)) if answers else ()
-            draft.raw = json.loads(raw) if raw else raw
-            draft.meta = json.loads(meta) if meta else {}
-            draft.flags = tuple(json.loads(flags)) if flags else UNSEEN
-            draft.shown = tuple(json.loads(shown)) if shown else ()
+            draft.calls = tuple([ToolCall(*call) for call in load(calls)]) if calls else ()
+            draft.answers = tuple(load(answers)) if answers else ()
+            draft.raw = load(raw) if raw else raw
+            draft.meta = load(meta) if meta else {}
+            draft.flags = tuple(load(flags)) if flags else UNSEEN
+            draft.shown = tuple(load(shown)) if shown else ()
         except DECODING_ERRORS as error:
             raise damaged(f"Message {write_reference(chat, draft.seq)}", error) from error
         if raw == "":
@@ -93,11 +93,11 @@ def as_stored(message: Message, row: dict[str, Any]) -> Message:
     draft: Any = _Draft()
     draft.seq, draft.id, draft.tokens = row["seq"], row["id"], row["tokens"]
     draft.at = from_micros(row["at"])
-    draft.answers = tuple(json.loads(row["answers"])) if row["answers"] else ()
+    draft.answers = tuple(load(row["answers"])) if row["answers"] else ()
     draft.role, draft.content, draft.name = message.role, message.content, message.name
     draft.calls, draft.call_id, draft.raw = message.calls, message.call_id, message.raw
     draft.meta, draft.flags = message.meta, UNSEEN
-    draft.shown = tuple(json.loads(row["shown"])) if row["shown"] else ()
+    draft.shown = tuple(load(row["shown"])) if row["shown"] else ()
     # The slots are the same.
     draft.__class__ = Message
     stored: Message = draft
@@ -154,4 +154,4 @@ def rows_differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def _json_differs(one: str | None, other: str | None) -> bool:
     """Return whether two JSON texts differ, the order of keys aside."""
-    return one != other and (not one or not other or not same_json(json.loads(one), json.loads(other)))
+    return one != other and (not one or not other or not same_json(load(one), load(other)))

@@ -14,7 +14,8 @@ from holdfast.store.database import PurgeResult
 # The tables that may hold text of users, or what refers to it.
 PERSONAL = (
     "messages calls sessions segments records summaries uses snapshots runs pads jobs watermarks heard spend "
-    "verdicts imports receipts vectors vector_sets"
+    "verdicts imports receipts vectors vector_sets "
+    "grants moves meta_keys meta_values items"
 ).split()
 _STATISTICS = "planner statistics"
 # The transaction of the newest erasure, which wrote this row; and one that is newer than all before it.

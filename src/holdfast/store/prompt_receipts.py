@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast import types
 from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
-from holdfast.types import MAX_COUNT, Receipt
+from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row, Value
+    from holdfast.types import Receipt
 
 # How many of the newest messages of a chat keep their receipts: those of 1,000 turns at least.
 MAX_ANSWERED = 2_000
@@ -158,4 +160,6 @@ def _receipt(row: Row) -> Receipt:
     seq, at, version, shared, budget, policy, system, query, summaries, hits = row
     name, parameters = json.loads(policy)
     shown = tuple(json.loads(summaries)), tuple(json.loads(hits))
-    return Receipt(seq, from_micros(at), version, shared, budget, name, parameters, system, query, *shown)
+    return types.Receipt(
+        seq, from_micros(at), version, shared, budget, name, parameters, system, query, *shown
+    )

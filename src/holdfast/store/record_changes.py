@@ -8,19 +8,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast import types
 from holdfast.errors import Conflict
 from holdfast.store.checksums import seal
 from holdfast.store.database import matching
 from holdfast.store.message_rows import from_micros
 from holdfast.store.record_rows import COLUMNS, to_row, to_wordings
 from holdfast.store.records import STATE, SpaceState
-from holdfast.types import MAX_COUNT, Change, Record
+from holdfast.types import MAX_COUNT, Record
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.store.database import Connection, Database, Reader, Row
-    from holdfast.types import Writer
+    from holdfast.types import Change, Writer
 
 # The priority of a record for which none was given.
 _USUAL = 5
@@ -184,7 +185,7 @@ def _to_change(row: Row) -> Change:
         at, why, batch, wordings, agent,
     ) = row  # fmt: skip
     said = to_wordings(wordings)[-1:] if action == "duplicate" else ()
-    return Change(
+    return types.Change(
         version=number,
         action=action,
         kind=kind,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.kinds import FEEDBACK, nearest
-from holdfast.store.database import matching, one_of, retry_transaction
+from holdfast.store.database import batched, matching, one_of, retry_transaction
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.message_rows import from_micros
 from holdfast.store.record_rows import FROM, SELECT, to_record
@@ -136,6 +136,28 @@ def iterate(db: Database, space: str, at: int, wanted: RecordFilter) -> Iterator
         after = (rows[-1][-1], rows[-1][0])
 
 
+def newest(reader: Reader, space: str, kind: str, limit: int, outside: str = "") -> list[Record]:
+    """Return the newest current records of a kind, newest first, but for those of a chat `outside`."""
+    values = {"outside": outside} if outside else {}
+    condition = " AND r.chat <> :outside" if outside else ""
+    sql = f"""{SELECT} {FROM} AND r.kind = :kind AND r.ended = :open AND {_IN_USE} AND r.run = ''{condition}
+        ORDER BY r.version DESC LIMIT :limit"""
+    rows = reader.all(sql, space=space, kind=kind, open=MAX_COUNT, limit=limit, **values)
+    return [to_record(row) for row in rows]
+
+
+def read_some(
+    reader: Reader, space: str, at: int, wanted: RecordFilter, versions: Sequence[int]
+) -> list[Record]:
+    """Return the records of one kind, or of all, that have one of some versions, in the same order."""
+    kind = None if wanted.kinds is None else wanted.kinds[0]
+    found: list[Row] = []
+    for some in batched(versions):
+        found += _select(reader, space, at, wanted, kind, versions=some)
+    found.sort(key=lambda row: (row[-1], row[0]))
+    return [to_record(row[:-1]) for row in found]
+
+
 def _select(
     reader: Reader,
     space: str,
@@ -144,11 +166,12 @@ def _select(
     kind: str | None,
     after: tuple[int, int] = (0, 0),
     limit: int = MAX_COUNT,
+    versions: Sequence[int] | None = None,
 ) -> list[Row]:
     """Return the rows of one kind, or of all, ordered by birth, which is the last column, and version."""
     condition, values = matching(
         {"r.kind": kind, "r.target": wanted.target, "r.chat": wanted.chat, "r.run": wanted.run},
-        {"r.id": wanted.ids, "r.trust": wanted.trust},
+        {"r.id": wanted.ids, "r.trust": wanted.trust, "r.version": versions},
     )
     if wanted.agents is not None:
         of_agents, names = one_of("r.agent", wanted.agents)
@@ -166,17 +189,16 @@ def _select(
 
 
 def read_effective(
-    reader: Reader, scope: Scope, kind: str, now: datetime, own: AsOf = NOW, shared: AsOf = NOW
+    reader: Reader, scope: Scope, kind: str, now: datetime, moments: Mapping[str, AsOf] | None = None
 ) -> Record | None:
-    """Return the one text of a kind that prompts show: the `nearest` that is true at a time, if any."""
+    """Return the one text of a kind that prompts show: that of the nearest space, true at a time, if any."""
     wanted = RecordFilter(kinds=(kind,), agents=tuple(dict.fromkeys((scope.agent, ""))))
-
-    def valid(space: str, at: AsOf) -> list[Record]:
-        return [one for one in read(reader, space, at.version, wanted) if one.valid(now)]
-
-    mine = valid(scope.space, own)
-    theirs = [] if mine or scope.space == scope.shared.space else valid(scope.shared.space, shared)
-    return nearest(mine, theirs, scope.agent)
+    for space in scope.spaces:
+        at = (moments or {}).get(space, NOW).version
+        if there := [one for one in read(reader, space, at, wanted) if one.valid(now)]:
+            found = nearest(there, (), scope.agent)
+            return replace(found, space=scope.reference(space)) if found and scope.is_layered else found
+    return None
 
 
 def by_versions(reader: Reader, space: str, versions: Sequence[int]) -> dict[int, Record]:
@@ -295,6 +317,16 @@ def first_written(db: Reader, space: str, ids: Sequence[str]) -> dict[str, datet
     condition, values = one_of("id", ids)
     sql = f"SELECT id, created FROM records WHERE space = :space AND born = version AND {condition}"
     return {identity: from_micros(created) for identity, created in db.all(sql, space=space, **values)}
+
+
+def batch_of(tx: Reader, space: str, version: int) -> int | None:
+    """Return the batch of a version, None if it was erased or taken back."""
+    sql = """
+        SELECT batch FROM records WHERE space = :space AND version = :version
+        AND NOT EXISTS (
+            SELECT 1 FROM records u WHERE u.space = :space AND u.undone > 0 AND u.undone = records.batch)"""
+    rows = tx.all(sql, space=space, version=version)
+    return int(rows[0][0]) if rows else None
 
 
 def is_current(tx: Reader, space: str, record: Record) -> bool:

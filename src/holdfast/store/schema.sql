@@ -1,4 +1,4 @@
--- Everything Holdfast stores. The space, one (tenant, user), leads every key. Times are microseconds since the epoch,
+-- Everything Holdfast stores. The space, that of a user, a project or a team, leads every key. Times are microseconds since the epoch,
 -- UTC. Made by the migrations beside this file; a test keeps the two equal.
 
 CREATE TABLE schema_version (version BIGINT NOT NULL PRIMARY KEY);
@@ -172,6 +172,7 @@ CREATE TABLE snapshots (
     version BIGINT NOT NULL,
     shared BIGINT NOT NULL,             -- the version of the space that the tenant shares
     at BIGINT NOT NULL,
+    others TEXT,                        -- JSON object: the versions of further spaces that are read; NULL for none
     PRIMARY KEY (space, chat)
 );
 
@@ -345,3 +346,65 @@ CREATE TABLE vectors (
     body BYTEA NOT NULL,                -- of length 1: each number times 32767, in two bytes, the lower first
     PRIMARY KEY (space, model, source, number)
 );
+
+-- Rights on a space that others have: append-only, a row for each grant, and one without rights for each revocation.
+CREATE TABLE grants (
+    space TEXT NOT NULL,                -- what is granted
+    number BIGINT NOT NULL,             -- 1, 2, 3 … within the space
+    ended BIGINT NOT NULL,              -- the number that took the place of this one; 2^62 while there is none
+    id TEXT NOT NULL,
+    grantee TEXT NOT NULL,              -- the user of the tenant who has the rights
+    rights TEXT NOT NULL,               -- read, or write, which covers it; '' for a revocation
+    writer TEXT NOT NULL,
+    actor TEXT NOT NULL,                -- the user who granted it; '' for the application
+    at BIGINT NOT NULL,
+    why TEXT NOT NULL,
+    checksum BIGINT,                    -- of the row but for `ended`
+    PRIMARY KEY (space, number)
+);
+CREATE INDEX grants_grantee ON grants (space, grantee, ended);
+
+-- Which version of a record in another space a move or a copy made: an undo takes both back.
+CREATE TABLE moves (
+    space TEXT NOT NULL,
+    version BIGINT NOT NULL,            -- of the record here
+    other TEXT NOT NULL,                -- the other space
+    other_version BIGINT NOT NULL,
+    PRIMARY KEY (space, version)
+);
+
+-- Up to where the metadata of messages, records and chats were looked through for a key that was declared. Derived, as is
+-- what was found.
+CREATE TABLE meta_keys (
+    space TEXT NOT NULL,
+    source TEXT NOT NULL,               -- 'message', 'record' or 'chat'
+    key TEXT NOT NULL,                  -- '' of chats: counts the changes of their metadata
+    done BIGINT NOT NULL,               -- the newest document; of chats 1, as each change of one is noted with it
+    PRIMARY KEY (space, source, key)
+);
+
+-- Which documents have which values under a declared key.
+CREATE TABLE meta_values (
+    space TEXT NOT NULL,
+    source TEXT NOT NULL,
+    key TEXT NOT NULL,
+    encoded BYTEA NOT NULL,             -- the value, so that the order of bytes is that of values; cut if it is long
+    number BIGINT NOT NULL,             -- of the document; 0 for a chat
+    chat TEXT NOT NULL,                 -- the id of a chat; '' for a document
+    PRIMARY KEY (space, source, key, encoded, number, chat)
+);
+
+-- What adapters keep of a framework that is no message: bytes under keys, which only the framework reads.
+CREATE TABLE items (
+    space TEXT NOT NULL,
+    chat TEXT NOT NULL,                 -- '' for what belongs to no chat
+    collection TEXT NOT NULL,           -- of which adapter, and of what kind
+    key BYTEA NOT NULL,                 -- UTF-8: both databases order bytes alike
+    data BYTEA NOT NULL,
+    revision BIGINT NOT NULL,           -- how often it was written
+    at BIGINT NOT NULL,                 -- when it was last written
+    expires BIGINT,                     -- when it ceases to be there; NULL for never
+    checksum BIGINT,                    -- of the row; NULL as above
+    PRIMARY KEY (space, chat, collection, key)
+);
+CREATE INDEX items_expires ON items (space, expires) WHERE expires IS NOT NULL;

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast import types
 from holdfast.errors import Damaged, InvalidInput, shown
 from holdfast.safety.guard import check_name_is_open, mask
 from holdfast.store.checksums import resealed
-from holdfast.store.database import decoding, retry_transaction
+from holdfast.store.database import batched, decoding, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
+from holdfast.store.meta_values import note_change
 from holdfast.text.json_text import dump
 from holdfast.text.shorten import shorten_line
-from holdfast.types import MAX_COUNT, MAX_NAME, ChatInfo, ChatStats, check_name, scope_of
+from holdfast.types import MAX_COUNT, MAX_NAME, check_name, scope_of
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row, Value
-    from holdfast.types import Scope
+    from holdfast.types import ChatInfo, ChatStats, Scope
+    from holdfast.types.where import Where
 
 # Each is a field of `ChatInfo`.
 _FIELDS = "id title agent archived messages tokens oldest newest created channel meta".split()
 _INFO = "chat, title, agent, archived, length - erased, tokens, oldest, newest, created, channel, meta"
+_IS_LISTED = """
+    (:agent = '' OR agent = :agent) AND (:archived < 0 OR archived = :archived)
+    AND (:anywhere = 1 OR coalesce(channel, '') = :channel)"""
+_LISTED = f"FROM sessions WHERE space = :space AND {_IS_LISTED} ORDER BY newest DESC, born DESC"
+_OUTLINE = "SELECT chat, newest, born, meta FROM sessions WHERE space = :space AND "
 # The one statement that crosses spaces: a worker has to find whom to work for. It reads names of spaces only.
 _NEXT_SPACE = """
     SELECT min(space) FROM (
@@ -30,6 +39,8 @@ _NEXT_SPACE = """
         UNION ALL SELECT min(space) AS space FROM jobs WHERE space > :after
         UNION ALL SELECT min(space) AS space FROM records WHERE space > :after
         UNION ALL SELECT min(space) AS space FROM pads WHERE space > :after
+        UNION ALL SELECT min(space) AS space FROM grants WHERE space > :after
+        UNION ALL SELECT min(space) AS space FROM items WHERE space > :after
     ) AS nearest"""
 _READ_LABEL = "SELECT channel, meta, created FROM sessions WHERE space = :space AND chat = :chat"
 _WRITE_LABEL = """
@@ -68,11 +79,11 @@ def stats(db: Reader, space: str, chat: str) -> ChatStats:
         FROM sessions WHERE space = :space AND chat = :chat"""
     rows = db.all(sql, space=space, chat=chat)
     if not rows:
-        return ChatStats()
+        return types.ChatStats()
     count, tokens, context, oldest, newest, erased, summarised = rows[0]
     with decoding(f"Chat {chat!r}"):
         times = from_micros(oldest), from_micros(newest)
-    return ChatStats(count, tokens, context, *times, erased, summarised)
+    return types.ChatStats(count, tokens, context, *times, erased, summarised)
 
 
 def length(db: Reader, space: str, chat: str) -> int:
@@ -104,11 +115,22 @@ def next_space(db: Reader, after: str) -> str | None:
 
 def users(db: Reader, tenant: str) -> list[str]:
     """Return the users of a tenant whose spaces are not empty; "" for the one that all share."""
-    found, space = [], next_space(db, "")
+    found, space = set[str](), next_space(db, "")
     while space is not None:
         scope = scope_of(space)
-        if scope.tenant == tenant:
-            found.append(scope.user)
+        if scope.tenant == tenant and not scope.team:
+            found.add(scope.user)
+        space = next_space(db, space)
+    return sorted(found)
+
+
+def projects(db: Reader, scope: Scope) -> list[str]:
+    """Return the projects of the user of a scope whose spaces are not empty."""
+    prefix = f"{scope.owner.space}/"
+    found, space = [], next_space(db, prefix)
+    while space is not None and space.startswith(prefix):
+        if project := scope_of(space).project:
+            found.append(project)
         space = next_space(db, space)
     return sorted(found)
 
@@ -127,17 +149,48 @@ def list_chats(
     channel: str | None = None,
     limit: int | None = None,
     offset: int = 0,
+    where: Where | None = None,
+    among: Collection[str] | None = None,
 ) -> list[ChatInfo]:
-    """Return the chats of a scope, most recent first; `archived=None` and `channel=None` stand for all."""
-    sql = f"""
-        SELECT {_INFO} FROM sessions
-        WHERE space = :space AND (:agent = '' OR agent = :agent) AND (:archived < 0 OR archived = :archived)
-        AND (:anywhere = 1 OR coalesce(channel, '') = :channel)
-        ORDER BY newest DESC, born DESC LIMIT :limit OFFSET :offset"""
+    """Return the chats of a scope, most recent first; `archived=None` and `channel=None` stand for all.
+
+    With `where`, those whose metadata pass; `among` are the only ones that may, None if that is not known.
+    """
     values: dict[str, Value] = {"archived": -1 if archived is None else int(archived), "agent": scope.agent}
     values |= {"anywhere": int(channel is None), "channel": channel or ""}
-    values |= {"limit": MAX_COUNT if limit is None else limit, "offset": offset}
-    return [_info(scope, row) for row in db.all(sql, space=scope.space, **values)]
+    first, most = offset, MAX_COUNT if limit is None else limit
+    if where is None:
+        page: dict[str, Value] = {"limit": most, "offset": first}
+        rows = db.all(
+            f"SELECT {_INFO} {_LISTED} LIMIT :limit OFFSET :offset", space=scope.space, **page, **values
+        )
+        return [_info(scope, row) for row in rows]
+    if among is None:
+        every = db.all(f"SELECT chat, newest, born, meta {_LISTED}", space=scope.space, **values)
+    else:
+        every = list(_listed_among(db, scope.space, among, values))
+    passing = (row[0] for row in every if where.matches(_meta(row[3])))
+    return _infos(db, scope, list(islice(passing, first, min(first + most, MAX_COUNT))))
+
+
+def _listed_among(db: Reader, space: str, among: Collection[str], values: Mapping[str, Value]) -> list[Row]:
+    """Return which of some chats are listed: id, newest time, birth and metadata of each, in order."""
+    found: list[Row] = []
+    for some in batched(sorted(among)):
+        condition, names = one_of("chat", some)
+        sql = f"{_OUTLINE}{condition} AND {_IS_LISTED}"
+        found += db.all(sql, space=space, **values, **names)
+    return sorted(found, key=lambda row: (-row[1], -row[2]))
+
+
+def _infos(db: Reader, scope: Scope, chats: Sequence[str]) -> list[ChatInfo]:
+    """Return the descriptions of some chats, in their order."""
+    found: dict[str, ChatInfo] = {}
+    for some in batched(chats):
+        condition, names = one_of("chat", some)
+        sql = f"SELECT {_INFO} FROM sessions WHERE space = :space AND {condition}"
+        found |= {row[0]: _info(scope, row) for row in db.all(sql, space=scope.space, **names)}
+    return [found[chat] for chat in chats if chat in found]
 
 
 def info(db: Reader, scope: Scope, chat: str) -> ChatInfo | None:
@@ -153,7 +206,7 @@ def _info(scope: Scope, row: Row) -> ChatInfo:
         for name in ("oldest", "newest", "created"):
             fields[name] = None if fields[name] is None else from_micros(fields[name])
     fields["archived"], fields["channel"] = bool(fields["archived"]), fields["channel"] or ""
-    return ChatInfo(**{**fields, "meta": _meta(fields["meta"])}, user=scope.user)
+    return types.ChatInfo(**{**fields, "meta": _meta(fields["meta"])}, user=scope.user)
 
 
 def _meta(text: str | None) -> dict[str, object]:
@@ -208,6 +261,8 @@ def write_label(tx: Connection, space: str, chat: str, label: ChatLabel) -> None
     if after != {"channel": channel, "meta": meta, "created": created}:
         with resealed(tx, "sessions", space, "chat = :chat", chat=chat):
             tx.all(_WRITE_LABEL, space=space, chat=chat, **after)
+        if after["meta"] != meta:
+            note_change(tx, space, chat, _meta(meta), merged)
 
 
 @retry_transaction

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.store.database import retry_transaction
+from holdfast.store import records
+from holdfast.store.database import decoding, retry_transaction
+from holdfast.store.records import AsOf
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader
     from holdfast.types import Scope
 
-_READ = "SELECT version, shared, at FROM snapshots WHERE space = :space AND chat = :chat"
+_READ = "SELECT version, shared, at, others FROM snapshots WHERE space = :space AND chat = :chat"
 _EPOCH = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
 _VERSION = "SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space"
 _EXISTS = "SELECT 1 FROM sessions WHERE space = :space AND chat = :chat"
 _FOLLOW = """
-    UPDATE snapshots SET version = :version, shared = :shared, at = :time
+    UPDATE snapshots SET version = :version, shared = :shared, others = :others, at = :time
     WHERE space = :space AND chat = :chat"""
 _TAKE = """
-    INSERT INTO snapshots (space, chat, version, shared, at) VALUES (:space, :chat, :version, :shared, :time)
+    INSERT INTO snapshots (space, chat, version, shared, at, others)
+    VALUES (:space, :chat, :version, :shared, :time, :others)
     ON CONFLICT (space, chat) DO UPDATE SET
         version = CASE WHEN :again = 1 THEN excluded.version ELSE snapshots.version END,
         shared = CASE WHEN :again = 1 THEN excluded.shared ELSE snapshots.shared END,
+        others = CASE WHEN :again = 1 THEN excluded.others ELSE snapshots.others END,
         at = CASE WHEN :again = 1 THEN excluded.at ELSE snapshots.at END"""
 
 
 class Snapshot(NamedTuple):
     """The version of the space of a chat, that of the space that the tenant shares, and when they were taken.
 
-    The same snapshot always shows the same, until something is erased: the epochs of the two spaces grow
-    then.
+    The same snapshot always shows the same, until something is erased: the epochs of the spaces grow then.
+    `others` are the further spaces that are read, each with its version and its epoch.
     """
 
     version: int
@@ -37,24 +42,57 @@ class Snapshot(NamedTuple):
     at: int
     epoch: int
     shared_epoch: int
+    others: tuple[tuple[str, int, int], ...] = ()
+
+    def moments(self, scope: Scope) -> dict[str, AsOf]:
+        """Return the version of each space that the scope reads, nearest first."""
+        versions = {space: version for space, version, _ in self.others}
+        versions |= {scope.shared.space: self.shared, scope.space: self.version}
+        return {space: AsOf(versions[space]) for space in scope.spaces}
 
 
 def read(db: Database, scope: Scope, chat: str) -> Snapshot | None:
     """Return the snapshot of a chat; None before its first prompt, and for an unknown chat."""
     with db.reading() as reader:
         rows = reader.all(_READ, space=scope.space, chat=chat)
-        return Snapshot(*(*rows[0], *_of_both(reader, scope, _EPOCH))) if rows else None
+        if not rows:
+            return None
+        version, shared, at, others = rows[0]
+        further = _others(reader, scope, at, others)
+        return Snapshot(version, shared, at, *_of_both(reader, scope, _EPOCH), further)
 
 
 def now(db: Database, scope: Scope, time: int) -> Snapshot:
     """Return the snapshot of the newest versions, which a chat shows that has none."""
     with db.reading() as reader:
         version, shared = _of_both(reader, scope, _VERSION)
-        return Snapshot(version, shared, time, *_of_both(reader, scope, _EPOCH))
+        further = _others(reader, scope, time, _versions(reader, scope))
+        return Snapshot(version, shared, time, *_of_both(reader, scope, _EPOCH), further)
 
 
 def _of_both(reader: Reader, scope: Scope, sql: str) -> tuple[int, int]:
     return reader.all(sql, space=scope.space)[0][0], reader.all(sql, space=scope.shared.space)[0][0]
+
+
+def _versions(reader: Reader, scope: Scope) -> str | None:
+    """Return the versions of the further spaces that are read, as JSON; None where there are none."""
+    others = _further(scope)
+    return json.dumps({one: reader.all(_VERSION, space=one)[0][0] for one in others}) if others else None
+
+
+def _others(reader: Reader, scope: Scope, at: int, stored: str | None) -> tuple[tuple[str, int, int], ...]:
+    """Return the further spaces with version and epoch; one that was not read then, as of that time."""
+    with decoding("The snapshot of a chat"):
+        versions = {str(space): int(version) for space, version in json.loads(stored or "{}").items()}
+    found = []
+    for space in _further(scope):
+        version = versions[space] if space in versions else records.version_at(reader, space, at)
+        found.append((space, version, int(reader.all(_EPOCH, space=space)[0][0])))
+    return tuple(found)
+
+
+def _further(scope: Scope) -> tuple[str, ...]:
+    return tuple(one for one in scope.spaces if one not in (scope.space, scope.shared.space))
 
 
 def freeze(db: Database, scope: Scope, chat: str, time: int) -> None:
@@ -75,7 +113,8 @@ def follow(tx: Connection, scope: Scope, chat: str, version: int, time: int) -> 
     """Let a chat that has a snapshot show what it writes itself, in the transaction that writes it."""
     same = scope.shared.space == scope.space
     shared = version if same else tx.all(_VERSION, space=scope.shared.space)[0][0]
-    tx.all(_FOLLOW, space=scope.space, chat=chat, version=version, shared=shared, time=time)
+    others = _versions(tx, scope)
+    tx.all(_FOLLOW, space=scope.space, chat=chat, version=version, shared=shared, others=others, time=time)
 
 
 @retry_transaction
@@ -85,5 +124,5 @@ def _take(db: Database, scope: Scope, chat: str, time: int, *, again: bool) -> i
         version, shared = _of_both(tx, scope, _VERSION)
         if again or tx.all(_EXISTS, space=scope.space, chat=chat):
             versions = {"version": version, "shared": shared, "again": int(again)}
-            tx.all(_TAKE, space=scope.space, chat=chat, time=time, **versions)
+            tx.all(_TAKE, space=scope.space, chat=chat, time=time, others=_versions(tx, scope), **versions)
     return version

@@ -1,6 +1,7 @@
 """All rows of a space, table by table, for export and import: nothing is listed here by hand.
 
-Left out are derived tables (`segments`), what concerns this database only (`imports`), and what differs in
+Left out are derived tables (`segments`), what concerns this database only (`imports`,
+`moves`, `grants`), and what differs in
 another database (the space, checksums, the epoch of the index, the number of an erasure receipt in its
 database).
 """
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
-from holdfast.store import table_rows
+from holdfast.store import meta_values, table_rows
 from holdfast.store.checksums import CHANGING, seal
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.schema import TableSchema, tables
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader
     from holdfast.store.table_rows import TableRow
 
-_DERIVED = ("segments", "imports")
+_DERIVED = ("segments", "imports", "moves", "grants", "meta_keys", "meta_values")
 # Their numbers are those of documents elsewhere: in a space that has others, the next work makes them.
 _MADE_AGAIN = ("vectors", "vector_sets")
 _NOT_EXPORTED = {"space", "checksum"}
@@ -33,6 +34,8 @@ _NOT_EXPORTED = {"space", "checksum"}
 _LOCAL = {"spaces": ("epoch",), "erasures": ("number",)}
 # In the order of the log, because each message gets the next number.
 _ORDER = {"messages": ("doc",)}
+# Tables whose rows are overwritten in place, with how a row is named that differs here, and its column.
+_OVERWRITTEN = {"pads": ("the name {!r} of a scratchpad", "name"), "items": ("the item {!r}", "key")}
 _COUNT_MESSAGES = """
     UPDATE sessions SET (length, tokens, oldest, newest) = (
         SELECT max(seq), sum(tokens), min(at), max(at) FROM messages
@@ -113,6 +116,8 @@ def restore(
             except InvalidInput as error:
                 restoring.report.left_out.append((line, error.what))
         restoring.finish()
+        # Rows of chats were written past what notes their metadata.
+        meta_values.clear_in(tx, space)
     return restoring.report
 
 
@@ -298,8 +303,9 @@ class _Merge(_Restore):
             elif table == "erasures":
                 # The numbers here have no gaps.
                 row |= {"docs": "[]", "versions": "[]"}
-            if not self.add(table, row) and table == "pads" and not self._is_same(table, row):
-                self._leave_out(line, f"the name {row['name']!r} of a scratchpad has another value here")
+            if not self.add(table, row) and table in _OVERWRITTEN and not self._is_same(table, row):
+                named, column = _OVERWRITTEN[table]
+                self._leave_out(line, f"{named.format(row[column])} has another value here")
 
     def _has_message(self, chat: str, seq: int) -> bool:
         return bool(self.tx.all(_MESSAGE, space=self.space, chat=chat, seq=seq))

@@ -14,16 +14,17 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.errors import Closed, Damaged, HoldfastError, InvalidInput, Unavailable
+from holdfast.errors import Damaged, Unavailable
 from holdfast.store import database
 from holdfast.store.database import Connection, Database, Durability, PurgeResult, Row, Value
 from holdfast.store.group_commit import GroupCommit
 from holdfast.store.schema import tables
+from holdfast.store.sqlite_errors import LOCKED, SAVE, explain, result_code
 
 T = TypeVar("T")
 
 # The tables without row numbers.
-WITHOUT_ROWID = ("messages", "calls", "records", "pads", "receipts")
+WITHOUT_ROWID = ("messages", "calls", "records", "pads", "receipts", "meta_keys", "meta_values")
 
 
 class _Connection(sqlite3.Connection):
@@ -37,7 +38,7 @@ class _Connection(sqlite3.Connection):
             cursor = self.execute(sql, values)
             rows: list[Row] = cursor.fetchall()
         except sqlite3.Error as error:
-            raise _explain(error) from error
+            raise explain(error) from error
         if rows:
             if (types := _TYPES.get(sql)) is None:
                 if len(_TYPES) == _MAX_STATEMENTS:
@@ -57,21 +58,21 @@ class _Connection(sqlite3.Connection):
                 (*others, self.blobopen(table, large, row, readonly=True).read()) for *others, _, row in rows
             ]
         except sqlite3.Error as error:
-            raise _explain(error) from error
+            raise explain(error) from error
 
     def run(self, sql: str) -> None:
         """Run a statement that gives no rows and takes no values."""
         try:
             self.execute(sql)
         except sqlite3.Error as error:
-            raise _explain(error) from error
+            raise explain(error) from error
 
     def many(self, sql: str, rows: Iterable[Mapping[str, Value]]) -> None:
         """See `Connection.many`."""
         try:
             self.executemany(sql, rows)
         except sqlite3.Error as error:
-            raise _explain(error) from error
+            raise explain(error) from error
 
     def lock(self, space: str) -> None:
         """See `Connection.lock`; there is only one transaction at a time."""
@@ -102,6 +103,8 @@ class SQLite(Database):
         self._path = path if self._memory else str(Path(path).absolute())
         self._durability = durability
         self._lock = threading.RLock()
+        # Memory has one connection.
+        self._read_lock = self._lock if self._memory else nullcontext()
         self._group = GroupCommit(self._write)
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Connection] = weakref.WeakSet()
@@ -133,7 +136,7 @@ class SQLite(Database):
                 connection.execute("PRAGMA wal_autocheckpoint = 4000")
                 connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
         except sqlite3.Error as error:
-            raise _explain(error, self._path) from error
+            raise explain(error, self._path) from error
         return connection
 
     def _check_file(self, connection: _Connection) -> None:
@@ -147,16 +150,24 @@ class SQLite(Database):
             raise Damaged(what, "Give Holdfast a file of its own.")
         size, log = (_size(self._path + suffix) for suffix in ("", "-wal"))
         if size % connection.execute("PRAGMA page_size").fetchone()[0] and not log:
-            raise Damaged(f"{self._path} is damaged: its last page is not whole.", _SAVE)
+            raise Damaged(f"{self._path} is damaged: its last page is not whole.", SAVE)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """See `Database.reading`."""
         self.check_open()
+        with self._read_lock:
+            yield self._reader()
+
+    def all(self, sql: str, **values: Value) -> list[Row]:
+        """See `Database.all`. To read one row, `reading` would take as long again."""
+        self.check_open()
+        with self._read_lock:
+            return self._reader().all(sql, **values)
+
+    def _reader(self) -> _Connection:
         if self._memory:
-            with self._lock:
-                yield self._writer
-            return
+            return self._writer
         reader: _Reader | None = getattr(self._local, "reader", None)
         if reader is None:
             reader = self._local.reader = _Reader(self._connect())
@@ -164,7 +175,7 @@ class SQLite(Database):
             # In KiB: a prompt reads 140 messages all over the log, which takes a fifth less than with 2,000.
             reader.connection.execute("PRAGMA cache_size = -8000")
             self._readers.add(reader.connection)
-        yield reader.connection
+        return reader.connection
 
     @contextmanager
     def one_read(self) -> Iterator[None]:
@@ -216,7 +227,7 @@ class SQLite(Database):
                 writer.execute("COMMIT")
             except sqlite3.Error as error:
                 self._roll_back()
-                raise _explain(error) from error
+                raise explain(error) from error
             except BaseException:
                 self._roll_back()
                 raise
@@ -332,69 +343,10 @@ def _use_wal(connection: sqlite3.Connection) -> bool:
         try:
             return bool(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal")
         except sqlite3.OperationalError as error:
-            if _code(error) not in _LOCKED or time.monotonic() > deadline:
+            if result_code(error) not in LOCKED or time.monotonic() > deadline:
                 raise
             time.sleep(0.005)
 
 
 # What stays of the write-ahead log when it is in the database: 4,000 pages.
 _LOG_BYTES = 16 << 20
-_SAVE = "Restore what `holdfast backup` made, or save what can be read with `holdfast salvage`."
-_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
-_ACCESS = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
-# Our statements are right: after SQLITE_ERROR a table or a column is missing.
-_FOREIGN = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
-_ERRORS: tuple[tuple[set[int], type[HoldfastError], str, str], ...] = (
-    ({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_MISMATCH}, Damaged, "is damaged ({text})", _SAVE),
-    (
-        _FOREIGN,
-        Damaged,
-        "is not a Holdfast database ({text}), or its beginning is damaged",
-        f"Check the path. {_SAVE}",
-    ),
-    (
-        {sqlite3.SQLITE_CONSTRAINT},
-        Damaged,
-        "is damaged: stored values contradict each other ({text})",
-        f"Run `verify`. {_SAVE}",
-    ),
-    (
-        {*_ACCESS, sqlite3.SQLITE_NOLFS},
-        Unavailable,
-        "cannot be opened for writing ({text})",
-        "Check that the folder exists and that this user may write to it and to the file.",
-    ),
-    (
-        _LOCKED,
-        Unavailable,
-        "was locked by another process for {seconds} seconds",
-        "Try again when that process is done.",
-    ),
-    (
-        {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM},
-        Unavailable,
-        "cannot be written ({text})",
-        "Free some disk space or repair the disk.",
-    ),
-    ({sqlite3.SQLITE_TOOBIG}, InvalidInput, "cannot hold a text of this length ({text})", "Split the text."),
-)
-
-
-def _code(error: sqlite3.Error) -> int | None:
-    """Return the primary result code; None for what the driver itself found wrong."""
-    code: int | None = getattr(error, "sqlite_errorcode", None)
-    return None if code is None else code & 0xFF
-
-
-def _explain(error: sqlite3.Error, path: str = "the database") -> HoldfastError:
-    code = _code(error)
-    if code is None and isinstance(error, sqlite3.ProgrammingError):
-        # The connection is not open any more.
-        return Closed("The memory is closed.", "Open a new Memory.")
-    if code is None:
-        return Damaged(f"{path} is damaged: it holds text that cannot be decoded ({error}).", _SAVE)
-    text = f"{error}, {getattr(error, 'sqlite_errorname', code)}"
-    for codes, kind, what, todo in _ERRORS:
-        if code in codes:
-            return kind(f"{path} {what.format(text=text, seconds=database.BUSY_SECONDS)}.", todo)
-    return Unavailable(f"{path} reported an error ({text}).", "Try again, and report it if it stays.")

@@ -7,16 +7,17 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast import types
 from holdfast.store import vectors
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.text.references import write_reference
-from holdfast.types import MAX_COUNT, Change, Level, Summary
+from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row
-    from holdfast.types import Scope
+    from holdfast.types import Change, Level, Scope, Summary
 
 # Each is a field of `Summary`.
 _COLUMNS = (
@@ -100,7 +101,9 @@ def changes(db: Reader, space: str) -> Iterator[Change]:
         for _, identity, chat, first, last, level, model, prompt, at, agent in rows:
             how = (write_reference(chat, first, last), level, model and f"by {model}", prompt)
             why, then, of = ", ".join(filter(None, how)), from_micros(at), agent or ""
-            yield Change(0, "compact", "summary", identity, None, None, "system", chat, then, why, agent=of)
+            yield types.Change(
+                0, "compact", "summary", identity, None, None, "system", chat, then, why, agent=of
+            )
         if len(rows) < _PAGE:
             return
         before = rows[-1][0]
@@ -116,7 +119,7 @@ def _to_summary(row: Row) -> Summary:
     values: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))
     with decoding(f"Summary {values['id']}"):
         values |= {name: from_micros(values[name]) for name in _TIMES} | {"prompt": values["prompt"] or ""}
-    return Summary(**values)
+    return types.Summary(**values)
 
 
 def progress(db: Reader, space: str, chat: str) -> SummaryProgress:
@@ -141,11 +144,11 @@ def children(db: Reader, space: str, chat: str, parent: str) -> list[Summary]:
 
 
 def find(db: Reader, scope: Scope, chat: str, identity: str) -> tuple[str, Summary] | None:
-    """Return a summary by its id, and its space: that of the user, or the one that the tenant shares.
+    """Return a summary by its id, and its space: the nearest of those that the scope reads.
 
     It is one of `chat`, or of any chat of the scope's agent.
     """
-    for space in dict.fromkeys((scope.space, scope.shared.space)):
+    for space in scope.spaces:
         own = chat if space == scope.space else ""
         rows = db.all(_BY_ID, space=space, id=identity, agent=scope.agent, chat=own)
         if rows:
@@ -309,7 +312,7 @@ def _check_erasures(tx: Connection, space: str, draft: SummaryDraft) -> None:
 
 def _insert(tx: Connection, space: str, chat: str, draft: SummaryDraft, now: int) -> Summary:
     values = {name: value for name, value in draft._asdict().items() if name != "erasures"}
-    summary = Summary(chat=chat, at=from_micros(now), **values)
+    summary = types.Summary(chat=chat, at=from_micros(now), **values)
     number = int(tx.all(_NEXT_NUMBER, space=space)[0][0])
     row: dict[str, Any] = {name: getattr(summary, name) for name in _FIELDS}
     row |= {name: to_micros(row[name]) for name in _TIMES} | {"space": space, "number": number}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import calendar
 import re
 from datetime import MAXYEAR, UTC, datetime
 from typing import NamedTuple
 
 from holdfast.text.analyze import fold
+from holdfast.text.late_pattern import late_pattern
 
 DAY = 86_400_000_000  # microseconds
 _END_OF_TIME = 253_402_300_800_000_000  # the end of the year 9999, the last one that `datetime` knows
@@ -24,7 +24,7 @@ _DAY = r"(\d{1,2})(?:st|nd|rd|th|\.(?= ))?"
 # Characters of other scripts may stand right beside a number.
 _ISO = re.compile(r"\b((?:19|20)\d\d)-(\d{1,2})(?:-(\d{1,2}))?(?!\d)", re.ASCII)
 _DOTTED = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.((?:19|20)\d\d)\b", re.ASCII)
-_UNSPACED = re.compile(
+_UNSPACED = late_pattern(
     r"(?<!\d)(?:((?:19|20)\d\d)\s?[年년]\s?)?(\d{1,2})\s?[月월](?:份|\s?(\d{1,2})\s?[日号號일])?"
 )
 _WRITTEN = re.compile(
@@ -33,7 +33,7 @@ _WRITTEN = re.compile(
 )
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b", re.ASCII)
 # "may" is mostly a verb: it is a month after one of these, or beside a day or a year.
-_BEFORE_MONTH = re.compile(
+_BEFORE_MONTH = late_pattern(
     r"\b(?:in|of|on|since|during|until|till|by|before|after|last|this|next|early|late|mid|im|seit|bis|ab)\s+$"
 )
 _LEAP_YEAR = 2000
@@ -56,7 +56,8 @@ def find_dates(text: str) -> list[PartialDate]:
     """
     lower = text.lower() if text.isascii() else fold(text)
     found = [_date(year, int(month), day) for year, month, day in _ISO.findall(lower)]
-    found += [_date(year, int(month), day) for year, month, day in _UNSPACED.findall(lower)]
+    if not lower.isascii():
+        found += [_date(year, int(month), day) for year, month, day in _UNSPACED.findall(lower)]
     found += [_date(year, int(month), day) for day, month, year in _DOTTED.findall(lower)]
     for match in _WRITTEN.finditer(lower):
         day_before, month, day_after, year = match.groups()
@@ -78,7 +79,10 @@ def _date(year: str | None, month: int, day: str | None) -> PartialDate | None:
     date = PartialDate(int(year) if year else None, month, int(day) if day else None)
     if not 1 <= month <= 12:
         return None
-    days = calendar.monthrange(date.year or _LEAP_YEAR, month)[1]
+    # Few queries name a date.
+    from calendar import monthrange
+
+    days = monthrange(date.year or _LEAP_YEAR, month)[1]
     return date if date.day is None or 1 <= date.day <= days else None
 
 

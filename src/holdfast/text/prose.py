@@ -5,11 +5,11 @@ Only form counts, no content and no client: who speaks, and what a reader sees a
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
 from holdfast.text.analyze import STOP_WORDS
+from holdfast.text.late_pattern import late_pattern
 
 # Characters of a passage of several sentences at most: some forty words.
 PASSAGE = 240
@@ -23,15 +23,15 @@ _ANSWER_STOPS = 5
 # Lines that begin with a number, from which on they are a listing.
 _LISTING = 3
 
-_MARKED = re.compile(r"[<`~{\[\t→|]")
-_TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*)(?:\s[^<>]*)?>")
-_LINE = re.compile(r"[^\n]*\n?")
-_FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
-_NUMBERED = re.compile(r"\s*\d+\s?[\t→|]")
-_WORD = re.compile(r"[^\W_]+")
-_JSON_LINE = re.compile(r"\s*(?:[\w.:-]{1,64}\s)?\{.*\}\s*", re.DOTALL)
-_BREAKS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+#>|]|\d+[.)]\s))")
-_SENTENCES = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n")
+_MARKED = late_pattern(r"[<`~{\[\t→|]")
+_TAG = late_pattern(r"<(/?)([A-Za-z][\w.:-]*)(?:\s[^<>]*)?>")
+_LINE = late_pattern(r"[^\n]*\n?")
+_FENCE = late_pattern(r"\s{0,3}(```+|~~~+)")
+_NUMBERED = late_pattern(r"\s*\d+\s?[\t→|]")
+_WORD = late_pattern(r"[^\W_]+")
+_JSON_LINE = late_pattern(r"(?s)\s*(?:[\w.:-]{1,64}\s)?\{.*\}\s*")
+_BREAKS = late_pattern(r"\n\s*\n|\n(?=\s*(?:[-*+#>|]|\d+[.)]\s))")
+_SENTENCES = late_pattern(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n")
 
 
 def split(role: str, text: str) -> tuple[str, str]:
@@ -57,6 +57,9 @@ def split(role: str, text: str) -> tuple[str, str]:
     for part, is_output in _by_elements(text, "-" if role == "user" else "-_"):
         if is_output:
             output.append(part)
+            # What stands on both sides of an element is not one word.
+            if said and not said[-1][-1:].isspace():
+                said.append("\n")
         else:
             for line, put_out in _by_lines(part):
                 (output if put_out else said).append(line)

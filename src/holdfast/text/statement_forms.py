@@ -53,6 +53,10 @@ _MOODS = {
             r"\b(?:is|are|['’]s|seems?|sounds?|looks?|works?) (?:totally |just |exactly )?"
             r"(?:fine|good|solid|perfect|spot on|locked|great|ok|right)\b"
         ),
+        "reminds": (
+            rf"\A{_FILLER}(?:(?:remember|note|keep in mind)(?: that\b|[:,] )|fyi\b|for the record\b|"
+            r"merke? dir\b|recuerda que\b|notez que\b)"
+        ),
         "tells": (
             r"\A(?:\*\*|`)[^*`]{1,80}(?:\*\*|`)[ :]{0,3}(?:\([^()]{1,60}\)[ :]{0,2})?"
             r"(?:[—–→=:-]|is|are|was|now|does|has|only|uses) "

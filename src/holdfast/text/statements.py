@@ -38,6 +38,7 @@ _NOT_TYPED = frozenset({"shell", "pasted", "^wh"})  # of a user: pasted from a t
 _LONGEST_TYPED = 1_500  # characters of what a user types; what is longer, and laid out, was pasted
 _LAID_OUT = re.compile(r"^#{1,6} |[“”’—→]", re.MULTILINE)
 _WORD = re.compile(r"[a-z']{1,40}")
+_EXACT = frozenset({"number", "version", "path", "code"})
 _TOLD = frozenset({"tells", "state", "be", "version", "path"})
 
 
@@ -157,6 +158,10 @@ def _plain_kind(has: AbstractSet[str], speaker: Speaker) -> StatementKind | None
 
 
 def _plainly_wished(has: AbstractSet[str], speaker: Speaker) -> StatementKind | None:
+    if "reminds" in has:
+        return "personal" if has & {"i", "my"} else "environment"
+    if has >= {"^state", "name"} and has & _EXACT and not has & _TELLING:
+        return "environment"
     if "stands" in has and has & {"orders", "forbids", "^stands"} and not has & _TELLING:
         return "instruction"
     if "^likes" in has:

@@ -11,13 +11,14 @@ from holdfast.text.tables import table_lines
 _CANDIDATES, _ALIKE = 10, 0.6
 
 
+@lru_cache(maxsize=4_096)
 def related(word: str) -> tuple[str, ...]:
     """Return the normal forms of the words related to one in its normal form; none for most.
 
     >>> related("sibl")
     ('brother', 'sister', 'twin')
     """
-    return _table().get(word, ())
+    return tuple(analyze.normal(other) for other in _table().get(word, "").split())
 
 
 @lru_cache(maxsize=4_096)
@@ -40,9 +41,7 @@ def nearest(word: str) -> tuple[str, ...]:
 
 
 @cache
-def _table() -> dict[str, tuple[str, ...]]:
-    table = {}
-    for line in table_lines("holdfast.text", "synonyms.txt"):
-        head, _, words = line.partition(":")
-        table[analyze.normal(head.strip())] = tuple(analyze.normal(word) for word in words.split())
-    return table
+def _table() -> dict[str, str]:
+    """Return the words related to each, by its normal form; few are asked for, and brought into theirs."""
+    lines = (line.partition(":") for line in table_lines("holdfast.text", "synonyms.txt"))
+    return {analyze.normal(head.strip()): words for head, _, words in lines}

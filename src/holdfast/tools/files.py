@@ -17,7 +17,7 @@ from holdfast.errors import Conflict, InvalidInput
 from holdfast.kinds import Kind, table
 from holdfast.records.draft import TRUSTED, allow, content_of, policy, quarantine_reason, scan
 from holdfast.records.view import View
-from holdfast.records.writing import check_chat_id
+from holdfast.records.writers import check_chat_id
 from holdfast.safety import guard
 from holdfast.store import record_changes, records
 from holdfast.store.record_changes import Writing
@@ -321,7 +321,11 @@ class Files:
     def _chat(self) -> str:
         """Return the chat of `acting_as`, after a check that the id of a new one has no credential."""
         chat, internals = current().chat, internals_of(self._memory)
-        return check_chat_id(internals.database, self._memory.scope, chat) if internals else chat
+        return (
+            check_chat_id(internals.database_of(self._memory.scope), self._memory.scope, chat)
+            if internals
+            else chat
+        )
 
     def _write(self, plan: Callable[[Tree, _Author], _Plan]) -> str:
         """Plan on the tree, and write in one transaction if it has not changed; else plan again.
@@ -336,12 +340,12 @@ class Files:
         if internals is None:
             return plan({}, author).answer
         for _ in range(_ATTEMPTS):
-            seen, tree = records.space_state(internals.database, scope.space), self._tree()
+            seen, tree = records.space_state(internals.database_of(scope), scope.space), self._tree()
             planned = plan(tree, author)
             if not planned.edits:
                 return planned.answer
             intake = internals.intake(scope, by)
-            with record_changes.writing(internals.database, scope.space, intake.now) as changes:
+            with record_changes.writing(internals.database_of(scope), scope.space, intake.now) as changes:
                 if changes.seen != seen and versions(_read(changes, scope.agent)) != versions(tree):
                     # Another writer changed or erased files in between.
                     continue

@@ -23,11 +23,13 @@ _NOTING = threading.Lock()  # held while the stored references are read and writ
 class MemoryInternals(Protocol):
     """The state that all handles on one database share; see `holdfast.runtime`."""
 
-    database: Database
     kinds: Mapping[str, Kind]
     count_tokens: CountTokens
     events: Any
     prompts: Any
+
+    def database_of(self, scope: Scope) -> Database:
+        """Return the database as a scope may use it."""
 
     def intake(self, scope: Scope, by: Writer, chat: str = "") -> Any:
         """Return the intake of records of a scope."""
@@ -56,20 +58,26 @@ def is_covered(provider: Provider, chat: str) -> bool:
     if internals is None or not isinstance(scope, Scope) or not scope.agent:
         return True
     try:
-        return sessions.agent(internals.database, scope.space, chat) == scope.agent
+        return sessions.agent(internals.database_of(scope), scope.space, chat) == scope.agent
     except InvalidInput:
         # There is no such chat.
         return False
 
 
-def shared_memory(provider: Provider) -> Any:
-    """Return the memory that all users of a tenant share, which recall covers too; None if this is it."""
+def further_memories(provider: Provider) -> dict[str, Any]:
+    """Return the memories that recall covers beside its own, nearest first, by the names of their spaces."""
     if internals_of(provider) is None:
-        return None
+        return {}
     memory = unwrapped(provider)
     own = memory.scope
-    # `scoped` would deny it, but this memory is only read, where recall reads too.
-    return None if own.space == own.shared.space else memory._fixed(own.shared)  # noqa: SLF001
+    # `scoped` would deny it, but these memories are only read, where recall reads too.
+    return {own.reference(space): memory._fixed(own.seen(space)) for space in own.spaces[1:]}  # noqa: SLF001
+
+
+def own_space(provider: Provider) -> str | None:
+    """Return the name of the space that a memory writes to, where it reads several; None for others."""
+    scope = getattr(unwrapped(provider), "scope", None)
+    return scope.reference(scope.space) if isinstance(scope, Scope) and scope.is_layered else None
 
 
 def note_shown(provider: Provider, chat: Session, what: Sequence[str]) -> None:

@@ -97,6 +97,7 @@ _RULES: Mapping[str, Rule] = {
             "kind": _recalls_by("kinds", "sources"),
             "since": _recalls_by("since"),
             "until": _recalls_by("until"),
+            "where": _recalls_by("where"),
         },
     ),
     "remember": Rule(

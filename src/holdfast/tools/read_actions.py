@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -23,7 +24,7 @@ from holdfast.tools.action_base import (
     unknown_id,
 )
 from holdfast.tools.json_schema import quoted_argument
-from holdfast.tools.memory_internals import is_covered, shared_memory
+from holdfast.tools.memory_internals import further_memories, is_covered, own_space
 from holdfast.tools.paging import Page, PageStart
 from holdfast.tools.results import ExpandPage, MemoryItem, RecallPage, SessionItem, SessionPage
 from holdfast.types import ChatInfo, Hit, Message
@@ -45,6 +46,7 @@ class ReadActions(ActionBase):
         kind: Annotated[str | None, "message, summary, or a kind of record"] = None,
         since: Annotated[str | None, "ISO date"] = None,
         until: Annotated[str | None, "ISO date, exclusive"] = None,
+        where: Annotated[str | None, 'JSON filter on metadata: {"stars": {"$gte": 4}}'] = None,
         cursor: Cursor = None,
     ) -> RecallPage:
         """Return the hits of a query, best first.
@@ -53,13 +55,14 @@ class ReadActions(ActionBase):
             InvalidInput: the query is blank, or a filter or the cursor is invalid.
 
         """
-        self._begin("recall", kind=kind, since=since, until=until)
-        page = self._page(cursor, "recall", query, kind, since, until)
+        self._begin("recall", kind=kind, since=since, until=until, where=where)
+        page = self._page(cursor, "recall", query, kind, since, until, *([where] if where else []))
         filters = {
             "sources": (kind,) if kind in _CONVERSATION else None,
             "kinds": (kind,) if kind and kind not in _CONVERSATION else None,
             "since": _time(since, "since"),
             "until": _time(until, "until"),
+            "where": _filter(where),
         }
         most = page.start.item + check_limit(limit) + 1
         found = call(self._provider.recall, query, limit=most, **filters)
@@ -78,9 +81,15 @@ class ReadActions(ActionBase):
         """
         self._begin("expand")
         page = self._page(cursor, "expand", id)
-        found = self._expanded(self._provider, self._chat, id, page)
-        if found is None and (shared := shared_memory(self._provider)):
-            found = self._expanded(shared, shared.chat(NO_SESSION), id, page)
+        others, (space, _, reference) = further_memories(self._provider), id.partition(render.IN_SPACE)
+        if space in others:
+            found = self._expanded(others[space], others[space].chat(NO_SESSION), reference, page)
+        else:
+            # Named by its space as well, unless its own id has such a beginning.
+            own = reference if space == own_space(self._provider) else id
+            found = self._expanded(self._provider, self._chat, own, page)
+            for other in others.values():
+                found = found or self._expanded(other, other.chat(NO_SESSION), id, page)
         if found is None:
             raise unknown_id(id)
         items, on = found
@@ -159,9 +168,15 @@ class ReadActions(ActionBase):
         else:
             best = self._conversation_hits(query, most, _first_of_each)
             sessions, on = page.excerpts(best, _of_session_hit, limit)
-        self._note([*render.references(messages), *(one.expand for one in sessions if one.expand)])
+        self._note(
+            [*render.references(messages), *(self._bare(one.expand) for one in sessions if one.expand)]
+        )
         note = "" if sessions or messages else "No matches found."
         return SessionPage(sessions=sessions, messages=tuple(messages), cursor=on, note=note)
+
+    def _bare(self, id: str) -> str:
+        """Return the id of a hit without the space that it begins with, where several are read."""
+        return id if own_space(self._provider) is None else id.rpartition(render.IN_SPACE)[2]
 
     def _conversation_hits(
         self, query: str, limit: int, pick: Callable[[Sequence[Hit]], list[Hit]], chat: str | None = None
@@ -227,15 +242,24 @@ def _of_session_hit(hit: Hit) -> SessionItem:
 
 def _first_of_each(hits: Sequence[Hit]) -> list[Hit]:
     """Return the best hit of each session."""
-    best: dict[str, Hit] = {}
+    best: dict[tuple[str, str], Hit] = {}
     for hit in hits:
-        best.setdefault(hit.chat, hit)
+        best.setdefault((hit.space, hit.chat), hit)
     return list(best.values())
 
 
 def _no_session(session: str) -> InvalidInput:
     what = f"There is no session {quoted_argument(session)}."
     return InvalidInput(what, "Take an id that `search_sessions` lists.")
+
+
+def _filter(text: str | None) -> object:
+    """Return a filter on metadata, which is text: strict schemas allow no object of any keys."""
+    try:
+        return json.loads(text) if text and text.strip() else None
+    except (ValueError, RecursionError) as error:
+        what = "`where` is no JSON."
+        raise InvalidInput(what, 'Write it as {"lang": "de", "stars": {"$gte": 4}}.') from error
 
 
 def _time(text: str | None, what: str) -> datetime | None:

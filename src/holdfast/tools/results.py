@@ -18,7 +18,8 @@ class MemoryItem:
 
     `id` is an argument of `expand`; that of a message is `session#number`. `kind` is "message", "summary" or
     the kind of a record, `by` the speaker or writer. `cut` is True if the text is not whole; `warning` says
-    what to be careful about.
+    what to be careful about. Where several spaces are read, `space` says whose it is, and the id begins
+    with it.
     """
 
     id: str
@@ -30,6 +31,7 @@ class MemoryItem:
     score: float = 0.0
     warning: str = ""
     cut: bool = False
+    space: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,10 @@
-"""The nouns of Holdfast as frozen dataclasses: what goes in, what comes out, and nothing that does work."""
+"""The nouns of Holdfast as frozen dataclasses: what goes in, what comes out, and nothing that does work.
 
-from holdfast.types.chats import ChatInfo, ChatStats
+A class takes half a millisecond to make: those that a recall does not need are made when they are first used.
+"""
+
+from typing import TYPE_CHECKING
+
 from holdfast.types.checks import (
     MAX_COUNT,
     MAX_NAME,
@@ -15,15 +19,22 @@ from holdfast.types.checks import (
     is_whole,
     to_time,
 )
-from holdfast.types.explanations import ExplainedWord, Explanation
 from holdfast.types.hits import SOURCES, Finding, Hit, Hits, Prefer, Source, Untrusted, Why
-from holdfast.types.integrity import WRITERS, Erasure, Verification, Writer
-from holdfast.types.jobs import Job, JobStatus
+from holdfast.types.late import importer
 from holdfast.types.messages import ROLES, AnyMessage, Dumpable, Message, Role, ToolCall
-from holdfast.types.prompts import Omission, Prompt, Receipt, Shortened, Window
-from holdfast.types.records import Change, Record, Trust, Wording
+from holdfast.types.records import Record, Trust, Wording
 from holdfast.types.scope import Scope, scope_of
-from holdfast.types.summaries import CompactionResult, Description, Expansion, Level, Summary
+from holdfast.types.writers import WRITERS, Writer
+
+if TYPE_CHECKING:
+    from holdfast.types.changes import Change
+    from holdfast.types.chats import ChatInfo, ChatStats
+    from holdfast.types.explanations import ExplainedWord, Explanation
+    from holdfast.types.grants import Grant
+    from holdfast.types.integrity import Erasure, Verification
+    from holdfast.types.jobs import Job, JobStatus
+    from holdfast.types.prompts import Omission, Prompt, Receipt, Shortened, Window
+    from holdfast.types.summaries import CompactionResult, Description, Expansion, Level, Summary
 
 __all__ = [
     "MAX_COUNT",
@@ -43,6 +54,7 @@ __all__ = [
     "ExplainedWord",
     "Explanation",
     "Finding",
+    "Grant",
     "Hit",
     "Hits",
     "Job",
@@ -79,3 +91,29 @@ __all__ = [
     "scope_of",
     "to_time",
 ]
+
+__getattr__ = importer(
+    "holdfast.types",
+    {
+        "Change": "changes",
+        "ChatInfo": "chats",
+        "ChatStats": "chats",
+        "CompactionResult": "summaries",
+        "Description": "summaries",
+        "Erasure": "integrity",
+        "Expansion": "summaries",
+        "ExplainedWord": "explanations",
+        "Explanation": "explanations",
+        "Grant": "grants",
+        "Job": "jobs",
+        "JobStatus": "jobs",
+        "Level": "summaries",
+        "Omission": "prompts",
+        "Prompt": "prompts",
+        "Receipt": "prompts",
+        "Shortened": "prompts",
+        "Summary": "summaries",
+        "Verification": "integrity",
+        "Window": "prompts",
+    },
+)

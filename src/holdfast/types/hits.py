@@ -64,7 +64,8 @@ class Hit:
     "released" one that was released.
     `wordings` are other words in which a record was said, and by which it is found as well. Credentials in
     the text and the name are masked, unless the recall asked to show them; `Chat.history` has the words as
-    they were said.
+    they were said. `space` says whose it is, as `reads` names it: "user", "tenant",
+    "project:shop", "team:core".
     """
 
     source: Source
@@ -81,6 +82,7 @@ class Hit:
     kind: str = field(default="", kw_only=True)
     flags: tuple[str, ...] = field(default=(), kw_only=True)
     wordings: tuple[str, ...] = field(default=(), kw_only=True)
+    space: str = field(default="", kw_only=True)
 
     @property
     def actor(self) -> str:

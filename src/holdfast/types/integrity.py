@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
 
-Writer = Literal["user", "agent", "tool", "reflect", "system", "import"]
-WRITERS: tuple[Writer, ...] = ("user", "agent", "tool", "reflect", "system", "import")
+from holdfast.types.writers import Writer
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,12 @@ ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant", "tool")
 _Flagged = TypeVar("_Flagged")
 
 
-class _Unseen(tuple["Message", ...]):
+class _HasFlags(Protocol):
+    @property
+    def flags(self) -> tuple[str, ...]: ...
+
+
+class _Unseen(tuple["_HasFlags", ...]):
     """Stand for flags that are found when they are read: those of the message within, or else of its own."""
 
     __slots__ = ()
@@ -30,7 +35,7 @@ def find_flags_with(find: Callable[[Message], tuple[str, ...]]) -> None:
     _FINDERS[:] = [find]
 
 
-def flags_like(message: Message) -> tuple[str, ...]:
+def flags_like(message: _HasFlags) -> tuple[str, ...]:
     """Return the flags of a message, not read yet, for what is made of it."""
     return cast("tuple[str, ...]", _Unseen((message,)))
 

@@ -1,4 +1,4 @@
-"""Records, their wordings, and the changes that made their versions."""
+"""Records and their wordings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from holdfast.types.integrity import Erasure, Writer
+from holdfast.types.writers import Writer
 
 Trust = Literal["trusted", "quarantined", "released"]
 
@@ -35,7 +35,8 @@ class Record:
     world. `evidence` counts how often it was said, `sources` names who else said it, and `wordings` are the
     words in which it was said again, the newest last. `uses` and `used` are how often and when last a note
     was asked for. `flags` name what the guard found in the text. `action` is what made this version ("add",
-    "replace", "duplicate", "update", "retract", …) and `why` says more.
+    "replace", "duplicate", "update", "retract", …) and `why` says more. Where several spaces are read,
+    `space` says whose it is, as `reads` names it.
     """
 
     id: str
@@ -68,35 +69,8 @@ class Record:
     why: str = field(default="", kw_only=True)
     uses: int = field(default=0, kw_only=True)
     used: datetime | None = field(default=None, kw_only=True)
+    space: str = field(default="", kw_only=True, compare=False)
 
     def valid(self, at: datetime) -> bool:
         """Return whether it is true in the world at a time: from `since` on, and before `until`."""
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One version of a space: a change of a record, its writer, its time, the text before and after.
-
-    `agent` is the agent that the record belongs to, "" for one of all agents. A compaction (the action
-    "compact", of the kind "summary", one for each summary that it wrote, with its `id`) and an erasure (the
-    action "erase", of the kind "erasure", with the `id` of its receipt) are not versions: their `version` is
-    0, they have no texts, and `why` describes them. `before` and `after` are None where there was, or is, no
-    such record. `batch` is the first version of the call that made this change; `undo` takes back all changes
-    of a call. `said` are the words of a duplicate, "" of any other change.
-    """
-
-    version: int
-    action: str
-    kind: str
-    id: str
-    before: str | None
-    after: str | None
-    by: Writer
-    chat: str
-    at: datetime
-    why: str
-    batch: int = 0
-    said: str = ""
-    agent: str = field(default="", kw_only=True)
-    erasure: Erasure | None = field(default=None, kw_only=True)

@@ -1,47 +1,234 @@
-"""Whose memory it is."""
+"""Whose memory it is: the scope of a handle, the space that it writes to, and those that it reads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from typing import Any, TypedDict
 
+from holdfast.errors import Denied, InvalidInput, shown
 from holdfast.types.checks import check_name
 
+# References of one handle beside its own: each costs a recall its part.
+MAX_READS = 32
+_FORMS = "'project:NAME', 'user', 'user:NAME', 'user:NAME/project:NAME', 'team:NAME' or 'tenant'"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Scope:
-    """Whose memory it is: a tenant, a user of it, and the agent that acts.
+    """Whose memory it is: a tenant, a user of it, the agent that acts, and a project or a team.
 
-    Tenant and user together are the *space*: the unit of isolation and of search statistics. An empty agent
-    stands for all agents of the user; an empty user for what the whole tenant shares.
+    What it writes to is one *space*, the unit of isolation and of search statistics: the project of the user,
+    or the team, or else the user. A project belongs to its user: those of two users are two spaces, whatever
+    they are called. An empty agent stands for all agents of the user; an empty user for what the whole tenant
+    shares. `reads` are references to further spaces that are read: "project:NAME" and "user" for this user's
+    own, "team:NAME", "tenant" for what all share, "user:NAME" and "user:NAME/project:NAME" for those of
+    others; a slash in a name is written `%2F`.
 
     Raises:
         InvalidInput: a part is not text, longer than 512 bytes in UTF-8 (`%` and `/` count as three), or has
-            control characters.
+            control characters; a project and a team are named; or what is read is no reference.
 
     """
 
     tenant: str = ""
     user: str = ""
     agent: str = ""
-    # Tenant and user as one text, which no other pair has.
-    space: str = field(init=False, repr=False, compare=False)
+    project: str = field(default="", kw_only=True)
+    team: str = field(default="", kw_only=True)
+    reads: tuple[str, ...] = field(default=(), kw_only=True)
+    # Whose rights count in the space of another user.
+    actor: str = field(default="", kw_only=True)
+    # The space that is written, as one text that no other has.
+    space: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        for part in ("tenant", "user", "agent"):
+        for part in ("tenant", "user", "agent", "project", "team"):
             check_name(_escape(check_name(getattr(self, part), part, empty=True)), part, empty=True)
-        object.__setattr__(self, "space", f"{_escape(self.tenant)}/{_escape(self.user)}")
+        if self.project and self.team:
+            raise InvalidInput("A handle writes to one space.", "Name a project or a team, not both.")
+        parts = ("", "", self.team) if self.team else (self.user, *filter(None, (self.project,)))
+        object.__setattr__(self, "space", "/".join(map(_escape, (self.tenant, *parts))))
+        if self.reads != ():
+            object.__setattr__(self, "reads", _checked(self.reads))
+            for reference in self.reads:
+                self.named(reference)
 
     @property
     def shared(self) -> Scope:
         """The scope of what all users of the tenant share."""
         return Scope(self.tenant, "", self.agent)
 
+    @property
+    def owner(self) -> Scope:
+        """The scope of the user, without a project or a team."""
+        return Scope(self.tenant, self.user, self.agent)
+
+    @property
+    def acting(self) -> str:
+        """The user whose rights count; "" for a program that acts for all."""
+        return self.actor or self.user
+
+    @property
+    def is_layered(self) -> bool:
+        """Whether more is read than the user's space and what the tenant shares."""
+        return bool(self.project or self.team or self.reads)
+
+    @property
+    def spaces(self) -> tuple[str, ...]:
+        """The spaces that are read, nearest first: the written one, the user's, `reads`, the tenant's."""
+        return _spaces(self, self.space)
+
+    def is_own(self, space: str) -> bool:
+        """Return whether a space needs no grant: the user's, one of its projects, or the shared one.
+
+        A handle without a user acts for all of its tenant.
+        """
+        shared = f"{_escape(self.tenant)}/"
+        mine = f"{shared}{_escape(self.acting)}"
+        return space in (mine, shared) or space.startswith(f"{mine}/" if self.acting else shared)
+
+    def named(self, reference: str) -> Scope:
+        """Return the scope that a reference of `reads` means, seen from this one.
+
+        Raises:
+            InvalidInput: it is none.
+
+        """
+        if not isinstance(reference, str):
+            raise _no_reference(reference)
+        first, *rest = reference.split("/")
+        kind, colon, name = first.partition(":")
+        if reference == "tenant":
+            return self.shared
+        if reference == "user":
+            return self.owner
+        name = _unescape(name)
+        if kind == "team" and name and not rest:
+            return Scope(self.tenant, "", self.agent, team=name)
+        if kind == "project" and name and not rest:
+            return Scope(self.tenant, self.user, self.agent, project=name)
+        if kind == "user" and name and colon and len(rest) <= 1:
+            kind, _, project = (rest or ["project:"])[0].partition(":")
+            if kind == "project" and bool(project) == bool(rest):
+                return Scope(self.tenant, name, self.agent, project=_unescape(project))
+        raise _no_reference(reference)
+
+    def seen(self, space: str) -> Scope:
+        """Return the scope of one of the spaces that this one reads, for reading it with the same rights."""
+        if space == self.shared.space:
+            return self.shared
+        found = scope_of(space)
+        if found.team:
+            return replace(found, user=self.acting, agent=self.agent)
+        actor = "" if self.acting in ("", found.user) else self.acting
+        return replace(found, agent=self.agent, actor=actor)
+
+    def reference(self, space: str) -> str:
+        """Return the reference by which a space of this tenant is named from here."""
+        return _reference(self.acting, space)
+
+    def __repr__(self) -> str:
+        told = ((one.name, getattr(self, one.name)) for one in fields(self) if one.init)
+        usual = ("tenant", "user", "agent")
+        return f"Scope({', '.join(f'{name}={value!r}' for name, value in told if value or name in usual)})"
+
+
+# Asked for in each recall.
+@lru_cache(maxsize=4_096)
+def _spaces(scope: Scope, own: str) -> tuple[str, ...]:
+    """Return the spaces that a scope reads whose own one is `own`; see `Scope.spaces`."""
+    if scope.actor:
+        return (own,)
+    shared = scope.shared.space
+    if not scope.is_layered:
+        return tuple(dict.fromkeys((own, shared)))
+    others = (scope.named(reference).space for reference in scope.reads)
+    return tuple(dict.fromkeys((own, scope.owner.space, *others, shared)))
+
+
+@lru_cache(maxsize=4_096)
+def _reference(acting: str, space: str) -> str:
+    """Return how a user names a space; see `Scope.reference`."""
+    other = scope_of(space)
+    if other.team:
+        return f"team:{_escape(other.team)}"
+    project = f"project:{_escape(other.project)}" if other.project else ""
+    if other.user == acting:
+        return project or ("user" if acting else "tenant")
+    user = f"user:{_escape(other.user)}" if other.user else "tenant"
+    return f"{user}/{project}" if project else user
+
+
+def _checked(references: object) -> tuple[str, ...]:
+    """Return references as a tuple, each once."""
+    if isinstance(references, str) or not isinstance(references, Iterable):
+        raise InvalidInput(f"`reads` is {shown(references)}.", f"Pass a list of {_FORMS}.")
+    some = tuple(references)
+    if len(some) > MAX_READS:
+        raise InvalidInput(f"`reads` names {len(some):,} spaces.", f"Name at most {MAX_READS}.")
+    if not all(isinstance(one, str) for one in some):
+        raise _no_reference(next(one for one in some if not isinstance(one, str)))
+    return tuple(dict.fromkeys(some))
+
+
+def _no_reference(value: object) -> InvalidInput:
+    return InvalidInput(f"{shown(value)} names no space.", f"Use {_FORMS}; write a slash in a name as %2F.")
+
 
 def _escape(part: str) -> str:
     return part.replace("%", "%25").replace("/", "%2F")
 
 
+def _unescape(part: str) -> str:
+    return part.replace("%2F", "/").replace("%25", "%")
+
+
 def scope_of(space: str) -> Scope:
-    """Return the tenant and the user of a space, as a scope of all their agents."""
-    tenant, _, user = space.partition("/")
-    return Scope(*(part.replace("%2F", "/").replace("%25", "%") for part in (tenant, user)))
+    """Return the tenant, the user and the project or team of a space, as a scope of all their agents."""
+    tenant, user, project, team = map(_unescape, (*space.split("/", 3), "", "", "")[:4])
+    return Scope(tenant, user, project=project, team=team)
+
+
+class ScopeParts(TypedDict, total=False):
+    """The parts of another scope; None keeps what the handle has.
+
+    Another tenant or user begins without project, team and `reads`, and a project or team takes the place of
+    both: `project=""` names the space of the user. See `Memory` for each.
+    """
+
+    tenant: str | None
+    user: str | None
+    agent: str | None
+    project: str | None
+    team: str | None
+    reads: Iterable[str] | None
+
+
+def scoped(own: Scope, parts: ScopeParts) -> Scope:
+    """Return a scope with other parts.
+
+    Raises:
+        TypeError: one is no part of `ScopeParts`, such as `actor`, whose rights would be used.
+
+    """
+    if unknown := parts.keys() - ScopeParts.__annotations__.keys():
+        raise TypeError(f"A scope has no part {min(unknown)!r}; use {', '.join(ScopeParts.__annotations__)}.")
+    given: dict[str, Any] = {name: value for name, value in parts.items() if value is not None}
+    moved = any(given.get(part, getattr(own, part)) != getattr(own, part) for part in ("tenant", "user"))
+    kept: dict[str, Any] = {"project": "", "team": "", "reads": ()} if moved else {}
+    if "project" in given or "team" in given:
+        kept |= {"project": "", "team": ""}
+    return replace(own, **{**kept, **given})
+
+
+def check_actor(own: Scope, other: Scope | None) -> None:
+    """Raise Denied where a handle of one user would act for another; None stands for all users."""
+    if not own.user or (other is not None and other.owner.space == own.owner.space):
+        return
+    whom = "all users" if other is None else f"tenant {other.tenant!r}, user {other.user!r}"
+    raise Denied(
+        f"This handle is bound to user {own.user!r} and does not act for {whom}.",
+        "Use a handle that names no user, or open one for such work: Memory(…, admin=True).",
+    )

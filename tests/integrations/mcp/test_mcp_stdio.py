@@ -265,7 +265,7 @@ def test_who_starts_it_by_hand_is_told_what_it_waits_for(db: str) -> None:
     with process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("Waiting for a client")
-        assert "--install" in process.stderr.readline()
+        assert "holdfast install CLIENT" in process.stderr.readline()
         process.terminate()
     for end in (keyboard, line):
         os.close(end)

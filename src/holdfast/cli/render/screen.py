@@ -230,8 +230,15 @@ def plain(value: object, chat: str = "") -> Any:
 
 def _fields(value: Any, chat: str) -> dict[str, Any]:
     told = {one.name: plain(getattr(value, one.name), chat) for one in fields(value) if one.name != "raw"}
+    if isinstance(value, Record | Hit) and not _is_of_several(value):
+        del told["space"]
     reference = _reference(value, chat)
     return {**told, "ref": reference} if reference else told
+
+
+def _is_of_several(value: Record | Hit) -> bool:
+    """Return whether a hit or a record was read among those of several spaces."""
+    return "nearness" in value.why if isinstance(value, Hit) else bool(value.space)
 
 
 def _reference(value: object, chat: str) -> str:

@@ -7,7 +7,7 @@ return what those of an empty memory would: empty lists, windows without message
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime, timedelta
@@ -25,12 +25,24 @@ from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.normalize import ready
 from holdfast.prompt.build import build
 from holdfast.prompt.window import LastN, Lossless, at_budget
+from holdfast.records.grants import Grants
 from holdfast.records.quarantine import Quarantine
 from holdfast.records.view import View
 from holdfast.run import Run
 from holdfast.runtime import THREADS
 from holdfast.scratchpad import Scratchpad
-from holdfast.types import AnyMessage, Hits, Message, Prompt, Record, Scope, Window, check_name, to_time
+from holdfast.types import (
+    AnyMessage,
+    Grant,
+    Hits,
+    Message,
+    Prompt,
+    Record,
+    Scope,
+    Window,
+    check_name,
+    to_time,
+)
 from holdfast.types.acting import chat_id, current
 from holdfast.types.messages import UNSEEN
 
@@ -101,7 +113,7 @@ def _empty(method: Callable[..., object]) -> Callable[..., object]:
 def _record_fields(method: str, given: Mapping[str, object]) -> dict[str, object]:
     """Return what is particular to a record that a method would have written."""
     handle: Any = given["self"]
-    retracted = "text" not in given and method != "release"
+    retracted = "text" not in given and method not in ("release", "move", "copy")
     action = method if method in ("replace", "release") else "add"
     where: dict[str, object] = {"chat": handle.id} if isinstance(handle, Chat) else {}
     if isinstance(handle, Run):
@@ -207,6 +219,14 @@ class NullQuarantine(_OfScope, Quarantine):
         return iter(())
 
 
+@_emptied()
+class NullGrants(_OfScope, Grants):
+    """Grants, of which there are none. `NullMemory.grants`."""
+
+    def __iter__(self) -> Iterator[Grant]:
+        return iter(())
+
+
 @_emptied("prompt")
 class NullRun(_WithScratchpad, Run[Chat]):
     """A run without notes. Made by `NullChat.run`."""
@@ -282,7 +302,7 @@ class NullMemory(_WithScratchpad, Memory):
 
     Args:
         location: is not opened; other options of `Memory` are ignored.
-        tenant, user, agent: the scope of the handle.
+        tenant, user, agent, project, team, reads: the scope of the handle.
 
     Raises:
         InvalidInput: a name is invalid.
@@ -300,9 +320,14 @@ class NullMemory(_WithScratchpad, Memory):
         tenant: str = "",
         user: str = "",
         agent: str = "",
+        project: str = "",
+        team: str = "",
+        reads: Iterable[str] = (),
         **_: object,
     ) -> None:
-        self._bound = Scope(tenant, user, agent)
+        self._bound = Scope(
+            tenant, user, agent, project=project, team=team, reads=cast("tuple[str, ...]", reads)
+        )
 
     @property
     def name(self) -> str:
@@ -348,6 +373,11 @@ class NullMemory(_WithScratchpad, Memory):
     def quarantine(self) -> Quarantine:
         """The quarantine, which is empty."""
         return NullQuarantine(self.scope)
+
+    @property
+    def grants(self) -> Grants:
+        """The grants, of which there are none."""
+        return NullGrants(self.scope)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.scope})"

@@ -26,7 +26,13 @@ _CONTRACT: Mapping[str, HandleKind] = {
     "learning": "facet",
 }
 _RETURNS: Mapping[HandleKind, Mapping[str, HandleKind]] = {
-    "provider": {**_CONTRACT, "aio": "provider", "quarantine": "facet", "_fixed": "provider"},
+    "provider": {
+        **_CONTRACT,
+        "aio": "provider",
+        "quarantine": "facet",
+        "grants": "facet",
+        "_fixed": "provider",
+    },
     "chat": {"run": "run"},
     "run": {"chat": "chat"},
     "view": {},
@@ -144,7 +150,7 @@ class _BothEntered(_Entered, _AsyncEntered):
 
 
 class _Iterated(_Traced):
-    """The wrapper of what is iterated over: the records in quarantine."""
+    """The wrapper of what is iterated over: the records in quarantine, grants."""
 
     __slots__ = ()
 
@@ -159,7 +165,8 @@ class _Iterated(_Traced):
             yield one
 
     def _read(self, read: Callable[[], object]) -> Any:
-        return _reported(self.__wrapped__, "quarantine", read, lambda result: result, self.__traced__)()
+        name = "grants" if hasattr(self.__wrapped__, "revoke") else "quarantine"
+        return _reported(self.__wrapped__, name, read, lambda result: result, self.__traced__)()
 
 
 def wrap(inner: object, context: HandleContext) -> _Traced:

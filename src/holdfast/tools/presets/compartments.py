@@ -147,10 +147,12 @@ class _Compartments(Preset):
         if internals is None:
             return [_entry(one, one.created) for one in found]
         scope = self._memory.scope
-        created = first_written(internals.database, scope.space, [one.id for one in found])
+        created = first_written(internals.database_of(scope), scope.space, [one.id for one in found])
         return [
             _entry(one, created.get(one.id))
-            for one in count_uses(internals.database, scope, internals.kinds, internals.now(), found)
+            for one in count_uses(
+                internals.database_of(scope), scope, internals.kinds, internals.now(), found
+            )
         ]
 
     def _run(self) -> Any:

@@ -1,0 +1,179 @@
+"""How long a coding agent waits for each hook: real processes, from exec to the end, beside bare Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.clock import Cost, high, middle
+from benchmarks.report import Report, Table
+from benchmarks.words import Words
+from holdfast import Memory, Message
+
+SIZES = (10_000, 100_000)
+ROUNDS = 30
+# Milliseconds within which a client is to have its answer; "" for what nobody waits for.
+TARGETS = {
+    "session start": "300",
+    "session start, after a compaction": "300",
+    "prompt": "150",
+    "prompt, small talk": "150",
+    "before compaction": "500",
+    "session end": "200",
+    "stop": "",
+    "stop, with the import of 20 lines": "",
+}
+_CHAT = 100  # messages of a chat
+_NEW = 20  # lines that a transcript has grown by at a stop
+_BARE = "bare Python"
+
+
+class Session:
+    """A project with a database of so many messages, and a session of Claude Code in it."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        self._folder, self._lines, self._calls = folder, 0, 0
+        self._project = folder / "shop"
+        self._project.mkdir()
+        self._words = Words()
+        self._environment = {name: text for name, text in os.environ.items() if "HOLDFAST" not in name}
+        # The installed program has its bytecode beside it, and so shall this one.
+        self._environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        own = {"HOLDFAST_DB": "memory.db", "HOLDFAST_STATE": "state"}
+        self._environment |= {name: str(folder / file) for name, file in own.items()}
+        # All of it is measured, however long it takes.
+        self._environment["HOLDFAST_HOOK_MS"] = "60000"
+        self._fill(size)
+        self._questions = self._words.questions(64)
+        self.grow(200)
+        self.call("before-compaction", "--wait", trigger="auto")
+
+    def _fill(self, size: int) -> None:
+        texts = list(self._words.messages(size))
+        with Memory(self._folder / "memory.db", project=str(self._project), durability="normal") as memory:
+            for first in range(0, size, _CHAT):
+                part = texts[first : first + _CHAT]
+                messages = [Message(("user", "assistant")[n % 2], text) for n, text in enumerate(part)]
+                memory.chat(f"chat {first}").append(messages)
+            for number, text in enumerate(texts[:60]):
+                memory.remember(text[:200], kind="fact", target="env", merge=False)
+                if number < 20:
+                    memory.remember(text[:120], kind="constraint", by="user")
+                    memory.remember(text[:400], kind="episode", chat=f"chat {number * _CHAT}")
+            # Freezes the index, as the first recall of an installation does.
+            memory.recall("first")
+
+    def grow(self, lines: int = _NEW) -> None:
+        """Let the transcript grow by some lines."""
+        with (self._folder / "s1.jsonl").open("a") as file:
+            for text in self._words.messages(lines, stream=self._lines + 1):
+                role, before = ("user", "assistant")[self._lines % 2], self._lines - 1
+                line = {
+                    "type": role,
+                    "uuid": f"u{self._lines}",
+                    "parentUuid": f"u{before}" if before >= 0 else None,
+                    "sessionId": "s1",
+                    "timestamp": "2026-01-06T09:15:59.901Z",
+                    "message": {"role": role, "content": text},
+                }
+                file.write(f"{json.dumps(line)}\n")
+                self._lines += 1
+
+    def call(self, event: str, *words: str, **payload: str) -> Cost:
+        """Call a hook, and return what it took from exec to its end."""
+        transcript = str(self._folder / "s1.jsonl")
+        given = {"session_id": "s1", "cwd": str(self._project), "transcript_path": transcript}
+        command = ["-P", "-m", "holdfast", "hook", event, "--client", "claude-code", *words]
+        return self._timed(command, json.dumps(given | payload))
+
+    def bare(self) -> Cost:
+        """Start Python, and do nothing."""
+        return self._timed(["-P", "-c", "pass"], "")
+
+    def prompt(self) -> Cost:
+        """Submit a prompt that is not small talk, another one each time."""
+        self._calls += 1
+        return self.call("prompt", prompt=self._questions[self._calls % len(self._questions)])
+
+    def stop_with_import(self) -> Cost:
+        """Import what a turn has added."""
+        self.grow()
+        return self.call("stop", "--wait")
+
+    def before_compaction(self) -> Cost:
+        """Import what a turn has added while the client waits."""
+        self.grow()
+        return self.call("before-compaction")
+
+    def _timed(self, command: Sequence[str], given: str) -> Cost:
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        program = [sys.executable, *command]
+        # Our own program, and values of ours.
+        subprocess.run(  # noqa: S603
+            program, input=given.encode(), env=self._environment, check=True, capture_output=True
+        )
+        wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+        return Cost(cpu * 1000, wall * 1000)
+
+    def contenders(self) -> dict[str, Callable[[], Cost]]:
+        """Return what is measured, by name."""
+        return {
+            _BARE: self.bare,
+            "session start": lambda: self.call("session-start", source="startup"),
+            "session start, after a compaction": lambda: self.call("session-start", source="compact"),
+            "prompt": self.prompt,
+            "prompt, small talk": lambda: self.call("prompt", prompt="ok, go on"),
+            "before compaction": self.before_compaction,
+            "session end": lambda: self.call("session-end", reason="other"),
+            "stop": lambda: self.call("stop"),
+            "stop, with the import of 20 lines": self.stop_with_import,
+        }
+
+
+def run(
+    *,
+    sizes: Sequence[int] | None = None,
+    rounds: int = ROUNDS,
+    folder: Path | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Measure every event at each size, in turns with bare Python."""
+    numbers: dict[str, object] = {}
+    tables = []
+    for size in sizes or SIZES:
+        progress(f"{size:,} messages")
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            contenders = Session(Path(place), size).contenders()
+            costs: dict[str, list[Cost]] = {name: [] for name in contenders}
+            for _ in range(rounds):
+                for name, call in contenders.items():
+                    costs[name].append(call())
+        numbers[str(size)] = {name: _numbers(some) for name, some in costs.items()}
+        tables.append(_table(size, costs))
+    return Report(numbers, tuple(tables))
+
+
+def _numbers(costs: Sequence[Cost]) -> dict[str, float]:
+    half, most = middle(costs), high(costs)
+    found = {"p50_wall": half.wall, "p95_wall": most.wall, "p50_cpu": half.cpu, "p95_cpu": most.cpu}
+    return {name: round(value, 1) for name, value in found.items()}
+
+
+def _table(size: int, costs: dict[str, list[Cost]]) -> Table:
+    bare = middle(costs[_BARE])
+    rows = []
+    for name, some in costs.items():
+        half, most = middle(some), high(some)
+        over = "" if name == _BARE else f"{half.cpu - bare.cpu:.0f}"
+        times = (f"{half.wall:.0f}", f"{most.wall:.0f}", f"{half.cpu:.0f}", f"{most.cpu:.0f}", over)
+        rows.append((name, *times, TARGETS.get(name, "")))
+    columns = ("event, ms", "wall p50", "wall p95", "CPU p50", "CPU p95", "over bare Python", "target (wall)")
+    return Table(f"Hooks, {size:,} messages", columns, tuple(rows))

@@ -1,0 +1,82 @@
+"""The commands that keep what is said out of the memory for a while: pause, resume."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+from typer import BadParameter, Option
+
+from holdfast.cli.options import Output
+from holdfast.cli.render.screen import plain
+from holdfast.hooks import pause as pauses
+from holdfast.hooks.project import project_of
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+_DURATION = re.compile(r"([0-9]{1,4})\s?([mhd])")
+
+
+def _duration(text: str) -> timedelta:
+    found = _DURATION.fullmatch(text.strip())
+    if not found or int(found[1]) == 0:
+        raise BadParameter(f"{text!r} is no time. Write 30m, 2h or 1d.")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+_Project = Annotated[
+    bool, Option("--project", help="Only the project of the current folder, instead of everything.")
+]
+
+
+def pause(
+    options: Output,
+    *,
+    project: _Project = False,
+    duration: Annotated[
+        timedelta | None,
+        Option(
+            "--for", parser=_duration, metavar="30m|2h|1d", help="End the pause by itself after this time."
+        ),
+    ] = None,
+) -> None:
+    """Store and inject nothing in coding agents, until `holdfast resume`.
+
+    What is said meanwhile stays out of later imports as well. It holds for all databases and clients of this
+    machine.
+
+    For example: holdfast pause --project --for 2h
+    """
+    name, root = _place(project=project)
+    until = datetime.now(UTC) + duration if duration else None
+    pauses.pause(name, root, until=until)
+    screen = options.answer({"project": name or None, "until": plain(until), "paused": True})
+    end = f"until {until.astimezone():%Y-%m-%d %H:%M}" if until else "until it is resumed"
+    screen.say((f"Paused {name or 'all projects'}", "bold"), f" {end}: nothing is stored or injected.")
+    screen.say(f"Next: holdfast resume{' --project' if name else ''}")
+
+
+def resume(options: Output, *, project: _Project = False) -> None:
+    """End a pause: store and inject again from now on.
+
+    What was said in the pause stays out of the memory, whatever is imported later.
+
+    For example: holdfast resume --project
+    """
+    name, root = _place(project=project)
+    ended = pauses.resume(name, root)
+    here, folder = _place(project=True)
+    left = pauses.read().now(here, folder)
+    screen = options.answer({"project": name or None, "ended": ended, "paused": bool(left)})
+    what = name or "all projects"
+    screen.say((f"Resumed {what}.", "bold") if ended else f"There was no pause of {what} to end.")
+    for one in left:
+        how = "holdfast resume --project" if one.project else "holdfast resume"
+        screen.say(f"Still paused here: {one.project or 'all projects'}. End it with `{how}`.")
+
+
+def _place(*, project: bool) -> tuple[str, str]:
+    """Return name and root of the current project, or what stands for all."""
+    if not project:
+        return pauses.EVERYTHING, ""
+    found = project_of(Path.cwd())
+    return found.name, str(found.root)

@@ -1,0 +1,89 @@
+"""The command that imports what clients write as they write it: watch."""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from holdfast.cli.options import INTERRUPTED, Options
+from holdfast.cli.render.outcomes import interruptible
+from holdfast.cli.render.screen import Screen, count, plain
+
+if TYPE_CHECKING:
+    from holdfast.io.watching import FolderWatch, Seen
+    from holdfast.memory import Memory
+
+_KEPT = "What was imported until now is kept."
+
+
+def watch(
+    options: Options,
+    *,
+    folders: Annotated[
+        list[Path], Argument(metavar="FOLDER", exists=True, file_okay=False, help="Folders to watch.")
+    ],
+    every: Annotated[int, Option(min=1, metavar="SECONDS", help="How long to wait between looks.")] = 5,
+    by_project: Annotated[
+        bool, Option("--by-project", help="Each session into the project of its folder, as hooks do.")
+    ] = False,
+) -> None:
+    """Keep importing what clients write into folders, until interrupted.
+
+    Reads what import reads, each message once, and prints a line for each import. A look at which nothing is
+    new reads no file. It may be ended and started again at any time; with --json, prints one document per
+    line.
+
+    For example: holdfast watch ~/.claude/projects ~/.codex/sessions
+    """
+    with interruptible(_KEPT), options.open(create=True) as memory:
+        if not options.json:
+            Screen().say((f"Looking for what is new every {every:,} s. Ctrl-C ends it.", "dim"))
+        found = _watch_of([folder.resolve() for folder in folders], memory, by_project=by_project)
+        try:
+            while True:
+                for seen in found.look():
+                    _show(options, seen)
+                time.sleep(every)  # an interrupt ends it at once
+        except KeyboardInterrupt as error:
+            Screen(sys.stderr).say(f"Stopped watching. {_KEPT}")
+            raise typer.Exit(INTERRUPTED) from error
+
+
+def _watch_of(folders: Sequence[Path], memory: "Memory", *, by_project: bool) -> "FolderWatch":
+    # Only a watch needs the importers.
+    from holdfast.hooks.privacy import Privacy
+    from holdfast.hooks.session_logs import project_of_log
+    from holdfast.io.watching import FolderWatch
+
+    def memory_of(path: Path) -> "Memory | None":
+        project = project_of_log(path)
+        return memory.scoped(project=project) if project else None
+
+    return FolderWatch(folders, memory_of if by_project else lambda _: memory, Privacy.read)
+
+
+def _show(options: Options, seen: "Seen") -> None:
+    if options.json:
+        told = {"path": str(seen.path), "problem": seen.problem, **plain(seen.report)}
+        # A line, all of it ASCII.
+        sys.stdout.write(json.dumps(told, separators=(",", ":")) + "\n")
+    else:
+        Screen().say((f"{datetime.now().astimezone():%H:%M:%S} ", "dim"), _line(seen))
+    sys.stdout.flush()  # whoever reads it from a pipe is to see it now
+
+
+def _line(seen: "Seen") -> str:
+    report, parts = seen.report, []
+    if report.added or report.records:
+        formats = ", ".join(report.formats)
+        kinds = {"new message": report.added, "new record": report.records}
+        added = " and ".join(count(number, what) for what, number in kinds.items() if number)
+        parts.append(f"{added} ({formats})")
+    parts += [f"{one.count:,} × {one.reason}" for one in report.skipped if one.problem or 0 in one.lines]
+    return f"{seen.path}: {'; '.join([*parts, *filter(None, [seen.problem])])}"

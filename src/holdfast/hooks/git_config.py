@@ -1,0 +1,133 @@
+"""The settings of a git repository, read as git does as far as its remotes go; nothing is run."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+_MOST = 256 << 10  # bytes of a file
+_DEPTH = 4  # files that include each other
+_SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]{1,100})(?:\s+"((?:[^"\\\n]|\\.){0,2000})")?\s*\]')
+_VARIABLE = re.compile(r"([A-Za-z][A-Za-z0-9-]{0,100})\s*(?:=\s*(.*))?", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
+
+
+def read_small(path: Path) -> str:
+    """Return the text of a small regular file; "" for anything else, such as a pipe or a huge one."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return ""
+            return os.read(handle, _MOST).decode("utf-8", "surrogateescape")
+        finally:
+            os.close(handle)
+    except (OSError, ValueError):
+        return ""
+
+
+class GitConfig:
+    """The variables of a repository, and those of its user that rewrite URLs."""
+
+    def __init__(self, own: list[tuple[str, str, str, str]], user: list[tuple[str, str, str, str]]) -> None:
+        self._own, self._user = own, user
+
+    @classmethod
+    def of(cls, folder: Path) -> GitConfig:
+        """Read the settings of a repository; files that are included are read for those of the user only."""
+        home = Path(os.environ.get("HOME") or "/nonexistent")
+        more = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
+        named = os.environ.get("GIT_CONFIG_GLOBAL")
+        files = [Path(named)] if named is not None else [more, home / ".gitconfig"]
+        user = [entry for file in files for entry in _entries(file, home, _DEPTH)]
+        return cls(list(_entries(folder / "config", home, 0)), user)
+
+    def value(self, section: str, name: str) -> str:
+        """Return the last value of a variable; "" without one."""
+        found = [value for part, _, key, value in self._own if (part, key) == (section, name)]
+        return found[-1] if found else ""
+
+    def remote(self) -> str:
+        """Return the URL of the remote `origin`, else of the first one by name, else ""."""
+        urls: dict[str, str] = {}
+        for section, name, key, value in self._own:
+            if section == "remote" and key == "url":
+                # Of several URLs git fetches from the first.
+                urls.setdefault(name, value)
+        if not urls:
+            return ""
+        return self._rewritten(urls.get("origin") or urls[min(urls)])
+
+    def _rewritten(self, url: str) -> str:
+        """Apply `url.<base>.insteadOf`, of which the longest that fits wins."""
+        rules = [
+            (value, base)
+            for section, base, key, value in (*self._user, *self._own)
+            if section == "url" and key == "insteadof" and value and url.startswith(value)
+        ]
+        if not rules:
+            return url
+        short, base = max(rules, key=lambda rule: len(rule[0]))
+        return base + url[len(short) :]
+
+
+def _entries(file: Path, home: Path, depth: int) -> Iterator[tuple[str, str, str, str]]:
+    """Yield section, subsection, variable and value; a line that is none is passed over."""
+    section = subsection = ""
+    for line in _lines(read_small(file)):
+        rest = line.strip()
+        if found := _SECTION.match(rest):
+            section, subsection = found[1].casefold(), _unescaped(found[2] or "")
+            if not found[2] and "." in section:
+                # The old form: [remote.origin].
+                section, _, subsection = section.partition(".")
+            rest = rest[found.end() :].strip()
+        if rest[:1] in ("#", ";", "") or not (pair := _VARIABLE.fullmatch(rest)):
+            continue
+        key, value = pair[1].casefold(), _value(pair[2] or "")
+        yield section, subsection, key, value
+        if depth and (section, key) == ("include", "path") and value:
+            path = home / value[2:] if value.startswith("~/") else file.parent / value
+            yield from _entries(path, home, depth - 1)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield lines, those joined that end with a backslash."""
+    joined = ""
+    for line in text.removeprefix("\ufeff").splitlines():
+        if line.endswith("\\") and not line.endswith("\\\\"):
+            joined += line[:-1]
+            continue
+        yield joined + line
+        joined = ""
+    if joined:
+        yield joined
+
+
+def _value(text: str) -> str:
+    """Return a value without quotes, escapes and comments."""
+    parts: list[str] = []
+    quoted, at, kept = False, 0, 0
+    while at < len(text):
+        char = text[at]
+        if char == "\\" and at + 1 < len(text):
+            at += 1
+            parts.append(_ESCAPES.get(text[at], text[at]))
+            kept = len(parts)
+        elif char == '"':
+            quoted = not quoted
+            kept = len(parts)
+        elif char in "#;" and not quoted:
+            break
+        else:
+            parts.append(char)
+            kept = len(parts) if quoted or not char.isspace() else kept
+        at += 1
+    return "".join(parts[:kept])
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)

@@ -1,0 +1,94 @@
+"""What a prompt is shown from memory: a few likely hits, dated, framed as data, each once a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.prompt import recall_block
+from holdfast.text.references import write_reference
+from holdfast.text.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from holdfast.memory import Memory
+    from holdfast.types import Hit, Source
+
+# Scores are probabilities: a hit is shown that is right at least about every second time, as the benchmark of
+# calibration measures it for hits of 0.3 and more.
+LIKELY = 0.3
+MOST, TOKENS = 5, 1_000
+_SOURCES = 60  # tokens for the line that names them
+_LOOKED_AT = 24  # hits of which those are chosen that may be shown
+_QUERY = 2_000  # characters of a prompt that are looked up: its beginning and its end
+# What the guard finds that may do harm, and what waits for the user.
+_HARMFUL = frozenset(("instruction", "disguise", "invisible", "quarantined"))
+_SHOWN_WHOLE = frozenset(("constraint", "profile", "soul"))
+
+
+class HookContext(NamedTuple):
+    """A text for a model, what it shows by the names of `Message.shown`, and its estimated tokens."""
+
+    text: str = ""
+    shown: tuple[str, ...] = ()
+    tokens: int = 0
+
+
+def prompt_context(memory: Memory, prompt: str, session: str, before: Container[str]) -> HookContext:
+    """Return what to show with a prompt; nothing of its own session, and nothing that was shown `before`.
+
+    What the start of a session shows whole is left out as well.
+    """
+    from holdfast.search.query import has_words
+
+    query = prompt if len(prompt) <= _QUERY else f"{prompt[: _QUERY - 500]}\n{prompt[-500:]}"
+    if not has_words(query):
+        return HookContext()
+    sources: tuple[Source, ...] = ("message", "record")
+    # What the session has itself would take the place of what it has not.
+    hits = memory.recall(query, limit=_LOOKED_AT, sources=sources, outside=session, min_score=LIKELY)
+    chosen: list[Hit] = []
+    for hit in hits:
+        if len(chosen) < MOST and not any(_is_of(hit, one) for one in chosen) and _may_be_shown(hit, before):
+            chosen.append(hit)
+    scope = memory.scope
+    block = recall_block.fit(
+        chosen,
+        (scope.reference(scope.space), session),
+        TOKENS - _SOURCES,
+        estimate_tokens,
+        named=scope.is_layered,
+    )
+    if not block.entries:
+        return HookContext()
+    shown = [entry.hit for entry in block.entries]
+    text = f"{block.text}\nSources: {', '.join(map(name_of, shown))}"
+    names = tuple(dict.fromkeys(name for hit in shown for name in _names(hit)))
+    return HookContext(text, names, estimate_tokens(text))
+
+
+def name_of(hit: Hit) -> str:
+    """Return the name of a hit, as in `Message.shown`."""
+    return hit.id if hit.source == "record" else write_reference(hit.chat, hit.seq)
+
+
+def _names(hit: Hit) -> list[str]:
+    """Return the name of a hit, and of a record that of the message that it was learned from."""
+    learned = hit.source == "record" and hit.chat and hit.seq
+    return [name_of(hit), *([write_reference(hit.chat, hit.seq)] if learned else [])]
+
+
+def _is_of(hit: Hit, other: Hit) -> bool:
+    """Return whether one of two hits was learned from the other, or says the same."""
+    if hit.text.strip() == other.text.strip():
+        return True
+    if hit.source == other.source or (hit.space, hit.chat) != (other.space, other.chat):
+        return False
+    return hit.seq <= max(other.seq, other.last_seq) and other.seq <= max(hit.seq, hit.last_seq)
+
+
+def _may_be_shown(hit: Hit, before: Container[str]) -> bool:
+    if hit.kind in _SHOWN_WHOLE or any(name in before for name in _names(hit)):
+        return False
+    # Read last: what finds flags takes time.
+    return not _HARMFUL & set(hit.flags)

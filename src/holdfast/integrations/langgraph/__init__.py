@@ -1,0 +1,17 @@
+"""LangGraph: what its graphs keep, in a memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.types.late import importer
+
+if TYPE_CHECKING:
+    from holdfast.integrations.langgraph.checkpointer import HoldfastSaver
+    from holdfast.integrations.langgraph.store import HoldfastStore
+
+__all__ = ["HoldfastSaver", "HoldfastStore"]
+
+__getattr__ = importer(
+    "holdfast.integrations.langgraph", {"HoldfastSaver": "checkpointer", "HoldfastStore": "store"}
+)

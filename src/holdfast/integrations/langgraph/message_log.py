@@ -1,0 +1,155 @@
+"""Messages of LangChain as messages of a chat: each once, with its later versions and its removal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ChatMessage,
+    FunctionMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+
+from holdfast.errors import InvalidInput
+from holdfast.integrations.framework_keys import digest
+from holdfast.integrations.opaque_items import read_message
+from holdfast.messages.message_tokens import message_tokens
+from holdfast.messages.normalize import ready
+from holdfast.store import log
+from holdfast.store.message_rows import to_row
+from holdfast.text.clean import clean
+from holdfast.text.references import write_reference
+from holdfast.types import ROLES, Message, Role, ToolCall, check_name
+
+if TYPE_CHECKING:
+    from langchain_core.messages import ToolCall as LangChainCall
+
+    from holdfast.runtime import Runtime
+    from holdfast.store.database import Connection
+    from holdfast.types import Scope
+
+# The key in `meta` of messages of the log.
+_MARK = "langgraph"
+_PAGE = 256  # messages copied at once
+# Parts of the content that repeat the calls of a message.
+_CALLS = {"tool_use", "tool_call", "function_call", "server_tool_use"}
+_ROLES: Sequence[tuple[type[BaseMessage], Role]] = (
+    (HumanMessage, "user"),
+    (AIMessage, "assistant"),
+    (SystemMessage, "system"),
+    (ToolMessage, "tool"),
+    (FunctionMessage, "tool"),
+)
+
+
+class MessageLog:
+    """The chat of a thread; all methods are part of the transaction that they are given."""
+
+    def __init__(self, runtime: Runtime, scope: Scope, chat: str) -> None:
+        self._runtime, self._scope, self._chat = runtime, scope, chat
+
+    def add(self, tx: Connection, messages: Mapping[str, BaseMessage], now: int) -> None:
+        """Append what messages say, by their identities, unless it is in the chat under the same id."""
+        drafts = [message for identity, one in messages.items() if (message := log_message(identity, one))]
+        versions = [_version(draft) for draft in drafts]
+        ids = [one.id for one in (*drafts, *versions)]
+        there = {one.id: one for one in log.by_ids(tx, self._scope.space, self._chat, ids)}
+        fresh: dict[str, Message] = {}
+        for draft, version in zip(drafts, versions, strict=True):
+            first = there.get(draft.id) or fresh.get(draft.id)
+            if first is None:
+                fresh[draft.id] = draft
+            elif _said(first) != _said(draft) and version.id not in there:
+                fresh[version.id] = version
+        self._append(tx, list(fresh.values()), now)
+
+    def remove(self, tx: Connection, checkpoint: str, identities: Iterable[str], now: int) -> None:
+        """Append a tombstone for messages that a checkpoint does not have any more."""
+        ids = [log_id(one) for one in identities]
+        there = sorted(log.by_ids(tx, self._scope.space, self._chat, ids), key=lambda one: one.seq)
+        if not there:
+            return
+        names = [write_reference(self._chat, one.seq) for one in (there[0], there[-1])]
+        text = f"[message {names[0]} was removed]"
+        if len(there) > 1:
+            text = f"[{len(there)} messages from {names[0]} to {names[1]} were removed]"
+        meta = {_MARK: "removed", "messages": [one.id for one in there]}
+        tombstone = Message("system", text, id=f"removed-{digest(f'{checkpoint} {ids}')}", meta=meta)
+        if not log.by_ids(tx, self._scope.space, self._chat, [tombstone.id]):
+            self._append(tx, [tombstone], now)
+
+    def copy(self, tx: Connection, source: str, now: int) -> None:
+        """Append all messages of another chat."""
+        after = 0
+        while page := log.read(tx, self._scope.space, source, after=after, limit=_PAGE):
+            self._append(tx, [replace(one, seq=0) for one in page], now)
+            after = page[-1].seq
+
+    def _append(self, tx: Connection, messages: Sequence[Message], now: int) -> None:
+        if not messages:
+            return
+        count, prompts, space = self._runtime.count_tokens, self._runtime.prompts, self._scope.space
+        rows = [to_row(message, now, message_tokens(message, count)) for message in messages]
+        asked = prompts.asked(space, self._chat)
+        log.append_rows(tx, self._scope, self._chat, rows, now, asked)
+        if asked.unstored and any(one.role == "assistant" for one in messages):
+            prompts.hold(space, self._chat, None)
+
+
+def log_message(identity: str, message: BaseMessage) -> Message | None:
+    """Return what a message says as a message of the log; None if it says nothing."""
+    read = read_message({"role": _role(message), "content": _content(message)})
+    text = read.content if read else clean(str(message.text))
+    calls = tuple(_call(call) for call in getattr(message, "tool_calls", ()))
+    if not text.strip() and not calls:
+        return None
+    name = clean(message.name).strip() if message.name else None
+    call_id = clean(message.tool_call_id) if isinstance(message, ToolMessage) else None
+    draft = Message(_role(message), text, id=log_id(identity), calls=calls, call_id=call_id)
+    try:
+        return ready(replace(draft, name=name or None))
+    except InvalidInput:
+        # Calls or a name that the log does not take; the message itself is stored whole beside it.
+        return ready(replace(draft, content=text or "[calls of tools]", calls=(), call_id=None))
+
+
+def log_id(identity: str) -> str:
+    """Return the id of a message in the log: its own, or a hash of one that cannot be an id."""
+    try:
+        return check_name(identity, "The id of a message")
+    except InvalidInput:
+        return digest(identity)
+
+
+def _version(draft: Message) -> Message:
+    """Return the message that is stored if its id is that of another one: a later version of it."""
+    meta = {_MARK: "version", "message": draft.id}
+    return replace(draft, id=f"{digest(draft.id)[:32]}-{digest(repr(_said(draft)))[:32]}", meta=meta)
+
+
+def _said(message: Message) -> tuple[object, ...]:
+    calls = json.dumps([(call.id, call.name, call.arguments) for call in message.calls], sort_keys=True)
+    return message.role, message.name, message.content, message.call_id, calls
+
+
+def _role(message: BaseMessage) -> Role:
+    if isinstance(message, ChatMessage) and message.role in ROLES:
+        return message.role
+    return next((role for kind, role in _ROLES if isinstance(message, kind)), "user")
+
+
+def _content(message: BaseMessage) -> object:
+    if isinstance(message.content, str):
+        return message.content
+    return [one for one in message.content if not (isinstance(one, Mapping) and one.get("type") in _CALLS)]
+
+
+def _call(call: LangChainCall) -> ToolCall:
+    return ToolCall(clean(call["id"] or ""), clean(call["name"]), call["args"])

@@ -1,0 +1,251 @@
+"""A store of LangGraph in a memory: what agents know beside their threads, as JSON under namespaces and keys.
+
+>>> store = HoldfastStore(memory)                                               # doctest: +SKIP
+>>> graph = builder.compile(store=store)                                        # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, cast
+
+from holdfast.errors import InvalidInput, MissingExtra, shown
+from holdfast.integrations.item_table import ItemTable
+from holdfast.integrations.off_loop import off_loop
+from holdfast.runtime import runtime_of
+from holdfast.types import check_count
+
+try:
+    from langgraph.store.base import (
+        BaseStore,
+        GetOp,
+        Item,
+        ListNamespacesOp,
+        Op,
+        PutOp,
+        Result,
+        SearchItem,
+        SearchOp,
+    )
+except ImportError as error:
+    raise MissingExtra.of("langgraph") from error
+
+from holdfast.integrations.langgraph.store_items import (
+    COLLECTION,
+    Namespace,
+    decoded,
+    encoded,
+    item_key,
+    parsed_key,
+    to_time,
+    vectors_key,
+)
+from holdfast.integrations.langgraph.store_namespaces import list_namespaces
+from holdfast.integrations.langgraph.store_ops import check_minutes, check_op
+from holdfast.integrations.langgraph.store_texts import WHOLE, check_fields, texts_of
+from holdfast.integrations.langgraph.store_writing import Put, sweep, write
+from holdfast.integrations.langgraph.ttl_sweeper import TTLSweeper
+
+if TYPE_CHECKING:
+    from langgraph.store.base import IndexConfig, TTLConfig
+
+    from holdfast.integrations.langgraph.store_search import StoreSearch
+    from holdfast.integrations.langgraph.store_vectors import StoreEmbedder
+    from holdfast.llm.embedding import Embed, Embedder
+    from holdfast.memory import Memory
+    from holdfast.runtime import Runtime
+    from holdfast.store.items import Item as StoredItem
+
+_MINUTE = 60_000_000
+_SWEEP = 5  # minutes between sweeps, as with LangGraph's own stores
+
+
+class HoldfastStore(BaseStore):
+    """Store items of LangGraph in a memory: JSON values under namespaces and keys.
+
+    They are a kind of their own: no prompt shows them, no recall finds them, nothing is learned from them.
+    They belong to the user of the memory, whose erasure deletes them, and are in backups and exports of
+    everything. An item that is overwritten or deleted is gone.
+
+    A search with a query ranks items by words, or by meaning where there is an embedder: that of `index`, or
+    else that of the memory. Items that it does not rank follow, newest first, with None as their score.
+    Without a query items are sorted newest first.
+
+    All methods are safe for concurrent threads, tasks and processes; a batch is checked before anything is
+    written, reads what was there before it, and writes in one transaction.
+
+    Args:
+        memory: the memory whose user the items belong to.
+        index: as in LangGraph, and each part may be left out: `embed` is whatever `Memory(embed=…)` accepts,
+            `dims` the numbers of its vectors, `fields` the paths by which items are found; ["$"] by default.
+        ttl: as in LangGraph. What has expired is never returned, as with `omit_expired`.
+
+    Raises:
+        InvalidInput: `memory` is not a memory or stores nothing, or the configuration cannot be used.
+
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self, memory: Memory, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
+    ) -> None:
+        self._table = ItemTable(memory, COLLECTION)
+        self._memory, self._runtime = memory, cast("Runtime", runtime_of(memory))
+        self.index_config, self.ttl_config = index, ttl
+        config: Mapping[str, object] = index or {}
+        self._fields = check_fields(config.get("fields") or [WHOLE])
+        self._embedder = self._make_embedder(config)
+        self._search: StoreSearch | None = None
+        self._sweeper = TTLSweeper(self.sweep_ttl)
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Return the result of each operation; those that read see what was there before the batch.
+
+        Raises:
+            InvalidNamespaceError: a namespace has an empty label, or one with a dot; nothing was written.
+            InvalidInput: a value is not JSON, a filter has no such operator, …; nothing was written.
+            ModelFailed: the embedder failed; nothing was written.
+
+        """
+        return self._run(list(ops))
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Await what `batch` returns. An asynchronous embedder runs on the event loop of the caller."""
+        return await off_loop(self._memory, self._run, list(ops), asyncio.get_running_loop())
+
+    def sweep_ttl(self) -> int:
+        """Delete the items that have expired, and return their number."""
+        return sweep(self._table, self._runtime.now())
+
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
+        """Sweep at intervals on a thread, which ends with the memory; cancelling the future stops it.
+
+        Args:
+            sweep_interval_minutes: by default that of `ttl`, or else 5.
+
+        """
+        minutes = sweep_interval_minutes or (self.ttl_config or {}).get("sweep_interval_minutes") or _SWEEP
+        return self._sweeper.start(check_minutes(minutes, "sweep_interval_minutes"))
+
+    def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
+        """Stop sweeping, and return whether a sweep that runs has ended within so many seconds."""
+        return self._sweeper.stop(timeout)
+
+    def _make_embedder(self, config: Mapping[str, object]) -> StoreEmbedder | None:
+        dims = check_count(config.get("dims") or 0, "dims")
+        given = config.get("embed")
+        if given is None and self._runtime.embedder is None:
+            return None
+        # Only for those who have an embedder.
+        from holdfast.integrations.langgraph.store_vectors import StoreEmbedder
+        from holdfast.llm.embedding import embedder
+
+        found = self._runtime.embedder if given is None else embedder(cast("Embed", given))
+        return StoreEmbedder(self._runtime, self._memory.scope, cast("Embedder", found), dims)
+
+    def _run(self, ops: Sequence[Op], loop: asyncio.AbstractEventLoop | None = None) -> list[Result]:
+        for op in ops:
+            check_op(op)
+        now = self._runtime.now()
+        gets = [item_key(op.namespace, op.key) for op in ops if isinstance(op, GetOp)]
+        found = self._table.get_many(gets) if len(gets) > 1 else {key: self._table.get(key) for key in gets}
+        renewed: dict[str, int] = {}
+        results: list[Result] = []
+        for op in ops:
+            if isinstance(op, GetOp):
+                results.append(self._item(op, found.get(item_key(op.namespace, op.key)), renewed, now))
+            elif isinstance(op, SearchOp):
+                results.append(self._found(op, renewed, now, loop))
+            elif isinstance(op, ListNamespacesOp):
+                results.append(list_namespaces(self._table, op))
+            else:
+                results.append(None)
+        # Of several that put one item, the last one does.
+        puts = {(op.namespace, op.key): op for op in ops if isinstance(op, PutOp)}
+        if puts or renewed:
+            written = write(self._table, self._puts(list(puts.values()), now, loop), renewed, now)
+            if self._search is not None:
+                for namespace, change in written.items():
+                    self._search.take_over(namespace, change)
+        return results
+
+    def _item(self, op: GetOp, stored: StoredItem | None, renewed: dict[str, int], now: int) -> Item | None:
+        if stored is None:
+            return None
+        created, ttl, _, value = decoded(stored)
+        if op.refresh_ttl and ttl is not None:
+            renewed |= _renewals(op.namespace, op.key, ttl, now)
+        return Item(
+            value=value,
+            key=op.key,
+            namespace=op.namespace,
+            created_at=to_time(created),
+            updated_at=to_time(stored.at),
+        )
+
+    def _found(
+        self, op: SearchOp, renewed: dict[str, int], now: int, loop: asyncio.AbstractEventLoop | None
+    ) -> list[SearchItem]:
+        # numpy is loaded by the first search.
+        from holdfast.integrations.langgraph.store_search import ItemQuery, StoreSearch
+        from holdfast.search.query import has_words, parse
+
+        if self._search is None:
+            unpack = None if self._embedder is None else self._embedder.unpack
+            self._search = StoreSearch(self._table, self._fields, unpack)
+        query = vector = None
+        if op.query and self._embedder is not None:
+            vector = self._embedder.query(op.query, loop)
+        elif op.query and has_words(op.query):
+            query = parse(op.query)
+        wanted = ItemQuery(tuple(op.namespace_prefix), query, vector, op.filter, op.offset, op.limit)
+        results = []
+        for namespace, stored, score in self._search.search(wanted, now):
+            key = parsed_key(stored.key)[1]
+            created, ttl, _, value = decoded(stored)
+            if op.refresh_ttl and ttl is not None:
+                renewed |= _renewals(namespace, key, ttl, now)
+            results.append(SearchItem(namespace, key, value, to_time(created), to_time(stored.at), score))
+        return results
+
+    def _puts(self, ops: Sequence[PutOp], now: int, loop: asyncio.AbstractEventLoop | None) -> list[Put]:
+        """Return what to store, with vectors from as few calls of the embedder as possible."""
+        puts = [_put(op, now) for op in ops]
+        if self._embedder is None:
+            return puts
+        texts = [self._texts(op) for op in ops]
+        flat = [text for some in texts for text in some]
+        if not flat:
+            return puts
+        rows, first = self._embedder.documents(flat, loop), 0
+        for n, some in enumerate(texts):
+            if some:
+                puts[n] = puts[n]._replace(vectors=self._embedder.pack(rows[first : first + len(some)]))
+            first += len(some)
+        return puts
+
+    def _texts(self, op: PutOp) -> list[str]:
+        """Return the texts to embed of an item."""
+        if op.value is None or op.index is False:
+            return []
+        fields = self._fields if op.index is None else op.index
+        return [text for text in texts_of(op.value, fields) if text.strip()]
+
+
+def _put(op: PutOp, now: int) -> Put:
+    if op.value is None:
+        return Put(op.namespace, op.key, None)
+    if not isinstance(op.value, Mapping):
+        raise InvalidInput(
+            f"The value {shown(op.value)} is not a dict.", "Pass one, or None to delete the item."
+        )
+    expires = None if op.ttl is None else now + round(op.ttl * _MINUTE)
+    return Put(op.namespace, op.key, encoded(op.ttl, op.index, op.value), None, expires)
+
+
+def _renewals(namespace: Namespace, key: str, ttl: float, now: int) -> dict[str, int]:
+    expires = now + round(ttl * _MINUTE)
+    return {item_key(namespace, key): expires, vectors_key(namespace, key): expires}

@@ -1,0 +1,283 @@
+"""LlamaIndex: a chat store and a memory block for its `Memory`.
+
+>>> from llama_index.core.memory import Memory as ChatMemory                    # doctest: +SKIP
+>>> store = HoldfastChatStore(memory=memory)                                     # doctest: +SKIP
+>>> block = HoldfastMemoryBlock(memory=memory)                                   # doctest: +SKIP
+>>> ChatMemory.from_defaults("monday", chat_store=store, memory_blocks=[block])  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from html import escape
+from typing import cast
+
+from holdfast.errors import Damaged, InvalidInput, MissingExtra
+from holdfast.integrations.message_lists import MessageLists
+from holdfast.integrations.off_loop import off_loop
+from holdfast.integrations.opaque_items import read_message
+from holdfast.memory import Memory
+from holdfast.messages.formats import blocks_of
+from holdfast.prompt.recall_block import fit, hit_limit
+from holdfast.prompt.window import LastN
+from holdfast.records.options import RecallOptions
+from holdfast.runtime import runtime_of
+from holdfast.text.tokens import CountTokens, estimate_tokens
+from holdfast.types import Message, Role
+
+try:
+    from llama_index.core.base.llms.types import ChatMessage
+    from llama_index.core.memory import BaseMemoryBlock
+    from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
+    from pydantic import ConfigDict, Field, PrivateAttr, SkipValidation
+except ImportError as error:
+    raise MissingExtra.of("llama-index") from error
+
+_FRAMEWORK = "llama-index"
+_STATUSES = tuple(status.value for status in MessageStatus)
+# What is known stands beside the messages, which LlamaIndex has.
+_NO_MESSAGES = LastN(0)
+_ROLES: dict[str, Role] = {
+    "user": "user",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+}
+
+
+class HoldfastChatStore(AsyncDBChatStore):
+    """Store the messages of LlamaIndex's `Memory` in chats of a memory, one for each key.
+
+    Each message is one of the chat `llama-index/KEY`, so that recall, compaction and learning work on it,
+    archived or not; LlamaIndex's own form of it is stored in `raw`. Which messages are active and which are
+    archived is stored beside the log. What was deleted leaves the store but stays in the chat, followed by a
+    message that records it; `Memory.erase` removes it. All methods are safe for concurrent tasks, threads and
+    processes, and each is one transaction.
+
+    Args:
+        memory: the memory of the chats.
+
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    memory: SkipValidation[Memory] = Field(exclude=True, repr=False)
+    _lists: MessageLists = PrivateAttr()
+
+    def model_post_init(self, context: object, /) -> None:
+        """Check the memory."""
+        super().model_post_init(context)
+        self._lists = MessageLists(self.memory, _FRAMEWORK, _STATUSES)
+
+    async def get_messages(
+        self,
+        key: str,
+        status: MessageStatus | None = MessageStatus.ACTIVE,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> list[ChatMessage]:
+        """Return the messages of a key that have a status, or any if it is None, oldest first.
+
+        Raises:
+            Damaged: a stored message is not one of LlamaIndex any more.
+
+        """
+        return await off_loop(
+            self.memory, lambda: _chat_messages(self._lists.read(key, _lists_of(status), limit, offset))
+        )
+
+    async def count_messages(self, key: str, status: MessageStatus | None = MessageStatus.ACTIVE) -> int:
+        """Return the number of messages of a key that have a status, or any if it is None."""
+        return await off_loop(self.memory, self._lists.count, key, _lists_of(status))
+
+    async def add_message(
+        self, key: str, message: ChatMessage, status: MessageStatus = MessageStatus.ACTIVE
+    ) -> None:
+        """Append a message."""
+        await self.add_messages(key, [message], status)
+
+    async def add_messages(
+        self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE
+    ) -> None:
+        """Append messages, all or none.
+
+        Raises:
+            InvalidInput: one is not a message, or holds what is not JSON; none was stored.
+
+        """
+        drafts = [_message(message) for message in messages]
+        await off_loop(self.memory, self._lists.append, key, MessageStatus(status).value, drafts)
+
+    async def set_messages(
+        self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE
+    ) -> None:
+        """Put messages in the place of all of a key; those that are there already are not stored again."""
+        drafts = [_message(message) for message in messages]
+        await off_loop(self.memory, self._lists.replace, key, MessageStatus(status).value, drafts)
+
+    async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
+        """Delete the message with this number in the chat, 1 for the first, and return it."""
+        found = await off_loop(self.memory, self._lists.remove, key, idx)
+        return None if found is None else _chat_messages([found])[0]
+
+    async def delete_messages(self, key: str, status: MessageStatus | None = None) -> None:
+        """Delete the messages of a key that have a status, or all."""
+        await off_loop(self.memory, self._lists.take, key, _lists_of(status))
+
+    async def delete_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
+        """Delete the oldest active messages of a key, and return them."""
+        return _chat_messages(await self._oldest(key, n))
+
+    async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
+        """Archive the oldest active messages of a key, and return them."""
+        return _chat_messages(await self._oldest(key, n, MessageStatus.ARCHIVED))
+
+    async def get_keys(self) -> list[str]:
+        """Return the keys that have messages."""
+        return await off_loop(self.memory, self._lists.keys)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name of the class."""
+        return "HoldfastChatStore"
+
+    async def _oldest(self, key: str, n: int, to: MessageStatus | None = None) -> list[Message]:
+        lists = _lists_of(MessageStatus.ACTIVE)
+        return await off_loop(self.memory, self._lists.take, key, lists, n, to and to.value)
+
+
+class HoldfastMemoryBlock(BaseMemoryBlock[str]):
+    """Show what is known, and what is recalled for the newest message of the user, in LlamaIndex's `Memory`.
+
+    What is known are constraints, soul, profile and facts, as in `Chat.prompt`; what was recalled is framed
+    as data, and what the chat history shows already is not repeated. Messages that leave the history are
+    stored in the chat of the session, unless a `HoldfastChatStore` of the memory has them there.
+
+    Args:
+        memory: what to recall from.
+        name: the name of the block, which stands around its text.
+        max_tokens: the tokens of what is recalled, as the memory counts them.
+        known: whether to show what is known.
+        options: options of `Memory.recall`, such as `limit`, `sources`, `kinds`, `where` or `min_score`.
+
+    """
+
+    name: str = "holdfast"
+    memory: SkipValidation[Memory] = Field(exclude=True, repr=False)
+    max_tokens: int = Field(default=1_000, ge=0)
+    known: bool = True
+    options: dict[str, object] = Field(default_factory=dict)
+    _lists: MessageLists = PrivateAttr()
+
+    def model_post_init(self, context: object, /) -> None:
+        """Check the memory."""
+        super().model_post_init(context)
+        self._lists = MessageLists(self.memory, _FRAMEWORK, _STATUSES)
+
+    async def _aget(
+        self, messages: list[ChatMessage] | None = None, session_id: str | None = None, **_: object
+    ) -> str:
+        return await off_loop(self.memory, self._shown, messages or [], session_id or self.name)
+
+    def _shown(self, messages: Sequence[ChatMessage], session: str) -> str:
+        memory, chat = self.memory, self.memory.chat(self._lists.chat(session))
+        said = [_message(message) for message in messages]
+        query = next((one.content for one in reversed(said) if one.role == "user"), "")
+        known = chat.prompt(policy=_NO_MESSAGES).system if self.known else ""
+        if not query:
+            return known
+        options = dict(self.options)
+        limit = cast("int", options.pop("limit", hit_limit(None, self.max_tokens)))
+        there = {one.content for one in said}
+        # What is shown already takes none of the places.
+        hits = memory.recall(query, limit=limit + len(there), **cast("RecallOptions", options))
+        fresh = [hit for hit in hits if hit.text not in there and escape(hit.text, quote=False) not in known]
+        block = fit(fresh[:limit], (memory.scope.space, chat.id), self.max_tokens, _counter(memory))
+        return "\n".join(filter(None, (known, block.text)))
+
+    async def aput(
+        self,
+        messages: list[ChatMessage],
+        # As LlamaIndex declares it.
+        from_short_term_memory: bool = False,  # noqa: FBT001, FBT002
+        session_id: str | None = None,
+    ) -> None:
+        """Store messages in the chat of the session, unless a chat store of the memory has them there."""
+        if self.accept_short_term_memory or not from_short_term_memory:
+            # Other blocks note the session in the messages.
+            drafts = [_message(_without_session(message)) for message in messages]
+            await off_loop(self.memory, self._lists.add_unlisted, session_id or self.name, drafts)
+
+    async def _aput(self, messages: list[ChatMessage]) -> None:
+        await self.aput(messages)
+
+
+def _without_session(message: ChatMessage) -> ChatMessage:
+    kwargs = {key: value for key, value in message.additional_kwargs.items() if key != "session_id"}
+    return message.model_copy(update={"additional_kwargs": kwargs})
+
+
+def _counter(memory: Memory) -> CountTokens:
+    runtime = runtime_of(memory)
+    return estimate_tokens if runtime is None else runtime.count_tokens
+
+
+def _lists_of(status: MessageStatus | None) -> Sequence[str]:
+    return _STATUSES if status is None else (MessageStatus(status).value,)
+
+
+def _chat_messages(messages: Sequence[Message]) -> list[ChatMessage]:
+    found = []
+    for message in messages:
+        try:
+            # Half the time of `model_validate`, which validates twice. Other messages have no `raw`.
+            found.append(ChatMessage(**cast("Mapping[str, object]", message.raw)))
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise Damaged(
+                f"Message {message.seq} of the chat is none of LlamaIndex: {error}.",
+                "Update llama-index-core, or erase the message.",
+            ) from error
+    return found
+
+
+def _message(message: object) -> Message:
+    """Return the message to store, with LlamaIndex's own form of it in `raw`."""
+    if not isinstance(message, ChatMessage):
+        what = f"A message is of the type {type(message).__name__!r}."
+        raise InvalidInput(what, "Add LlamaIndex's ChatMessage.")
+    try:
+        raw = message.model_dump(mode="json")
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"A message is not JSON: {error}.", "Put JSON into `additional_kwargs`."
+        ) from error
+    if raw["additional_kwargs"].get("images"):
+        # LlamaIndex could not read them back.
+        raise InvalidInput("A message has images beside its blocks.", "Use ImageBlock.")
+    role, kwargs = _ROLES.get(message.role.value, "assistant"), raw["additional_kwargs"]
+    parts = list(_parts(raw["blocks"]))
+    calls = [] if any(part["type"] == "tool_use" for part in parts) else kwargs.get("tool_calls")
+    form = {"role": role, "content": parts, "tool_calls": calls, "tool_call_id": kwargs.get("tool_call_id")}
+    return replace(read_message(form) or Message(role, "[message]"), raw=raw)
+
+
+def _parts(blocks: object) -> Iterator[dict[str, object]]:
+    """Yield the blocks of a message as parts in the forms of OpenAI and Anthropic."""
+    for block in blocks_of(blocks):
+        kind = block.get("block_type")
+        if kind == "text":
+            yield {"type": "text", "text": block["text"]}
+        elif kind == "tool_call":
+            id = block["tool_call_id"] or block["tool_name"]
+            yield {"type": "tool_use", "id": id, "name": block["tool_name"], "input": block["tool_kwargs"]}
+        elif kind == "citable":
+            yield from _parts(block["content"])
+        elif kind == "citation":
+            yield from _parts([block["cited_content"]])
+        elif kind != "cache":
+            # Media, which are named, and thoughts, which are not shown.
+            names = {"title": block.get("title"), "url": block.get("url") or block.get("path")}
+            forms = [block[key] for key in block if key.endswith(("mimetype", "format"))]
+            yield {"type": kind, **names, "media_type": next(filter(None, forms), None)}

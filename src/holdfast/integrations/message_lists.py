@@ -1,0 +1,202 @@
+"""Lists of messages in a chat, such as the active and the archived ones: the log has each message once.
+
+The log is append-only; in which list a message is, and where, is an item beside it. What is removed leaves
+its list, and a message in the log that says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.errors import InvalidInput
+from holdfast.integrations.framework_keys import chat_id
+from holdfast.integrations.item_table import ItemTable
+from holdfast.store import items, log, sessions
+from holdfast.store.database import retry_transaction
+from holdfast.text.references import write_reference
+from holdfast.types import Message, check_count
+
+if TYPE_CHECKING:
+    from holdfast.memory import Memory
+    from holdfast.store.database import Connection, Reader
+    from holdfast.store.items import Item
+
+# The item that has the key of a chat; those of messages come after it.
+_NAME = ""
+
+
+class MessageLists:
+    """The lists of the chats of a framework, by its keys: a message with `raw` is in one of them, or in none.
+
+    All methods block, and are safe for concurrent threads and processes.
+
+    Args:
+        memory: the memory of the chats.
+        framework: the name of the framework, the beginning of the ids of its chats.
+        lists: the names of the lists.
+
+    """
+
+    def __init__(self, memory: Memory, framework: str, lists: Sequence[str]) -> None:
+        self._memory, self._framework, self._lists = memory, framework, lists
+        self._table = ItemTable(memory, framework)
+
+    def chat(self, key: str) -> str:
+        """Return the id of the chat of a key."""
+        if not isinstance(key, str):
+            raise InvalidInput(f"The key of a chat is of the type {type(key).__name__!r}.", "Pass a text.")
+        return chat_id(self._framework, key)
+
+    def keys(self) -> list[str]:
+        """Return the keys of the chats that have a message in a list."""
+        chats = (chat.id for chat in self._memory.chats(agent="", archived=None))
+        scans = (self._table.scan(id, limit=2) for id in chats if id.startswith(f"{self._framework}/"))
+        # The name comes first; what follows is the item of a message.
+        return [found[0].data.decode("utf-8", "surrogatepass") for found in scans if len(found) == 2]
+
+    def read(
+        self, key: str, lists: Sequence[str], limit: int | None = None, offset: int | None = None
+    ) -> list[Message]:
+        """Return messages of some lists, oldest first, without those that were erased."""
+        start = 0 if offset is None else check_count(offset, "offset")
+        end = None if limit is None else start + check_count(limit, "limit")
+        with self._table.reading() as reader:
+            entries = self._entries(reader, self.chat(key), lists, end)[start:end]
+            return list(self._messages(reader, self.chat(key), entries).values())
+
+    def count(self, key: str, lists: Sequence[str]) -> int:
+        """Return the number of messages of some lists, without those that were erased."""
+        with self._table.reading() as reader:
+            entries = self._entries(reader, self.chat(key), lists)
+            if not sessions.stats(reader, self._table.space, self.chat(key)).erased:
+                return len(entries)
+            return len(self._messages(reader, self.chat(key), entries))
+
+    @retry_transaction
+    def append(self, key: str, name: str, messages: Sequence[Message]) -> None:
+        """Append messages to a list, all or none.
+
+        Raises:
+            InvalidInput: one is not JSON; none was stored.
+
+        """
+        if messages:
+            with self._table.writing() as tx:
+                added = self._table.append(tx, self.chat(key), messages)
+                self._put(tx, key, {_entry_key(name, seq): id for seq, id in added})
+
+    @retry_transaction
+    def add_unlisted(self, key: str, messages: Sequence[Message]) -> None:
+        """Append messages to the chat of a key but to no list, unless the chat has lists with messages."""
+        chat = self.chat(key)
+        with self._table.writing() as tx:
+            if not self._entries(tx, chat, self._lists, 1):
+                self._table.append(tx, chat, messages)
+
+    @retry_transaction
+    def replace(self, key: str, name: str, messages: Sequence[Message]) -> None:
+        """Let a list have these messages, and the others none; those that are there already are kept.
+
+        Raises:
+            InvalidInput: one is not JSON; nothing was changed.
+
+        """
+        chat = self.chat(key)
+        with self._table.writing() as tx:
+            entries = self._entries(tx, chat, self._lists)
+            there = self._messages(tx, chat, entries)
+            same = defaultdict[str, list[str]](list)
+            for message in reversed(there.values()):
+                same[_payload(message)].append(message.id)
+            payloads = map(_payload, messages)
+            kept = [same[one].pop() if same[one] else None for one in payloads]
+            fresh = [message for message, id in zip(messages, kept, strict=True) if id is None]
+            added = iter([id for _, id in self._table.append(tx, chat, fresh)])
+            ids = [next(added) if id is None else id for id in kept]
+            left = set(ids)
+            self._remove(tx, chat, entries, [one for one in there.values() if one.id not in left])
+            newest = sessions.length(tx, self._table.space, chat)
+            if ids:
+                self._put(tx, key, {_entry_key(name, newest, n): id for n, id in enumerate(ids)})
+
+    @retry_transaction
+    def take(
+        self, key: str, lists: Sequence[str], count: int | None = None, to: str | None = None
+    ) -> list[Message]:
+        """Move the oldest messages of some lists to another one, or to none; return them, oldest first."""
+        most, chat = None if count is None else check_count(count, "n"), self.chat(key)
+        with self._table.writing() as tx:
+            while True:
+                entries = self._entries(tx, chat, lists, most)[:most]
+                found = self._messages(tx, chat, entries)
+                erased = [entry for entry in entries if entry.data.decode() not in found]
+                if not erased:
+                    break
+                self._remove(tx, chat, erased, [])
+            if not found:
+                return []
+            if to is None:
+                self._remove(tx, chat, entries, list(found.values()))
+            else:
+                self._remove(tx, chat, entries, [])
+                moved = {f"{to}/{_position(entry)}": entry.data.decode() for entry in entries}
+                self._put(tx, key, moved)
+            return list(found.values())
+
+    @retry_transaction
+    def remove(self, key: str, seq: int) -> Message | None:
+        """Remove the message with this number in the chat from its list; None if it is in none."""
+        chat, number = self.chat(key), check_count(seq, "The number of a message")
+        with self._table.writing() as tx:
+            for _, message in log.by_seq(tx, self._table.space, chat, number):
+                for entry in self._entries(tx, chat, self._lists):
+                    if entry.data.decode() == message.id:
+                        self._remove(tx, chat, [entry], [message])
+                        return message
+        return None
+
+    def _entries(self, db: Reader, chat: str, lists: Iterable[str], limit: int | None = None) -> list[Item]:
+        """Return the items of some lists in the order of their messages, at least the first `limit`."""
+        place, now = self._table.place(chat), self._table.now()
+        found = [one for name in lists for one in items.scan(db, place, now, prefix=f"{name}/", limit=limit)]
+        return sorted(found, key=_position)
+
+    def _messages(self, db: Reader, chat: str, entries: Sequence[Item]) -> dict[str, Message]:
+        """Return the messages of items by their ids, in their order, without those that were erased."""
+        ids = [entry.data.decode() for entry in entries]
+        found = {one.id: one for one in log.by_ids(db, self._table.space, chat, ids)}
+        return {id: found[id] for id in ids if id in found}
+
+    def _put(self, tx: Connection, key: str, entries: Mapping[str, str]) -> None:
+        data = {entry: id.encode() for entry, id in entries.items()}
+        data[_NAME] = key.encode("utf-8", "surrogatepass")
+        items.put(tx, self._table.place(self.chat(key)), data, self._table.now())
+
+    def _remove(
+        self, tx: Connection, chat: str, entries: Sequence[Item], messages: Sequence[Message]
+    ) -> None:
+        """Delete items, and say in the log that messages were removed from all lists."""
+        items.delete(tx, self._table.place(chat), [entry.key for entry in entries])
+        if messages:
+            seqs = sorted(message.seq for message in messages)
+            what = f"[message {write_reference(chat, seqs[0])} was removed]"
+            if len(seqs) > 1:
+                what = f"[{len(seqs)} messages of {write_reference(chat, seqs[0], seqs[-1])} were removed]"
+            tombstone = Message("system", what, meta={self._framework: "removed"})
+            self._table.append(tx, chat, [tombstone])
+
+
+def _entry_key(name: str, seq: int, place: int = 0) -> str:
+    """Return the key of an item, in the order of the messages of a list."""
+    return f"{name}/{seq:016x}{place:016x}"
+
+
+def _position(entry: Item) -> str:
+    return entry.key.rpartition("/")[2]
+
+
+def _payload(message: Message) -> str:
+    return json.dumps(message.raw, sort_keys=True)

@@ -1,0 +1,217 @@
+"""Items of a framework's session as messages of a chat, append-only: what is removed leaves a tombstone.
+
+A tombstone is a message that says which items were removed, and where to read on, so that reading the newest
+items takes as long as there are items to return, however many were removed before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import uuid4
+
+from holdfast.errors import Conflict, InvalidInput
+from holdfast.integrations.opaque_items import read_message
+from holdfast.text.clean import clean
+from holdfast.text.references import write_reference
+from holdfast.text.shorten import shorten_line
+from holdfast.types import ROLES, Message, Role
+
+if TYPE_CHECKING:
+    from holdfast.chat import Chat
+
+_PAGE, _FEW = 256, 10  # messages read at once, at most and at least
+_ITEM, _TAKEN_BACK, _CLEARED = "item", "taken back", "cleared"
+_LONGEST_TYPE = 40  # characters of an unknown type of items
+
+
+class SessionItems:
+    """The items of a session: messages with `raw`, without those that were removed. All methods block.
+
+    Messages that others append to the chat are not items. All methods are safe for concurrent threads and
+    processes: no item is removed twice.
+
+    Args:
+        chat: the chat that stores them.
+        mark: the name of the framework, the key in `meta` that tells items and tombstones.
+
+    """
+
+    def __init__(self, chat: Chat, mark: str) -> None:
+        self._chat, self._mark = chat, mark
+
+    def append(self, items: Sequence[Message]) -> list[Message]:
+        """Append items, all or none, and return them as stored.
+
+        Raises:
+            InvalidInput: one is not JSON; none was stored.
+            Conflict: one differs from the stored message with the same id; none was stored.
+
+        """
+        return self._chat.append([self._marked(item) for item in items]) if items else []
+
+    def newest(self, limit: int | None = None) -> list[Message]:
+        """Return the newest items, newest first; all without a limit."""
+        return self._read(limit).items
+
+    def pop(self) -> Message | None:
+        """Remove the newest item and return it; None if there is none."""
+        refused = ""
+        while (found := self._read(2)).items:
+            newest = found.items[0]
+            try:
+                self._chat.append([self._taken_back(found)])
+            except Conflict:
+                # A concurrent call removed the item, so the next one is tried. The same item twice means that
+                # a message of another kind has the id.
+                if newest.id == refused:
+                    raise
+                refused = newest.id
+            else:
+                return newest
+        return None
+
+    def clear(self) -> None:
+        """Remove all items."""
+        if self._read(1).items:
+            meta = {self._mark: _CLEARED}
+            self._chat.append([Message("system", "[the session was cleared]", meta=meta)])
+
+    def replace(self, newest: Sequence[Message], items: Sequence[Message]) -> bool:
+        """Put items in the place of the newest ones, oldest first; return whether those were the newest."""
+        found = self._read(len(newest) + 1)
+        if not newest or _ids(found.items[: len(newest)]) != _ids(reversed(newest)):
+            return False
+        try:
+            self._chat.append([self._taken_back(found, len(newest)), *map(self._marked, items)])
+        except Conflict:
+            # A concurrent call changed the newest items.
+            return False
+        return True
+
+    def _marked(self, item: Message) -> Message:
+        return replace(item, meta={**item.meta, self._mark: _ITEM})
+
+    def _read(self, limit: int | None, *, jump: bool = True) -> _Newest:
+        """Return the newest items, at most `limit`; `jump` follows where tombstones say to read on."""
+        items: list[Message] = []
+        gone: set[str] = set()
+        jumps: dict[str, _Jump] = {}
+        newest, before, to, size = "", None, "", _PAGE if limit is None else min(_PAGE, max(limit, _FEW))
+        while limit is None or len(items) < limit:
+            page = self._chat.history(size, before=before)
+            if to and (not page or page[-1].id != to):
+                # The chat was imported, and its messages have other numbers.
+                return self._read(limit, jump=False)
+            newest, to = newest or (page[-1].id if page else ""), ""
+            for message in reversed(page):
+                if message.id in jumps and jump and limit is not None:
+                    taken, to, below = jumps[message.id]
+                    gone -= taken
+                    before = below + 1
+                    break
+                kind = message.meta.get(self._mark)
+                if kind == _CLEARED:
+                    return _Newest(items, newest, frozenset())
+                if kind == _TAKEN_BACK:
+                    gone |= {*_taken(message), *_texts(message.meta.get("gone"))}
+                    jumps |= _jump(message)
+                elif message.id in gone:
+                    gone.remove(message.id)
+                elif kind == _ITEM and message.raw is not None:
+                    items.append(message)
+                    if len(items) == limit:
+                        break
+            else:
+                if len(page) < size:
+                    break
+                before, size = page[0].seq, min(_PAGE, 2 * size)
+        return _Newest(items, newest, frozenset(gone))
+
+    def _taken_back(self, found: _Newest, count: int = 1) -> Message:
+        """Return the tombstone of the newest items; its id lets the log accept only one for an item.
+
+        It names the newest message of the chat, the next older item, and the items known as removed before
+        that. A reader that arrives at that message goes on at the next item, and reads nothing that was
+        removed.
+        """
+        (newest, *also), others = found.items[:count], found.items[count:]
+        meta: dict[str, object] = {
+            self._mark: _TAKEN_BACK,
+            "message": newest.id,
+            "by": uuid4().hex,
+            "last": found.newest,
+        }
+        if also:
+            meta["also"] = _ids(also)
+        if others:
+            meta |= {"next": others[0].id, "below": others[0].seq}
+        if also or others:
+            meta["gone"] = sorted(found.gone.union(_ids(also)))
+        text = f"[message {write_reference(self._chat.id, newest.seq)} was taken back]"
+        if also:
+            text = f"[messages {write_reference(self._chat.id, also[-1].seq, newest.seq)} were compacted]"
+        return Message("system", text, id=f"taken-back-{newest.id}", meta=meta)
+
+
+def item_message(item: object) -> Message:
+    """Return the message to store for an item of a session: read where its form is known, and whole in `raw`.
+
+    Raises:
+        InvalidInput: it is not a dict.
+
+    """
+    if not isinstance(item, Mapping):
+        what = f"An item of a session is of the type {type(item).__name__!r}."
+        raise InvalidInput(what, "Add dicts, as the framework does.")
+    message = read_message(item) or Message(_role(item), f"[{_type(item)}]")
+    return replace(message, raw=item)
+
+
+class _Newest(NamedTuple):
+    """Items, newest first; the id of the chat's newest message; the ids of older items known as removed."""
+
+    items: list[Message]
+    newest: str
+    gone: frozenset[str]
+
+
+class _Jump(NamedTuple):
+    """The ids of removed items, with id and `seq` of the next older item; "" and 0 if there is none."""
+
+    taken: frozenset[str]
+    to: str
+    below: int
+
+
+def _role(item: Mapping[str, object]) -> Role:
+    """Return the role of an item of unknown form: that of the model, which searched or called a server."""
+    role = item.get("role")
+    return role if role in ROLES else "assistant"
+
+
+def _type(item: Mapping[str, object]) -> str:
+    kind = item.get("type")
+    return shorten_line(clean(kind), _LONGEST_TYPE) or "item" if isinstance(kind, str) else "item"
+
+
+def _jump(message: Message) -> dict[str, _Jump]:
+    """Return where to read on, by the id of the message to read on from; old messages have none."""
+    last, below = message.meta.get("last"), message.meta.get("below", 0)
+    if not isinstance(last, str) or not isinstance(below, int):
+        return {}
+    return {last: _Jump(_taken(message), str(message.meta.get("next", "")), below)}
+
+
+def _taken(message: Message) -> frozenset[str]:
+    """Return the ids of the items that a message removes."""
+    return frozenset([str(message.meta.get("message")), *_texts(message.meta.get("also"))])
+
+
+def _ids(messages: Iterable[Message]) -> list[str]:
+    return [message.id for message in messages]
+
+
+def _texts(value: object) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

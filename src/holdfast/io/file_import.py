@@ -1,0 +1,247 @@
+"""The import of one file: its messages and records, each once, a batch at a time."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, TypedDict
+
+from holdfast.errors import Conflict, InvalidInput
+from holdfast.io.everything import database_of
+from holdfast.io.import_items import ImportedChat, ImportedMessage, ImportedRecord, Item, Skip, told_id
+from holdfast.io.import_report import Skipped, Skips
+from holdfast.io.message_times import dated
+from holdfast.io.private_tags import PRIVATE
+from holdfast.io.record_import import store_records
+from holdfast.io.redaction import IGNORED, Redactor, Rules
+from holdfast.io.said_before import private_in
+from holdfast.io.sources import SourceFile
+from holdfast.store import log, sessions
+from holdfast.text.clean import clean
+
+if TYPE_CHECKING:
+    from holdfast.chat import Chat
+    from holdfast.memory import Memory
+    from holdfast.types import Message, ToolCall
+
+_NO_LINE = 0  # the line of a whole file
+_BATCH = 500  # messages or records in one transaction
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_STORED_BEFORE = "stored before it was private or ignored, and left as it is: `holdfast erase` removes it"
+_TOLD = ("user", "assistant")  # whose words hooks are told of
+_TWICE = "the file has it twice"
+
+
+class Account(TypedDict):
+    """What an import found in a file, as JSON values to be stored with its digest."""
+
+    chats: list[str]
+    messages: int
+    records: int
+    skipped: list[tuple[str, bool, int, tuple[int, ...]]]
+
+
+class FileImport:
+    """The import of one file, a batch at a time."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        source: SourceFile,
+        progress: Callable[[int], None],
+        rules: Rules | None,
+        before: Iterable[Item] = (),
+        *,
+        is_whole: bool = True,
+    ) -> None:
+        self._memory = memory
+        self._is_whole = is_whole
+        self._told = Counter[tuple[str, str]]()
+        self._source = source
+        self._before = before
+        self._rules = rules
+        self.is_redacted = False  # whether something was left out as the user wished
+        self._progress = progress
+        self._chats: set[str] = set()
+        self._sources: set[str] = set()
+        self._stored = self.added = 0
+        self._records = self.records_added = 0
+        self._skips = Skips()
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What was left out so far."""
+        return self._skips.all()
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the file could not be read to its end."""
+        return any(one.problem and _NO_LINE in one.lines for one in self.skipped)
+
+    def run(self) -> Account:
+        """Import it, and return the counts as JSON values, to be stored with its digest."""
+        items = self._items()
+        more = True
+        while more:
+            batch = list(islice(items, _BATCH))
+            by_chat: dict[str, list[ImportedMessage]] = defaultdict(list)
+            records: list[ImportedRecord] = []
+            for item in batch:
+                if isinstance(item, ImportedRecord):
+                    records.append(item)
+                else:
+                    by_chat[item.chat.id].append(item)
+            for messages in by_chat.values():
+                self._store(messages)
+            self._store_records(records)
+            self._progress(self._stored)
+            more = len(batch) == _BATCH
+        return {
+            "chats": sorted(self._chats),
+            "messages": self._stored,
+            "records": self._records,
+            "skipped": [(one.reason, one.problem, one.count, one.lines) for one in self.skipped],
+        }
+
+    def _items(self) -> Iterator[ImportedMessage | ImportedRecord]:
+        redactor = Redactor(self._rules, private=private_in(self._source), earlier=self._call)
+        for item in self._before:
+            if isinstance(item, ImportedMessage):
+                redactor.redact(item)
+        for item in dated(self._source):
+            if isinstance(item, ImportedMessage):
+                found: Item = redactor.redact(item)
+            else:
+                found = redactor.redact_record(item) if isinstance(item, ImportedRecord) else item
+            self.is_redacted |= found is not item
+            found = found if isinstance(found, Skip) else self._wanted(found)
+            if isinstance(found, Skip):
+                self._skip([found])
+            else:
+                yield found
+
+    def _wanted(self, item: ImportedMessage | ImportedRecord) -> ImportedMessage | ImportedRecord | Skip:
+        """Return what is of this user and no repetition of a record, or why it is left out."""
+        owner = item.owner if isinstance(item, ImportedRecord) else item.chat.owner
+        if owner and owner.is_another(self._memory.scope.user):
+            return Skip(item.line, f"of the user {clean(owner.user)[:80]!r}: import it with that --user")
+        if isinstance(item, ImportedMessage):
+            return item
+        if item.source in self._sources:
+            return Skip(item.line, _TWICE)
+        self._sources.add(item.source)
+        return item
+
+    def _call(self, chat: str, call: str) -> ToolCall | None:
+        """Return a call that was imported before."""
+        database = database_of(self._memory)
+        return log.call_of(database, self._memory.scope.space, clean(chat), call) if database else None
+
+    def _skip(self, skips: Iterable[Skip]) -> None:
+        self._skips.add(self._source.file.path, skips)
+
+    def _store_records(self, items: Sequence[ImportedRecord]) -> None:
+        done = store_records(self._memory, items)
+        self.records_added += done.added
+        self._records += done.added + done.present
+        self._skip(done.skips)
+
+    def _store(self, items: Sequence[ImportedMessage]) -> None:
+        """Append messages of one chat that are not stored yet."""
+        origin = items[0].chat
+        try:
+            memory = self._memory.scoped(agent=clean(origin.agent)) if origin.agent else self._memory
+            chat = memory.chat(clean(origin.id))
+        except InvalidInput as error:
+            self._skip(Skip(item.line, error.what, problem=True) for item in items)
+            return
+        before = chat.stats().messages
+        fresh = self._without_stored(memory, chat, items)
+        if before and self._is_whole:
+            fresh = self._without_told(memory, chat, fresh)
+        stored = len(items) - len(fresh) + self._append(chat, fresh)
+        after = chat.stats().messages
+        if after and not before:
+            _describe(memory, chat, origin)
+        if stored:
+            self._chats.add(chat.id)
+        self._stored += stored
+        self.added += after - before
+
+    def _without_stored(
+        self, memory: Memory, chat: Chat, items: Sequence[ImportedMessage]
+    ) -> Sequence[ImportedMessage]:
+        """Return the items whose text is not stored yet; programs rewrite the payloads of the same messages.
+
+        A message of which something was left out is stored once, whatever is left out of it today.
+        """
+        database = database_of(memory)
+        if database is None:
+            return items
+        ids = sorted({item.message.id for item in items if item.message.id})
+        present = log.by_ids(database, memory.scope.space, chat.id, ids)
+        stored = {message.id: message for message in present}
+        fresh = []
+        for item in items:
+            known = stored.get(item.message.id)
+            if known is None:
+                fresh.append(item)
+            elif item.before and (_words(known), known.raw) == (_words(item.before), item.before.raw):
+                self._skip([Skip(item.line, _STORED_BEFORE)])
+            elif _words(known) not in (_words(item.message), _words(item.before or item.message)):
+                fresh += [] if _has_placeholder(known) else [item]
+        return fresh
+
+    def _without_told(
+        self, memory: Memory, chat: Chat, items: Sequence[ImportedMessage]
+    ) -> Sequence[ImportedMessage]:
+        """Return the items that no hook has stored before, by their words and how often they were said."""
+        ids = []
+        for message in (item.message for item in items):
+            is_told = message.role in _TOLD and not message.calls
+            told = told_id(message.role, message.content) if is_told else ""
+            self._told[chat.id, told] += 1
+            ids.append(f"{told}{self._told[chat.id, told]}" if told else "")
+        database = database_of(memory)
+        wanted = sorted(filter(None, ids))
+        found = log.by_ids(database, memory.scope.space, chat.id, wanted) if database else ()
+        present = {message.id for message in found}
+        return [item for item, identity in zip(items, ids, strict=True) if identity not in present]
+
+    def _append(self, chat: Chat, items: Sequence[ImportedMessage]) -> int:
+        """Append in one transaction, after an error in halves, and return the number of messages stored."""
+        if not items:
+            return 0
+        try:
+            chat.append([item.message for item in items])
+        except (InvalidInput, Conflict) as error:
+            if len(items) > 1:
+                half = len(items) // 2
+                return self._append(chat, items[:half]) + self._append(chat, items[half:])
+            is_another = isinstance(error, Conflict)
+            reason = "another message is stored under its id" if is_another else error.what
+            self._skip([Skip(items[0].line, reason, problem=True)])
+            return 0
+        return len(items)
+
+
+def _words(message: Message) -> tuple[object, ...]:
+    return message.role, message.name, message.content, message.calls, message.call_id
+
+
+def _has_placeholder(message: Message) -> bool:
+    text = repr(_words(message))
+    return PRIVATE in text or IGNORED in text
+
+
+def _describe(memory: Memory, chat: Chat, origin: ImportedChat) -> None:
+    """Set title, archive flag and label of a new chat; an import never changes those of an existing one."""
+    title = " ".join(_CONTROL.sub(" ", clean(origin.title)).split())
+    if title:
+        chat.rename(title[:500])
+    if origin.archived:
+        chat.archive()
+    if origin.label and (database := database_of(memory)):
+        sessions.relabel(database, memory.scope.space, chat.id, origin.label)

@@ -1,0 +1,192 @@
+"""Gemini CLI: the chats under `~/.gemini/tmp/<project>/chats`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+from holdfast.io.files import File, lines, values
+from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, list_of, parsed, stable_id, text_of
+from holdfast.messages import formats
+from holdfast.text.clean import clean
+from holdfast.types import Message
+
+_ROLES = {"user": "user", "gemini": "assistant"}
+_RESULTS = ("result", "resultDisplay")
+_ROOT = ".project_root"  # a file beside the chats of a project
+_LONGEST_ROOT = 4096  # bytes of it
+_LEFT = "on a branch that was left: the user went back behind it"
+
+_Json = Mapping[str, object]
+_Values = Iterable[tuple[int, object] | Skip]
+
+
+def is_chat(value: _Json) -> bool:
+    """Return whether an object is a chat, or the first line of one."""
+    return all(isinstance(value.get(key), str) for key in ("sessionId", "projectHash"))
+
+
+def read(file: File) -> Iterator[Item]:
+    """Yield the messages of a chat, one record a line; calls of tools and their results are messages too.
+
+    A record is written again when it gets longer, and counts as it is in the end. Left out and counted are
+    what the program notes beside the conversation, and what the user went back behind. The chat of a
+    sub-agent is one of its own, `<session>/agent-<id>`.
+    """
+    return _items(file, lines(file), _Log(lines(file)))
+
+
+def read_document(file: File) -> Iterator[Item]:
+    """Yield the messages of a chat in one JSON document, as versions of before 2026 write it."""
+    return _items(file, values(file), _Log(values(file)))
+
+
+class _Log:
+    """What later lines say of earlier ones: the last line of each record, and those that were left."""
+
+    def __init__(self, found: _Values) -> None:
+        self.last: dict[str, int] = {}
+        self.left: set[int] = set()
+        order: list[str] = []
+        places: dict[str, tuple[int, list[int]]] = {}
+        for item in found:
+            if isinstance(item, Skip):
+                continue
+            number, value = item[0], dict_of(item[1])
+            identity = text_of(value.get("id"))
+            if "$rewindTo" in value:
+                # The program forgets everything where it does not find the record.
+                start = places.get(text_of(value["$rewindTo"]), (0, []))[0]
+                for name in order[start:]:
+                    self.left.update(places.pop(name)[1])
+                del order[start:]
+            elif identity:
+                if identity not in places:
+                    places[identity] = (len(order), [])
+                    order.append(identity)
+                places[identity][1].append(number)
+                self.last[identity] = number
+
+
+def _items(file: File, found: _Values, log: _Log) -> Iterator[Item]:
+    chat = ImportedChat(file.name)
+    for item in found:
+        if isinstance(item, Skip):
+            yield item
+            continue
+        number, value = item
+        if not isinstance(value, dict):
+            yield Skip(number, "no record", problem=True)
+        elif is_chat(value):
+            chat = _chat(file, value)
+            for place, one in enumerate(list_of(value.get("messages")), 1):
+                yield from _record(chat, place, dict(dict_of(one)))
+        elif reason := _why_left_out(number, value, log):
+            yield Skip(number, reason)
+        else:
+            yield from _record(chat, number, value)
+
+
+def _why_left_out(number: int, value: _Json, log: _Log) -> str:
+    identity = text_of(value.get("id"))
+    if number in log.left:
+        return _LEFT
+    if not identity:
+        return "not conversation: a note on the session"
+    return "" if log.last[identity] == number else "written again, longer, on a line that follows"
+
+
+def _chat(file: File, value: _Json) -> ImportedChat:
+    session = text_of(value["sessionId"])
+    folder = folder_of(file, value)
+    if value.get("kind") == "subagent" and file.location:
+        session = f"{file.location.parent.name}/agent-{session}"
+    return ImportedChat(clean(session) or file.name, text_of(value.get("summary")), folder=folder)
+
+
+def folder_of(file: File, chat: _Json) -> str:
+    """Return the folder of the project, which stands beside its chats; its hash stands in each of them."""
+    digest = chat.get("projectHash")
+    for parent in list(Path(file.location).parents)[:4] if file.location else ():
+        try:
+            with (parent / _ROOT).open("rb") as stream:
+                root = stream.read(_LONGEST_ROOT).strip()
+        except OSError:
+            continue
+        return root.decode(errors="replace") if sha256(root).hexdigest() == digest else ""
+    return ""
+
+
+def _record(chat: ImportedChat, number: int, value: dict[str, object]) -> Iterator[Item]:
+    kind, content = text_of(value.get("type")), value.get("content")
+    value["id"] = text_of(value.get("id")) or stable_id(number, value)
+    calls = [
+        {**dict_of(call), "id": text_of(dict_of(call).get("id")) or f"{value['id']}/{place}"}
+        for place, call in enumerate(list_of(value.get("toolCalls")), 1)
+    ]
+    if kind not in _ROLES:
+        yield Skip(number, f"not conversation: {clean(kind)[:40] or 'no type'}")
+        return
+    texts = [part for part in _parts(content) if not ({"functionCall", "functionResponse"} & part.keys())]
+    if texts or value.get("thoughts"):
+        yield parsed(chat, number, _message, value, texts)
+    elif not calls:
+        reason = "a call or result of a tool, which stands with the call" if _parts(content) else "empty"
+        yield Skip(number, reason)
+    for call in calls:
+        yield parsed(chat, number, _call, value, call)
+        if any(call.get(key) for key in _RESULTS):
+            yield parsed(chat, number, _result, value, call)
+
+
+def _parts(content: object) -> list[_Json]:
+    found = content if isinstance(content, list) else [content] if content else []
+    return [{"text": part} if isinstance(part, str) else dict_of(part) for part in found]
+
+
+def _text(part: _Json) -> _Json:
+    """Return a part in a form that chat formats have: other media become placeholders."""
+    if part.get("thought") is True:
+        return {"type": "thinking"}
+    media = dict_of(part.get("inlineData") or part.get("fileData"))
+    name = (
+        text_of(media.get("displayName")) or text_of(media.get("fileUri")) or text_of(media.get("mimeType"))
+    )
+    return {"type": "text", "text": text_of(part.get("text")) or f"[file: {name or 'unnamed'}]"}
+
+
+def _message(value: dict[str, object], texts: list[_Json]) -> Message:
+    role = _ROLES[text_of(value.get("type"))]
+    raw = {key: one for key, one in value.items() if key != "toolCalls"}
+    content: object = [_text(part) for part in texts] or formats.REASONING
+    message = formats.parse({"role": role, "content": content, "at": value.get("timestamp")})
+    return replace(message, id=clean(text_of(value.get("id"))), raw=raw)
+
+
+def _call(value: _Json, call: dict[str, object]) -> Message:
+    raw = {key: one for key, one in call.items() if key not in _RESULTS}
+    function = {"name": call.get("name"), "arguments": call.get("args")}
+    item = {"role": "assistant", "content": "", "tool_calls": [{"id": call.get("id"), "function": function}]}
+    message = formats.parse(item | {"at": call.get("timestamp") or value.get("timestamp")})
+    return replace(message, id=clean(text_of(call.get("id"))), raw=raw)
+
+
+def _result(value: _Json, call: dict[str, object]) -> Message:
+    identity = clean(text_of(call.get("id")))
+    raw = {key: one for key, one in call.items() if key in {"id", "name", "status", "timestamp", *_RESULTS}}
+    parts = [_text(part) for part in map(_answer, _parts(call.get("result"))) if part]
+    content: object = parts or text_of(call.get("resultDisplay")) or "[no text]"
+    item = {"role": "tool", "tool_call_id": identity, "content": content}
+    message = formats.parse(item | {"at": call.get("timestamp") or value.get("timestamp")})
+    return replace(message, id=f"{identity}/result", raw=raw)
+
+
+def _answer(part: _Json) -> _Json:
+    if "functionResponse" not in part:
+        return part
+    response = dict_of(dict_of(part["functionResponse"]).get("response"))
+    said = text_of(response.get("output")) or text_of(response.get("error"))
+    return {"text": said or (json.dumps(response) if response else "")}

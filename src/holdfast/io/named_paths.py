@@ -1,0 +1,102 @@
+"""The paths that calls of tools, their output and prompts name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+# Names of arguments, without the marks between their words, as the tools of coding agents have them.
+_PATHS = frozenset(
+    "path paths file files filename filenames filepath filepaths notebookpath targetfile absolutepath "
+    "relativepath relativeworkspacepath uri dir directory dirpath folder workdir cwd glob include".split()
+)
+_COMMANDS = frozenset("command commands cmd script argv".split())
+_SEARCHES = frozenset("pattern query regex glob include searchterm".split())
+_LONGEST = 1024  # characters of a path
+_DEPTH = 6  # of arguments within arguments
+_DRIVE = r"(?:[A-Za-z]:(?=[\\/]))?"
+_TOKEN = re.compile(rf"{_DRIVE}(?:\\.|[^\s\"'`|&;<>()={{}}\[\],:\\]|\\(?!\s))++")
+_QUOTED = re.compile(r"\"([^\"\n]{1,1024})\"|'([^'\n]{1,1024})'")
+_PATCHED = re.compile(
+    r"^\*\*\* (?:Add|Update|Delete) File: ([^\n]{1,1024})$|^\*\*\* Move to: ([^\n]{1,1024})$", re.MULTILINE
+)
+_CONTEXT = re.compile(r"-\d{1,9}-")
+# What a line of output begins with where it is about a file: a header, or its name before its words.
+_LINE = re.compile(
+    rf"""^[ \t]{{0,8}}
+    (?:==>\s | \+\+\+\s(?:b/)? | ---\s(?:a/)? | diff\s--git\sa/ | \*\*\*\s\w{{1,10}}\sFile:\s | File:\s |
+        \#{{1,6}}\s)?
+    ({_DRIVE}[^\s\"'`|&;<>()={{}}\[\],:]++)(?=:|-\d|[ \t]*(?:<==)?\r?$)""",
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def named_in_call(arguments: Mapping[str, object] | str) -> set[str]:
+    """Return what the arguments of a call name as paths; words of a command may be others too."""
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            return set(_in_command(str(arguments)))
+        if not isinstance(arguments, Mapping):
+            return set(_in_command(str(arguments)))
+    return set(_in_arguments(arguments, "", _DEPTH))
+
+
+def is_about_one_file(arguments: Mapping[str, object] | str) -> bool:
+    """Return whether a call names its file, so that its output is of no other one."""
+    if isinstance(arguments, str):
+        return False
+    keys = {_plain(key) for key in arguments}
+    return bool(keys & _PATHS) and not keys & (_COMMANDS | _SEARCHES)
+
+
+def is_path_key(key: object) -> bool:
+    """Return whether an argument of this name is a path."""
+    return _plain(key) in _PATHS
+
+
+def named_in_output(text: str) -> set[str]:
+    """Return what an output of many files names as paths: with a slash, or before the words of a line."""
+    found = {token for token in _TOKEN.findall(text) if "/" in token or "\\" in token}
+    found.update(line[1] for line in _LINE.finditer(text))
+    # What stands around a match has the number of its line behind the name.
+    found.update([token[: number.start()] for token in found if (number := _CONTEXT.search(token))])
+    paths = {token.rstrip(".,!?").lstrip("@*") for token in found}
+    return {path for path in paths if 0 < len(path) <= _LONGEST}
+
+
+def _in_arguments(value: object, key: str, depth: int) -> Iterator[str]:
+    if isinstance(value, Mapping) and depth:
+        for name, one in value.items():
+            yield from _in_arguments(one, _plain(name), depth - 1)
+    elif isinstance(value, list) and depth:
+        if key in _COMMANDS:
+            yield from _in_command(" ".join(one for one in value if isinstance(one, str)))
+        for one in value:
+            yield from _in_arguments(one, key, depth - 1)
+    elif isinstance(value, str):
+        if key in _COMMANDS:
+            yield from _in_command(value)
+        elif "*** " in value and (patched := _PATCHED.findall(value)):
+            yield from (one.strip() for pair in patched for one in pair if one)
+        elif (
+            len(value) <= _LONGEST and "\n" not in value and (key in _PATHS or "/" in value or "\\" in value)
+        ):
+            yield value
+
+
+def _in_command(text: str) -> Iterator[str]:
+    for quoted in _QUOTED.finditer(text):
+        yield quoted[1] or quoted[2]
+    for token in _TOKEN.findall(text):
+        if len(token) <= _LONGEST:
+            yield token
+            if "\\" in token:
+                yield re.sub(r"\\(.)", r"\1", token)
+    yield from (one.strip() for pair in _PATCHED.findall(text) for one in pair if one)
+
+
+def _plain(key: object) -> str:
+    return str(key).casefold().replace("_", "").replace("-", "")[:40]

@@ -1,0 +1,156 @@
+"""Grants: which users may read or write the spaces of others, and records that go from one to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Denied, InvalidInput, shown
+from holdfast.records import moving
+from holdfast.safety.guard import mask
+from holdfast.store import grants, sessions
+from holdfast.store.database import retry_transaction
+from holdfast.store.message_rows import from_micros
+from holdfast.types import Record, Scope, Writer, check_name
+from holdfast.types.grants import RIGHTS, Grant, Rights
+from holdfast.types.scope import scope_of
+
+if TYPE_CHECKING:
+    from holdfast.events import Events
+    from holdfast.records.intake import Intake
+
+
+class Grants:
+    """The rights that users have on spaces of others. `memory.grants`; iterate over it, by space.
+
+    A user grants what is the user's: the own space and its projects. What is a team's, or all users share, is
+    granted by the application: a handle without a user, or one that may act for others (`admin`). It sees all
+    grants of the tenant, a user those on the own spaces. `changes` of a space lists its grants, who made them
+    and when, also those that were revoked since.
+
+    >>> memory.grants.add("project:shop", to="user:bob")
+    Grant(space='project:shop', to='user:bob', rights='read', ...)
+    """
+
+    def __init__(
+        self, scope: Scope, intake: Callable[[Writer | None], Intake], events: Events, *, admin: bool
+    ) -> None:
+        self._scope, self._intake, self._events = scope, intake, events
+        self._for_all = admin or not scope.user
+
+    def __iter__(self) -> Iterator[Grant]:
+        database, own = self._intake(None).database, self._scope.owner.space
+        with database.one_read():
+            space = sessions.next_space(database, "")
+            while space is not None:
+                found = scope_of(space)
+                is_own = space == own or space.startswith(f"{own}/")
+                if found.tenant == self._scope.tenant and (self._for_all or is_own):
+                    yield from (self._grant(space, row) for row in grants.current(database, space))
+                space = sessions.next_space(database, space)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def add(
+        self, space: str, *, to: str, rights: Rights = "read", why: str = "", by: Writer | None = None
+    ) -> Grant:
+        """Grant a user a right on a space, in place of the one that this user has there.
+
+        Args:
+            space: a reference as in `reads`: "project:shop", "user", "team:core", "tenant".
+            to: the user, as "user:bob".
+            rights: "read", or "write", which covers it.
+            why: the reason, for the history; credentials are cut out of it.
+            by: who does it; see `Memory`.
+
+        Raises:
+            InvalidInput: one of them is no reference, or no right.
+            Denied: the space is not this user's to grant.
+
+        """
+        if rights not in RIGHTS:
+            raise InvalidInput(f"`rights` is {shown(rights)}.", "Use 'read' or 'write'.")
+        self._put(space, to, rights, why, by)
+        place, user = self._scope.named(space).space, self._grantee(to)
+        return next(one for one in self._of(place) if one.to == self._reference(user))
+
+    def revoke(self, space: str, *, to: str, why: str = "", by: Writer | None = None) -> bool:
+        """Take back what a user may do with a space, and return whether there was such a right.
+
+        It ends at once, in handles that are open and in other processes; the history keeps it.
+        """
+        return self._put(space, to, None, why, by)
+
+    def move(self, id: str, to: str, *, by: Writer | None = None) -> Record:
+        """Move a record from the nearest space that has it to another one, and return it as it is there.
+
+        It is taken back here and new there, with its text, kind, labels and author; each space has the
+        change, and the history here stays. `undo`, in either space, takes both back. Both must be writable.
+
+        Raises:
+            InvalidInput: there is no such record, or it is there already.
+            Denied: a right is missing.
+            Conflict: the other space has this text, or one of a kind that it has only one of.
+
+        """
+        return self._carried(id, to, by, keep=False)
+
+    def copy(self, id: str, to: str, *, by: Writer | None = None) -> Record:
+        """Copy a record to another space, as `move` does, but leave it here; `undo` there takes it back."""
+        return self._carried(id, to, by, keep=True)
+
+    def projects(self) -> list[str]:
+        """Name the projects of this user of which something is stored."""
+        return sessions.projects(self._intake(None).database, self._scope)
+
+    def _carried(self, id: str, to: str, by: Writer | None, *, keep: bool) -> Record:
+        target = self._scope.named(to)
+        made, *gone = moving.carry(self._intake(by), check_name(id, "The id of a record"), target, keep=keep)
+        self._events.tell_of(target, [made])
+        self._events.tell_of(self._scope, gone)
+        return replace(made, space=self._scope.reference(target.space))
+
+    @retry_transaction
+    def _put(self, space: str, to: str, rights: Rights | None, why: str, by: Writer | None) -> bool:
+        place, user = self._scope.named(space).space, self._grantee(to)
+        self._check_manager(place)
+        reason, intake = mask(check_name(why, "why", empty=True)), self._intake(by)
+        with intake.database.writing_to(place) as tx:
+            return grants.put(
+                tx, place, user, rights, by=intake.by, actor=self._scope.user, at=intake.now, why=reason
+            )
+
+    def _check_manager(self, space: str) -> None:
+        own = self._scope.owner.space
+        if not (self._for_all or space == own or space.startswith(f"{own}/")):
+            raise Denied(
+                f"The space {self._scope.reference(space)!r} is not this user's to grant.",
+                "Ask its owner, or use a handle that names no user.",
+            )
+
+    def _grantee(self, to: str) -> str:
+        other = self._scope.named(to)
+        if not other.user or other.project:
+            raise InvalidInput(f"`to` is {shown(to)}, which is no user.", "Pass 'user:NAME'.")
+        return other.user
+
+    def _reference(self, user: str) -> str:
+        return Scope(self._scope.tenant).reference(Scope(self._scope.tenant, user).space)
+
+    def _of(self, space: str) -> Iterator[Grant]:
+        return (self._grant(space, row) for row in grants.current(self._intake(None).database, space))
+
+    def _grant(self, space: str, row: grants.GrantRow) -> Grant:
+        return Grant(
+            self._scope.reference(space),
+            self._reference(row.grantee),
+            row.rights,
+            row.actor,
+            from_micros(row.at),
+            row.why,
+        )
+
+    def __repr__(self) -> str:
+        return f"Grants({self._scope})"

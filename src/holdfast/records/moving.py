@@ -1,0 +1,113 @@
+"""Moves and copies of records between spaces: one transaction, a change in each space that it writes."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Conflict, InvalidInput
+from holdfast.records.draft import allow, rules_of
+from holdfast.store import grants, moves, records
+from holdfast.store.database import retry_transaction
+from holdfast.store.record_changes import Writing
+from holdfast.store.records import NOW, RecordFilter
+from holdfast.types import scope_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from holdfast.records.intake import Intake
+    from holdfast.types import Record, Scope
+
+
+@retry_transaction
+def carry(intake: Intake, identity: str, target: Scope, *, keep: bool) -> list[Record]:
+    """Move a record from the nearest space that has it to another one, or with `keep` copy it.
+
+    Returns the record there and, of a move, the one that was taken back here.
+
+    Raises:
+        InvalidInput: there is no such record, it is in quarantine, of a run, or in that space already.
+        Denied: a right is missing on one of the spaces, or this writer may not change the kind.
+        Conflict: the other space has one like it.
+
+    """
+    spaces = tuple(dict.fromkeys((*intake.scope.spaces, target.space)))
+    with _writing(intake, spaces) as changes:
+        source, found = _find(intake, changes, identity)
+        if source == target.space:
+            raise InvalidInput(f"{identity!r} is in this space already.", "Name another space.")
+        here, there = _in(intake, source), _in(intake, target.space)
+        grants.check(changes[source].tx, intake.scope, source, "read" if keep else "write")
+        grants.check(changes[source].tx, intake.scope, target.space, "write")
+        allow(rules_of(intake.kinds, found.kind), intake.by, "add")
+        _check_new(there, changes[target.space], found)
+        # Its chat is one of the space that it leaves.
+        wordings = tuple(replace(one, chat="", messages=None) for one in found.wordings)
+        alone = replace(found, chat="", messages=None, wordings=wordings, replaces="", uses=0, used=None)
+        origin = f"from {target.reference(source)} ({found.id})"
+        action = "copy" if keep else "move"
+        made = there.put(changes[target.space], alone, None, action, origin)
+        linked = [made]
+        if not keep:
+            allow(rules_of(intake.kinds, found.kind), intake.by, "remove")
+            away = f"moved to {intake.scope.reference(target.space)} ({made.id})"
+            gone = here.take_back(changes[source], found, "retract", away)
+            moves.link(changes[source].tx, (source, gone.version), (target.space, made.version))
+            linked.append(gone)
+        return linked
+
+
+def _in(intake: Intake, space: str) -> Intake:
+    """Return an intake of the same agent and writer for another space."""
+    return replace(intake, scope=replace(scope_of(space), agent=intake.scope.agent), chat="")
+
+
+@contextmanager
+def _writing(intake: Intake, spaces: tuple[str, ...]) -> Iterator[Mapping[str, Writing]]:
+    """Open one transaction for changes of spaces, which are locked in one order whoever comes."""
+    with intake.database.writing() as tx, ExitStack() as last:
+        for space in sorted(spaces):
+            tx.lock(space)
+        changes = {space: Writing(tx, space, intake.now) for space in spaces}
+        yield changes
+        for one in changes.values():
+            last.callback(one.finish)
+
+
+def _find(intake: Intake, changes: Mapping[str, Writing], identity: str) -> tuple[str, Record]:
+    wanted = RecordFilter(ids=(identity,), agents=intake.agents)
+    for space in intake.scope.spaces:
+        grants.check(changes[space].tx, intake.scope, space)
+        if found := records.read(changes[space].tx, space, NOW.version, wanted):
+            return space, found[0]
+    raise InvalidInput(
+        f"No record that is read here has the id {identity!r}.", "See `memory.records()` for what is there."
+    )
+
+
+def _check_new(there: Intake, changes: Writing, record: Record) -> None:
+    """Raise Conflict where the other space has the text already, or another text of its kind."""
+    rules = there.kinds.get(record.kind)
+    if rules and rules.one_per and (one := there.single(changes, record)) and not one.retracted:
+        raise Conflict(f"There is a {record.kind} in that space already.", "Retract it there first.")
+    wanted = RecordFilter(kinds=(record.kind,), agents=(record.agent,), target=record.target)
+    same = records.read(changes.tx, changes.space, NOW.version, wanted)
+    if any(one.text == record.text for one in same):
+        raise Conflict("That space has a record of this text already.", "Retract one of the two.")
+
+
+def undo_linked(intake: Intake, changes: Writing, versions: list[int]) -> list[tuple[Intake, Writing, int]]:
+    """Return what writes the other half of each move among some versions, locked, with its version there.
+
+    Raises:
+        Denied: the right to write there is missing.
+
+    """
+    found = []
+    for space, version in moves.linked(changes.tx, changes.space, versions):
+        grants.check(changes.tx, intake.scope, space, "write")
+        changes.tx.lock(space)
+        found.append((_in(intake, space), Writing(changes.tx, space, intake.now), version))
+    return found

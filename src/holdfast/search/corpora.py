@@ -1,0 +1,130 @@
+"""The messages of some spaces as one row of numbers: all that a query asks of them is computed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.search.columns import Floats, Mask, MessageColumns, Numbers
+
+
+class Corpora:
+    """The columns of some spaces, one after the other.
+
+    Documents, blocks, actors and chats are numbered on from space to space. Document 0 of each space stays in
+    its place and stands for none. All numbers that are passed come in the order of their spaces.
+    """
+
+    def __init__(self, columns: Sequence[MessageColumns]) -> None:
+        self.columns = columns
+        self.documents = _begins(one.last + 1 for one in columns)
+        self.places = _begins(one.places + 1 for one in columns)
+        self.blocks = _begins(one.blocks for one in columns)
+        self._begins = {
+            "previous": self.documents,
+            "next": self.documents,
+            "owner": self.documents,
+            "block": self.blocks,
+            "actor": _begins(len(one.actors) for one in columns),
+            "chat": _begins(len(one.chats) for one in columns),
+        }
+        # Much is asked of the same documents, one after the other.
+        self._numbers: Numbers | None = None
+        self._local: list[Numbers] = []
+        self._centre: Numbers | None = None
+        self._found: list[tuple[Numbers, ...]] = []
+
+    def bounds(self, numbers: Numbers, begins: Sequence[int] | None = None) -> list[int]:
+        """Return where the numbers of each space begin, and the end of the last ones."""
+        if len(self.columns) == 1:
+            return [0, len(numbers)]
+        # Those of one space stand together, which is all that this search needs.
+        inner = numbers.searchsorted((begins or self.documents)[1:-1])
+        return [0, *inner.tolist(), len(numbers)]
+
+    def take(self, column: str, numbers: Numbers, begins: Sequence[int] | None = None) -> NDArray[Any]:
+        """Return the values of a column for some documents, or what else `begins` numbers."""
+        if len(self.columns) == 1:
+            alone: NDArray[Any] = getattr(self.columns[0], column).take(numbers)
+            return alone
+        local = self._split(numbers, begins)
+        parts = [getattr(one, column).take(some) for one, some in zip(self.columns, local, strict=True)]
+        if shifts := self._begins.get(column):
+            parts = [part + shift for part, shift in zip(parts, shifts, strict=False)]
+        return np.concatenate(parts)
+
+    def _split(self, numbers: Numbers, begins: Sequence[int] | None = None) -> list[Numbers]:
+        """Return the numbers of each space, as it has them itself."""
+        if len(self.columns) == 1:
+            return [numbers]
+        if numbers is not self._numbers:
+            ends, firsts = pairwise(self.bounds(numbers, begins)), begins or self.documents
+            local = [numbers[start:end] - first for (start, end), first in zip(ends, firsts, strict=False)]
+            self._numbers, self._local = numbers, local
+        return self._local
+
+    def each(
+        self, values: Sequence[float], numbers: Numbers, begins: Sequence[int] | None = None
+    ) -> float | Floats:
+        """Return for each number the value of its space; a single one as it is."""
+        if len(values) == 1:
+            return values[0]
+        return np.repeat(values, np.diff(self.bounds(numbers, begins)))
+
+    def together(self, arrays: Iterable[NDArray[Any]]) -> NDArray[Any]:
+        """Return arrays of the spaces one after the other."""
+        some = list(arrays)
+        return some[0] if len(some) == 1 else np.concatenate(some)
+
+    def numbers(self, local: Iterable[Numbers]) -> Numbers:
+        """Return document numbers of each space as numbers of all."""
+        return self.together(docs + begin for docs, begin in zip(local, self.documents, strict=False))
+
+    def spaces(self, docs: Numbers) -> Numbers:
+        """Return the place of the space of each document; these may come in any order."""
+        return np.searchsorted(self.documents, docs, "right") - 1
+
+    def around(self, docs: Numbers) -> Sequence[Numbers]:
+        """Return documents, those before and after each, and those two before and after.
+
+        Document 0 of the space stands for none.
+        """
+        near = self._near(docs)
+        if len(near) == 1:
+            return near[0]
+        shifted = [np.array(found) + begin for found, begin in zip(near, self.documents, strict=False)]
+        return list(np.concatenate(shifted, axis=1))
+
+    def concludes(self, docs: Numbers) -> Mask:
+        """Return whether each document is an assistant's last one of several in its turn."""
+        spaces = zip(self.columns, self._near(docs), strict=True)
+        return self.together(_concludes(columns, *near[:3]) for columns, near in spaces)
+
+    def _near(self, docs: Numbers) -> list[tuple[Numbers, ...]]:
+        """Return what `around` does, as each space numbers it."""
+        if docs is not self._centre:
+            spaces = zip(self.columns, self._split(docs), strict=True)
+            self._centre, self._found = docs, [columns.around(local) for columns, local in spaces]
+        return self._found
+
+
+def _begins(sizes: Iterable[int]) -> list[int]:
+    return [0, *accumulate(sizes)]
+
+
+def _concludes(columns: MessageColumns, docs: Numbers, before: Numbers, after: Numbers) -> Mask:
+    roles = [role for role, _ in columns.actors]
+    assistant = np.array([role == "assistant" for role in roles], bool)
+    in_turn = np.array([role in ("assistant", "tool") for role in roles], bool)
+
+    def goes_on(places: Numbers) -> Mask:
+        there: Mask = places > 0
+        there &= in_turn.take(columns.actor.take(places))
+        return there
+
+    answers: Mask = assistant.take(columns.actor.take(docs))
+    return answers & goes_on(before) & ~goes_on(after)

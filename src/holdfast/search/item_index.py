@@ -1,0 +1,172 @@
+"""A small index in memory over items: ranked by words, by vectors, or by age. Not safe for threads.
+
+Items are numbered as they are added and belong to groups; each search goes over some groups, and weighs words
+by these alone. The texts of an item are analysed by the first search for words.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from holdfast.search.bm25 import saturate
+from holdfast.search.weights import WEIGHTS, inverse_frequency
+from holdfast.text.analyze import analyze, tokens
+
+if TYPE_CHECKING:
+    from holdfast.search.columns import Floats, Mask, Numbers
+    from holdfast.search.query import Query
+    from holdfast.search.vector_scan import Rows
+
+NEVER = 2**63 - 1
+_Postings = tuple["array[int]", "array[float]"]
+_STORED = np.dtype("<f4")
+
+
+def packed(vector: Rows) -> bytes:
+    """Return the bytes of a vector."""
+    data: bytes = vector.astype(_STORED).tobytes()
+    return data
+
+
+def unpacked(data: bytes, dimension: int) -> Rows:
+    """Return a row for each vector of some bytes."""
+    rows = np.frombuffer(data, _STORED).reshape(-1, dimension)
+    return rows.astype(np.float32, copy=False)
+
+
+class ItemIndex:
+    """Items of groups, by their numbers 0, 1, 2 …; those that were removed keep theirs."""
+
+    def __init__(self) -> None:
+        self._texts: list[Callable[[], Iterable[str]]] = []
+        self._groups, self._at, self._expires = array("q"), array("q"), array("q")
+        self._alive = bytearray()
+        self._removed = 0
+        # By term: the items that have it, and how often. The items from `_analysed` on are not in it yet.
+        self._postings: dict[int, _Postings] = {}
+        self._lengths = array("d")
+        # Of each vector, its item.
+        self._vectors, self._owners = np.zeros((0, 0), np.float32), array("q")
+
+    def __len__(self) -> int:
+        """Return the number of items that are there."""
+        return len(self._alive) - self._removed
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether most numbers are those of removed items, so that it should be made anew."""
+        return self._removed > len(self) + 1_000
+
+    def add(self, group: int, at: int, expires: int, texts: Callable[[], Iterable[str]]) -> int:
+        """Add an item of a group, written and expiring at some times, and return its number."""
+        self._texts.append(texts)
+        self._groups.append(group)
+        self._at.append(at)
+        self._expires.append(expires)
+        self._alive.append(1)
+        return len(self._alive) - 1
+
+    def add_vectors(self, item: int, rows: Rows) -> None:
+        """Add vectors of an item, each of length 1."""
+        first = len(self._owners)
+        self._owners.extend([item] * len(rows))
+        if len(self._owners) > len(self._vectors):
+            grown = np.zeros((max(64, 2 * len(self._owners)), rows.shape[1]), np.float32)
+            grown[:first] = self._vectors[:first].reshape(first, rows.shape[1])
+            self._vectors = grown
+        self._vectors[first : len(self._owners)] = rows
+
+    def expire(self, item: int, expires: int) -> None:
+        """Set when an item expires."""
+        self._expires[item] = expires
+
+    def remove(self, item: int) -> None:
+        """Remove an item."""
+        self._removed += self._alive[item]
+        self._alive[item] = 0
+
+    def of_groups(self, groups: Sequence[int]) -> Mask:
+        """Return which items are in some groups."""
+        wanted = np.zeros(max(groups, default=0) + 2, bool)
+        wanted[groups] = True
+        # The last place stands for all other groups.
+        groups_of = np.minimum(np.frombuffer(self._groups, np.int64), len(wanted) - 1)
+        mask: Mask = wanted[groups_of] & np.frombuffer(self._alive, bool)
+        return mask
+
+    def expired(self, mask: Mask, now: int) -> list[int]:
+        """Return the items of a mask that have expired."""
+        found: list[int] = np.flatnonzero(mask & (np.frombuffer(self._expires, np.int64) <= now)).tolist()
+        return found
+
+    def newest(self, mask: Mask) -> Numbers:
+        """Return the items of a mask, newest first."""
+        items = np.flatnonzero(mask)
+        # They are nearly in order, which a stable sort makes use of.
+        return items[np.frombuffer(self._at, np.int64)[items].argsort(kind="stable")][::-1]
+
+    def by_words(self, query: Query, mask: Mask) -> Floats:
+        """Return the BM25 score of each item of a mask, as a share of the most that the query allows."""
+        self._analyse()
+        scores, best = np.zeros(len(mask)), 0.0
+        lengths = np.frombuffer(self._lengths)
+        count = int(mask.sum())
+        average = max(float(lengths[mask].mean()), 1.0) if count else 1.0
+        share = WEIGHTS.related * min(1.0, WEIGHTS.short / query.length)
+        for word in query.words:
+            best += self._add(scores, [word.term], word.weight, mask, lengths / average, count)
+            if word.related:
+                related = [term for term, _ in word.related]
+                self._add(scores, related, share * word.weight, mask, lengths / average, count)
+        return scores / best if best else scores
+
+    def by_vector(self, query: Rows, mask: Mask) -> Floats:
+        """Return the best cosine of each item of a mask, plus 2; 0 for items that have no vector."""
+        scores = np.zeros(len(mask))
+        owners = np.frombuffer(self._owners, np.int64)
+        rows = np.flatnonzero(mask[owners])
+        if len(rows):
+            vectors = self._vectors[: len(owners)] if len(rows) == len(owners) else self._vectors[rows]
+            # Not a product of matrices, for which a BLAS starts several threads.
+            np.maximum.at(scores, owners[rows], 2.0 + np.einsum("ij,j->i", vectors, query))
+        return scores
+
+    def _analyse(self) -> None:
+        for item in range(len(self._lengths), len(self._alive)):
+            counts: Counter[int] = Counter()
+            words = 0
+            if self._alive[item]:
+                for text in self._texts[item]():
+                    for token in tokens(text):
+                        terms, length, _ = analyze(token)
+                        counts.update(terms)
+                        words += length
+            self._lengths.append(words)
+            for term, count in counts.items():
+                having, frequencies = self._postings.setdefault(term, (array("q"), array("d")))
+                having.append(item)
+                frequencies.append(count)
+
+    def _add(
+        self, scores: Floats, terms: list[int], weight: float, mask: Mask, lengths: Floats, count: int
+    ) -> float:
+        """Add what a word is worth to the scores, one of several terms; return the most that it can be."""
+        found = [self._postings[term] for term in terms if term in self._postings]
+        having = np.concatenate(
+            [np.frombuffer(items, np.int64) for items, _ in found] or [np.zeros(0, np.int64)]
+        )
+        frequencies = np.concatenate([np.frombuffer(each) for _, each in found] or [np.zeros(0)])
+        kept = mask[having]
+        items, frequencies = having[kept], frequencies[kept]
+        if len(found) > 1:
+            items, places = np.unique(items, return_inverse=True)
+            frequencies = np.bincount(places, frequencies, len(items))
+        rarity = weight * inverse_frequency(count, len(items))
+        frequencies = frequencies / (1 - WEIGHTS.b + WEIGHTS.b * lengths[items])
+        scores[items] += saturate(frequencies, WEIGHTS.k1, rarity)
+        return rarity * (WEIGHTS.k1 + 1)

@@ -1,0 +1,114 @@
+"""A database as a user sees it who reads spaces of others: each statement is checked where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from holdfast.store import grants
+from holdfast.store.database import Connection, Database, PurgeResult, Row, Value
+
+if TYPE_CHECKING:
+    from holdfast.types import Scope
+
+T = TypeVar("T")
+
+
+class _Checked:
+    """A connection that runs a statement only where the scope has the right to, as of its transaction."""
+
+    def __init__(self, inner: Connection, scope: Scope) -> None:
+        self._inner, self._scope = inner, scope
+        self.key = inner.key
+
+    def all(self, sql: str, **values: Value) -> list[Row]:
+        self._check(sql, values)
+        return self._inner.all(sql, **values)
+
+    def all_large(self, columns: str, large: str, source: str, /, **values: Value) -> list[Row]:
+        self._check("SELECT", values)
+        return self._inner.all_large(columns, large, source, **values)
+
+    def many(self, sql: str, rows: Iterable[Mapping[str, Value]]) -> None:
+        some = list(rows)
+        for space in {row.get("space") for row in some}:
+            self._check(sql, {"space": space})
+        self._inner.many(sql, some)
+
+    def lock(self, space: str) -> None:
+        self._inner.lock(space)
+
+    def _check(self, sql: str, values: Mapping[str, Value]) -> None:
+        space = values.get("space")
+        # The row that counts the erasures of the database is no space.
+        if isinstance(space, str) and "/" in space:
+            is_read = sql.lstrip()[:6].upper() == "SELECT"
+            grants.check(self._inner, self._scope, space, "read" if is_read else "write")
+
+
+class GrantedDatabase(Database):
+    """A database for one scope: what names a space that it has no right to raises Denied.
+
+    A right that is taken back meanwhile ends with the transaction that reads or writes, in all processes.
+    """
+
+    def __init__(self, inner: Database, scope: Scope) -> None:
+        super().__init__(inner.key)
+        self._inner, self._scope = inner, scope
+
+    def check_open(self) -> None:
+        """See `Database.check_open`."""
+        self._inner.check_open()
+
+    def all(self, sql: str, **values: Value) -> list[Row]:
+        """See `Database.all`."""
+        with self.reading() as connection:
+            return connection.all(sql, **values)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """See `Database.reading`: the right and what is read are of one moment."""
+        with self._inner.one_read(), self._inner.reading() as connection:
+            yield _Checked(connection, self._scope)
+
+    def one_read(self) -> AbstractContextManager[None]:
+        """See `Database.one_read`."""
+        return self._inner.one_read()
+
+    @contextmanager
+    def writing(self, *, lasting: bool = True) -> Iterator[Connection]:
+        """See `Database.writing`."""
+        with self._inner.writing(lasting=lasting) as tx:
+            yield _Checked(tx, self._scope)
+
+    def write_together(self, work: Callable[[Connection], T]) -> T:
+        """See `Database.write_together`."""
+        return self._inner.write_together(lambda tx: work(_Checked(tx, self._scope)))
+
+    def close(self) -> None:
+        """See `Database.close`."""
+        self._inner.close()
+
+    def check(self) -> list[str]:
+        """See `Database.check`."""
+        return self._inner.check()
+
+    def copy(self, path: str) -> None:
+        """See `Database.copy`."""
+        self._inner.copy(path)
+
+    def purge(self, *, rewrite: bool) -> PurgeResult:
+        """See `Database.purge`."""
+        return self._inner.purge(rewrite=rewrite)
+
+    def has_table(self, connection: Connection, table: str) -> bool:
+        """See `Database.has_table`."""
+        return self._inner.has_table(connection, table)
+
+
+def granted(database: Database, scope: Scope) -> Database:
+    """Return a database as a scope may use it: itself, where that needs no grants."""
+    if all(map(scope.is_own, (scope.space, *scope.spaces))):
+        return database
+    return GrantedDatabase(database, scope)

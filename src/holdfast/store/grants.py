@@ -1,0 +1,140 @@
+"""Grants: the rights that users have on spaces of others, checked where they are used."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast import types
+from holdfast.errors import Denied
+from holdfast.store.checksums import seal
+from holdfast.store.message_rows import from_micros
+from holdfast.types import MAX_COUNT
+from holdfast.types.scope import scope_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.store.database import Connection, Reader, Row, Value
+    from holdfast.types import Change, Scope, Writer
+    from holdfast.types.grants import Rights
+
+_RIGHTS = "SELECT rights FROM grants WHERE space = :space AND grantee = :grantee AND ended = :open"
+_CURRENT = """
+    SELECT number, grantee, rights, actor, at, why FROM grants
+    WHERE space = :space AND ended = :open AND rights <> '' ORDER BY number"""
+_CHANGES = """
+    SELECT g.id, g.grantee, b.rights, g.rights, g.writer, g.actor, g.at, g.why FROM grants g
+    LEFT JOIN grants b ON b.space = g.space AND b.grantee = g.grantee AND b.ended = g.number
+    WHERE g.space = :space ORDER BY g.number DESC"""
+_NEWEST = "SELECT coalesce(max(number), 0) FROM grants WHERE space = :space"
+_END = """
+    UPDATE grants SET ended = :number WHERE space = :space AND grantee = :grantee AND ended = :open"""
+_INSERT = """
+    INSERT INTO grants (space, number, ended, id, grantee, rights, writer, actor, at, why, checksum)
+    VALUES (:space, :number, :ended, :id, :grantee, :rights, :writer, :actor, :at, :why, :checksum)"""
+
+
+class GrantRow(NamedTuple):
+    """A right that a user has on a space, who granted it and when."""
+
+    number: int
+    grantee: str
+    rights: Rights
+    actor: str
+    at: int
+    why: str
+
+
+def check(reader: Reader, scope: Scope, space: str, needed: Rights = "read") -> None:
+    """Raise Denied unless a scope may read or write a space, as of the transaction of the reader.
+
+    A user's own space, its projects and, for reading, what the tenant shares need no grant; a scope without
+    a user acts for its tenant. Nothing crosses tenants.
+    """
+    if scope.is_own(space) and (needed == "read" or not scope.acting or space != scope.shared.space):
+        return
+    rights = ""
+    if scope_of(space).tenant == scope.tenant and scope.acting:
+        rows = reader.all(_RIGHTS, space=space, grantee=scope.acting, open=MAX_COUNT)
+        rights = rows[0][0] if rows else ""
+    if rights != "write" and (needed == "write" or rights != "read"):
+        raise Denied(
+            f"User {scope.acting!r} may not {needed} the space {scope.reference(space)!r}.",
+            "Ask its owner for the right, or the application for that of a team.",
+        )
+
+
+def may_read(reader: Reader, scope: Scope) -> bool:
+    """Return whether a scope may read its own space, as of the transaction of the reader."""
+    try:
+        check(reader, scope, scope.space)
+    except Denied:
+        return False
+    return True
+
+
+def current(reader: Reader, space: str) -> list[GrantRow]:
+    """Return the rights on a space that others have, in the order in which they were granted."""
+    return [GrantRow(*row) for row in reader.all(_CURRENT, space=space, open=MAX_COUNT)]
+
+
+def forget(tx: Connection, space: str, grantee: str) -> None:
+    """Delete what was ever granted to a user on a space: the name is nobody's any more."""
+    tx.all("DELETE FROM grants WHERE space = :space AND grantee = :grantee", space=space, grantee=grantee)
+
+
+def put(
+    tx: Connection,
+    space: str,
+    grantee: str,
+    rights: Rights | None,
+    *,
+    by: Writer,
+    actor: str,
+    at: int,
+    why: str,
+) -> bool:
+    """Store which rights a user has from now on, None for none; return whether that changed anything."""
+    rows = tx.all(_RIGHTS, space=space, grantee=grantee, open=MAX_COUNT)
+    if (rows[0][0] if rows else "") == (rights or ""):
+        return False
+    number = int(tx.all(_NEWEST, space=space)[0][0]) + 1
+    tx.all(_END, space=space, grantee=grantee, number=number, open=MAX_COUNT)
+    row: dict[str, Value] = {
+        "space": space,
+        "number": number,
+        "ended": MAX_COUNT,
+        "id": f"gra_{number:08x}{random.getrandbits(32):08x}",
+        "grantee": grantee,
+        "rights": rights or "",
+        "writer": by,
+        "actor": actor,
+        "at": at,
+        "why": why,
+    }
+    tx.all(_INSERT, **row, checksum=seal("grants", row, tx.key))
+    return True
+
+
+def changes(db: Reader, space: str) -> Iterator[Change]:
+    """Iterate over the grants of a space and their revocations as changes, the newest first."""
+    for row in db.all(_CHANGES, space=space):
+        yield _to_change(row)
+
+
+def _to_change(row: Row) -> Change:
+    identity, grantee, before, after, by, actor, at, why = row
+    told = f"to user {grantee!r} by {f'user {actor!r}' if actor else 'the application'}"
+    return types.Change(
+        version=0,
+        action="grant" if after else "revoke",
+        kind="grant",
+        id=identity,
+        before=before or None,
+        after=after or None,
+        by=by,
+        chat="",
+        at=from_micros(at),
+        why=f"{told}: {why}" if why else told,
+    )

@@ -1,0 +1,30 @@
+"""Records by what they were imported from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.store.database import batched, one_of
+from holdfast.store.record_rows import FROM, SELECT, to_record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.store.database import Database
+    from holdfast.types import Record
+
+
+def versions_by_source(db: Database, space: str, sources: Sequence[str]) -> dict[str, list[Record]]:
+    """Return all versions of the records that were imported from some sources, the oldest first. Linear."""
+    found: dict[str, list[Record]] = {}
+    for some in batched(sources):
+        condition, values = one_of("source", some)
+        sql = f"""{SELECT} {FROM} AND r.id IN (
+            SELECT id FROM records WHERE space = :space AND writer = 'import' AND {condition}
+        ) ORDER BY r.version"""
+        named: dict[str, str] = {}
+        for row in db.all(sql, space=space, **values):
+            record = to_record(row)
+            source = named.setdefault(record.id, record.source)
+            found.setdefault(source, []).append(record)
+    return found

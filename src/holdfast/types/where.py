@@ -1,0 +1,333 @@
+"""Filters on metadata: `where={"lang": "de", "stars": {"$gte": 4}}` as a tree, and whether metadata passes.
+
+Everything about what a filter means stands here: what the store looks up is what `Condition.accepts` accepts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NoReturn
+
+from holdfast.errors import InvalidInput, shown
+from holdfast.types.checks import check_name
+
+Test = Literal["in", "exists", ">", ">=", "<", "<="]
+# How deep filters and their values are nested, how many conditions and values they have, and characters of a
+# text.
+MAX_DEPTH, MAX_PARTS, MAX_TEXT = 32, 1_000, 10_000
+# Numbers of floats, and whole numbers of their size.
+_MAX_BITS = 1024
+# Each operator as a test, what it is written as, and whether it is the opposite.
+_OPERATORS: Mapping[str, tuple[Test, str, bool]] = {
+    "$eq": ("in", "=", False),
+    "$ne": ("in", "!=", True),
+    "$gt": (">", ">", False),
+    "$gte": (">=", ">=", False),
+    "$lt": ("<", "<", False),
+    "$lte": ("<=", "<=", False),
+    "$in": ("in", "in", False),
+    "$nin": ("in", "not in", True),
+    "$exists": ("exists", "exists", False),
+}
+_JOINS: Mapping[str, str] = {
+    "$and": "and",
+    "AND": "and",
+    "$or": "or",
+    "OR": "or",
+    "$not": "not",
+    "NOT": "not",
+}
+_PLAIN_KEY = re.compile(r"[\w.\-]++")
+_MISSING = object()
+Metadata = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Condition:
+    """A test of the value that metadata have under a key; `negated` is its opposite, also where none is.
+
+    A test of a list holds if it holds for the list itself or for one of its items.
+    """
+
+    key: str
+    test: Test
+    values: tuple[object, ...]
+    negated: bool
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def holds_if_missing(self) -> bool:
+        """Whether the test holds where there is no such key: only one for null does."""
+        return self.test == "in" and None in self.values
+
+    def accepts(self, value: object) -> bool:
+        """Return whether the test holds for a value that is there."""
+        if self.test == "exists":
+            return True
+        return any(map(self._accepts_one, [value, *value] if isinstance(value, list) else [value]))
+
+    def _accepts_one(self, value: object) -> bool:
+        if self.test == "in":
+            return any(_same(value, one) for one in self.values)
+        bound = self.values[0]
+        if isinstance(value, str) and isinstance(bound, str):
+            return _in_order(value, self.test, bound)
+        if _is_number(value) and _is_number(bound):
+            return _in_order(value, self.test, bound)
+        return False
+
+    def matches(self, *metadata: Metadata) -> bool:
+        """Return whether metadata pass; of several, the first that has the key counts."""
+        for one in metadata:
+            value = look_up(one, self.key)
+            if value is not _MISSING:
+                return self.accepts(value) is not self.negated
+        return self.holds_if_missing is not self.negated
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joined:
+    """Several filters of which all must hold, or one; or one that must not."""
+
+    join: Literal["and", "or", "not"]
+    parts: tuple[Where, ...]
+
+    def __str__(self) -> str:
+        if self.join == "not":
+            return f"not ({self.parts[0]})"
+        return f" {self.join} ".join(
+            f"({one})" if isinstance(one, Joined) else str(one) for one in self.parts
+        )
+
+    def matches(self, *metadata: Metadata) -> bool:
+        """Return whether metadata pass; of several, the first that has a key counts for it."""
+        if self.join == "not":
+            return not self.parts[0].matches(*metadata)
+        return (all if self.join == "and" else any)(one.matches(*metadata) for one in self.parts)
+
+
+Where = Condition | Joined
+
+
+def look_up(metadata: Metadata, key: str) -> object:
+    """Return the value of a key, which may lead by dots into nested objects; compare with `is_missing`."""
+    if key in metadata:
+        return metadata[key]
+    head, dot, rest = key.partition(".")
+    inner = metadata.get(head) if dot else None
+    return look_up(inner, rest) if isinstance(inner, Mapping) else _MISSING
+
+
+def is_missing(value: object) -> bool:
+    """Return whether `look_up` found no value."""
+    return value is _MISSING
+
+
+def clauses(where: Where) -> tuple[Where, ...]:
+    """Return the filters that must all hold, one by one."""
+    return where.parts if isinstance(where, Joined) and where.join == "and" else (where,)
+
+
+def conditions(where: Where) -> list[Condition]:
+    """Return all conditions of a filter."""
+    if isinstance(where, Condition):
+        return [where]
+    return [condition for part in where.parts for condition in conditions(part)]
+
+
+def check_where(where: object) -> Where | None:
+    """Return a filter on metadata as a tree; None for none, and for an empty one.
+
+    Raises:
+        InvalidInput: it is no dict of keys, an operator is unknown or has a value of the wrong type, or it is
+            too large or nested too deep.
+
+    """
+    if where is None:
+        return None
+    if not isinstance(where, Mapping):
+        raise InvalidInput(f"`where` is {shown(where)}.", 'Pass a dict such as {"lang": "de"}.')
+    return _Parser().filter(where, 0) if where else None
+
+
+class _Parser:
+    """Reads a filter, and counts what it is made of."""
+
+    def __init__(self) -> None:
+        self._parts = 0
+
+    def _count(self, depth: int) -> None:
+        self._parts += 1
+        if depth > MAX_DEPTH:
+            raise InvalidInput(f"`where` is nested more than {MAX_DEPTH} levels deep.", "Make it flatter.")
+        if self._parts > MAX_PARTS:
+            what = f"`where` has more than {MAX_PARTS:,} conditions and values."
+            raise InvalidInput(what, "Filter by less, or in several calls.")
+
+    def filter(self, given: object, depth: int) -> Where:
+        """Return the tree of a dict of keys and joins, all of which must hold."""
+        self._count(depth)
+        if not isinstance(given, Mapping) or not given:
+            raise InvalidInput(f"A part of `where` is {shown(given)}.", 'Pass a dict such as {"lang": "de"}.')
+        found: list[Where] = []
+        for key, value in given.items():
+            if isinstance(key, str) and key in _JOINS:
+                found.append(self._joined(key, value, depth + 1))
+            else:
+                found.append(self._of_key(_check_key(key), value, depth + 1))
+        return _all(found)
+
+    def _joined(self, key: str, value: object, depth: int) -> Where:
+        join = _JOINS[key]
+        if join == "not" and isinstance(value, Mapping):
+            return Joined("not", (self.filter(value, depth),))
+        if not isinstance(value, list | tuple) or not value:
+            raise InvalidInput(f"`{key}` has {shown(value)}.", "Pass a list of filters, of at least one.")
+        parts = tuple(self.filter(one, depth) for one in value)
+        if join == "and":
+            return _all(parts)
+        either = parts[0] if len(parts) == 1 else Joined("or", parts)
+        # None of several, as mem0 has it.
+        return either if join == "or" else Joined("not", (either,))
+
+    def _of_key(self, key: str, value: object, depth: int) -> Where:
+        """Return what is asked of a key: operators, a nested object, or the value itself."""
+        self._count(depth)
+        if not isinstance(value, Mapping):
+            # So mem0 asks for any value.
+            return self._condition(key, *(("$ne", None) if value == "*" else ("$eq", value)), depth)
+        operators = [name for name in value if isinstance(name, str) and name.startswith("$")]
+        if operators and len(operators) == len(value):
+            return _all([self._operator(key, name, value[name], depth + 1) for name in operators])
+        if operators or not value or all(f"${name}" in _OPERATORS for name in value):
+            what = f"`{key}` has {shown(value)}, which is neither operators nor keys."
+            raise InvalidInput(what, f"Write operators with $, as $gte; and a nested key as {key}.KEY.")
+        nested = [self._of_key(f"{key}.{_check_key(name)}", one, depth + 1) for name, one in value.items()]
+        return _all(nested)
+
+    def _operator(self, key: str, operator: str, value: object, depth: int) -> Where:
+        if operator == "$not" and isinstance(value, Mapping):
+            return Joined("not", (self._of_key(key, value, depth),))
+        if operator not in _OPERATORS:
+            raise InvalidInput(
+                f"Unknown operator {shown(operator)} on `{key}`.",
+                f"Use one of {', '.join(_OPERATORS)}, $not; $and and $or stand beside keys.",
+            )
+        return self._condition(key, operator, value, depth)
+
+    def _condition(self, key: str, operator: str, value: object, depth: int) -> Condition:
+        test, sign, negated = _OPERATORS[operator]
+        if operator in ("$in", "$nin"):
+            if not isinstance(value, list | tuple | set | frozenset):
+                raise _wrong(key, operator, value, "Pass a list of values.")
+            values = tuple(self._value(key, operator, one, depth) for one in value)
+            return Condition(key, test, values, negated, f"{_written(key)} {sign} {_json(list(values))}")
+        if operator == "$exists":
+            if not isinstance(value, bool):
+                raise _wrong(key, operator, value, "Pass True or False.")
+            sign = "exists" if value else "does not exist"
+            return Condition(key, test, (), not value, f"{_written(key)} {sign}")
+        one = self._value(key, operator, value, depth)
+        if test != "in" and not (isinstance(one, str) or _is_number(one)):
+            raise _wrong(key, operator, value, "Compare with a number or a text.")
+        return Condition(key, test, (one,), negated, f"{_written(key)} {sign} {_json(one)}")
+
+    def _value(self, key: str, operator: str, value: object, depth: int) -> object:
+        """Return a JSON value, with lists and dicts of its own."""
+        self._count(depth)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            if len(value) > MAX_TEXT:
+                raise _wrong(key, operator, value, f"Use at most {MAX_TEXT:,} characters.")
+            return str(value)
+        if isinstance(value, int) and int(value).bit_length() <= _MAX_BITS:
+            return int(value)
+        if isinstance(value, float) and math.isfinite(value):
+            return float(value)
+        if isinstance(value, list | tuple):
+            return [self._value(key, operator, one, depth + 1) for one in value]
+        if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+            return {name: self._value(key, operator, one, depth + 1) for name, one in value.items()}
+        todo = (
+            "Use text, numbers that are finite and not huge, True, False, None, and lists and dicts of them."
+        )
+        raise _wrong(key, operator, value, todo)
+
+
+def _all(parts: Sequence[Where]) -> Where:
+    every = tuple(one for part in parts for one in clauses(part))
+    return every[0] if len(every) == 1 else Joined("and", every)
+
+
+def _check_key(key: object) -> str:
+    name = check_name(key, "A key of `where`")
+    if name.startswith("$"):
+        _unknown_join(name)
+    return name
+
+
+def _unknown_join(name: str) -> NoReturn:
+    if name in _OPERATORS:
+        raise InvalidInput(f"`{name}` stands beside keys.", f'Write {{"KEY": {{"{name}": VALUE}}}}.')
+    raise InvalidInput(f"Unknown operator {shown(name)}.", "Beside keys, use $and, $or and $not.")
+
+
+def check_keys(keys: object) -> frozenset[str]:
+    """Return the keys that `Memory(index_meta=…)` declares.
+
+    Raises:
+        InvalidInput: it is no list of keys, or of more than 32.
+
+    """
+    if not isinstance(keys, list | tuple | set | frozenset):
+        raise InvalidInput(f"`index_meta` is {shown(keys)}.", 'Pass a list of keys such as ["lang"].')
+    if len(keys) > MAX_DEPTH:
+        raise InvalidInput(f"`index_meta` has {len(keys):,} keys.", f"Use at most {MAX_DEPTH}.")
+    return frozenset(map(_check_key, keys))
+
+
+def _wrong(key: str, operator: str, value: object, todo: str) -> InvalidInput:
+    return InvalidInput(f"`{operator}` of `{key}` has {shown(value)}.", todo)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _same(one: object, other: object) -> bool:
+    """Return whether two JSON values are equal: 1 is 1.0, and True is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+    return one == other
+
+
+_ORDER: Mapping[str, Callable[..., bool]] = {
+    ">": lambda one, other: one > other,
+    ">=": lambda one, other: one >= other,
+    "<": lambda one, other: one < other,
+    "<=": lambda one, other: one <= other,
+}
+
+
+def _in_order(one: object, test: Test, other: object) -> bool:
+    return _ORDER[test](one, other)
+
+
+def _written(key: str) -> str:
+    return key if _PLAIN_KEY.fullmatch(key) else _json(key)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)

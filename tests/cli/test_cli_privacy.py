@@ -1,0 +1,103 @@
+"""The commands pause and resume, and what an import says of what it leaves out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_runs import Cli
+
+from transcripts import claude, write_lines
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    return Cli(tmp_path, monkeypatch).with_database()
+
+
+@pytest.fixture
+def shop(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to a project, with an own place for the state."""
+    folder = cli.home / "shop"
+    folder.mkdir()
+    monkeypatch.setenv("HOLDFAST_STATE", str(cli.home / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(cli.home / ".config"))
+    monkeypatch.delenv("HOLDFAST_PROJECT", raising=False)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_pause_of_everything(cli: Cli, shop: Path) -> None:
+    assert "Paused all projects until it is resumed" in cli.text("pause")
+    assert "Resumed all projects." in cli.text("resume")
+    assert "There was no pause of all projects to end." in cli.text("resume")
+
+
+def test_a_pause_of_a_project(cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paused = cli.json("pause", "--project", "--for", "2h")
+    assert paused["paused"] is True
+    assert paused["project"] == str(shop)
+    assert paused["until"] is not None
+    text = cli.text("resume")
+    assert "no pause of all projects" in text
+    assert "Still paused here" in text
+    assert "holdfast resume --project" in text
+    monkeypatch.chdir(cli.home)
+    assert cli.json("resume", "--project")["ended"] is False
+    monkeypatch.chdir(shop)
+    assert cli.json("resume", "--project") == {"project": str(shop), "ended": True, "paused": False}
+
+
+@pytest.mark.parametrize("text", ["", "0h", "2", "2w", "-1h", "99999d", "h"])
+def test_a_time_that_is_none(cli: Cli, shop: Path, text: str) -> None:
+    assert "no time" in cli.complaint("pause", "--for", text, code=2)
+
+
+def test_an_import_leaves_out_what_is_private_and_says_so(cli: Cli, shop: Path) -> None:
+    (shop / ".holdfastignore").write_text("secrets/\n")
+    read = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "secrets/a"}}
+    lines = [
+        claude("user", "u1", None, "Use <private>zanzibar</private>.", cwd=str(shop)),
+        claude("assistant", "a1", "u1", [read], cwd=str(shop)),
+        claude(
+            "user",
+            "r1",
+            "a1",
+            [{"type": "tool_result", "tool_use_id": "t1", "content": "qixolume"}],
+            cwd=str(shop),
+        ),
+    ]
+    path = write_lines(cli.home / "s1.jsonl", lines)
+    cli.text("import", path)
+    shown = cli.text("show", "s1")
+    assert "[private: left out, as the user asked]" in shown
+    assert "[left out: covered by .holdfastignore]" in shown
+    written = b"".join(file.read_bytes() for file in cli.folder.rglob("memory.db*"))
+    assert b"zanzibar" not in written
+    assert b"qixolume" not in written
+
+
+def test_an_import_says_what_was_said_in_a_pause(cli: Cli, shop: Path) -> None:
+    (cli.home / "state").mkdir()
+    lines = [
+        {"do": "pause", "project": "", "root": "", "at": "2026-01-06T09:00:00+00:00", "until": None},
+        {"do": "resume", "project": "", "root": "", "at": "2026-01-06T10:00:00+00:00", "until": None},
+    ]
+    (cli.home / "state" / "pauses.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    said = [
+        claude("user", "u1", None, "hello"),
+        {**claude("user", "u2", "u1", "later"), "timestamp": "2026-01-06T11:00:00Z"},
+    ]
+    path = write_lines(cli.home / "s1.jsonl", said)
+    text = cli.text("import", path)
+    assert "Imported 1 new message" in text
+    assert "1 × said while Holdfast was paused" in text
+
+
+def test_a_damaged_list_of_pauses_stops_an_import(cli: Cli, shop: Path) -> None:
+    (cli.home / "state").mkdir()
+    (cli.home / "state" / "pauses.jsonl").write_text("{")
+    path = write_lines(cli.home / "s1.jsonl", [claude("user", "u1", None, "hello")])
+    assert "is damaged, so nothing is imported" in cli.complaint("import", path)
+    assert "damaged" in cli.complaint("resume")

@@ -1,0 +1,208 @@
+"""What each client writes to a hook, and how it is answered: by calls recorded of the real clients."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.errors import InvalidInput
+from holdfast.hooks.clients import NAMES, client_of
+from holdfast.hooks.hook_call import EVENTS, Event, HookCall
+from programs import run
+
+FIXTURES = Path(__file__).parent / "fixtures"
+RECORDED = sorted(FIXTURES.rglob("*.json"))
+
+
+def event_of(file: Path) -> Event:
+    return cast("Event", max((event for event in EVENTS if file.stem.startswith(event)), key=len))
+
+
+def call_of(client: str, recorded: str) -> HookCall:
+    file = FIXTURES / client / f"{recorded}.json"
+    return client_of(client).parse(event_of(file), json.loads(file.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_a_recorded_call_names_its_session_and_folder(file: Path) -> None:
+    payload = json.loads(file.read_text("utf-8"))
+    call = client_of(file.parent.name).parse(event_of(file), payload)
+    assert (call.client, call.event) == (file.parent.name, event_of(file))
+    assert call.session == payload.get("conversation_id", payload.get("session_id"))
+    assert call.cwd == "/home/ada/shop"
+    assert bool(call.agent) == file.stem.endswith("-agent")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_event_was_recorded(name: str) -> None:
+    client = client_of(name)
+    recorded = {
+        json.loads(file.read_text("utf-8"))["hook_event_name"] for file in (FIXTURES / name).iterdir()
+    }
+    assert {hook.native for hook in client.hooks} == recorded
+    assert {hook.event for hook in client.hooks} == set(EVENTS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_words_of_a_person_come_with_the_prompt(name: str) -> None:
+    assert call_of(name, "prompt").prompt == "What is the plan?"
+    assert call_of(name, "stop").prompt == ""
+
+
+def test_context_of_hooks_before_a_prompt_is_nobodys_words() -> None:
+    file = FIXTURES / "gemini" / "prompt.json"
+    assert json.loads(file.read_text("utf-8"))["prompt"].startswith("<hook_context>")
+    parse = client_of("gemini").parse
+    for prompt, said in (
+        ("<hook_context>a</hook_context>\n\n<hook_context>b</hook_context>\nGo on.", "Go on."),
+        ("What is a <hook_context>x</hook_context>?", "What is a <hook_context>x</hook_context>?"),
+        ("<hook_context>" * 50_000, "<hook_context>" * 50_000),
+    ):
+        assert parse("prompt", {"session_id": "s", "prompt": prompt}).prompt == said
+
+
+def test_an_answer_at_a_stop_is_known_where_the_client_tells_it() -> None:
+    told = {name: call_of(name, "stop").answer for name in NAMES}
+    assert told == {"claude-code": "All done.", "codex": "All done.", "cursor": "", "gemini": "All done."}
+
+
+def test_a_sub_agent_has_a_transcript_of_its_own() -> None:
+    for name in ("claude-code", "codex", "cursor"):
+        agent, main = call_of(name, "stop-agent"), call_of(name, "stop")
+        assert agent.session == main.session
+        assert agent.transcript
+        assert agent.transcript != main.transcript
+
+
+def test_why_a_session_starts() -> None:
+    assert call_of("claude-code", "session-start").source == "startup"
+    assert call_of("claude-code", "session-start-resume").source == "resume"
+    assert call_of("claude-code", "session-start-compact").source == "compact"
+    assert call_of("codex", "session-start-compact").source == "compact"
+    assert call_of("cursor", "session-start").source == "startup"
+    fork = {"session_id": "s", "source": "fork"}
+    assert client_of("codex").parse("session-start", fork).source == "resume"
+    assert client_of("codex").parse("session-start", {"session_id": "s", "source": "new"}).source == "startup"
+    assert call_of("codex", "stop").source == ""
+
+
+def test_a_call_without_a_transcript_has_none() -> None:
+    assert call_of("cursor", "session-start").transcript == ""
+
+
+def test_cursor_is_not_taken_for_claude_code_whose_hooks_it_runs() -> None:
+    payload = json.loads((FIXTURES / "cursor" / "prompt.json").read_text("utf-8"))
+    with pytest.raises(InvalidInput, match="Cursor") as caught:
+        client_of("claude-code").parse("prompt", payload)
+    assert "holdfast install cursor" in caught.value.todo
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.lists(st.integers(), max_size=2)
+MEMBERS = sorted({name for file in RECORDED for name in json.loads(file.read_text("utf-8"))})
+
+
+@given(st.sampled_from(NAMES), st.sampled_from(EVENTS), st.dictionaries(st.sampled_from(MEMBERS), VALUES))
+def test_members_of_any_type_are_a_call_or_refused(name: str, event: Event, payload: dict[str, Any]) -> None:
+    try:
+        call = client_of(name).parse(event, payload)
+    except InvalidInput:
+        return
+    assert call.session
+    parts = (call.cwd, call.transcript, call.prompt, call.answer, call.source, call.agent)
+    assert all(isinstance(part, str) for part in parts)
+
+
+# Answers
+
+CONTEXT = {
+    "claude-code": ("SessionStart", "UserPromptSubmit"),
+    "codex": ("SessionStart", "UserPromptSubmit"),
+    "gemini": ("SessionStart", "BeforeAgent"),
+}
+
+
+@pytest.mark.parametrize("name", CONTEXT)
+def test_a_text_becomes_context(name: str) -> None:
+    for event, native in zip(("session-start", "prompt"), CONTEXT[name], strict=True):
+        assert json.loads(client_of(name).answer(cast("Event", event), "Ä\u2028 known.")) == {
+            "hookSpecificOutput": {"hookEventName": native, "additionalContext": "Ä\u2028 known."}
+        }
+
+
+def test_a_text_becomes_context_of_cursor() -> None:
+    answer = client_of("cursor").answer
+    assert json.loads(answer("session-start", "Known.")) == {"additional_context": "Known."}
+    assert json.loads(answer("prompt", "Known.")) == {"continue": True, "additional_context": "Known."}
+    assert json.loads(answer("prompt", "")) == {"continue": True}
+
+
+@pytest.mark.parametrize("event", ["stop", "before-compaction", "session-end"])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_event_that_takes_no_text_gets_none(name: str, event: Event) -> None:
+    expected = "" if name == "claude-code" else "{}"
+    assert client_of(name).answer(event, "") == expected
+    assert client_of(name).answer(event, "Known.") == expected
+
+
+def test_without_a_text_the_answer_is_what_the_client_demands() -> None:
+    assert client_of("claude-code").answer("prompt", "") == ""
+    assert client_of("codex").answer("session-start", "") == "{}"
+    assert client_of("gemini").answer("prompt", "") == "{}"
+    assert client_of("cursor").answer("session-start", "") == "{}"
+
+
+@given(st.sampled_from(NAMES), st.text(), st.integers(0, 3_000))
+def test_an_answer_is_ascii_and_within_the_limit(name: str, text: str, times: int) -> None:
+    answer = client_of(name).answer("session-start", text * times)
+    assert answer.isascii()
+    found = json.loads(answer or "{}")
+    context = found.get("additional_context") or found.get("hookSpecificOutput", {}).get("additionalContext")
+    if text * times:
+        assert len(context.encode("utf-16-le")) // 2 <= client_of(name).limit
+    if len(text * times) < 4_000:
+        assert (context or "") == (text * times)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_message_is_for_the_person(name: str) -> None:
+    for event in EVENTS:
+        answer = json.loads(client_of(name).answer(cast("Event", event), "", "The last call failed."))
+        assert answer.get("systemMessage") == (None if name == "cursor" else "The last call failed.")
+        assert "hookSpecificOutput" not in answer
+
+
+def test_halves_of_characters_are_replaced() -> None:
+    context = json.loads(client_of("codex").answer("prompt", "a\ud800b"))["hookSpecificOutput"]
+    assert context["additionalContext"] == "a?b"
+
+
+def test_what_is_cut_ends_with_a_line() -> None:
+    lines = "\n".join(f"{number}: {'x' * 80}" for number in range(500))
+    context = json.loads(client_of("codex").answer("prompt", lines))["hookSpecificOutput"][
+        "additionalContext"
+    ]
+    *kept, end = context.split("\n")
+    assert end.startswith("[… cut")
+    assert kept == lines.split("\n")[: len(kept)]
+    assert len(kept) > 100
+
+
+def test_an_unknown_client_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="emacs"):
+        client_of("emacs")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_client_is_loaded_alone_and_light(name: str) -> None:
+    script = (
+        f"from holdfast.hooks.clients import client_of; client_of({name!r}); import json, sys; "
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    loaded = set(json.loads(run(script)))
+    others = {f"holdfast.hooks.clients.{other.replace('-', '_')}" for other in NAMES if other != name}
+    assert not loaded & (others | {"typer", "rich", "numpy", "platformdirs", "asyncio"})

@@ -1,0 +1,175 @@
+"""Changes of JSON texts that leave all the rest as it is written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.errors import Conflict
+from holdfast.hooks.json_text import JsonText
+
+COMMENTED = """{
+    // mine
+    "theme" : "dark", /* a
+       "block" */
+    "list": [1,
+       2, // two
+    ],
+    "last": {} // the end
+}
+"""
+
+
+def test_comments_and_commas_at_the_end_are_read() -> None:
+    assert JsonText(COMMENTED).root.plain == {"theme": "dark", "list": [1, 2], "last": {}}
+    assert JsonText('{"a": "// no comment", "b": "/* nor this */"}').root.plain == {
+        "a": "// no comment",
+        "b": "/* nor this */",
+    }
+
+
+def test_what_is_there_stays_as_it_is_written() -> None:
+    added = JsonText(COMMENTED).put(["servers", "ours"], {"command": "run"})
+    assert added.text == COMMENTED.replace(
+        '"last": {} // the end\n',
+        '"last": {}, // the end\n    "servers": {\n        "ours": {\n'
+        '            "command": "run"\n        }\n    }\n',
+    )
+    assert added.without(["servers"]).text == COMMENTED
+
+
+def test_a_part_is_added_in_the_layout_of_the_others() -> None:
+    for text, path, expected in (
+        ("[1, 2]", [], "[1, 2, 3]"),
+        ("[\n  1, // one\n  2 // two\n]", [], "[\n  1, // one\n  2, // two\n  3\n]"),
+        ("[\n  1,\n]", [], "[\n  1,\n  3,\n]"),
+        ("[1, ]", [], "[1, 3, ]"),
+        ("[]", [], "[\n  3\n]"),
+        ("[ // none\n]", [], "[ // none\n  3\n]"),
+        ('{\r\n\t"a": []\r\n}', ["a"], '{\r\n\t"a": [\r\n\t\t3\r\n\t]\r\n}'),
+        ('\ufeff{"a": [{}]}', ["a"], '\ufeff{"a": [{}, 3]}'),
+    ):
+        changed = (
+            JsonText(text).append(path, 3) if path else JsonText(text)._added(JsonText(text).root, "", 3)
+        )
+        assert changed.text == expected
+
+
+def test_a_part_is_removed_with_its_comma() -> None:
+    for text, path, expected in (
+        ('{"a": 1, "b": 2}', ["b"], '{"a": 1}'),
+        ('{"a": 1, "b": 2}', ["a"], '{"b": 2}'),
+        ('{"a": 1}', ["a"], "{}"),
+        ('{\n  "a": 1 // one\n}', ["a"], "{ // one\n}"),
+        ('{\n  "a": 1, // one\n  "b": 2 // two\n}', ["b"], '{\n  "a": 1 // one // two\n}'),
+        ('{\n  "a": 1,\n  "b": 2,\n}', ["b"], '{\n  "a": 1,\n}'),
+        ('{\n  "a": [1, [2, 3]]\n}', ["a", 1, 0], '{\n  "a": [1, [3]]\n}'),
+        ('{"a": 1, "a": 2, "b": 3}', ["a"], '{"a": 1, "b": 3}'),
+    ):
+        assert JsonText(text).without(path).text == expected  # type: ignore[arg-type]  # names and numbers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "{'a': 1}",
+            "{",
+            "[",
+            "[" * 100_000,
+            '{"a" 1}',
+            '{"a": }',
+            "{1: 2}",
+            "[,]",
+            '{"a": 1 "b": 2}',
+            "/*",
+        ),
+        *(
+            '{"a": 1} x',
+            "01",
+            '"\\x"',
+            "nul",
+            "[1 2]",
+            "NaN",
+            "-",
+            '{"a": 1',
+            '"a',
+            "/* /",
+            f"[{'9' * 5_000}]",
+        ),
+        '{"a": "\n"}',
+    ],
+)
+def test_what_is_no_json_is_refused(text: str) -> None:
+    with pytest.raises(Conflict, match="not JSON") as caught:
+        JsonText(text)
+    assert "hand" in caught.value.todo
+
+
+@pytest.mark.parametrize("text", ['{"a": []}', '{"a": null}', '{"a": "b"}', "[1]", '"text"'])
+def test_what_is_no_object_gets_no_member(text: str) -> None:
+    with pytest.raises(Conflict, match="no object"):
+        JsonText(text).put(["a", "b"], 1)
+
+
+def test_what_is_no_list_gets_no_part() -> None:
+    with pytest.raises(Conflict, match="no list"):
+        JsonText('{"a": {"b": 1}}').append(["a"], 1)
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    LEAVES | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+)
+DOCUMENTS = st.dictionaries(st.text(max_size=6), VALUES, max_size=4)
+LAYOUTS = st.tuples(
+    st.sampled_from([None, 0, 1, 2, 4, "\t"]), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans()
+)
+
+
+def written(document: Any, layout: tuple[Any, str, bool, bool]) -> str:
+    indent, line, plain, commented = layout
+    text = json.dumps(document, indent=indent, ensure_ascii=plain)
+    if commented and indent is not None:
+        text = "\n".join(
+            row if number % 2 else f"{row} // {number} {{" for number, row in enumerate(text.split("\n"))
+        )
+    return text.replace("\n", line)
+
+
+@pytest.mark.slow
+@given(DOCUMENTS, LAYOUTS, VALUES)
+def test_only_what_is_put_changes(document: dict[str, Any], layout: Any, value: Any) -> None:
+    text = written(document, layout)
+    changed = JsonText(text).put(["ours", "one"] if "ours" not in document else ["theirs"], value)
+    expected = {**document, **({"ours": {"one": value}} if "ours" not in document else {"theirs": value})}
+    assert changed.root.plain == expected
+    if not layout[3]:
+        assert json.loads(changed.text) == expected
+    assert changed.put(["ours", "one"] if "ours" not in document else ["theirs"], value).text == changed.text
+
+
+@pytest.mark.slow
+@given(DOCUMENTS.filter(bool), LAYOUTS, VALUES)
+def test_what_was_put_is_removed_without_a_trace(document: dict[str, Any], layout: Any, value: Any) -> None:
+    text = written({name: one for name, one in document.items() if name != "ours"} or {"a": 1}, layout)
+    assert JsonText(text).put(["ours"], value).without(["ours"]).text == text
+
+
+@given(st.text(alphabet='{}[]",:/*\\ \n1a', max_size=30))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        root = JsonText(text).root
+    except Conflict:
+        with pytest.raises(json.JSONDecodeError):
+            json.loads(text)
+        return
+    try:
+        assert json.loads(text) == root.plain
+    except json.JSONDecodeError:
+        assert "/" in text or ",}" in "".join(text.split()) or ",]" in "".join(text.split())

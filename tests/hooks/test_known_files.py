@@ -1,0 +1,150 @@
+"""What clients show their models anyway is known: not learned again."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from holdfast import Memory
+from holdfast.hooks.known_files import known_texts, note_known
+from holdfast.hooks.privacy import Privacy
+from holdfast.io.everything import database_of
+from holdfast.io.importing import import_paths
+from holdfast.store import imports
+from transcripts import claude, write_lines
+
+KNOWN = "We decided to use PostgreSQL 17 for the ledger, because it has the partitions that we need."
+NEWS = "We decided to keep the exports of the ledger in Porto, because the auditors ask for that."
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a home with a project in it."""
+    home = tmp_path / "home"
+    (home / "shop").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    monkeypatch.setenv("HOLDFAST_STATE", str(home / "state"))
+    for name in ("CLAUDE_CONFIG_DIR", "HOLDFAST_PROJECT"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def notes(home: Path) -> Path:
+    """Name the folder in which Claude Code keeps its notes of the project."""
+    return home / ".claude" / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(home / "shop")) / "memory"
+
+
+def found(home: Path) -> list[str]:
+    return [one.text for one in known_texts(home / "shop", home)]
+
+
+def test_the_files_of_a_project_and_of_the_user(home: Path) -> None:
+    shop = home / "shop"
+    names = [
+        "CLAUDE.md",
+        "CLAUDE.local.md",
+        ".claude/CLAUDE.md",
+        "AGENTS.md",
+        "GEMINI.md",
+        ".claude/rules/a.md",
+    ]
+    paths = [shop / name for name in names]
+    paths += [home / name for name in (".claude/CLAUDE.md", ".codex/AGENTS.md", ".gemini/GEMINI.md")]
+    paths += [notes(home) / "MEMORY.md", notes(home) / "builds.md"]
+    for path in paths:
+        write(path, f"says {path}")
+    write(shop / "README.md", "not shown")
+    write(shop / "src" / "CLAUDE.md", "not shown")
+    assert sorted(found(home)) == sorted(f"says {path}" for path in paths)
+
+
+def test_nothing_is_known_where_nothing_is(home: Path) -> None:
+    assert found(home) == []
+    assert known_texts(home / "gone", home / "gone") == []
+
+
+def test_what_is_imported_is_known_too(home: Path) -> None:
+    shop = home / "shop"
+    write(
+        shop / "CLAUDE.md",
+        "See @docs/rules.md, and @~/outside.md, @../outside.md. `@code.md`\n```\n@code.md\n```\n",
+    )
+    write(shop / "docs" / "rules.md", "rules @more.md @../CLAUDE.md @missing.md @.")
+    write(shop / "docs" / "more.md", "more")
+    write(shop / "code.md", "code")
+    write(home / "outside.md", "outside")
+    assert [text.split()[0] for text in found(home)] == ["See", "rules", "more"]
+
+
+def test_hostile_files_are_passed_over(home: Path) -> None:
+    shop = home / "shop"
+    write(home / "secret.txt", "secret")
+    (shop / "AGENTS.md").symlink_to(home / "secret.txt")
+    os.mkfifo(shop / "CLAUDE.local.md")
+    (shop / "GEMINI.md").mkdir()
+    write(shop / "huge.md", "x" * (300 << 10))
+    links = " ".join(f"@m{number}.md" for number in range(500))
+    write(shop / "CLAUDE.md", f"@huge.md @CLAUDE.local.md {links} {'@' * 100_000}")
+    for number in range(500):
+        write(shop / f"m{number}.md", f"@m{number + 1}.md {'y' * (40 << 10)}")
+    read = found(home)
+    assert not any("secret" in text for text in read)
+    assert 1 < len(read) <= 40
+    assert sum(map(len, read)) <= 512 << 10
+    write(shop / "CLAUDE.md", "`" * 100_000 + "~~~\n" * 30_000)
+    assert len(found(home)) == 1
+
+
+@pytest.mark.parametrize("speaker", ["assistant", "user"])
+def test_what_instructions_say_is_not_learned_again(memory: Memory, home: Path, speaker: str) -> None:
+    """By a real import and what is learned of it; without the file, the same sentence is learned."""
+    said = [
+        claude("user", "u1", None, "What about the ledger? Where are its data, and where are the exports?"),
+        claude(speaker, "a1", "u1", f"{KNOWN} {NEWS}"),
+    ]
+    path = write_lines(home / "s1.jsonl", said)
+    write(home / "shop" / "CLAUDE.md", f"# The shop\n\n* {KNOWN}\n")
+    assert note_known(memory, home / "shop", home, Privacy.read()) == 1
+    import_paths(memory, path, rules=Privacy.read())
+    memory.chat("s1").end()
+    (record,) = memory.chat("s1").extract().records
+    assert "auditors" in record.text
+    assert "PostgreSQL" not in record.text
+
+    (home / "shop" / "CLAUDE.md").unlink()
+    assert note_known(memory, home / "shop", home, Privacy.read()) == 0
+    memory.erase(chat="s1")
+    import_paths(memory, path, rules=Privacy.read())
+    memory.chat("s1").end()
+    assert "PostgreSQL" in " ".join(one.text for one in memory.chat("s1").extract().records)
+
+
+def test_of_known_files_nothing_private_is_stored(memory: Memory, home: Path) -> None:
+    write(home / "shop" / "CLAUDE.md", "Tea. <private>zanzibar</private>")
+    write(home / "shop" / "CLAUDE.local.md", "zanzibar")
+    write(home / "shop" / ".holdfastignore", "*.local.md")
+    assert note_known(memory, home / "shop", home, Privacy.read()) == 1
+    database = database_of(memory)
+    assert database
+    (text,) = imports.known_texts(database, memory.scope.space)
+    assert text.startswith("Tea. [private")
+    assert "zanzibar" not in text
+
+
+def test_long_notes_are_known_whole(memory: Memory, home: Path) -> None:
+    lines = ["Builds take nine minutes.", *["x"] * 300, "The cache is on S3."]
+    write(notes(home) / "MEMORY.md", "\n".join(lines))
+    assert note_known(memory, home / "shop", home, Privacy.read()) == 1
+    database = database_of(memory)
+    assert database
+    assert imports.known_texts(database, memory.scope.space) == ["\n".join(lines)]

@@ -1,0 +1,163 @@
+"""Times in which nothing is stored or injected."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast import Unavailable
+from holdfast.hooks import pause
+
+T = datetime(2026, 1, 6, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOLDFAST_STATE", str(tmp_path / "state"))
+    return tmp_path / "state" / "pauses.jsonl"
+
+
+def is_paused(project: str, now: datetime | None = None, *, root: str = "") -> bool:
+    """Return whether nothing of a project is to be stored or injected."""
+    known = pause.read()
+    return known.is_damaged or bool(known.now(project, root, now=now))
+
+
+def test_nothing_is_paused_at_first(state: Path) -> None:
+    assert not is_paused("shop")
+    assert not pause.resume("shop", "/shop")
+    assert not state.exists()
+
+
+def test_a_pause_of_everything_holds_for_each_project() -> None:
+    pause.pause("", "", now=T)
+    assert is_paused("shop", T)
+    assert is_paused("", T)
+    assert not pause.resume("shop", "/shop", now=T)
+    assert pause.resume("", "", now=T + HOUR)
+    assert not is_paused("shop", T)
+
+
+def test_a_pause_of_a_project_holds_for_it_and_what_is_in_its_folder() -> None:
+    pause.pause("shop", "/work/shop", now=T)
+    assert is_paused("shop", T)
+    assert is_paused("renamed", T, root="/work/shop/cart")
+    assert not is_paused("shopping", T, root="/work/shopping")
+    assert not pause.resume("", "", now=T)
+    assert pause.resume("renamed", "/work/shop", now=T + HOUR)
+    assert not is_paused("shop", T)
+
+
+def test_a_pause_ends_by_itself() -> None:
+    pause.pause("", "", until=T + HOUR, now=T)
+    assert is_paused("shop", T + HOUR - timedelta(seconds=1))
+    assert not is_paused("shop", T + HOUR)
+    known = pause.read()
+    assert known.included("shop", "", T + HOUR / 2)
+    assert not known.included("shop", "", T + 2 * HOUR)
+    # The next one is another one.
+    pause.pause("", "", now=T + 3 * HOUR)
+    assert not pause.read().included("shop", "", T + 2 * HOUR)
+
+
+def test_a_pause_of_what_is_paused_changes_its_end() -> None:
+    pause.pause("", "", now=T)
+    pause.pause("", "", until=T + 3 * HOUR, now=T + HOUR)
+    known = pause.read()
+    assert known.included("", "", T + HOUR / 2)
+    assert known.included("", "", T + 2 * HOUR)
+    assert not known.included("", "", T + 4 * HOUR)
+
+
+def test_a_clock_that_is_set_back_ends_no_pause() -> None:
+    pause.pause("", "", now=T)
+    assert is_paused("shop", T - 100 * HOUR)
+    assert pause.resume("", "", now=T - HOUR)
+    known = pause.read()
+    assert known.included("", "", T - HOUR / 2)
+    assert not known.included("", "", T - 2 * HOUR)
+    assert not known.included("", "", T + HOUR)
+
+
+def test_times_are_compared_whatever_their_zones_are() -> None:
+    pause.pause("", "", now=datetime.fromisoformat("2026-01-06T12:00:00+05:00"))
+    pause.resume("", "", now=datetime.fromisoformat("2026-01-06T08:00:00+00:00"))
+    known = pause.read()
+    assert known.included("", "", datetime.fromisoformat("2026-01-06T07:30:00+00:00"))
+    assert not known.included("", "", datetime.fromisoformat("2026-01-06T08:30:00+00:00"))
+
+
+GOOD = json.dumps({"do": "resume", "project": "", "root": "", "at": T.isoformat(), "until": None})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{",
+        b"\x00" * 40,
+        b"[]\n",
+        b"\n",
+        GOOD.encode(),
+        GOOD[:30].encode() + b"\n" + GOOD.encode() + b"\n",
+        GOOD.replace("+00:00", "").encode() + b"\n",
+        GOOD.replace("resume", "stop").encode() + b"\n",
+        b"[" * 100_000 + b"\n",
+        GOOD.encode() + b"\n" + b" " * (5 << 20),
+    ],
+)
+def test_a_damaged_list_pauses_everything(state: Path, content: bytes) -> None:
+    state.parent.mkdir()
+    state.write_bytes(content)
+    assert is_paused("shop", T)
+    for change in (pause.pause, pause.resume):
+        with pytest.raises(Unavailable, match="damaged"):
+            change("shop", "/shop")
+    assert state.read_bytes() == content
+
+
+def test_a_list_that_cannot_be_read_pauses_everything(state: Path) -> None:
+    state.mkdir(parents=True)
+    assert is_paused("shop", T)
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.sampled_from(["pause", "resume"]), st.sampled_from(["", "a", "b"])), max_size=12)
+)
+def test_what_is_paused_is_what_was_not_resumed(state: Path, changes: list[tuple[str, str]]) -> None:
+    state.unlink(missing_ok=True)
+    paused: set[str] = set()
+    during: list[tuple[datetime, set[str]]] = []
+    for hour, (do, project) in enumerate(changes):
+        at = T + hour * HOUR
+        if do == "pause":
+            pause.pause(project, "", now=at)
+            paused.add(project)
+        else:
+            assert pause.resume(project, "", now=at) == (project in paused)
+            paused.discard(project)
+        during.append((at + HOUR / 2, set(paused)))
+    known = pause.read()
+    for project in ("a", "b"):
+        assert is_paused(project, T + 99 * HOUR) == bool(paused & {"", project})
+        for at, names in during:
+            assert known.included(project, "", at) == bool(names & {"", project})
+
+
+def test_processes_that_write_at_once_lose_nothing(state: Path) -> None:
+    script = "import sys; from holdfast.hooks.pause import pause\n"
+    script += "for n in range(25): pause(f'{sys.argv[1]}-{n}', '')"
+    running = [subprocess.Popen([sys.executable, "-c", script, name]) for name in "abcd"]
+    assert [one.wait() for one in running] == [0] * 4
+    known = pause.read()
+    assert not known.is_damaged
+    assert {one.project for one in known.pauses} == {f"{name}-{n}" for name in "abcd" for n in range(25)}
+    assert state.stat().st_mode & 0o777 == 0o600

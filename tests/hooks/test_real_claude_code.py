@@ -1,0 +1,172 @@
+"""Claude Code itself, with the hooks installed: what reaches the model, and what is stored of a session."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_client import ClaudeCode, until
+
+from anthropic_server import COMPACTS, Model, texts
+from llm_server import Body
+
+pytestmark = pytest.mark.slow
+
+RIVERS = (
+    "We decided that releases of the shop are named after rivers, and the next one is called Tagliamento."
+)
+QUESTION = "What is the next release of the shop called, after which river?"
+CONTEXT = "hook additional context: "
+
+
+def speak(body: Body) -> str:
+    if any(COMPACTS in text for _, text in texts(body)):
+        return "<summary>The person and the agent spoke.</summary>"
+    return "Understood."
+
+
+def contexts(rows: list[dict[str, Any]], event: str) -> list[str]:
+    """Return what hooks of an event added to the context, by the transcript."""
+    inner = (row.get("attachment", {}) for row in rows)
+    added = (one for one in inner if one.get("type") == "hook_additional_context")
+    return [text for one in added if one["hookEvent"] == event for text in one["content"]]
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> Iterator[ClaudeCode]:
+    with Model(speak) as model:
+        client = ClaudeCode(tmp_path / "ada", model)
+        client.install()
+        yield client
+
+
+def test_a_fact_of_an_earlier_session_reaches_the_model(claude: ClaudeCode) -> None:
+    first = claude.ask(RIVERS)
+    assert "Tagliamento" in " ".join(claude.wait_for(first, "Tagliamento", "Understood."))
+    second = claude.ask(QUESTION)
+    asked = claude.model.asked(QUESTION)
+    assert "Tagliamento" in asked.partition("UserPromptSubmit " + CONTEXT)[2]
+    # It is shown, not said: what was injected is never stored as a message.
+    said = claude.wait_for(second, QUESTION, "Understood.")
+    assert not any("Tagliamento" in text for text in said)
+
+
+def test_doctor_proves_it_by_the_transcript(claude: ClaudeCode) -> None:
+    first = claude.ask(RIVERS)
+    claude.wait_for(first, "Tagliamento")
+    claude.ask(QUESTION)
+    found = claude.doctor()
+    assert found["deliveries"].get("sent", 0) >= 1
+    assert set(found["deliveries"]) <= {"sent", "answered"}
+    # How fast this machine is at this moment is no matter here.
+    actions = [check for check in found["checks"] if check["state"] == "action"]
+    assert [check for check in actions if check["subject"] != "timings"] == []
+
+
+def notes(number: int) -> str:
+    """Write a prompt that is long enough for a few of them to be summarised."""
+    sentences = (
+        f"Step {number}.{n}: shelf {n * 7} needs label {n * 13} before it is painted." for n in range(60)
+    )
+    return f"Note {number}. {' '.join(sentences)}"
+
+
+def test_a_compaction_is_survived_and_so_is_a_resume_after_it(claude: ClaudeCode) -> None:
+    session = claude.talk(RIVERS + notes(0), *(notes(number) for number in range(1, 12)))
+    claude.wait_for(session, "Tagliamento", "Note 11.")
+    until(lambda: claude.summaries(session), lambda found: any("Tagliamento" in text for text in found))
+    claude.talk("/compact", "What was the first thing we decided?", resume=session)
+
+    rows = claude.transcript(session)
+    (boundary,) = (place for place, row in enumerate(rows) if row.get("subtype") == "compact_boundary")
+    after, *_ = contexts(rows[boundary:], "SessionStart")
+    # It comes from the summary tree: the newest messages do not name it, nor does the summary of the model.
+    background, _, newest = after.partition("</background>")
+    assert "Tagliamento" in background
+    assert "Tagliamento" not in newest
+    asked = claude.model.asked("What was the first thing we decided?")
+    assert after in asked
+    assert "The person and the agent spoke." in asked
+    assert RIVERS not in asked.replace(after, "")
+
+    claude.ask("Shall we go on with the list?", resume=session)
+    *_, resumed = contexts(claude.transcript(session), "SessionStart")
+    assert "Tagliamento" in resumed
+    assert resumed in claude.model.asked("Shall we go on with the list?")
+    said = claude.wait_for(session, "Shall we go on with the list?")
+    # Neither a summary of the client nor what was injected is stored as said, and nothing twice.
+    assert sum("Tagliamento" in text for text in said) == 1
+    assert not any("The person and the agent spoke." in text for text in said)
+
+
+def test_a_locked_database_changes_nothing_in_a_session(claude: ClaudeCode) -> None:
+    claude.remove_tools()
+    claude.wait_for(claude.ask(RIVERS), "Tagliamento")
+    with claude.without_hooks():
+        claude.ask(QUESTION)
+    without_hooks = list(texts(claude.model.requests[-1]))
+    with closing(sqlite3.connect(claude.db, isolation_level=None)) as other:
+        # Readers are kept out as well, which a lock for writing alone does not do in WAL mode.
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        session = claude.ask(QUESTION)
+        assert list(texts(claude.model.requests[-1])) == without_hooks
+    rows = claude.transcript(session)
+    failures = {"hook_non_blocking_error", "hook_cancelled", "hook_blocking_error"}
+    assert not [row for row in rows if row.get("attachment", {}).get("type") in failures]
+
+
+def test_a_missing_database_changes_nothing_in_a_session(claude: ClaudeCode) -> None:
+    claude.remove_tools()
+    with claude.without_hooks():
+        claude.ask(QUESTION)
+    without_hooks = list(texts(claude.model.requests[-1]))
+    # Nothing can be made where it belongs.
+    claude.db.mkdir()
+    session = claude.ask(QUESTION)
+    assert list(texts(claude.model.requests[-1])) == without_hooks
+    assert [row["message"]["content"] for row in claude.transcript(session) if row["type"] == "user"] == [
+        QUESTION
+    ]
+    assert any(check["subject"] == "failures" for check in claude.doctor()["checks"])
+
+
+def test_private_words_never_reach_the_database(claude: ClaudeCode) -> None:
+    prompt = "The customer is <private>Aldebrandini of Rome</private>; the deadline is the fifth of May."
+    session = claude.ask(prompt)
+    said = claude.wait_for(session, "deadline is the fifth of May", "Understood.")
+    assert not any("Aldebrandini" in text for text in said)
+    # The model reads them: they are kept out of the memory, not out of the conversation.
+    assert "Aldebrandini" in claude.model.asked(prompt)
+    stored = b"".join(file.read_bytes() for file in claude.db.parent.glob("memory.db*"))
+    assert b"fifth of May" in stored
+    assert b"Aldebrandini" not in stored
+    kept = [file.read_bytes() for file in claude.state.rglob("*") if file.is_file()]
+    assert kept
+    assert not any(b"Aldebrandini" in content for content in kept)
+
+
+def test_while_paused_nothing_is_stored_or_injected(claude: ClaudeCode) -> None:
+    claude.wait_for(claude.ask(RIVERS), "Tagliamento")
+    claude.run("pause", "--project")
+    session = claude.ask(QUESTION)
+    assert CONTEXT not in claude.model.asked(QUESTION)
+    assert "paused" in " ".join(check["what"] for check in claude.doctor()["checks"])
+    claude.run("resume", "--project")
+    # It goes on with the same transcript: what was said in the pause stays out of later imports as well.
+    claude.ask("The colour of the door is blue.", resume=session)
+    said = claude.wait_for(session, "door is blue")
+    assert QUESTION not in said
+
+
+def test_two_sessions_at_once_are_stored_apart(claude: ClaudeCode) -> None:
+    processes = [claude.start(f"The colour of the {name} is {name}-blue.") for name in ("door", "roof")]
+    door, roof = [claude.ended(process) for process in processes]
+    assert "door-blue" in " ".join(claude.wait_for(door, "door-blue", "Understood."))
+    assert "roof-blue" in " ".join(claude.wait_for(roof, "roof-blue", "Understood."))
+    assert not any("roof" in text for text in claude.said(door))
+    assert not any("door" in text for text in claude.said(roof))

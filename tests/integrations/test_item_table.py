@@ -1,0 +1,198 @@
+"""What adapters keep that is no message: bytes under keys, the same on both databases."""
+
+from __future__ import annotations
+
+import io
+from datetime import timedelta
+from pathlib import Path
+from threading import Barrier, Thread
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast import Conflict, InvalidInput, Memory
+from holdfast.integrations.framework_keys import chat_id, escape, unescape
+from holdfast.integrations.item_table import ItemTable
+from holdfast.io.everything import export_everything
+from holdfast.io.importing import import_paths
+from learning_scripts import Clock
+
+
+def keys(
+    table: ItemTable,
+    *,
+    prefix: str = "",
+    after: str | None = None,
+    before: str | None = None,
+    descending: bool = False,
+    limit: int | None = None,
+) -> list[str]:
+    found = table.scan(prefix=prefix, after=after, before=before, descending=descending, limit=limit)
+    return [item.key for item in found]
+
+
+def test_items_are_read_by_key_by_prefix_and_between_bounds(memory: Memory) -> None:
+    table = ItemTable(memory, "blobs")
+    table.put({key: key.encode() for key in ("a/2", "a/10", "b/1", "Ä", "a\U0001f600", "a")})
+    assert keys(table) == ["a", "a/10", "a/2", "a\U0001f600", "b/1", "Ä"]
+    assert keys(table, prefix="a/") == ["a/10", "a/2"]
+    assert keys(table, prefix="a", descending=True, limit=2) == ["a\U0001f600", "a/2"]
+    assert keys(table, after="a/10", before="b/1") == ["a/2", "a\U0001f600"]
+    assert keys(table, prefix="a/", after="a/10") == ["a/2"]
+    assert {key: item.data for key, item in table.get_many(["Ä", "none"]).items()} == {"Ä": "Ä".encode()}
+    assert table.get("b") is None
+
+
+@given(st.dictionaries(st.text(st.characters(), max_size=4), st.binary(max_size=4), max_size=8))
+def test_any_text_is_a_key(data: dict[str, bytes]) -> None:
+    with Memory(":memory:", user="ada") as memory:
+        table = ItemTable(memory, "blobs")
+        table.put(data)
+        assert {item.key: item.data for item in table.scan()} == data
+        assert keys(table) == sorted(data)
+        for key in data:
+            assert keys(table, prefix=key) == sorted(one for one in data if one.startswith(key))
+        assert memory.verify().ok
+
+
+def test_chats_collections_users_and_tenants_are_apart(location: str) -> None:
+    with Memory(location) as app:
+        places = [
+            (ItemTable(app.scoped(user=user, tenant=tenant), name), chat)
+            for user in ("ada", "bob")
+            for tenant in ("x", "y")
+            for name in ("one", "two")
+            for chat in ("", "c")
+        ]
+        for number, (table, chat) in enumerate(places):
+            table.put({"k": str(number).encode()}, chat)
+        for number, (table, chat) in enumerate(places):
+            assert [item.data for item in table.scan(chat)] == [str(number).encode()]
+        places[0][0].delete()
+        assert not places[0][0].scan()
+        assert all(table.scan(chat) for table, chat in places[1:])
+
+
+def test_an_item_is_replaced_only_at_the_revision_that_was_read(memory: Memory) -> None:
+    table = ItemTable(memory, "blobs")
+    assert table.replace("k", b"1", 0) == 1
+    assert table.replace("k", b"2", 1) == 2
+    for revision in (0, 1, 3):
+        with pytest.raises(Conflict, match="'k' was written by somebody else"):
+            table.replace("k", b"3", revision)
+    table.put({"k": b"4"})
+    assert (found := table.get("k")) is not None
+    assert (found.data, found.revision) == (b"4", 3)
+
+
+def test_of_writers_at_once_one_replaces(reopen_url: str) -> None:
+    with Memory(reopen_url, user="ada") as memory:
+        ItemTable(memory, "blobs").put({"k": b"0"})
+        barrier, won = Barrier(4), []
+
+        def write(number: int) -> None:
+            with Memory(reopen_url, user="ada") as own:
+                table = ItemTable(own, "blobs")
+                barrier.wait()
+                try:
+                    table.replace("k", b"%d" % number, 1)
+                except Conflict:
+                    return
+                won.append(number)
+
+        threads = [Thread(target=write, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        item = ItemTable(memory, "blobs").get("k")
+        assert item is not None
+        assert [b"%d" % number for number in won] == [item.data]
+
+
+@pytest.fixture
+def reopen_url(shared_location: str) -> str:
+    with Memory(shared_location):
+        return shared_location
+
+
+def test_what_has_expired_is_not_there(memory: Memory, clock: Clock) -> None:
+    table = ItemTable(memory, "blobs")
+    table.put({"soon": b"1", "later": b"2"}, seconds=60)
+    table.put({"later": b"2", "never": b"3"})
+    clock.now += timedelta(seconds=59)
+    assert keys(table) == ["later", "never", "soon"]
+    clock.now += timedelta(seconds=1)
+    assert keys(table) == ["later", "never"]
+    assert table.get("soon") is None
+    assert table.replace("soon", b"4", 0) == 1
+    table.put({"gone": b"5"}, "chat", seconds=0)
+    assert table.sweep() == 1
+    assert keys(table) == ["later", "never", "soon"]
+
+
+def test_items_are_erased_with_their_chat_and_with_the_user(memory: Memory) -> None:
+    table = ItemTable(memory, "blobs")
+    table.put({"k": b"of the chat"}, "trip")
+    table.put({"k": b"of the user"})
+    memory.erase(chat="trip")
+    assert not table.scan("trip")
+    assert table.get("k") is not None
+    memory.erase(user="ada")
+    assert not table.scan()
+    assert memory.verify().ok
+
+
+def test_items_are_in_an_export_of_everything(memory: Memory, tmp_path: Path) -> None:
+    table = ItemTable(memory, "blobs")
+    table.put({"k": b"\x00\xff", "\ud800": b""}, "trip")
+    stream = io.StringIO()
+    assert export_everything(memory, stream)["items"] == 2
+    file = tmp_path / "all.jsonl"
+    file.write_text(stream.getvalue(), "utf-8")
+    with Memory(":memory:", user="bob") as other:
+        ItemTable(other, "blobs").put({"k": b"another"}, "trip")
+        report = import_paths(other, [file])
+        assert "the item" in str(report)
+        assert {item.key: item.data for item in ItemTable(other, "blobs").scan("trip")} == {
+            "k": b"another",
+            "\ud800": b"",
+        }
+        assert other.verify().ok
+
+
+def test_a_changed_item_is_noticed(tmp_path: Path) -> None:
+    import sqlite3
+
+    path = tmp_path / "m.db"
+    with Memory(path, user="ada") as memory:
+        ItemTable(memory, "blobs").put({"k": b"true"})
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE items SET data = CAST('false' AS BLOB)")
+    connection.close()
+    with Memory(path, user="ada") as memory:
+        assert any("an item of 'blobs', b'k'" in problem for problem in memory.verify().problems)
+
+
+def test_a_memory_that_stores_nothing_has_no_items() -> None:
+    from holdfast.providers.null import NullMemory
+
+    with pytest.raises(InvalidInput, match="stores nothing"):
+        ItemTable(NullMemory(), "blobs")
+
+
+parts = st.lists(st.text(max_size=3) | st.text(min_size=100, max_size=300), min_size=1, max_size=4)
+
+
+@given(parts, parts)
+def test_different_keys_are_different_chats(one: list[str], other: list[str]) -> None:
+    ids = chat_id("fw", *one), chat_id("fw", *other)
+    assert (ids[0] == ids[1]) == (one == other)
+    assert [unescape(escape(part)) for part in one] == one
+    with Memory(":memory:") as memory:
+        assert memory.chat(ids[0]).id == ids[0]
+
+
+def test_a_key_is_legible() -> None:
+    assert chat_id("fw", "thread-1", "a/b%") == "fw/thread-1/a%2Fb%25"

@@ -1,0 +1,320 @@
+"""LangChain: a history whose messages are those of a chat, and a retriever over what is remembered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    ChatMessage,
+    FunctionMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_core.runnables.history import RunnableWithMessageHistory
+from langchain_core.tools import create_retriever_tool
+
+from holdfast import Damaged, InvalidInput, Memory, Message
+from holdfast.integrations.langchain import HoldfastChatMessageHistory, HoldfastRetriever
+from programs import run
+
+DEPRECATED = "ignore:RunnableWithMessageHistory is deprecated"
+PICTURE = {"type": "image", "base64": "iVBORw0K", "mime_type": "image/png"}
+MESSAGES: list[BaseMessage] = [
+    SystemMessage("You are a coach.", id="s-1"),
+    HumanMessage([{"type": "text", "text": "Where was this taken?"}, PICTURE], name="ada"),
+    AIMessage(
+        [
+            {"type": "thinking", "thinking": "Look it up.", "signature": "sig"},
+            {"type": "text", "text": "One moment."},
+        ],
+        tool_calls=[{"id": "c1", "name": "places", "args": {"of": "picture"}}],
+        usage_metadata={"input_tokens": 9, "output_tokens": 4, "total_tokens": 13},
+        response_metadata={"model_name": "m-1"},
+        id="run-1",
+    ),
+    ToolMessage("Lofoten", tool_call_id="c1", artifact={"score": 0.5}, status="success"),
+    AIMessage("In Lofoten.", additional_kwargs={"refusal": None}),
+    AIMessageChunk(content="partly"),
+    ChatMessage(content="Hear, hear", role="emperor"),
+    FunctionMessage(content="42", name="answer"),
+    RemoveMessage(id="run-1"),
+]
+
+
+WITHOUT = """
+import sys
+import holdfast
+assert not any(name.startswith("langchain") for name in sys.modules)
+sys.modules["langchain_core"] = None
+try:
+    import holdfast.integrations.langchain
+except holdfast.MissingExtra as error:
+    print(error)
+"""
+
+
+class Scripted(BaseChatModel):
+    """A model that gives the answers of a list in turn, and notes what it was asked."""
+
+    answers: list[AIMessage]
+    asked: list[list[BaseMessage]]
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def _generate(self, messages: list[BaseMessage], *_: object, **__: object) -> ChatResult:
+        self.asked.append(list(messages))
+        return ChatResult(generations=[ChatGeneration(message=self.answers[len(self.asked) - 1])])
+
+    def bind_tools(self, tools: Sequence[Any], **_: object) -> Any:
+        return self
+
+
+@pytest.fixture
+def history(memory: Memory) -> HoldfastChatMessageHistory:
+    return HoldfastChatMessageHistory(memory, "trip")
+
+
+# History
+
+
+def test_messages_come_back_as_they_were(history: HoldfastChatMessageHistory) -> None:
+    history.add_messages(MESSAGES)
+    assert history.messages == MESSAGES
+    assert [type(one) for one in history.messages] == [type(one) for one in MESSAGES]
+
+
+def test_messages_are_read_as_those_of_a_chat(history: HoldfastChatMessageHistory, memory: Memory) -> None:
+    history.add_messages(MESSAGES)
+    log = memory.chat("trip").history()
+    assert [(one.role, one.content) for one in log] == [
+        ("system", "You are a coach."),
+        ("user", "Where was this taken?\n[image: unnamed]"),
+        ("assistant", "One moment."),
+        ("tool", "Lofoten"),
+        ("assistant", "In Lofoten."),
+        ("assistant", "partly"),
+        ("assistant", "Hear, hear"),
+        ("tool", "42"),
+        ("assistant", "[remove]"),
+    ]
+    assert [(call.id, call.name, call.arguments) for call in log[2].calls] == [
+        ("c1", "places", {"of": "picture"})
+    ]
+    assert log[3].answers == ("c1",)
+    assert memory.recall("Where in Norway: Lofoten?", roles=["tool"])[0].text == "Lofoten"
+
+
+def test_the_awaited_methods_do_the_same(history: HoldfastChatMessageHistory) -> None:
+    async def used() -> tuple[list[BaseMessage], list[BaseMessage]]:
+        await history.aadd_messages(MESSAGES[:2])
+        before = await history.aget_messages()
+        await history.aclear()
+        return before, await history.aget_messages()
+
+    assert asyncio.run(used()) == (MESSAGES[:2], [])
+
+
+def test_what_was_cleared_stays_in_the_log_which_says_so(
+    history: HoldfastChatMessageHistory, memory: Memory
+) -> None:
+    history.add_user_message("I live in Rome.")
+    history.clear()
+    history.add_ai_message("Hello.")
+    assert history.messages == [AIMessage("Hello.")]
+    said = [one.content for one in memory.chat("trip").history()]
+    assert said == ["I live in Rome.", "[the session was cleared]", "Hello."]
+    memory.erase(chat="trip")
+    assert history.messages == []
+
+
+def test_a_limit_reads_the_newest(memory: Memory) -> None:
+    HoldfastChatMessageHistory(memory, "trip").add_messages([HumanMessage(str(n)) for n in range(30)])
+    newest = HoldfastChatMessageHistory(memory, "trip", limit=2)
+    assert newest.messages == [HumanMessage("28"), HumanMessage("29")]
+
+
+def test_histories_are_of_one_user_and_one_session(
+    history: HoldfastChatMessageHistory, memory: Memory
+) -> None:
+    history.add_user_message("mine")
+    memory.chat("trip").append(role="user", content="not through LangChain")
+    assert HoldfastChatMessageHistory(memory, "trip").messages == [HumanMessage("mine")]
+    assert HoldfastChatMessageHistory(memory, "other").messages == []
+    bob = memory.scoped(user="bob")
+    assert HoldfastChatMessageHistory(bob, "trip").messages == []
+    assert HoldfastRetriever(memory=bob).invoke("mine") == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["a text", {"role": "user", "content": "hi"}, ToolMessage("x", tool_call_id="c", artifact=object())],
+)
+def test_all_or_none_are_stored(history: HoldfastChatMessageHistory, wrong: Any) -> None:
+    with pytest.raises(InvalidInput):
+        history.add_messages([HumanMessage("fine"), wrong])
+    assert history.messages == []
+
+
+def test_what_is_no_message_of_langchain_is_told(history: HoldfastChatMessageHistory, memory: Memory) -> None:
+    forged = Message("user", "x", raw={"type": "os.system", "data": {}}, meta={"langchain": "item"})
+    memory.chat("trip").append(forged)
+    with pytest.raises(Damaged, match="Message 1 of the history"):
+        _ = history.messages
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+parts = st.fixed_dictionaries(
+    {"type": st.sampled_from(["text", "image", "image_url", "tool_use", "tool_result", "file", "x"])},
+    optional=dict.fromkeys("text image_url id name input tool_use_id content url".split(), json_values),
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(parts | st.text(), max_size=3), st.sampled_from([HumanMessage, AIMessage, SystemMessage]))
+def test_any_content_comes_back_equal(content: list[Any], kind: type[BaseMessage]) -> None:
+    with Memory(":memory:") as memory:
+        history = HoldfastChatMessageHistory(memory, "trip")
+        history.add_messages([kind(content)])
+        assert history.messages == [kind(content)]
+
+
+# Retriever
+
+
+@pytest.fixture
+def remembered(memory: Memory) -> Memory:
+    chat = memory.chat("monday")
+    chat.append(role="user", content="I am training for the Berlin marathon.", meta={"topic": "sport"})
+    chat.append(role="user", content="The Berlin office moves in May.", meta={"topic": "work"})
+    chat.append(role="user", content="Berlin has the better bakeries.")
+    memory.remember("Never plans runs in Berlin on Mondays", kind="fact")
+    return memory
+
+
+def test_documents_name_their_source_date_and_score(remembered: Memory) -> None:
+    found = HoldfastRetriever(memory=remembered).invoke("marathon in Berlin?")
+    said = next(one for one in found if one.id == "monday#1")
+    (hit,) = (
+        one for one in remembered.recall("marathon in Berlin?") if one.chat == "monday" and one.seq == 1
+    )
+    assert said.page_content == "I am training for the Berlin marathon."
+    assert said.metadata == {
+        "source": "monday#1",
+        "type": "message",
+        "score": hit.score,
+        "at": hit.at.isoformat(),
+        "why": str(hit.why),
+        "chat": "monday",
+        "role": "user",
+        "space": hit.space,
+    }
+    fact = next(one for one in found if one.metadata["type"] == "record")
+    assert (fact.id, fact.metadata["kind"]) == (fact.metadata["source"], "fact")
+    assert json.loads(json.dumps([one.metadata for one in found])) == [one.metadata for one in found]
+
+
+def test_how_many_and_which_is_chosen_by_the_retriever_or_the_call(remembered: Memory) -> None:
+    def texts(found: list[Document]) -> list[str]:
+        return [one.page_content for one in found]
+
+    retriever = HoldfastRetriever(memory=remembered, k=2, where={"topic": "work"})
+    assert texts(retriever.invoke("Berlin")) == ["The Berlin office moves in May."]
+    sport = retriever.invoke("Berlin", where={"topic": "sport"})
+    assert texts(sport) == ["I am training for the Berlin marathon."]
+    assert len(retriever.invoke("Berlin", where=None)) == 2
+    facts = HoldfastRetriever(memory=remembered, options={"sources": ["record"]})
+    assert [one.metadata["type"] for one in asyncio.run(facts.ainvoke("Berlin"))] == ["record"]
+    assert len(asyncio.run(retriever.ainvoke("Berlin", where=None, k=1))) == 1
+
+
+def test_a_retriever_has_a_memory(memory: Memory) -> None:
+    with pytest.raises(ValueError, match="This is no memory"):
+        HoldfastRetriever(memory=cast("Any", "a text"))
+    assert "memory" not in repr(HoldfastRetriever(memory=memory))
+
+
+# Chains
+
+
+@pytest.mark.filterwarnings(DEPRECATED)
+@pytest.mark.parametrize("awaited", [False, True])
+def test_a_chain_goes_on_where_it_was(memory: Memory, awaited: bool) -> None:
+    model = Scripted(answers=[AIMessage("Noted.", id="a-1"), AIMessage("The Berlin marathon.")], asked=[])
+    prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("past"), ("human", "{question}")])
+
+    def asked(question: str) -> AIMessage:
+        # Made anew for each question, as in a server.
+        chain = RunnableWithMessageHistory(
+            prompt | model,
+            lambda session_id: HoldfastChatMessageHistory(memory, session_id),
+            input_messages_key="question",
+            history_messages_key="past",
+        )
+        config: Any = {"configurable": {"session_id": "ada-1"}}
+        if awaited:
+            return cast("AIMessage", asyncio.run(chain.ainvoke({"question": question}, config)))
+        return cast("AIMessage", chain.invoke({"question": question}, config))
+
+    asked("I am training for the Berlin marathon.")
+    assert asked("Which race is it?").content == "The Berlin marathon."
+    assert [one.content for one in model.asked[1]] == [
+        "I am training for the Berlin marathon.",
+        "Noted.",
+        "Which race is it?",
+    ]
+    assert memory.chat("ada-1").stats().messages == 4
+    found = memory.recall("Which marathon?", roles=["user"])
+    assert found[0].text == "I am training for the Berlin marathon."
+
+
+def test_a_chain_answers_from_what_is_retrieved(remembered: Memory) -> None:
+    model = Scripted(answers=[AIMessage("Berlin")], asked=[])
+    retriever = HoldfastRetriever(memory=remembered, k=1)
+    prompt = ChatPromptTemplate.from_template("Answer from this:\n{known}\n\n{question}")
+
+    def written(found: list[Document]) -> str:
+        return "\n".join(one.page_content for one in found)
+
+    shown = retriever | RunnableLambda(written)
+    chain = {"known": shown, "question": RunnablePassthrough()} | prompt | model
+    assert chain.invoke("Which marathon?").content == "Berlin"
+    assert "I am training for the Berlin marathon." in str(model.asked[0][0].content)
+
+
+def test_an_agent_uses_the_retriever_as_a_tool(remembered: Memory) -> None:
+    agents = pytest.importorskip("langchain.agents", reason="needs: pip install langchain")
+    call: Any = {"id": "c1", "name": "memory", "args": {"query": "Which marathon?"}}
+    model = Scripted(answers=[AIMessage("", tool_calls=[call]), AIMessage("Berlin.")], asked=[])
+    tool = create_retriever_tool(HoldfastRetriever(memory=remembered, k=1), "memory", "Look up.")
+    agent = agents.create_agent(model, [tool])
+    history = HoldfastChatMessageHistory(remembered, "ada-1")
+    result = agent.invoke({"messages": [HumanMessage("Which marathon do I train for?")]})
+    history.add_messages(result["messages"])
+    assert "Berlin marathon" in str(model.asked[1][-1].content)
+    assert [one.type for one in history.messages] == ["human", "ai", "tool", "ai"]
+
+
+def test_the_framework_is_imported_late_and_a_missing_one_is_named() -> None:
+    assert "pip install '.[langchain]'" in run(WITHOUT)

@@ -1,0 +1,381 @@
+"""Graphs of LangGraph whose checkpoints are in a memory, run by LangGraph itself with a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langgraph")
+
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import Command, interrupt
+
+from holdfast import Conflict, Damaged, InvalidInput, Memory
+from holdfast.integrations.item_table import ItemTable
+from holdfast.integrations.langgraph import HoldfastSaver
+from programs import start
+
+BERLIN, ANSWER = "I run the marathon in Berlin.", "Then train on Tuesdays."
+
+
+# Answers forever, and says how far it is; with a thread it is another process that goes on.
+_TALKING = """
+import sys
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
+from holdfast import Memory
+from holdfast.integrations.langgraph import HoldfastSaver
+
+def answer(state):
+    return {"messages": [AIMessage(f"Answer to {state['messages'][-1].content}")]}
+
+builder = StateGraph(MessagesState)
+builder.add_node("answer", answer)
+builder.add_edge(START, "answer")
+with Memory(sys.argv[1], user="ada") as memory:
+    graph = builder.compile(checkpointer=HoldfastSaver(memory))
+    for number in range(int(sys.argv[2]), 10_000):
+        config = {"configurable": {"thread_id": "1"}}
+        state = graph.invoke({"messages": f"Question {number}"}, config, durability="sync")
+        print(len(state["messages"]), flush=True)
+"""
+
+
+@dataclass(frozen=True)
+class _State:
+    """A type of an application."""
+
+    number: int
+
+
+def thread(name: str = "1") -> RunnableConfig:
+    return {"configurable": {"thread_id": name}}
+
+
+def answering(*answers: str) -> Any:
+    """Return a graph of one node, which answers with a scripted model."""
+    model = GenericFakeChatModel(messages=iter([AIMessage(answer) for answer in answers]))
+    builder: Any = StateGraph(MessagesState)
+    builder.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
+    builder.add_edge(START, "model")
+    builder.add_edge("model", END)
+    return builder
+
+
+def said(saver: HoldfastSaver, name: str = "1") -> list[tuple[str, str]]:
+    return [(one.role, one.content) for one in saver.chat(name).history()]
+
+
+def contents(state: Any) -> list[str]:
+    return [one.content for one in state.values["messages"]]
+
+
+@pytest.fixture
+def saver(memory: Memory) -> HoldfastSaver:
+    return HoldfastSaver(memory)
+
+
+def test_a_thread_goes_on_and_recall_finds_what_was_said_in_it_once(memory: Memory) -> None:
+    saver = HoldfastSaver(memory)
+    graph = answering(ANSWER, "Gladly.").compile(checkpointer=saver)
+    graph.invoke({"messages": [HumanMessage(BERLIN)]}, thread())
+    again = HoldfastSaver(memory)
+    graph = answering("Gladly.").compile(checkpointer=again)
+    state = graph.invoke({"messages": "Thank you."}, thread())
+    assert [one.content for one in state["messages"]] == [BERLIN, ANSWER, "Thank you.", "Gladly."]
+    assert said(saver) == [
+        ("user", BERLIN),
+        ("assistant", ANSWER),
+        ("user", "Thank you."),
+        ("assistant", "Gladly."),
+    ]
+    assert [hit.text for hit in memory.recall("marathon in Berlin")].count(BERLIN) == 1
+    assert memory.verify().ok
+
+
+def test_the_same_awaited(memory: Memory) -> None:
+    saver = HoldfastSaver(memory)
+    graph = answering(ANSWER).compile(checkpointer=saver)
+
+    async def run() -> list[Any]:
+        await graph.ainvoke({"messages": BERLIN}, thread())
+        assert contents(await graph.aget_state(thread())) == [BERLIN, ANSWER]
+        return [one async for one in graph.aget_state_history(thread())]
+
+    history = asyncio.run(run())
+    assert [len(one.values["messages"]) for one in history] == [2, 1, 0]
+    assert len(said(saver)) == 2
+
+
+def test_an_interrupted_run_is_resumed(saver: HoldfastSaver) -> None:
+    def ask(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [HumanMessage(interrupt("Which race?"))]}
+
+    builder: Any = StateGraph(MessagesState)
+    builder.add_node("ask", ask)
+    builder.add_edge(START, "ask")
+    graph = builder.compile(checkpointer=saver)
+    assert "__interrupt__" in graph.invoke({"messages": "Hello"}, thread())
+    assert graph.get_state(thread()).next == ("ask",)
+    graph.invoke(Command(resume="The one in Berlin"), thread())
+    assert contents(graph.get_state(thread())) == ["Hello", "The one in Berlin"]
+    assert said(saver) == [("user", "Hello"), ("user", "The one in Berlin")]
+
+
+def test_a_fork_repeats_nothing_in_the_log(saver: HoldfastSaver) -> None:
+    graph = answering(ANSWER, "Or on Fridays.").compile(checkpointer=saver)
+    graph.invoke({"messages": BERLIN}, thread())
+    before = next(one for one in graph.get_state_history(thread()) if one.next == ("model",))
+    graph.invoke(None, before.config)
+    assert contents(graph.get_state(thread())) == [BERLIN, "Or on Fridays."]
+    assert said(saver) == [("user", BERLIN), ("assistant", ANSWER), ("assistant", "Or on Fridays.")]
+    finished = [one for one in graph.get_state_history(thread()) if len(one.values.get("messages", [])) == 2]
+    assert [contents(one)[1] for one in finished] == ["Or on Fridays.", ANSWER]
+
+
+def test_new_content_under_an_id_is_a_version_and_a_removed_message_leaves_a_tombstone(
+    memory: Memory,
+) -> None:
+    saver = HoldfastSaver(memory)
+    graph = answering(ANSWER).compile(checkpointer=saver)
+    graph.invoke({"messages": [HumanMessage(BERLIN, id="race")]}, thread())
+    graph.update_state(thread(), {"messages": [HumanMessage("I run in Paris.", id="race")]}, as_node="model")
+    graph.update_state(thread(), {"messages": [HumanMessage("I run in Paris.", id="race")]}, as_node="model")
+    assert contents(graph.get_state(thread())) == ["I run in Paris.", ANSWER]
+    assert [content for _, content in said(saver)] == [BERLIN, ANSWER, "I run in Paris."]
+    version = saver.chat("1").history()[-1]
+    assert version.meta == {"langgraph": "version", "message": "race"}
+    graph.update_state(thread(), {"messages": [RemoveMessage("race")]}, as_node="model")
+    assert contents(graph.get_state(thread())) == [ANSWER]
+    tombstone = saver.chat("1").history()[-1]
+    assert (tombstone.role, tombstone.content) == ("system", "[message langgraph/1#1 was removed]")
+    assert tombstone.meta["messages"] == ["race"]
+    graph.update_state(thread(), {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES)]}, as_node="model")
+    assert len(said(saver)) == 5
+    assert memory.verify().ok
+
+
+def test_messages_that_a_node_changes_in_place_are_stored_as_they_are_now(saver: HoldfastSaver) -> None:
+    def shorten(state: MessagesState) -> dict[str, Any]:
+        for message in state["messages"]:
+            message.content = str(message.content)[:5]
+        state["messages"][-1].additional_kwargs["kept"] = True
+        return {"messages": state["messages"]}
+
+    builder: Any = StateGraph(MessagesState)
+    builder.add_node("shorten", shorten)
+    builder.add_edge(START, "shorten")
+    graph = builder.compile(checkpointer=saver)
+    graph.invoke({"messages": [HumanMessage(f"Message {n}") for n in range(20)]}, thread())
+    fresh = builder.compile(checkpointer=HoldfastSaver(saver._memory))
+    assert contents(fresh.get_state(thread())) == ["Messa"] * 20
+    assert fresh.get_state(thread()).values["messages"][-1].additional_kwargs == {"kept": True}
+
+
+def test_subgraphs_have_checkpoints_of_their_own_and_say_nothing_twice(saver: HoldfastSaver) -> None:
+    def wait(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(f"Noted: {interrupt('What else?')}")]}
+
+    inner: Any = StateGraph(MessagesState)
+    inner.add_node("wait", wait)
+    inner.add_edge(START, "wait")
+    outer: Any = StateGraph(MessagesState)
+    outer.add_node("inner", inner.compile())
+    outer.add_edge(START, "inner")
+    graph = outer.compile(checkpointer=saver)
+    graph.invoke({"messages": BERLIN}, thread())
+    state = graph.get_state(thread(), subgraphs=True)
+    assert contents(state.tasks[0].state) == [BERLIN]
+    graph.invoke(Command(resume="a coach"), thread())
+    assert said(saver) == [("user", BERLIN), ("assistant", "Noted: a coach")]
+    assert len({one.config["configurable"]["checkpoint_ns"] for one in saver.list(thread())}) == 2
+
+
+def test_an_agent_with_a_tool(memory: Memory) -> None:
+    agents = pytest.importorskip("langchain.agents")
+    call = {"name": "distance", "args": {"race": "Berlin"}, "id": "call-1", "type": "tool_call"}
+
+    class Scripted(GenericFakeChatModel):
+        def bind_tools(self, tools: Any, **options: Any) -> Any:
+            return self
+
+    def distance(race: str) -> str:
+        """Return how long a race is."""
+        return f"{race}: 42.195 km"
+
+    model = Scripted(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("A marathon.")]))
+    saver = HoldfastSaver(memory)
+    agent = agents.create_agent(model, [distance], checkpointer=saver)
+    agent.invoke({"messages": "How long is it?"}, thread())
+    stored = saver.chat("1").history()
+    assert [one.role for one in stored] == ["user", "assistant", "tool", "assistant"]
+    assert stored[1].calls[0].name == "distance"
+    assert (stored[2].call_id, stored[2].content) == ("call-1", "Berlin: 42.195 km")
+    assert saver.chat("1").prompt(1_000).messages[-1]["content"] == "A marathon."
+
+
+def test_users_tenants_and_threads_do_not_see_each_other(location: str) -> None:
+    with Memory(location) as app:
+        ada, bob = (HoldfastSaver(app.scoped(user=name)) for name in ("ada", "bob"))
+        other = HoldfastSaver(app.scoped(user="ada").scoped(project="garden"))
+        answering(ANSWER).compile(checkpointer=ada).invoke({"messages": BERLIN}, thread("x"))
+        for stranger in (bob, other):
+            assert stranger.get_tuple(thread("x")) is None
+            assert not [*stranger.list(None)]
+            stranger.delete_thread("x")
+            stranger.prune(["x"], strategy="delete")
+        for hostile in ("X", "x/", "x%", "", "x\x00", "../x", "%78", "x" * 500, "\ud800"):
+            assert ada.get_tuple(thread(hostile)) is None
+        assert len([*ada.list(thread("x"))]) == 3
+        assert not app.scoped(user="bob").recall("marathon")
+
+
+@pytest.mark.parametrize(
+    "name", ["a/b", "%", "x\x00y", "ü\ud800", " ", "x" * 2_000, "'; DROP TABLE items; --"]
+)
+def test_any_text_is_a_thread(memory: Memory, name: str) -> None:
+    saver = HoldfastSaver(memory)
+    graph = answering(ANSWER).compile(checkpointer=saver)
+    graph.invoke({"messages": BERLIN}, thread(name))
+    assert [one.config["configurable"]["thread_id"] for one in saver.list(None, limit=1)] == [name]
+    assert len(said(saver, name)) == 2
+    saver.delete_thread(name)
+    assert [*saver.list(None)] == [] == said(saver, name)
+
+
+def test_a_deleted_thread_is_erased_and_the_file_rewritten_later(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    with Memory(path, user="ada") as memory:
+        saver = HoldfastSaver(memory)
+        graph = answering(ANSWER).compile(checkpointer=saver)
+        graph.invoke({"messages": BERLIN}, thread())
+        saver.delete_thread("1")
+        assert saver.get_tuple(thread()) is None
+        assert not memory.recall("marathon")
+        assert not memory.chats()
+        assert "deferred" in memory.verify().problems[0]
+        assert memory.verify(repair=True).ok
+    assert b"marathon" not in path.read_bytes()
+
+
+def test_a_copied_thread_goes_its_own_way(memory: Memory) -> None:
+    saver = HoldfastSaver(memory)
+    graph = answering(ANSWER, "In May.", "In June.").compile(checkpointer=saver)
+    graph.invoke({"messages": BERLIN}, thread("one"))
+    saver.copy_thread("one", "two")
+    with pytest.raises(Conflict):
+        saver.copy_thread("one", "two")
+    graph.invoke({"messages": "When?"}, thread("two"))
+    assert contents(graph.get_state(thread("one"))) == [BERLIN, ANSWER]
+    assert contents(graph.get_state(thread("two"))) == [BERLIN, ANSWER, "When?", "In May."]
+    saver.delete_thread("one")
+    assert [content for _, content in said(saver, "two")] == [BERLIN, ANSWER, "When?", "In May."]
+    assert contents(graph.get_state(thread("two")))[0] == BERLIN
+
+
+def test_pruning_keeps_the_newest_and_deletes_what_nothing_needs(memory: Memory) -> None:
+    saver = HoldfastSaver(memory)
+    graph = answering(ANSWER, "Gladly.").compile(checkpointer=saver)
+    graph.invoke({"messages": [HumanMessage(BERLIN, id="race")]}, thread())
+    graph.update_state(thread(), {"messages": [RemoveMessage("race")]})
+    saver.prune(["1"])
+    assert len([*saver.list(thread())]) == 1
+    kept = ItemTable(memory, "langgraph.messages").scan(saver.chat("1").id)
+    assert len(kept) == 1
+    assert BERLIN.encode() not in b"".join(item.data for item in kept)
+    graph.invoke({"messages": "Thank you."}, thread())
+    fresh = answering().compile(checkpointer=HoldfastSaver(memory))
+    assert contents(fresh.get_state(thread())) == [ANSWER, "Thank you.", "Gladly."]
+    with pytest.raises(InvalidInput):
+        saver.prune(["1"], strategy="all")
+
+
+def test_what_a_deleted_run_said_is_noted_as_removed(saver: HoldfastSaver) -> None:
+    graph = answering(ANSWER, "Gladly.").compile(checkpointer=saver)
+    graph.invoke({"messages": BERLIN}, {**thread(), "metadata": {"run_id": "first"}})
+    graph.invoke({"messages": "Thank you."}, {**thread(), "metadata": {"run_id": "second"}})
+    saver.delete_for_runs(["second"])
+    assert contents(graph.get_state(thread())) == [BERLIN, ANSWER]
+    assert said(saver)[-1][1] == "[2 messages from langgraph/1#3 to langgraph/1#4 were removed]"
+
+
+def test_a_pickle_is_neither_written_nor_read(memory: Memory) -> None:
+    with pytest.raises(InvalidInput):
+        HoldfastSaver(memory, serde=JsonPlusSerializer(pickle_fallback=True))
+    with pytest.raises(InvalidInput):
+        HoldfastSaver(memory, serde=JsonPlusSerializer(allowed_msgpack_modules=True))
+    saver = HoldfastSaver(memory)
+    answering(ANSWER).compile(checkpointer=saver).invoke({"messages": BERLIN}, thread())
+    chat = saver.chat("1").id
+    for collection in ("checkpoints", "values", "messages"):
+        table = ItemTable(memory, f"langgraph.{collection}")
+        for item in table.scan(chat):
+            if b'"msgpack"' not in item.data:
+                continue
+            head, line, data = item.data.partition(b"\n")
+            for hostile in (
+                item.data.replace(b'"msgpack"', b'"pickle"'),
+                item.data.replace(b'"msgpack"', b'"unknown"'),
+                b"\xff" + item.data,
+                b"[" * 100_000,
+                b'["", {}, [[1, 2' + line + data,
+                head + line + b"\xc1" + data,
+            ):
+                table.put({item.key: hostile}, chat)
+                with pytest.raises(Damaged):
+                    [*saver.list(thread())]
+            table.put({item.key: item.data}, chat)
+    assert len([*saver.list(thread())]) == 3
+
+
+def test_a_type_that_is_not_allowed_is_not_made(memory: Memory, tmp_path: Path) -> None:
+    saver = HoldfastSaver(memory)
+    permissive = JsonPlusSerializer(allowed_msgpack_modules=True)
+    kind, data = permissive.dumps_typed(tmp_path)
+    assert saver.serde.loads_typed((kind, data)) == tmp_path
+    kind, data = permissive.dumps_typed(_State(1))
+    assert saver.serde.loads_typed((kind, data)) == {"number": 1}
+    allowing = HoldfastSaver(memory, serde=JsonPlusSerializer(allowed_msgpack_modules=[_State]))
+    assert allowing.serde.loads_typed((kind, data)) == _State(1)
+
+
+def test_two_processes_that_take_turns_store_each_message_once(shared_location: str) -> None:
+    with Memory(shared_location, user="ada") as one, Memory(shared_location, user="ada") as two:
+        for number in range(3):
+            for memory in (one, two):
+                graph = answering(f"Answer {number}").compile(checkpointer=HoldfastSaver(memory))
+                graph.invoke({"messages": f"Question {number}"}, thread())
+        saver = HoldfastSaver(one)
+        assert len(said(saver)) == 12
+        assert len(ItemTable(one, "langgraph.messages").scan(saver.chat("1").id)) == 12
+        assert one.verify().ok
+
+
+def test_a_killed_process_leaves_whole_steps_and_another_one_goes_on(shared_location: str) -> None:
+    acknowledged = 0
+    for turn in range(3):
+        program = start(_TALKING, shared_location, turn * 1_000)
+        assert program.stdout
+        lines = [int(program.stdout.readline()) for _ in range(4)]
+        program.kill()
+        program.communicate()
+        assert lines[0] >= acknowledged + 1
+        acknowledged = lines[-1]
+        with Memory(shared_location, user="ada") as memory:
+            saver = HoldfastSaver(memory)
+            state = saver.get_tuple(thread())
+            assert state
+            stored = [one.content for one in state.checkpoint["channel_values"]["messages"]]
+            assert len(stored) >= acknowledged
+            assert [content for _, content in said(saver)] == stored
+            assert len(ItemTable(memory, "langgraph.messages").scan(saver.chat("1").id)) == len(stored)
+            assert memory.verify().ok

@@ -1,0 +1,135 @@
+"""Chats of Gemini CLI: recorded by the program, and what it writes in other cases."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+from holdfast import Memory
+from holdfast.io.import_items import ImportedMessage
+from holdfast.io.importing import import_paths
+from holdfast.io.private_tags import PRIVATE
+from transcripts import Json, contents, gemini, gemini_call, messages, read, skips, write_json, write_lines
+
+RECORDED = Path(__file__).parents[1] / "data" / "imported" / "gemini-0.61.0.jsonl"
+SESSION = "ee302b2c-e50c-4b61-a325-ef00c13e40e1"
+
+
+def chat(**more: object) -> Json:
+    return {"sessionId": "s1", "projectHash": "none", "startTime": "2026-01-06T09:15:59.901Z", **more}
+
+
+def test_a_recorded_chat_is_read_whole() -> None:
+    items = read(RECORDED)
+    found = [item for item in items if isinstance(item, ImportedMessage)]
+    assert {item.chat.id for item in found} == {SESSION}
+    assert [(item.message.role, item.message.content.partition("\n")[0]) for item in found] == [
+        ("user", "What files are here?"),
+        ("assistant", "I look."),
+        ("assistant", ""),
+        ("tool", "Directory listing for /home/ada/shop:"),
+        ("assistant", "There is one file, plan.txt."),
+        ("user", "Write a note"),
+        ("assistant", ""),
+        ("tool", found[7].message.content.partition("\n")[0]),
+        ("assistant", "There is one file, plan.txt."),
+        ("user", "Where does the office move? <private>secret 1234</private> @plan.txt"),
+        ("assistant", "We decided that the office moves to Porto in May."),
+    ]
+    call = found[6].message.calls[0]
+    assert (call.name, call.arguments) == (
+        "write_file",
+        {"file_path": "note.txt", "content": "The office is in Porto."},
+    )
+    assert found[7].message.call_id == call.id
+    assert {reason for _, reason in skips(items)} == {
+        "not conversation: a note on the session",
+        "written again, longer, on a line that follows",
+        "a call or result of a tool, which stands with the call",
+    }
+
+
+def test_a_chat_is_imported_once_however_it_grows(tmp_path: Path) -> None:
+    lines = RECORDED.read_text("utf-8").splitlines(keepends=True)
+    path = tmp_path / "session.jsonl"
+    added = 0
+    with Memory(":memory:") as memory, Memory(":memory:") as whole:
+        for end in range(1, len(lines) + 1):
+            path.write_text("".join(lines[:end]), encoding="utf-8")
+            report = import_paths(memory, path)
+            added += report.added
+            assert report.problems == ()
+        assert import_paths(whole, RECORDED).added == added == 11
+        history = memory.chat(SESSION).history()
+        assert [message.content for message in history] == [
+            message.content for message in whole.chat(SESSION).history()
+        ]
+        assert PRIVATE in history[-2].content
+        assert "secret 1234" not in repr([message.raw for message in history])
+
+
+def test_what_the_user_went_back_behind_is_left_out(tmp_path: Path) -> None:
+    lines = [
+        *(chat(), gemini("a", "user", "one"), gemini("b", "gemini", "1"), gemini("c", "user", "two")),
+        *(
+            {"$rewindTo": "c"},
+            gemini("d", "user", "three"),
+            {"$rewindTo": "gone"},
+            gemini("e", "user", "four"),
+        ),
+        *({"$rewindTo": "a"}, gemini("a", "user", "five")),
+    ]
+    items = read(write_lines(tmp_path / "session.jsonl", lines))
+    assert contents(items) == ["five"]
+    left = [line for line, reason in skips(items) if reason.startswith("on a branch that was left")]
+    assert left == [2, 3, 4, 6, 8]
+
+
+def test_a_call_stands_apart_from_its_message_and_its_result(tmp_path: Path) -> None:
+    record = gemini("a", "gemini", "I look.", calls=1)
+    record["toolCalls"] += [{"name": "ls", "args": {"path": "/"}}, {**gemini_call("x"), "result": None}]
+    items = read(write_lines(tmp_path / "session.jsonl", [chat(), gemini("a", "gemini", "I look."), record]))
+    found = [item.message for item in items if isinstance(item, ImportedMessage)]
+    assert [(message.id, message.role) for message in found] == [
+        ("a", "assistant"),
+        ("a-0", "assistant"),
+        ("a-0/result", "tool"),
+        ("a/2", "assistant"),
+        ("x", "assistant"),
+    ]
+    assert all("result" not in (message.raw or {}) for message in found if message.role != "tool")
+
+
+def test_thoughts_and_media_are_told_by_placeholders(tmp_path: Path) -> None:
+    thought: Json = gemini("a", "gemini", "x") | {"content": "", "thoughts": [{"subject": "s"}]}
+    media: Json = gemini("b", "user", "x") | {"content": ["look", {"inlineData": {"mimeType": "image/png"}}]}
+    items = read(write_lines(tmp_path / "session.jsonl", [chat(), thought, media, gemini("c", "info", "hi")]))
+    assert contents(items) == ["[reasoning]", "look\n[file: image/png]"]
+    assert skips(items)[-1] == (4, "not conversation: info")
+
+
+def test_documents_of_before_2026_are_read(tmp_path: Path) -> None:
+    value = chat(messages=[gemini("a", "user", "one"), gemini("b", "gemini", "1", calls=1)])
+    for indent in (None, 2):
+        items = read(write_json(tmp_path / "session.json", value, indent))
+        assert contents(items) == ["one", "1", "", "plan.txt"]
+
+
+def test_the_folder_of_the_project_is_taken_where_the_hash_proves_it(tmp_path: Path) -> None:
+    folder = "/home/ada/shop"
+    (tmp_path / ".project_root").write_text(folder)
+    for digest, expected in ((sha256(folder.encode()).hexdigest(), folder), ("0" * 64, "")):
+        lines = [chat(projectHash=digest), gemini("a", "user", "one")]
+        (item,) = [
+            item
+            for item in read(write_lines(tmp_path / "chats" / "session.jsonl", lines))
+            if isinstance(item, ImportedMessage)
+        ]
+        assert item.chat.folder == expected
+
+
+def test_a_sub_agent_is_a_chat_of_its_own(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "chats" / "s0" / "s1.jsonl", [chat(kind="subagent"), gemini("a", "user", "look")]
+    )
+    assert messages(read(path)) == [("s0/agent-s1", "user", "look")]

@@ -1,0 +1,125 @@
+"""Filters on metadata in recall and lists: the same as a plain Python evaluator, on every database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast import Memory
+from holdfast.store import meta_index
+from metadata import FILTERS, KEYS, METADATA, passes
+
+DECLARED = {"none": (), "some": ("stars", "who"), "all": KEYS}
+
+
+@pytest.fixture(
+    params=[pytest.param("none", marks=pytest.mark.slow), "some", pytest.param("all", marks=pytest.mark.slow)]
+)
+def declared(
+    location: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Memory]:
+    """Open a memory in which no, some and all keys are declared, and noted from the third message on."""
+    monkeypatch.setattr(meta_index, "NEAR", 2)
+    with Memory(location, admin=True, index_meta=DECLARED[request.param]) as memory:
+        yield memory
+
+
+def said(memory: Memory, where: dict[str, Any], source: str) -> set[str]:
+    hits = memory.recall("invoice", where=where, limit=1_000, sources=[source])  # type: ignore[list-item]
+    return {hit.text for hit in hits}
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    metadata=st.lists(METADATA, min_size=1, max_size=8),
+    of_chats=st.lists(METADATA, min_size=1, max_size=3),
+    filters=st.lists(FILTERS, min_size=1, max_size=4),
+)
+def test_the_same_messages_are_found_as_by_a_plain_evaluator(
+    declared: Memory,
+    metadata: Sequence[dict[str, Any]],
+    of_chats: Sequence[dict[str, Any]],
+    filters: Sequence[dict[str, Any]],
+) -> None:
+    memory = declared.scoped(user=uuid4().hex)
+    # A key with None is taken out of the metadata of a chat.
+    labels = [{key: value for key, value in one.items() if value is not None} for one in of_chats]
+    stored: list[tuple[str, dict[str, Any], int]] = []
+    for round_ in range(2):
+        for n, one in enumerate(metadata):
+            chat, text = n % len(labels), f"invoice {round_} {n}"
+            opened = memory.chat(f"chat {chat}", meta=labels[chat])
+            opened.append([{"role": "user", "content": text, "meta": one}])
+            stored.append((text, one, chat))
+        for where in filters:
+            expected = {text for text, one, chat in stored if passes(where, one, labels[chat])}
+            assert said(memory, where, "message") == expected
+    assert memory.verify().problems == ()
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    metadata=st.lists(METADATA, min_size=1, max_size=6),
+    later=st.lists(METADATA, min_size=1, max_size=6),
+    filters=st.lists(FILTERS, min_size=1, max_size=3),
+)
+def test_the_same_records_are_found_and_listed_now_and_at_an_earlier_version(
+    declared: Memory,
+    metadata: Sequence[dict[str, Any]],
+    later: Sequence[dict[str, Any]],
+    filters: Sequence[dict[str, Any]],
+) -> None:
+    memory = declared.scoped(user=uuid4().hex)
+    records = {
+        memory.remember(f"invoice {n}", kind="insight", merge=False, meta=one).id: one
+        for n, one in enumerate(metadata)
+    }
+    before, version = dict(records), memory.version()
+    for identity, changed in zip(list(records), later, strict=False):
+        memory.replace(identity, f"invoice {identity}", meta=changed)
+        # Without any it keeps its own.
+        records[identity] = changed or records[identity]
+    for where in filters:
+        for view, known in ((memory, records), (memory.at(version), before)):
+            expected = [identity for identity, one in known.items() if passes(where, one)]
+            assert [one.id for one in view.records(where=where)] == expected
+            assert [one.id for one in view.records(where=where, kind="insight", limit=2)] == expected[:2]
+            assert [one.id for one in view.records(where=where, offset=1)] == expected[1:]
+            hits = view.recall("invoice", where=where, limit=1_000)
+            assert {hit.id for hit in hits} == set(expected)
+    assert memory.verify().problems == ()
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    labels=st.lists(METADATA, min_size=1, max_size=6),
+    changes=st.lists(METADATA, min_size=1, max_size=3),
+    filters=st.lists(FILTERS, min_size=1, max_size=3),
+)
+def test_the_same_chats_are_listed_before_and_after_their_metadata_changed(
+    declared: Memory,
+    labels: Sequence[dict[str, Any]],
+    changes: Sequence[dict[str, Any]],
+    filters: Sequence[dict[str, Any]],
+) -> None:
+    memory = declared.scoped(user=uuid4().hex)
+    known: dict[str, dict[str, Any]] = {}
+    for n, one in enumerate(labels):
+        memory.chat(f"chat {n}", meta=one).append(role="user", content=f"invoice {n}")
+        known[f"chat {n}"] = {key: value for key, value in one.items() if value is not None}
+    for changed in [{}, *changes]:
+        memory.chat("chat 0").rename(meta=changed)
+        merged = {**known["chat 0"], **changed}
+        known["chat 0"] = {key: value for key, value in merged.items() if value is not None}
+        for where in filters:
+            expected = [chat for chat in reversed(known) if passes(where, known[chat])]
+            assert [one.id for one in memory.chats(where=where)] == expected
+            assert [one.id for one in memory.chats(where=where, limit=1, offset=1)] == expected[1:2]
+            found = {hit.chat for hit in memory.recall("invoice", where=where, limit=100)}
+            assert found == set(expected)
+    assert memory.verify().problems == ()

@@ -1,0 +1,123 @@
+"""Filters on metadata through tools, awaited, beside writers, and in copies of a database."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from holdfast import Memory
+from holdfast.io.everything import export_everything
+from holdfast.io.importing import import_paths
+from holdfast.store.salvage import salvage
+
+DE = {"lang": "de"}
+
+
+def tell(memory: Memory, count: int = 300, chat: str = "a") -> None:
+    memory.chat(chat, meta={"customer": "acme"}).append(
+        [
+            {"role": "user", "content": f"invoice {n}", "meta": {"lang": ("de", "en")[n % 2]}}
+            for n in range(count)
+        ]
+    )
+
+
+def count(memory: Memory, where: Mapping[str, object]) -> int:
+    return len(memory.recall("invoice", where=where, limit=10_000))
+
+
+def test_the_tool_takes_a_filter_as_text(memory: Memory) -> None:
+    tell(memory, 40)
+    (recall,) = memory.tools("monday", allow=["recall"])
+    where = json.dumps(DE)
+    page = recall({"query": "invoice", "where": where, "limit": 15})
+    assert page.ok
+    more = recall({"query": "invoice", "where": where, "limit": 15, "cursor": page.data["cursor"]})
+    hits = [*page.data["hits"], *more.data["hits"]]  # type: ignore[misc]
+    assert {hit["text"] for hit in hits} == {f"invoice {n}" for n in range(0, 40, 2)}
+    for wrong in ("{", "[1]", '{"lang": {"$regex": "d"}}'):
+        failed = recall({"query": "invoice", "where": wrong})
+        assert not failed.ok
+    # A cursor belongs to its filter.
+    assert not recall({"query": "invoice", "where": '{"lang": "en"}', "cursor": page.data["cursor"]}).ok
+    assert recall({"query": "invoice", "where": ""}).ok
+
+
+def test_it_can_be_awaited(memory: Memory) -> None:
+    tell(memory, 10)
+    memory.remember("The invoice is late", meta=DE)
+
+    async def ask() -> tuple[int, int, int]:
+        found = await memory.aio.recall("invoice", where=DE, limit=100)
+        records = await memory.aio.records(where=DE)
+        return len(found), len(records), len(await memory.aio.chats(where={"customer": "acme"}))
+
+    assert asyncio.run(ask()) == (6, 1, 1)
+
+
+def test_writers_and_readers_at_once(shared_location: str) -> None:
+    """Each reader finds all that was acknowledged before it asked; several note values at once."""
+    errors: list[BaseException] = []
+    done = threading.Event()
+    with Memory(shared_location, user="ada", index_meta=["lang", "customer"]) as memory:
+        tell(memory, 600, "first")
+
+        def read() -> None:
+            with Memory(shared_location, user="ada", index_meta=["lang", "customer"]) as other:
+                while not done.is_set():
+                    stored = other.chat("second").stats().messages
+                    assert count(other, DE) >= 300 + stored // 2
+                    assert len(other.chats(where={"customer": "acme"})) >= 1
+
+        def run() -> None:
+            try:
+                read()
+            except BaseException as error:  # noqa: BLE001 # told by the test
+                errors.append(error)
+
+        readers = [threading.Thread(target=run) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        for n in range(12):
+            tell(memory, 50, "second")
+            memory.chat("second").rename(meta={"turn": n})
+        done.set()
+        for reader in readers:
+            reader.join()
+        assert errors == []
+        assert count(memory, DE) == 600
+        assert memory.verify().problems == ()
+
+
+def test_what_is_imported_is_found_where_values_were_noted_before(tmp_path: Path) -> None:
+    with Memory(":memory:", user="ada") as source, (tmp_path / "all.jsonl").open("w") as stream:
+        tell(source)
+        export_everything(source, stream)
+    with Memory(":memory:", user="ada", index_meta=["lang", "customer"]) as copy:
+        assert copy.chats(where={"customer": "acme"}) == []
+        tell(copy, 300, "mine")
+        assert (count(copy, DE), len(copy.chats(where={"customer": "acme"}))) == (150, 1)
+        import_paths(copy, tmp_path / "all.jsonl")
+        assert (count(copy, DE), len(copy.chats(where={"customer": "acme"}))) == (300, 2)
+        assert count(copy, {"customer": "acme"}) == 600
+        assert copy.verify().problems == ()
+
+
+@pytest.mark.parametrize("how", ["backup", "salvage"])
+def test_a_copy_has_the_same_answers(tmp_path: Path, how: str) -> None:
+    with Memory(tmp_path / "memory.db", user="ada", index_meta=["lang", "customer"]) as memory:
+        tell(memory)
+        assert (count(memory, DE), count(memory, {"customer": "acme"})) == (150, 300)
+        if how == "backup":
+            assert memory.backup(tmp_path / "copy.db").ok
+    if how == "salvage":
+        salvage(tmp_path / "memory.db", tmp_path / "copy.db")
+    with Memory(tmp_path / "copy.db", user="ada", index_meta=["lang", "customer"]) as copy:
+        assert (count(copy, DE), count(copy, {"customer": "acme"})) == (150, 300)
+        assert copy.verify().problems == ()
+        assert (copy.verify().checked["metadata values"] > 0) is True

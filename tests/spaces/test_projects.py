@@ -1,0 +1,168 @@
+"""Projects of a user: what is written to one is found in no other, what is the user's in each."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from holdfast import InvalidInput, Memory, Scope
+from holdfast.types import scope_of
+
+NAMES = st.text(st.sampled_from("ab/%25F2:pt é"), min_size=1, max_size=5).filter(str.strip)
+OPTIONAL = st.one_of(st.just(""), NAMES)
+SCOPES = st.one_of(
+    st.builds(Scope, OPTIONAL, OPTIONAL, project=OPTIONAL),
+    st.builds(lambda tenant, team: Scope(tenant, team=team), OPTIONAL, NAMES),
+)
+
+
+@given(SCOPES, SCOPES)
+@example(Scope("a", "b", project="c"), Scope("a", "b/c"))
+@example(Scope("a", "", project="b"), Scope("a", "", team="b"))
+@example(Scope("a", "", project="/b"), Scope("a", "", team="b"))
+def test_two_spaces_are_written_differently(one: Scope, other: Scope) -> None:
+    assert (one.space == other.space) == (one == other)
+    assert scope_of(one.space) == one
+
+
+@given(OPTIONAL, OPTIONAL)
+def test_the_space_of_a_user_is_written_as_before_there_were_projects(tenant: str, user: str) -> None:
+    space = Scope(tenant, user).space
+    assert space.count("/") == 1
+    assert space == "/".join(part.replace("%", "%25").replace("/", "%2F") for part in (tenant, user))
+
+
+@given(SCOPES, OPTIONAL)
+def test_a_reference_names_the_space_that_it_was_made_of(scope: Scope, user: str) -> None:
+    own = Scope(scope.tenant, user)
+    if scope.user or scope.team or not scope.project or not user:
+        assert own.named(own.reference(scope.space)).space == scope.space
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["", "shop", "project:", "team:", "user:", "team:a/b", "user:a/team:b", "user:a/project:", "user:a/b",
+     "user:a/project:b/c", "tenant:x", "project:a/project:b", "User", "user:\n", 7, None, b"user"],
+)  # fmt: skip
+def test_what_is_no_reference_is_refused(wrong: object) -> None:
+    with pytest.raises(InvalidInput):
+        Memory(":memory:", user="ada", reads=[wrong])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("reads", ["user", 7, None, ["tenant"] * 1 + [f"team:{n}" for n in range(32)]])
+def test_reads_is_a_list_of_few(reads: object) -> None:
+    with pytest.raises(InvalidInput):
+        Memory(":memory:", reads=reads)  # type: ignore[arg-type]
+
+
+def test_a_handle_writes_to_one_space() -> None:
+    with pytest.raises(InvalidInput, match="one space"):
+        Memory(":memory:", project="shop", team="core")
+
+
+def test_a_project_belongs_to_its_user(memory: Memory) -> None:
+    ada, bob = (memory.scoped(user=user, project="shop") for user in ("ada", "bob"))
+    ada.chat("monday").append(role="user", content="We deploy the shop with Helm.")
+    ada.remember("The shop is deployed with Helm")
+    assert bob.recall("Helm") == []
+    assert bob.chat("monday").history() == []
+    assert bob.records() == []
+    assert memory.scoped(user="ada", project="site").recall("Helm") == []
+    assert memory.scoped(user="ada").recall("Helm") == []
+
+
+def test_one_recall_covers_the_project_the_user_and_the_tenant(memory: Memory) -> None:
+    ada = memory.scoped(user="ada")
+    shop = ada.scoped(project="shop")
+    memory.scoped(user="").remember("All deployments happen on Tuesday")
+    ada.remember("Ada announces deployments in the channel")
+    shop.remember("Deployments of the shop need two reviews")
+    found = {hit.space: hit for hit in shop.recall("deployments")}
+    assert found.keys() == {"project:shop", "user", "tenant"}
+    assert sum(found["user"].why.values()) == pytest.approx(1)
+    assert found["project:shop"].why["nearness"] == pytest.approx(0.05)
+    assert found["user"].why["nearness"] < 0.05
+    assert [hit.space for hit in ada.recall("deployments")] == ["user", "tenant"]
+    assert all("nearness" not in hit.why for hit in ada.recall("deployments"))
+
+
+def test_what_two_spaces_know_is_found_once_in_the_nearest(memory: Memory) -> None:
+    ada = memory.scoped(user="ada")
+    shop = ada.scoped(project="shop")
+    for handle in (memory.scoped(user=""), ada, shop):
+        handle.remember("Deployments need two reviews")
+    ada.remember("Deployments are announced")
+    assert [(hit.space, hit.text) for hit in shop.recall("deployments", limit=2)] == [
+        ("project:shop", "Deployments need two reviews"),
+        ("user", "Deployments are announced"),
+    ]
+
+
+def test_the_constraints_of_a_person_follow_into_each_project(memory: Memory) -> None:
+    ada = memory.scoped(user="ada")
+    ada.remember("Never commit on Fridays", kind="constraint", by="user")
+    ada.remember("Ada likes short answers", kind="profile")
+    shop = ada.scoped(project="shop")
+    shop.remember("Never drop tables of the shop", kind="constraint", by="user")
+    text = shop.chat("monday").prompt(2_000).system
+    assert "- [project shop] Never drop tables of the shop" in text
+    assert "- [the user] Never commit on Fridays" in text
+    assert "[the user] Ada likes short answers" in text
+    assert "shop" not in ada.scoped(project="site").chat("monday").prompt(2_000).system
+    assert "[" not in ada.chat("monday").prompt(2_000).system
+
+
+def test_a_prompt_says_whose_each_recalled_entry_is(memory: Memory) -> None:
+    ada = memory.scoped(user="ada")
+    ada.chat("monday").append(role="user", content="The deployment of the blog failed")
+    shop = ada.scoped(project="shop")
+    shop.chat("monday").append(role="user", content="The deployment of the shop succeeded")
+    shop.chat("tuesday").append(role="user", content="Which deployment?")
+    [block] = [
+        str(one["content"])
+        for one in shop.chat("tuesday").prompt(2_000, "deployment").messages
+        if "<recalled>" in str(one["content"])
+    ]
+    assert "project shop, chat monday]" in block
+    assert "the user, chat monday]" in block
+
+
+def test_the_same_chat_in_two_spaces_is_two_chats(memory: Memory) -> None:
+    ada = memory.scoped(user="ada")
+    shop = ada.scoped(project="shop")
+    ada.chat("monday").append(role="user", content="A marathon in Berlin")
+    shop.chat("monday").append(role="user", content="A marathon of meetings")
+    assert [hit.space for hit in shop.recall("marathon", chat="monday")] == ["project:shop"]
+    both = shop.recall("marathon")
+    assert {hit.space for hit in both} == {"project:shop", "user"}
+    for hit in both:
+        explained = shop.explain("marathon", hit)
+        assert (explained.hit.space, explained.hit.text) == (hit.space, hit.text)
+        assert explained.found
+    assert len(shop.chat("monday").prompt(2_000, "marathon").hits) == 1
+
+
+def test_a_prompt_stays_as_it_began_until_it_is_refreshed(memory: Memory) -> None:
+    ada = memory.scoped(user="ada")
+    chat = ada.scoped(project="shop").chat("monday")
+    chat.append(role="user", content="hello")
+    before = chat.prompt(2_000).system
+    ada.remember("Never commit on Fridays", kind="constraint", by="user")
+    assert chat.prompt(2_000).system == before
+    chat.refresh()
+    assert "Fridays" in chat.prompt(2_000).system
+
+
+def test_an_empty_project_of_nobody_reads_what_all_share(memory: Memory) -> None:
+    tenant = memory.scoped(user="")
+    tenant.remember("Deployments happen on Tuesday")
+    found = tenant.scoped(project="shop").recall("deployments")
+    assert [hit.space for hit in found] == ["tenant"]
+
+
+def test_another_user_begins_without_project_and_reads(memory: Memory) -> None:
+    ada = memory.scoped(user="ada", project="shop", reads=["team:core"])
+    assert ada.scoped(agent="coach").scope == Scope("", "ada", "coach", project="shop", reads=("team:core",))
+    assert ada.scoped(project="").scope == Scope("", "ada", reads=("team:core",))
+    assert memory.scoped(project="x").scoped(user="bob").scope == Scope("", "bob")

@@ -1,0 +1,210 @@
+"""Grants in several processes, and spaces in all that is built on a memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from holdfast import Denied, InvalidInput, Memory, Tool
+from holdfast.cli import app as command_line
+from holdfast.io.everything import export_everything
+from holdfast.io.importing import import_paths
+
+READER = """
+import sys
+from holdfast import Denied, Memory
+memory = Memory(sys.argv[1], user="ada", reads=["team:core"])
+chat = memory.chat("monday")
+print("open", flush=True)
+for line in sys.stdin:
+    try:
+        found = len(memory.recall("deployments")) + chat.prompt(2_000).system.count("Deployments")
+        print(found, flush=True)
+    except Denied:
+        print("denied", flush=True)
+"""
+
+
+def test_a_right_that_is_revoked_ends_at_once_in_a_process_that_reads(shared_location: str) -> None:
+    with Memory(shared_location) as app:
+        app.scoped(team="core").remember("Deployments need two reviews")
+        reader = subprocess.Popen(
+            [sys.executable, "-c", READER, shared_location],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        try:
+            answers = [reader.stdout.readline()]
+            for change in (None, app.grants.add, app.grants.revoke, app.grants.add):
+                if change is not None:
+                    change("team:core", to="user:ada")
+                reader.stdin.write("\n")
+                reader.stdin.flush()
+                answers.append(reader.stdout.readline())
+        finally:
+            reader.stdin.close()
+            reader.wait(30)
+            reader.stdout.close()
+    assert [line.strip() for line in answers] == ["open", "denied", "2", "denied", "2"]
+
+
+def test_a_forged_scope_reads_no_more_than_its_user_may(app: Memory) -> None:
+    app.scoped(team="core").remember("Deployments need two reviews")
+    ada = app.scoped(user="ada")
+    for name in ("core/..", "%2Fcore", "../core", "core\x1f"):
+        try:
+            assert app.scoped(user="ada", project=name).recall("deployments") == []
+        except InvalidInput:
+            assert "\x1f" in name
+    for user in ("/", "%2F", "ada/", "//core"):
+        assert app.scoped(user=user).recall("deployments") == []
+        assert app.scoped(user=user).grants.projects() == []
+    object.__setattr__(ada.scope, "space", app.scoped(team="core").scope.space)
+    for look in (lambda: ada.recall("deployments"), ada.records):
+        with pytest.raises(Denied):
+            look()
+    assert app.scoped(user="ada").recall("deployments") == []
+
+
+@pytest.mark.parametrize("part", ["actor", "space", "userr"])
+def test_a_scope_takes_no_other_parts(app: Memory, part: str) -> None:
+    app.scoped(team="core").remember("Deployments need two reviews")
+    app.grants.add("team:core", to="user:bob")
+    ada = app.scoped(user="ada")
+    parts: dict[str, Any] = {part: "bob"}
+    for open_handle in (ada.scoped, ada.aio.scoped):
+        with pytest.raises(TypeError, match=f"no part '{part}'"):
+            open_handle(team="core", **parts)
+
+
+def test_who_listens_hears_nothing_once_the_right_is_gone(app: Memory) -> None:
+    heard: list[str] = []
+    core = app.scoped(team="core")
+    app.grants.add("team:core", to="user:ada")
+    app.scoped(user="ada", team="core").on("learned", lambda event: heard.append(str(event.record)))
+    core.remember("Deployments need two reviews")
+    assert len(heard) == 1
+    app.grants.revoke("team:core", to="user:ada")
+    core.remember("Never deploy on Fridays")
+    assert len(heard) == 1
+
+
+def hits_of(recall: Tool) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads(json.dumps(recall({"query": "deployment"}).data))["hits"]
+    return found
+
+
+def test_tools_say_whose_a_hit_is_and_expand_it_there(memory: Memory) -> None:
+    ada = memory.scoped(user="ada")
+    shop = ada.scoped(project="shop")
+    ada.chat("monday").append(role="user", content="A deployment of the blog")
+    shop.chat("monday").append(role="user", content="A deployment of the shop")
+    tools = {tool.name: tool for tool in shop.tools()}
+    items = {item["space"]: item for item in hits_of(tools["recall"])}
+    assert items.keys() == {"project:shop", "user"}
+    for space, text in (("project:shop", "A deployment of the shop"), ("user", "A deployment of the blog")):
+        assert items[space]["id"] == f"{space}|monday#1"
+        opened = tools["expand"]({"id": items[space]["id"]})
+        assert text in opened.text
+    assert "deployment of the shop" in tools["expand"]({"id": "monday#1"}).text
+    [plain] = hits_of({tool.name: tool for tool in ada.tools()}["recall"])
+    assert plain["id"] == "monday#1"
+    assert "space" not in plain
+
+
+def test_tools_read_nothing_that_was_revoked(app: Memory) -> None:
+    app.scoped(user="bob", project="blog").chat("monday").append(role="user", content="A secret deployment")
+    bob = app.scoped(user="bob")
+    bob.grants.add("project:blog", to="user:ada")
+    tools = {one.name: one for one in app.scoped(user="ada", reads=["user:bob/project:blog"]).tools()}
+    [hit] = hits_of(tools["recall"])
+    assert "secret" in tools["expand"]({"id": hit["id"]}).text
+    bob.grants.revoke("project:blog", to="user:ada")
+    for name, arguments in (("recall", {"query": "deployment"}), ("expand", {"id": hit["id"]})):
+        answer = tools[name](arguments)
+        assert not answer.ok
+        assert "secret" not in answer.text
+
+
+def test_the_grants_of_an_awaited_memory(app: Memory) -> None:
+    async def main() -> list[str]:
+        bob = app.scoped(user="bob").aio
+        await bob.grants.add("user", to="user:ada")
+        return [grant.to async for grant in bob.grants]
+
+    assert asyncio.run(main()) == ["user:ada"]
+
+
+def test_a_worker_for_everyone_works_for_projects_and_teams(app: Memory) -> None:
+    for handle in (app.scoped(user="ada", project="shop"), app.scoped(team="core")):
+        chat = handle.chat("monday")
+        chat.append(role="user", content="Remember that deployments of our shop need two reviews, please.")
+        chat.append(role="assistant", content="I will remember it.")
+        chat.end()
+    app.learning.work(everyone=True)
+    assert app.scoped(user="ada", project="shop").learning.jobs(status="open") == []
+    assert app.scoped(team="core").learning.jobs(status="open") == []
+
+
+def test_an_export_has_the_space_of_its_handle_and_no_grants(app: Memory, tmp_path: Path) -> None:
+    ada = app.scoped(user="ada")
+    ada.remember("Ada likes tea")
+    shop = ada.scoped(project="shop")
+    shop.remember("Deployments need two reviews")
+    shop.grants.add("project:shop", to="user:bob")
+    file = tmp_path / "shop.jsonl"
+    with file.open("w") as stream:
+        export_everything(shop, stream)
+    assert "tea" not in file.read_text()
+    assert "bob" not in file.read_text()
+    with Memory(":memory:", user="eve", project="copy") as other:
+        import_paths(other, [file])
+        assert [one.text for one in other.records()] == ["Deployments need two reviews"]
+        assert other.scoped(project="").records() == []
+
+
+def test_the_users_of_a_tenant_are_each_there_once(app: Memory) -> None:
+    app.scoped(user="ada", project="shop").remember("One")
+    app.scoped(user="ada", project="site").remember("Two")
+    app.scoped(team="core").remember("Three")
+    assert app.users() == ["ada"]
+    assert app.scoped(user="ada").grants.projects() == ["shop", "site"]
+
+
+def test_the_command_line_has_projects_and_grants(tmp_path: Path) -> None:
+    file = str(tmp_path / "memory.db")
+
+    def run(*words: str, code: int = 0) -> str:
+        result = CliRunner().invoke(command_line, [*words, "--db", file])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    run("remember", "Deployments need two reviews", "--user", "ada", "--project", "shop")
+    assert "shop" in run("projects", "--user", "ada")
+    read = ("recall", "deployments", "--user", "bob", "--reads", "user:ada/project:shop")
+    assert "may not read" in run(*read, code=1)
+    run("grants", "add", "project:shop", "--to", "user:bob", "--user", "ada")
+    assert "project:shop" in run("grants", "--user", "ada")
+    found = run(*read)
+    assert "user:ada/project:shop" in found
+    assert "holdfast records" in found
+    assert "--project shop" in found
+    run("grants", "revoke", "project:shop", "--to", "user:bob", "--user", "ada")
+    assert "may not read" in run(*read, code=1)
+    found = json.loads(run("records", "--user", "ada", "--project", "shop", "--json"))["records"][0]["id"]
+    run("grants", "move", found, "user", "--user", "ada", "--project", "shop")
+    assert "Deployments" in run("records", "--user", "ada")
+    run("undo", "--user", "ada")
+    assert "Deployments" in run("records", "--user", "ada", "--project", "shop")
+    copied = run("grants", "copy", found, "project:site", "--user", "ada", "--project", "shop")
+    assert "project:site" in copied

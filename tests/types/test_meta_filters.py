@@ -1,0 +1,182 @@
+"""What a filter on metadata means, and which filters are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from holdfast import InvalidInput
+from holdfast.store.meta_encoding import LONGEST, encoded_values, ranges_of
+from holdfast.types.where import (
+    MAX_DEPTH,
+    MAX_PARTS,
+    MAX_TEXT,
+    check_where,
+    clauses,
+    conditions,
+    is_missing,
+    look_up,
+)
+from metadata import FILTERS, METADATA, passes
+
+
+def matches(where: object, *metadata: dict[str, Any]) -> bool:
+    tree = check_where(where)
+    assert tree is not None
+    return tree.matches(*metadata)
+
+
+@given(where=FILTERS, own=METADATA, of_chat=METADATA)
+def test_a_filter_means_what_the_documentation_says(
+    where: dict[str, Any], own: dict[str, Any], of_chat: dict[str, Any]
+) -> None:
+    assert matches(where, own) == passes(where, own)
+    assert matches(where, own, of_chat) == passes(where, own, of_chat)
+
+
+@given(where=FILTERS, metadata=METADATA)
+def test_the_bytes_of_values_say_the_same_as_the_values(
+    where: dict[str, Any], metadata: dict[str, Any]
+) -> None:
+    tree = check_where(where)
+    assert tree is not None
+    for condition in conditions(tree):
+        ranges, value = ranges_of(condition), look_up(metadata, condition.key)
+        if ranges is None or is_missing(value):
+            continue
+        noted = encoded_values(value)
+        assert all(len(one) <= LONGEST for one in noted)
+        sure = not noted.isdisjoint(ranges.single) or any(
+            ranges.span is not None and ranges.span[0] <= one < ranges.span[1] for one in noted
+        )
+        if sure or noted.isdisjoint(ranges.unsure):
+            assert sure == condition.accepts(value)
+
+
+@pytest.mark.parametrize(
+    ("where", "metadata", "expected"),
+    [
+        # Missing keys and null.
+        ({"a": {"$ne": 1}}, {}, True),
+        ({"a": {"$nin": [1]}}, {}, True),
+        ({"a": {"$gte": 1}}, {}, False),
+        ({"a": None}, {}, True),
+        ({"a": {"$exists": True}}, {"a": None}, True),
+        ({"a": {"$exists": False}}, {"a": None}, False),
+        ({"a": "*"}, {"a": None}, False),
+        ({"a": "*"}, {"a": ""}, True),
+        ({"a": {"$eq": "*"}}, {"a": "x"}, False),
+        # Types.
+        ({"a": 1}, {"a": 1.0}, True),
+        ({"a": 1}, {"a": True}, False),
+        ({"a": True}, {"a": 1}, False),
+        ({"a": {"$in": [0, 1]}}, {"a": False}, False),
+        ({"a": "1"}, {"a": 1}, False),
+        ({"a": {"$gt": 2**53}}, {"a": 2**53 + 1}, True),
+        ({"a": {"$gt": float(2**63)}}, {"a": 2**63}, False),
+        ({"a": {"$lt": 2**63}}, {"a": 2**63 - 1}, True),
+        ({"a": {"$gt": "Z"}}, {"a": "a"}, True),
+        ({"a": {"$gt": 1}}, {"a": "2"}, False),
+        ({"a": {"$gte": 0}}, {"a": True}, False),
+        # Lists and objects.
+        ({"a": "x"}, {"a": ["x", "y"]}, True),
+        ({"a": ["x", "y"]}, {"a": ["x", "y"]}, True),
+        ({"a": ["y", "x"]}, {"a": ["x", "y"]}, False),
+        ({"a": {"$ne": "x"}}, {"a": ["x", "y"]}, False),
+        ({"a": {"$gt": 4, "$lt": 2}}, {"a": [1, 5]}, True),
+        ({"a.b": 1}, {"a": {"b": 1}}, True),
+        ({"a": {"b": {"c": 1}}}, {"a": {"b": {"c": 1}}}, True),
+        ({"a.b": 1}, {"a.b": 1, "a": {"b": 2}}, True),
+        ({"a": {"$eq": {"b": 1}}}, {"a": {"b": 1.0}}, True),
+        # Joins, also as mem0 writes them.
+        ({"AND": [{"a": 1}, {"b": 2}]}, {"a": 1, "b": 2}, True),
+        ({"OR": [{"a": 1}, {"b": 2}], "c": 3}, {"b": 2}, False),
+        ({"NOT": [{"a": 1}, {"b": 2}]}, {"b": 2}, False),
+        ({"a": {"$not": {"$gte": 3}}}, {}, True),
+        ({"a": {"$in": []}}, {"a": 1}, False),
+    ],
+)
+def test_what_a_filter_means(where: dict[str, Any], metadata: dict[str, Any], expected: bool) -> None:
+    assert matches(where, metadata) is expected
+    assert passes(where, metadata) is expected
+
+
+def test_what_is_nearer_counts_for_its_keys_only() -> None:
+    where = {"lang": "de", "customer": "acme"}
+    assert matches(where, {"lang": "de"}, {"lang": "en", "customer": "acme"})
+    assert not matches(where, {"lang": None}, {"lang": "de", "customer": "acme"})
+
+
+def test_no_filter_is_none() -> None:
+    assert check_where(None) is None
+    assert check_where({}) is None
+
+
+def nested(levels: int) -> dict[str, Any]:
+    where: dict[str, Any] = {"a": 1}
+    for _ in range(levels):
+        where = {"$not": where}
+    return where
+
+
+ENDLESS: dict[str, Any] = {}
+ENDLESS["$not"] = ENDLESS
+
+
+@pytest.mark.parametrize(
+    ("where", "what"),
+    [
+        ("lang", "Pass a dict"),
+        ([], "Pass a dict"),
+        ({"a": {"$regex": "x"}}, "Unknown operator '$regex' on `a`"),
+        ({"a": {"$and": [{"b": 1}]}}, "Unknown operator"),
+        ({"$nor": [{"a": 1}]}, "Unknown operator '$nor'"),
+        ({"$gte": 4}, "stands beside keys"),
+        ({"a": {"gte": 4}}, "Write operators with $"),
+        ({"a": {"$gte": 4, "b": 1}}, "neither operators nor keys"),
+        ({"a": {}}, "neither operators nor keys"),
+        ({"a": {"b": {"$gte": None}}}, "Compare with a number or a text"),
+        ({"a": {"$gt": True}}, "Compare with a number or a text"),
+        ({"a": {"$lt": [1]}}, "Compare with a number or a text"),
+        ({"a": {"$in": "de"}}, "Pass a list"),
+        ({"a": {"$exists": 1}}, "Pass True or False"),
+        ({"$or": []}, "at least one"),
+        ({"$and": {"a": 1}}, "Pass a list of filters"),
+        ({"$or": [1]}, "Pass a dict"),
+        ({"$or": [{}]}, "Pass a dict"),
+        ({"a": float("nan")}, "finite"),
+        ({"a": {"$lt": float("inf")}}, "finite"),
+        ({"a": 2**1025}, "not huge"),
+        ({"a": b"x"}, "Use text"),
+        ({"a": {"$eq": {1: 2}}}, "Use text"),
+        ({"a": "x" * (MAX_TEXT + 1)}, f"{MAX_TEXT:,} characters"),
+        ({1: 2}, "must be text"),
+        ({"": 2}, "is blank"),
+        ({"a\0": 2}, "control character"),
+        ({"\ud800": 2}, "half a character"),
+        ({"k" * 600: 2}, "600 bytes"),
+        ({"a": {"b\n": 2}}, "control character"),
+        (nested(10_000), f"more than {MAX_DEPTH} levels"),
+        (ENDLESS, f"more than {MAX_DEPTH} levels"),
+        ({"a": {"$in": range(2)}}, "Pass a list"),
+        ({"a": {"$in": list(range(10**6))}}, f"more than {MAX_PARTS:,}"),
+        ({"$or": [{"a": 1}] * MAX_PARTS}, f"more than {MAX_PARTS:,}"),
+    ],
+)
+def test_what_is_refused(where: object, what: str) -> None:
+    with pytest.raises(InvalidInput, match="(?s).*" + what.replace("$", r"\$")):
+        check_where(where)
+
+
+def test_a_filter_is_written_as_it_reads() -> None:
+    tree = check_where(
+        {"stars": {"$gte": 4}, "$or": [{"t g": "x"}, {"$not": {"a": None}}], "b": {"$exists": False}}
+    )
+    assert tree is not None
+    assert [str(one) for one in clauses(tree)] == [
+        "stars >= 4",
+        '"t g" = "x" or (not (a = null))',
+        "b does not exist",
+    ]
