@@ -6,11 +6,10 @@ import asyncio
 import json
 import warnings
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware.types import InputAgentState
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -22,6 +21,10 @@ from langgraph.store.base import BaseStore
 from holdfast import Memory
 from holdfast.integrations.langgraph import HoldfastStore
 from programs import run
+
+if TYPE_CHECKING:
+    # Newer than the lowest version that is tested.
+    from langchain.agents.middleware.types import InputAgentState
 
 with warnings.catch_warnings():
     # It imports names from where LangGraph had them before.
