@@ -37,6 +37,7 @@ Calls = Callable[[Path, int], AbstractContextManager[Sequence[Call]]]
 ADAPTERS: dict[str, tuple[str, str]] = {
     "openai-agents": ("openai_agents", "agents"),
     "langgraph-checkpoints": ("langgraph_threads", "langgraph.checkpoint.sqlite"),
+    "langgraph-store": ("langgraph_store", "langgraph.store.sqlite"),
     "langchain": ("langchain", "langchain_community"),
     "llama-index": ("llama_index", "llama_index"),
 }
