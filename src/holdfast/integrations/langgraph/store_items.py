@@ -43,7 +43,7 @@ class Marker(NamedTuple):
 
 def path(namespace: Sequence[str]) -> str:
     """Return the labels of a namespace as one text, in the order of the namespaces; no label has a NUL."""
-    return "".join(f"{label}\0" for label in namespace)
+    return "\0".join((*namespace, ""))
 
 
 def namespace_of(path: str) -> Namespace:
@@ -99,7 +99,7 @@ def with_created(body: str, created: int) -> bytes:
 def decoded(item: StoredItem) -> StoreItem:
     """Return what is stored of an item."""
     try:
-        return StoreItem(*json.loads(item.data))
+        return StoreItem(*json.loads(item.data.decode()))
     except DECODING_ERRORS as error:
         raise damaged("An item of the LangGraph store", error) from error
 
