@@ -17,13 +17,13 @@ demo: $(VENV)/.installed        ## see what Holdfast does, on a sample of conver
 	@$(BIN)/holdfast demo
 
 test: $(VENV)/.installed-dev    ## run the fast tests, on SQLite and PostgreSQL
-	$(BIN)/pytest -q -n 2 -m "not slow"
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
 
 check: $(VENV)/.installed-dev   ## run lint, types, structure, and all tests; TESTS="-m slow" for those that `test` leaves out
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 $(TESTS)
+	$(BIN)/pytest -q -n 2 --dist worksteal $(TESTS)
 
 frameworks: $(VENV)/.installed-dev  ## run the tests of adapters with the lowest and newest version of each framework
 	$(BIN)/python scripts/frameworks.py

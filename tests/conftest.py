@@ -67,6 +67,19 @@ def shared_data() -> Path:
     return folder
 
 
+# Rooms above the store: `make test` runs their tests on SQLite, and CI on PostgreSQL as well.
+ABOVE_THE_STORE = {"compaction", "integrations", "learning", "search", "testing"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what tests the upper rooms on PostgreSQL."""
+    for item in items:
+        room = item.path.relative_to(ROOT / "tests").parts[0]
+        if room in ABOVE_THE_STORE and "postgres" in item.name.partition("[")[2]:
+            item.add_marker("slow")
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """Start a PostgreSQL server for this test run and return its address; in CI it is required."""

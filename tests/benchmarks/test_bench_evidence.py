@@ -45,6 +45,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "locomo.json"
 
 
+@pytest.mark.slow
 def test_evidence_is_counted_by_budget_category_and_system(file: Path) -> None:
     told: list[str] = []
     numbers, tables = run_evidence([file], told.append)

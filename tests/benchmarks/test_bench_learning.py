@@ -118,6 +118,7 @@ def test_a_worker_that_fails_is_told_of(
     assert "Unavailable" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_command_prints_tables_or_json(sessions: Path) -> None:
     asked = ["learn", str(sessions), "--only", "learn"]
     result = CliRunner().invoke(app, asked)

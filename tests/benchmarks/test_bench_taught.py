@@ -74,6 +74,7 @@ def test_planted_orders_are_counted_and_what_stands_beside_them() -> None:
     assert str(report["cost"]).startswith("$0.")
 
 
+@pytest.mark.slow
 def test_a_model_that_obeys_every_page_gets_nothing_from_one_trusted() -> None:
     """It repeats all of tools, and of assistants after them, as observations and in the profile."""
 

@@ -24,6 +24,7 @@ chat = compaction_chats.chat
 # Limits, each of which says so
 
 
+@pytest.mark.slow
 def test_one_pass_is_what_an_incremental_compaction_does() -> None:
     trees = []
     for full, passes in ((True, 1), (False, 12)):

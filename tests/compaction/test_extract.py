@@ -73,6 +73,7 @@ def steps(text: str) -> int:
     return 7 * ((len(text) + 6) // 7) + 3 * text.count("\n")  # not additive
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(SPOKEN, max_size=6),

@@ -142,6 +142,7 @@ def test_calls_that_fail_together_leave_no_connection_open(chat: Chat, server: S
     assert [str(warning.message) for warning in caught] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("text", ["", None, "<think>only</think>"])
 def test_a_server_that_answers_nothing_does_not_keep_a_session_from_being_compacted(

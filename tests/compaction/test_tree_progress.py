@@ -132,6 +132,7 @@ def test_needs_compaction_is_false_when_no_more_could_be_done(
             assert not chat.needs_compaction(policy=policy), result.why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["none", "longer than asked for", "markup", "longer than the source"])
 @pytest.mark.parametrize(
     "text", ["The tulips bloom in the garden of Ada. ", "a << b && c >> d; x <- y. ", "<< && >> " * 4]
@@ -147,6 +148,7 @@ def test_a_summary_that_would_cost_more_than_its_source_does_not_make_it_try_for
         assert not chat.needs_compaction(budget)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["none", "longer than asked for", "markup", "longer than the source"])
 @pytest.mark.parametrize(
     "text", ["The tulips bloom in the garden of Ada. ", "a << b && c >> d; x <- y. ", "<< && >> " * 4]

@@ -120,6 +120,7 @@ SHAPES = given(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @SHAPES
 def test_what_is_older_is_in_less_detail_and_no_more_is_condensed_than_is_needed(

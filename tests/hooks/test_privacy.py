@@ -72,6 +72,7 @@ def said(memory: Memory) -> list[str]:
 LINE = "the harbour cranes of {} are sold in october"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "output"),
     [

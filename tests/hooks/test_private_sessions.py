@@ -58,6 +58,7 @@ def stored(hooks: Hooks) -> list[str]:
         return read
 
 
+@pytest.mark.slow
 def test_private_words_of_a_prompt_are_nowhere(hooks: Hooks) -> None:
     prompt = "Where do we keep <private>the zanzibar account</private>?"
     lines = [
@@ -106,6 +107,7 @@ def with_result(hooks: Hooks, text: str) -> list[Json]:
     ]
 
 
+@pytest.mark.slow
 def test_what_an_ignored_file_says_is_recognised_after_later_stops(hooks: Hooks) -> None:
     key, note = "sk9Zq71kkW0aPq3R", "the zanzibar harbour opens with a copper whistle"
     lines = with_result(hooks, f"     1\u2192{note}\n     2\u2192KEY={key}")
@@ -133,6 +135,7 @@ def test_lines_that_were_selected_in_an_ignored_file_are_nowhere(hooks: Hooks, p
     assert "What does this do?" in stored(hooks)[0]
 
 
+@pytest.mark.slow
 def test_while_paused_nothing_is_stored_or_injected(hooks: Hooks) -> None:
     with_words = line(hooks, "user", "u1", None, KNOWN)
     write_lines(hooks.transcript(), [with_words])
@@ -152,6 +155,7 @@ def test_while_paused_nothing_is_stored_or_injected(hooks: Hooks) -> None:
     assert b"zanzibar" not in everything(hooks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stops", [1, 2])
 def test_the_title_of_what_was_said_in_a_pause_is_nowhere(hooks: Hooks, stops: int) -> None:
     pause.pause("", "")

@@ -73,6 +73,7 @@ def logs(draw: st.DrawFn) -> list[Line]:
     return lines
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(logs(), st.data())
 def test_any_sequence_of_tails_is_one_import_of_the_whole(lines: list[Line], data: st.DataObject) -> None:

@@ -62,6 +62,7 @@ def patched() -> Any:
         yield monkeypatch
 
 
+@pytest.mark.slow
 @given(st.sampled_from(HOOKED), DOCUMENTS, LAYOUTS, TOML, st.booleans(), st.booleans())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_configuration_comes_back(

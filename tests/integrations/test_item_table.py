@@ -44,6 +44,7 @@ def test_items_are_read_by_key_by_prefix_and_between_bounds(memory: Memory) -> N
     assert table.get("b") is None
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(st.characters(), max_size=4), st.binary(max_size=4), max_size=8))
 def test_any_text_is_a_key(data: dict[str, bytes]) -> None:
     with Memory(":memory:", user="ada") as memory:
@@ -185,6 +186,7 @@ def test_a_memory_that_stores_nothing_has_no_items() -> None:
 parts = st.lists(st.text(max_size=3) | st.text(min_size=100, max_size=300), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @given(parts, parts)
 def test_different_keys_are_different_chats(one: list[str], other: list[str]) -> None:
     ids = chat_id("fw", *one), chat_id("fw", *other)

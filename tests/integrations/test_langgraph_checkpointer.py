@@ -360,6 +360,7 @@ def test_two_processes_that_take_turns_store_each_message_once(shared_location: 
         assert one.verify().ok
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_whole_steps_and_another_one_goes_on(shared_location: str) -> None:
     acknowledged = 0
     for turn in range(3):

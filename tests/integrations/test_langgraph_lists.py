@@ -80,6 +80,7 @@ _CHANGES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(_CHANGES)
 def test_every_list_comes_back_as_it_was_put(changes: list[tuple[str, int, str]]) -> None:

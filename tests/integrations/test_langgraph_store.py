@@ -140,6 +140,7 @@ namespaces = st.lists(labels, min_size=1, max_size=3).map(tuple)
 places = st.tuples(namespaces, st.text(max_size=3))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(places, st.none() | st.integers()), max_size=12), st.lists(labels, max_size=2))
 def test_it_is_a_dict_of_namespaces_and_keys(
     writes: list[tuple[tuple[tuple[str, ...], str], int | None]], prefix: list[str]

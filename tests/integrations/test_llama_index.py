@@ -235,6 +235,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(steps)
 def test_it_behaves_as_the_store_of_llamaindex(steps: list[tuple[str, int, Any]]) -> None:

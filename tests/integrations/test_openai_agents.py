@@ -299,6 +299,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(steps)
 def test_it_behaves_as_a_list(steps: list[tuple[str, int]]) -> None:

@@ -459,6 +459,7 @@ def test_an_episode_is_bounded_one_line_and_the_same_each_time(messages: list[Me
     assert len(set(episode.files)) == len(episode.files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["/", "a/", "a.py ", "[", ";a=", "` ", "$(", "-c '", "**", "| ", "../", "\\", "git clone "]
 )
@@ -485,6 +486,7 @@ def episodes(sessions: dict[str, list[Message]]) -> dict[str, Episode]:
     return {chat: compose(messages) for chat, messages in sessions.items()}
 
 
+@pytest.mark.slow
 def test_real_sessions_say_what_was_asked_and_what_came_of_it(episodes: dict[str, Episode]) -> None:
     assert len(episodes) == 9
     for episode in episodes.values():

@@ -95,6 +95,7 @@ def by_tool(memory: Memory) -> Callable[[Chat, str, int], None]:
 MODELS = pytest.mark.parametrize("llm", [Model({"observe": everything}), None], ids=["naive", "none"])
 
 
+@pytest.mark.slow
 @MODELS
 def test_a_loop_of_recall_answer_and_extraction_does_not_grow(
     quick: Memory, clock: Clock, llm: Model | None

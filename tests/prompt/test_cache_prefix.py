@@ -284,6 +284,7 @@ def test_without_a_query_it_changes_once_per_compaction_at_most(
     assert 2 < changes <= compactions < turns / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [4_000, 8_000])
 def test_without_a_query_the_start_of_a_session_that_nobody_compacts_moves_in_steps(
     memory: Memory, budget: int

@@ -352,6 +352,7 @@ def changes_of(chat: Chat, turns: int, budget: int, *, large: bool) -> tuple[int
     return changes, compactions
 
 
+@pytest.mark.slow
 def test_it_changes_once_per_large_result_at_most(memory: Memory) -> None:
     budget = 4_000
     plain, _ = changes_of(memory.chat("plain"), 30, budget, large=False)

@@ -553,6 +553,7 @@ def test_a_prompt_adds_up(
     assert ranks == sorted(ranks)
 
 
+@pytest.mark.slow
 @given(LOGS, HITS, st.integers(0, 6_000))
 @example(
     make([*[("user", (), 1)] * 7, ("user", (), 14), ("call", ("call_0",), 5), ("user", (), 16)]),

@@ -24,6 +24,7 @@ ERASE: dict[str, Callable[[Memory, str], Erasure]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("erase", ERASE.values(), ids=ERASE.keys())
 def test_the_words_of_a_chat_are_in_no_read_and_in_no_byte(
     ada: Memory, shared_location: str, erase: Callable[[Memory, str], Erasure]
@@ -48,6 +49,7 @@ def test_the_words_of_a_chat_are_in_no_read_and_in_no_byte(
     )
 
 
+@pytest.mark.slow
 def test_the_words_of_a_chat_are_gone_from_memory_too(memory: Memory) -> None:
     mark = Marks("m")
     fill(memory, "secret", mark)
@@ -68,6 +70,7 @@ def test_the_words_of_a_record_go_in_all_its_versions(ada: Memory, shared_locati
     assert ada.verify().problems == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("messages", [(1, 4), (1, 3), 1])
 def test_the_words_of_messages_go_and_what_was_learned_in_them(
     ada: Memory, shared_location: str, messages: int | tuple[int, int]
@@ -202,6 +205,7 @@ def test_the_name_of_an_erased_chat_is_gone_too(ada: Memory, shared_location: st
 # What is refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -240,6 +240,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", DAMAGE.values(), ids=DAMAGE.keys())
 def test_real_damage_is_still_noticed_after_an_erasure(ada: Memory, shared_location: str, sql: str) -> None:
     ada.chat("monday").append([Message("user", f"message {n}") for n in range(8)])

@@ -232,6 +232,7 @@ def test_a_wrong_filter_is_refused(quick: Memory, wrong: dict[str, Any]) -> None
         quick.recall("garden", **wrong)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_filters_leave_of_the_full_ranking_what_passes_them(daily: Memory, data: st.DataObject) -> None:
@@ -445,6 +446,7 @@ def unique(number: int) -> str:
     return "".join(SYLLABLES[number // 8**place % 8] for place in (3, 2, 1, 0)) + "x"
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 def test_any_sequence_of_changes_agrees_with_a_list(memory: Memory, steps: list[tuple[str, int]]) -> None:

@@ -33,6 +33,7 @@ def lines(memory: Memory, query: str = "quokka refund") -> list[str]:
     return text.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["tool", "assistant", "system"])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_name_makes_a_tool_look_like_a_user(memory: Memory, name: str, role: str) -> None:
@@ -76,6 +77,7 @@ POSING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", POSING)
 @pytest.mark.parametrize("by", ["tool", "agent", "reflect", "import"])
 def test_the_text_of_a_record_does_not_begin_with_our_marks(memory: Memory, text: str, by: str) -> None:

@@ -139,6 +139,7 @@ def test_what_is_said_again_is_judged_once(steps: Steps) -> None:
     assert {name: round(taken[name]) for name in AGAIN if taken[name] > MOST} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["analysis", "tokens", "gist", "importer", "statements", *LONG])
 def test_a_text_twice_as_long_takes_twice_the_steps(steps: Steps, part: str) -> None:
     assert grown(steps, part, hostile(10), LARGER if part in ("guard", "summary") else SIZE) == {}

@@ -82,6 +82,7 @@ def chain(minutes: list[float]) -> MessageColumns:
     return added(docs, [1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grow", [lambda docs, cuts: extended(parts(docs, cuts)), added])
 @settings(max_examples=60, deadline=None)
 @given(

@@ -30,6 +30,7 @@ def places(explanation: Explanation) -> dict[str, tuple[tuple[str, ...], int]]:
 # Against the recall itself
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     said=conversations(),

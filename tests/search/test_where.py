@@ -62,6 +62,7 @@ def test_the_same_messages_are_found_as_by_a_plain_evaluator(
     assert memory.verify().problems == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     metadata=st.lists(METADATA, min_size=1, max_size=6),
@@ -95,6 +96,7 @@ def test_the_same_records_are_found_and_listed_now_and_at_an_earlier_version(
     assert memory.verify().problems == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     labels=st.lists(METADATA, min_size=1, max_size=6),

@@ -44,6 +44,7 @@ def found(memory: Memory, place: str, limit: int = 1_000) -> list[object]:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(told=st.fixed_dictionaries(dict.fromkeys(PLACES, conversations(12))))
 def test_each_space_gives_the_hits_scores_and_reasons_that_it_gives_alone(
@@ -54,6 +55,7 @@ def test_each_space_gives_the_hits_scores_and_reasons_that_it_gives_alone(
         assert found(together, place) == found(reader(next(tenants), {place: said}), place)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(told=st.fixed_dictionaries(dict.fromkeys(PLACES, conversations(12))), limit=st.integers(1, 8))
 def test_a_limit_leaves_the_best_of_all_spaces(

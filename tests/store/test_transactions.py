@@ -302,6 +302,7 @@ WRITES: dict[str, Callable[[Memory], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["40001", "40P01"])
 @pytest.mark.parametrize("name", WRITES)
 def test_a_write_that_clashes_is_tried_again(postgres_url: str, name: str, state: str) -> None:

@@ -300,6 +300,7 @@ def test_a_database_that_is_gone_is_a_result(own_postgres_url: str) -> None:
 ODD = ["\ud800", "a\x00b", "\u202e", "x" * 99_999, " ", "{" * 500]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", ODD, ids=[repr(one[:8]) for one in ODD])
 def test_no_text_breaks_a_database(location: str, odd: str) -> None:
     with Memory(location, user="ada", agent="coach") as memory:

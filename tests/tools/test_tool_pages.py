@@ -50,6 +50,7 @@ WALKS: list[tuple[str, dict[str, object], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "arguments", "field"), WALKS, ids=[walk[0] for walk in WALKS])
 @pytest.mark.parametrize("cap", [400, 2_000])
 def test_a_result_keeps_to_its_tokens_and_its_cursor_goes_on(

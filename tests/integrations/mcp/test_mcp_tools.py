@@ -218,6 +218,7 @@ def test_a_tool_that_is_removed_makes_room_for_another(ada: Memory, era: str) ->
 # What is asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
     "person", [None, Person(agrees=False), Person(agrees=None)], ids=["nobody", "no", "closed"]
