@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -239,6 +240,20 @@ def test_a_session_that_is_no_name_of_a_file_is_looked_for_nowhere(patient: Pati
 def test_hooks_that_never_ran_need_action(patient: Patient) -> None:
     patient.install()
     assert any(".claude/settings.json never ran" in action for action in patient.actions())
+
+
+def test_hooks_that_run_twice_need_action(patient: Patient) -> None:
+    patient.whole()
+    assert patient.actions() == []
+    settings = patient.install()
+    local = patient.project / ".claude" / "settings.local.json"
+    local.parent.mkdir()
+    shutil.copy(settings, local)
+    assert (
+        "Claude Code has hooks for the user and for this project: each runs twice here." in patient.actions()
+    )
+    local.unlink()
+    assert patient.actions() == []
 
 
 def test_codex_hooks_that_never_ran_wait_for_trust(patient: Patient) -> None:

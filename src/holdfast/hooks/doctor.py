@@ -18,6 +18,7 @@ from holdfast.hooks.pause import Pauses
 from holdfast.hooks.transcript_proof import Delivery
 from holdfast.safety.guard import mask_values
 from holdfast.store.file_state import FileState
+from holdfast.store.sqlite_errors import SAVE
 
 LIMITS = {"session-start": 300.0, "prompt": 150.0, "before-compaction": 500.0, "session-end": 200.0}
 """The milliseconds within which an event shall be answered; a stop is answered in the background."""
@@ -137,6 +138,10 @@ def _installed(installed: Sequence[Installation], runs: Sequence[HookRun]) -> It
         if absent := [event for event in EVENTS if event in wanted - one.commands.keys()]:
             yield HealthCheck("action", "hooks", f"{one.path} lacks {', '.join(absent)}.", again)
         yield from _ran(one, runs)
+    for client, count in Counter(one.client for one in installed if one.commands).items():
+        if count > 1:
+            what = f"{_title(client)} has hooks for the user and for this project: each runs twice here."
+            yield HealthCheck("action", "hooks", what, f"Run `holdfast uninstall {client} --project`.")
 
 
 def _ran(one: Installation, runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
@@ -204,9 +209,7 @@ def _database(state: FileState | str) -> Iterator[HealthCheck]:
     if not state.exists:
         yield HealthCheck("note", "database", "There is none yet: the first hook that stores makes it.")
     elif state.problem:
-        yield HealthCheck(
-            "action", "database", f"It cannot be read: {state.problem}.", "Run `holdfast verify`."
-        )
+        yield HealthCheck("action", "database", f"It cannot be read: {state.problem}.", SAVE)
     elif not state.writable:
         todo = "Check your rights to the file and its folder."
         yield HealthCheck("action", "database", "It cannot be written.", todo)
