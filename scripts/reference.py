@@ -118,6 +118,7 @@ PAGES = (
     Page("holdfast.contract", ("capabilities", "Capability")),
     Page("holdfast.testing"),
     Page("holdfast.testing.minimal"),
+    Page("holdfast.io.export", ("export_chats", "export_chats_as", "ExportedChats", "FORMATS"), only=True),
     Page("holdfast.providers.tracing", ("traced", "unwrap", "Operation"), only=True),
     Page("holdfast.providers.null", ("NullMemory",), only=True),
 )

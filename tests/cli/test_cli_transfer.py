@@ -246,3 +246,32 @@ def test_progress_is_shown_on_a_terminal_only(cli: Cli, transcript: Path) -> Non
     assert b"messages" in os.read(terminal, 10_000)
     os.close(terminal)
     assert cli.process("import", transcript).stderr == ""
+
+
+@pytest.mark.parametrize("format", ["openai", "anthropic", "langgraph", "markdown"])
+def test_export_for_others_reads_back(cli: Cli, tmp_path: Path, format: str) -> None:
+    cli.with_sample()
+    file = tmp_path / "out.md"
+    done = cli.run("export", "--format", format, "-o", file)
+    assert f"Exported 120 messages to {file}." in done.stderr
+    cli.run("import", file, "--db", tmp_path / "copy.db")
+    with Memory(cli.db) as memory, Memory(tmp_path / "copy.db") as copy:
+        assert copy.chats() == memory.chats()
+    assert cli.json("import", file)["present"] == 120
+    assert cli.run("export", "--format", format, "--chat", "flat-move").stdout
+
+
+def test_export_says_what_a_format_cannot_hold(cli: Cli, tmp_path: Path) -> None:
+    line = {"role": "user", "content": "hi", "priority": 7, "id": "m"}
+    (tmp_path / "c.jsonl").write_text(json.dumps(line))
+    cli.run("import", tmp_path / "c.jsonl")
+    lost = "the payload as it came, of which the message is kept"
+    assert f"Not held by the format: 1 × {lost}." in cli.run("export", "--format", "openai").stderr
+    answer = cli.json("export", "--format", "markdown", "-o", tmp_path / "c.md")
+    assert answer["not_held"] == {lost: 1}
+    assert [one["id"] for one in cli.json("export", "--format", "openai")] == ["c"]
+    for words in (["--format", "xml"], ["--format", "openai", "--all"], ["--format", "markdown", "--json"]):
+        cli.complaint("export", *words)
+    # What could not be written is not there.
+    cli.complaint("export", "--format", "xml", "-o", tmp_path / "new.jsonl")
+    assert not (tmp_path / "new.jsonl").exists()

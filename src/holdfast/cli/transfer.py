@@ -1,27 +1,20 @@
-"""The commands that move conversations: import, export."""
+"""The command that takes in conversations: import."""
 
-import os
-import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
-from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options
 from holdfast.cli.render.outcomes import interruptible
 from holdfast.cli.render.screen import Screen, count, listed, plain
-from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from holdfast.io.feedback import ExportedFeedback
     from holdfast.io.import_report import ImportReport, Skipped
 
 _CLAUDE_CODE = Path("~/.claude/projects")
@@ -144,119 +137,3 @@ def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> N
         more = ", …" if len(places) > _EXAMPLES else ""
         screen.say(f"{sum(one.count for one in group):,} × {reason}", indent=2)
         screen.say((", ".join(places[:_EXAMPLES]) + more, "dim"), indent=6)
-
-
-_Output = Annotated[
-    Path | None, Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
-]
-_Everything = Annotated[
-    bool,
-    Option("--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."),
-]
-
-
-_Feedback = Annotated[
-    bool,
-    Option(
-        "--feedback", help="A set of questions instead, with what helped, for `python -m benchmarks recall`."
-    ),
-]
-
-
-def export(
-    options: Options,
-    *,
-    unnamed: Annotated[list[str] | None, Argument(hidden=True)] = None,
-    chat: Annotated[list[str] | None, Option(metavar="CHAT", help="Only this chat; may be repeated.")] = None,
-    output: _Output = None,
-    force: Annotated[bool, Option("--force", help="Replace the file if there is one.")] = False,
-    everything: _Everything = False,
-    feedback: _Feedback = False,
-) -> None:
-    """Write chats as JSONL, which import reads back.
-
-    Each line is a message with its original payload. With --all each line is a row of a table, for Holdfast
-    itself, and only its owner can read the file. With --json, one JSON array instead of lines. With
-    --feedback, one document: what was asked, and what helped.
-
-    For example: holdfast export --chat porto-trip -o porto.jsonl
-    """
-    # Only an export needs the exporters.
-    from holdfast.io.everything import export_everything
-    from holdfast.io.export import export_chats
-    from holdfast.io.feedback import export_feedback
-
-    _check_export(unnamed, chat, whole=everything or feedback)
-    target = _target(output, force=force, private=everything) if output else nullcontext(sys.stdout)
-    lines = StringIO() if options.json and output is None else None
-    with options.open() as memory, target as stream:
-        if feedback:
-            _report_feedback(options, export_feedback(memory, stream), output)
-            return
-        if everything:
-            rows = dict(export_everything(memory, lines or stream))
-        else:
-            _ = [the_chat(options, memory, one) for one in chat or ()]  # each must exist
-            rows = {"messages": export_chats(memory, lines or stream, chat or None)}
-    if lines is not None:
-        sys.stdout.write("[" + ",\n".join(lines.getvalue().splitlines()) + "]\n")
-    else:
-        _report_export(options, rows, output, everything=everything)
-
-
-def _check_export(unnamed: list[str] | None, chat: list[str] | None, *, whole: bool) -> None:
-    if unnamed:
-        name = unnamed[0]
-        raise typer.BadParameter(
-            f"{name!r} is ambiguous: write to a file with -o {name}, or name a chat with --chat {name}."
-        )
-    if whole and chat:
-        raise InvalidInput("--all and --feedback are of all chats.", "Leave out --chat.")
-
-
-def _report_feedback(options: Options, done: "ExportedFeedback", output: Path | None) -> None:
-    if options.json and output:
-        options.answer({**done._asdict(), "file": str(output)})
-        return
-    screen = Screen(sys.stderr)
-    screen.say(f"Exported {count(done.questions, 'question')}{options.whose()} to {output or 'stdout'}.")
-    if done.left_out:
-        screen.say(f"Left out, without a query or a message that helped: {done.left_out:,}.")
-
-
-def _report_export(options: Options, rows: dict[str, int], output: Path | None, *, everything: bool) -> None:
-    # Only an export needs the exporters.
-    from holdfast.io.everything import LEFT_OUT
-
-    messages = rows.get("messages", 0)
-    if options.json:
-        more = {"rows": rows} if everything else {"left_out": LEFT_OUT.replace(" and ", ", ").split(", ")}
-        options.answer({"messages": messages, "file": str(output), **more})
-        return
-    screen = Screen(sys.stderr)
-    what = (listed(rows) if everything else "") or count(messages, "message")
-    screen.say(f"Exported {what}{options.whose()} to {output or 'stdout'}.")
-    if not everything:
-        screen.say(f"Left out: {LEFT_OUT}. With --all they are exported as well.")
-
-
-@contextmanager
-def _target(path: Path, *, force: bool, private: bool) -> Iterator[TextIO]:
-    """Write a file whole or not at all: under another name beside it, which takes its place at the end."""
-    path = path.resolve()
-    if path.exists() and not (force and path.is_file()):
-        if path.is_file():
-            raise InvalidInput(f"There is a file at {path}.", "Name another one, or add --force.")
-        raise InvalidInput(f"There is something that is no file at {path}.", "Name another one.")
-    if not path.parent.is_dir():
-        raise InvalidInput(f"There is no folder {path.parent}.", "Make it, or name another one.")
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        draft.touch(mode=0o600 if private else 0o666, exist_ok=False)
-        with draft.open("w", encoding="utf-8", newline="\n") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

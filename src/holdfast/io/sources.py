@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable, UnknownFormat
 from holdfast.io import (
+    chat_markdown,
     chatgpt,
     claude_code,
     codex,
@@ -60,6 +61,7 @@ FORMATS = (
     Format("Cursor", cursor.read, is_line=cursor.is_line),
     Format("Cursor", cursor.read_export, is_text=cursor.is_export),
     Format("SpecStory", specstory.read, is_text=specstory.is_session),
+    Format("Markdown", chat_markdown.read, is_text=chat_markdown.is_chats),
     _JSONL,
     Format("ChatGPT", chatgpt.read, is_value=chatgpt.is_conversation),
     Format("Gemini CLI", gemini.read_document, is_value=gemini.is_chat),
