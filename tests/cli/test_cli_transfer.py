@@ -47,7 +47,7 @@ def test_import_as_json(cli: Cli, transcript: Path) -> None:
     answer = cli.json("import", transcript, code=1)
     assert set(answer) == {
         *("sessions", "added", "present", "skipped", "formats", "seconds", "database"),
-        *("records", "records_present", "rows", "renumbered", "unchanged", "ignored"),
+        *("records", "records_present", "rows", "renumbered", "unchanged", "ignored", "edits"),
     }
     assert (answer["sessions"], answer["added"], answer["present"]) == (1, 2, 0)
     assert answer["skipped"] == [
@@ -275,3 +275,26 @@ def test_export_says_what_a_format_cannot_hold(cli: Cli, tmp_path: Path) -> None
     # What could not be written is not there.
     cli.complaint("export", "--format", "xml", "-o", tmp_path / "new.jsonl")
     assert not (tmp_path / "new.jsonl").exists()
+
+
+def test_records_are_edited_in_a_file(cli: Cli, tmp_path: Path) -> None:
+    cli.run("remember", "Training for Berlin")
+    cli.run("remember", "Drinks tea")
+    file = tmp_path / "known.md"
+    assert f"Exported 2 records to {file}." in cli.run("export", "--records", "-o", file).stderr
+    file.write_text(file.read_text().replace("Berlin", "Porto").replace("tea", "milk"))
+    shown = cli.text("import", "--dry-run", file)
+    assert "2 to replace:" in shown
+    assert "- Training for Berlin\n    + Training for Porto" in shown
+    assert {one["text"] for one in cli.json("records")["records"]} == {"Training for Berlin", "Drinks tea"}
+    tea = next(one for one in cli.json("records")["records"] if "tea" in one["text"])
+    cli.run("replace", tea["id"], "Drinks coffee")
+    answer = cli.json("import", file, code=1)
+    assert [one["action"] for one in answer["edits"]] == ["replace", "conflict"]
+    shown = cli.text("import", file, code=1)
+    assert "- Drinks coffee\n    + Drinks milk" in shown
+    assert "changed here and in the file since the export" in shown
+    assert cli.json("export", "--records", "-o", file, "--force")["records"] == 2
+    assert "→ Leave out `dry_run`" in cli.complaint("import", "--dry-run", tmp_path)
+    for words in (["--records", "--chat", "c"], ["--records", "--json"]):
+        cli.complaint("export", *words)

@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -18,6 +19,7 @@ from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
     from holdfast.io.feedback import ExportedFeedback
+    from holdfast.io.record_markdown import ExportedRecords
     from holdfast.memory import Memory
 
 _Output = Annotated[
@@ -26,6 +28,9 @@ _Output = Annotated[
 _Everything = Annotated[
     bool,
     Option("--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."),
+]
+_Records = Annotated[
+    bool, Option("--records", help="What is known, as Markdown to be edited; import takes edits over.")
 ]
 _Format = Annotated[
     str,
@@ -53,64 +58,90 @@ def export(
     everything: _Everything = False,
     feedback: _Feedback = False,
     format: _Format = "",
+    records: _Records = False,
 ) -> None:
     """Write chats as JSONL, which import reads back.
 
     Each line is a message with its original payload. With --format, a line is a chat as others take it, and
     what that cannot hold is counted. With --all, a line is a row of a table, for Holdfast itself, and only
-    its owner can read the file. With --json, one array instead of lines. With --feedback, one document.
+    its owner can read the file. With --json, one array instead of lines. --records and --feedback write one
+    document, with --records Markdown to be edited and imported again.
 
     For example: holdfast export --chat porto-trip -o porto.jsonl
     """
-    # Only an export needs the exporters.
-    from holdfast.io.everything import export_everything
-    from holdfast.io.feedback import export_feedback
-
-    lines = StringIO() if options.json and output is None else None
-    _check_export(unnamed, chat, format, whole=everything or feedback, as_array=lines is not None)
+    is_whole = everything or feedback or records
+    lines = StringIO() if options.json and output is None and not feedback else None
+    _check_export(unnamed, chat, "" if records else format, whole=is_whole)
+    if lines is not None and (records or format == "markdown"):
+        raise InvalidInput("Markdown is no JSON.", "Leave out --json, or write to a file with -o.")
     target = _target(output, force=force, private=everything) if output else nullcontext(sys.stdout)
-    lost: Mapping[str, int] = {}
     with options.open() as memory, target as stream:
-        if feedback:
-            _report_feedback(options, export_feedback(memory, stream), output)
-            return
-        if everything:
-            rows = dict(export_everything(memory, lines or stream))
+        if feedback or records:
+            tell = _export_knowledge(options, memory, stream, output, feedback=feedback)
+        elif everything:
+            tell = _export_all(options, memory, lines or stream, output)
         else:
             ids = [the_chat(options, memory, one).id for one in chat or ()]
-            rows, lost = _export_chats(memory, lines or stream, format, ids or None)
+            tell = _export_chats(options, memory, lines or stream, output, format, ids or None)
     if lines is None:
-        _report_export(options, rows, output, everything=everything, lost=lost)
+        tell()
     else:
         sys.stdout.write("[" + ",\n".join(lines.getvalue().splitlines()) + "]\n")
 
 
-def _export_chats(
-    memory: "Memory", stream: TextIO, format: str, chats: list[str] | None
-) -> tuple[dict[str, int], Mapping[str, int]]:
-    """Write chats, and return their number of messages and what the format cannot hold."""
+def _export_knowledge(
+    options: Options, memory: "Memory", stream: TextIO, output: Path | None, *, feedback: bool
+) -> Callable[[], None]:
+    """Write feedback, or records to be edited, and return what tells so."""
     # Only an export needs the exporters.
-    from holdfast.io.export import export_chats, export_chats_as
+    from holdfast.io.feedback import export_feedback
+    from holdfast.io.record_markdown import export_records
 
-    if not format:
-        return {"messages": export_chats(memory, stream, chats)}, {}
-    done = export_chats_as(memory, stream, format, chats)
-    return {"messages": done.messages}, done.left_out
+    if feedback:
+        return partial(_report_feedback, options, export_feedback(memory, stream), output)
+    return partial(_report_records, options, export_records(memory, stream), output)
 
 
-def _check_export(
-    unnamed: list[str] | None, chat: list[str] | None, format: str, *, whole: bool, as_array: bool
-) -> None:
+def _export_all(
+    options: Options, memory: "Memory", stream: TextIO, output: Path | None
+) -> Callable[[], None]:
+    """Write everything, and return what tells so."""
+    # Only an export needs the exporters.
+    from holdfast.io.everything import export_everything
+
+    rows = dict(export_everything(memory, stream))
+    return partial(_report_export, options, rows, output, everything=True, lost={})
+
+
+def _export_chats(
+    options: Options,
+    memory: "Memory",
+    stream: TextIO,
+    output: Path | None,
+    format: str,
+    chats: list[str] | None,
+) -> Callable[[], None]:
+    """Write chats, and return what tells so, and what their format cannot hold."""
+    # Only an export needs the exporters.
+    from holdfast.io.export import ExportedChats, export_chats, export_chats_as
+
+    if format:
+        done = export_chats_as(memory, stream, format, chats)
+    else:
+        done = ExportedChats(export_chats(memory, stream, chats))
+    rows = {"messages": done.messages}
+    return partial(_report_export, options, rows, output, everything=False, lost=done.left_out)
+
+
+def _check_export(unnamed: list[str] | None, chat: list[str] | None, format: str, *, whole: bool) -> None:
     if unnamed:
         name = unnamed[0]
         raise typer.BadParameter(
             f"{name!r} is ambiguous: write to a file with -o {name}, or name a chat with --chat {name}."
         )
     if whole and (chat or format):
-        what = "--all and --feedback are of all chats, in a form of their own."
+        what = "--all, --records and --feedback are of the whole memory, in a form of their own."
         raise InvalidInput(what, "Leave out --chat and --format.")
-    if format == "markdown" and as_array:
-        raise InvalidInput("Markdown is no JSON.", "Leave out --json, or write to a file with -o.")
 
 
 def _report_feedback(options: Options, done: "ExportedFeedback", output: Path | None) -> None:
@@ -121,6 +152,16 @@ def _report_feedback(options: Options, done: "ExportedFeedback", output: Path | 
     screen.say(f"Exported {count(done.questions, 'question')}{options.whose()} to {output or 'stdout'}.")
     if done.left_out:
         screen.say(f"Left out, without a query or a message that helped: {done.left_out:,}.")
+
+
+def _report_records(options: Options, done: "ExportedRecords", output: Path | None) -> None:
+    if options.json:
+        options.answer({"records": done.records, "left_out": dict(done.left_out), "file": str(output)})
+        return
+    screen = Screen(sys.stderr)
+    screen.say(f"Exported {count(done.records, 'record')}{options.whose()} to {output or 'stdout'}.")
+    if done.left_out:
+        screen.say(f"Left out, by kind: {listed(done.left_out)}. With --all they are exported as well.")
 
 
 def _report_export(

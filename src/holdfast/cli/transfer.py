@@ -1,6 +1,6 @@
 """The command that takes in conversations: import."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,29 +18,35 @@ if TYPE_CHECKING:
     from holdfast.io.import_report import ImportReport, Skipped
 
 _CLAUDE_CODE = Path("~/.claude/projects")
+_EDITS = {"add": "to add", "replace": "to replace", "retract": "to retract", "conflict": "in conflict"}
 _EXAMPLES = 3  # places that are named for one reason
+
+
+_Paths = Annotated[
+    list[Path] | None,
+    Argument(metavar="PATH", exists=True, help=f"Files, folders or zips; {_CLAUDE_CODE} when none is given."),
+]
+_ByProject = Annotated[
+    bool, Option("--by-project", help="Each session log into the project of its folder, as hooks do.")
+]
+_DryRun = Annotated[bool, Option("--dry-run", help="Only show what edits of exported records would change.")]
 
 
 def import_(
     options: Options,
     *,
-    paths: Annotated[
-        list[Path] | None,
-        Argument(
-            metavar="PATH", exists=True, help=f"Files, folders or zips; {_CLAUDE_CODE} when none is given."
-        ),
-    ] = None,
-    by_project: Annotated[
-        bool,
-        Option("--by-project", help="Each session log into the project of its folder, as hooks do."),
-    ] = False,
+    paths: _Paths = None,
+    by_project: _ByProject = False,
+    dry_run: _DryRun = False,
 ) -> None:
     """Import conversations from files, folders and zips.
 
     Reads what Claude Code, Codex, Gemini CLI, Cursor, SpecStory, ChatGPT, Letta, mem0, LangGraph and OpenAI
     Agents store, and chat-format JSONL and JSON, recognised by content. Each message and record is stored
     once, however often it is imported. Left out is what was marked as private, said while paused, or is
-    covered by .holdfastignore. Exits with 1 if something could not be read or stored; the rest is imported.
+    covered by .holdfastignore. Edits in what `export --records` wrote are taken over as yours; of a record
+    that changed here too, both texts are shown and neither is taken. Exits with 1 if something could not be
+    read or stored; the rest is imported.
 
     For example: holdfast import ~/.claude/projects
     """
@@ -55,7 +61,7 @@ def import_(
     others = groups.pop("", []) if by_project else []
     kept = "What was imported until now is kept."
     with interruptible(kept), options.open(create=True) as memory, Progress(paths) as progress:
-        take = partial(import_paths, progress=progress, rules=Privacy.read())
+        take = partial(import_paths, progress=progress, rules=Privacy.read(), dry_run=dry_run)
         reports = {
             project: take(memory.scoped(project=project) if project else memory, some)
             for project, some in groups.items()
@@ -100,6 +106,7 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
     if report.records or report.records_present:
         there = f"; {report.records_present:,} had been imported before" if report.records_present else ""
         screen.say((f"Imported {count(report.records, 'record')}", "bold"), f"{there}.")
+    _show_edits(screen, report)
     if others := {table: number for table, number in report.rows.items() if table != "messages"}:
         screen.say(f"Brought back: {listed(others)}.")
     if report.renumbered:
@@ -121,6 +128,18 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
         screen.say(
             f"Next: {options.line('recall', 'what did we decide about …')}, or {options.line('chats')}"
         )
+
+
+def _show_edits(screen: Screen, report: "ImportReport") -> None:
+    """Print what edits of records change, and the texts of both sides where they cannot."""
+    if report.edits:
+        made = Counter(_EDITS[edit.action] for edit in report.edits)
+        screen.say(", ".join(f"{number:,} {name}" for name, number in made.items()) + ":")
+    for edit in report.edits:
+        screen.say((f"{edit.action} ", "bold"), f"{edit.kind} {edit.id}", indent=2)
+        for sign, text in (("-", edit.before), ("+", edit.after)):
+            for line in text.splitlines():
+                screen.say(f"{sign} {line}", indent=4)
 
 
 def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> None:

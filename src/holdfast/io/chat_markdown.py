@@ -15,24 +15,17 @@ from dataclasses import replace
 
 from holdfast.errors import InvalidInput
 from holdfast.io.chat_lines import PAYLOAD, has_more
-from holdfast.io.files import MAX_LINE, File, object_in
+from holdfast.io.files import File, object_in
 from holdfast.io.import_items import ImportedChat, Item, Skip, parsed, stable_id, text_of
 from holdfast.io.jsonl import label_of
+from holdfast.io.marks import Marks, comment
 from holdfast.messages import formats
 from holdfast.types import Message
 
 START = "<!-- Holdfast chats -->"
-_MARK = re.compile(r"<!-- (chat|message) (\{.*\}) -->")
+_MARKS = Marks(headed=("chat", "message"), inner=("calls",))
 _CALLS = "<!-- calls -->"
-_ESCAPED = re.compile(r"^\\*<!-- (?:chat|message|calls)\b", re.MULTILINE)
-_UNESCAPED = re.compile(r"^\\(\\*<!-- (?:chat|message|calls)\b)", re.MULTILINE)
 _FENCE = ("```json", "```")
-
-
-def comment(kind: str, fields: Mapping[str, object]) -> str:
-    """Return a comment with JSON in it, which it cannot end early."""
-    text = json.dumps(fields).replace("--", "-\\u002d")
-    return f"<!-- {kind} {text} -->"
 
 
 def chat_parts(
@@ -48,7 +41,7 @@ def chat_parts(
         calls = fields.pop("calls", None)
         when = f", {message.at:%Y-%m-%d %H:%M:%S}" if message.at else ""
         named = f" {_one_line(message.name)}" if message.name else ""
-        text = _ESCAPED.sub(r"\\\g<0>", content)
+        text = _MARKS.escape(content)
         if calls:
             text += f"\n\n{_CALLS}\n{_FENCE[0]}\n{_json(calls)}\n{_FENCE[1]}"
         yield f"\n## {message.role}{named}{when}\n{comment('message', fields)}\n\n{text}\n", 1
@@ -72,7 +65,7 @@ def is_chats(text: str) -> bool:
 def read(file: File) -> Iterator[Item]:
     """Yield the messages of an export of chats as Markdown."""
     chat = ImportedChat(file.name)
-    for kind, line, fields, text in _blocks(file):
+    for kind, line, fields, lines in _MARKS.blocks(file):
         if isinstance(fields, str):
             yield Skip(line, fields, problem=True)
         elif kind == "chat":
@@ -81,7 +74,7 @@ def read(file: File) -> Iterator[Item]:
             is_archived = fields.get("archived") is True
             chat = ImportedChat(text_of(fields.get("chat")) or file.name, title, agent, is_archived, label)
         else:
-            yield parsed(chat, line, _message, line, fields, text)
+            yield parsed(chat, line, _message, line, fields, "\n".join(lines[1:]))
 
 
 def _message(line: int, fields: Mapping[str, object], text: str) -> Message:
@@ -94,26 +87,5 @@ def _message(line: int, fields: Mapping[str, object], text: str) -> Message:
         known |= found
     else:
         body = text
-    message = formats.parse({**known, "content": _UNESCAPED.sub(r"\1", body)})
+    message = formats.parse({**known, "content": _MARKS.unescape(body)})
     return message if message.id else replace(message, id=stable_id(line, text))
-
-
-def _blocks(file: File) -> Iterator[tuple[str, int, dict[str, object] | str, str]]:
-    """Yield the kind, the line, the fields and the text of each comment, without the heading of the next."""
-    found: tuple[str, int, dict[str, object] | str] | None = None
-    lines: list[str] = []
-    ending = "\n"
-    with file.open() as stream:
-        for place, data in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), 1):
-            # Git and editors may have changed all ends of lines.
-            ending = "\r\n" if place == 1 and data.endswith(b"\r\n") else ending
-            line = data.decode(errors="replace").removesuffix(ending)
-            mark = _MARK.fullmatch(line.rstrip())
-            if mark is None:
-                lines.append(line)
-                continue
-            if found:
-                yield *found, "\n".join(lines[1:-2])
-            found, lines = (mark[1], place, object_in(mark[2])), []
-    if found:
-        yield *found, "\n".join(lines[1:])

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast import __version__
+from holdfast.errors import InvalidInput
 from holdfast.io import everything
 from holdfast.io.everything import database_of
 from holdfast.io.file_import import Account, FileImport
 from holdfast.io.files import File
 from holdfast.io.import_items import Item, Skip
 from holdfast.io.import_report import ImportReport, Skipped, Skips
+from holdfast.io.record_edits import apply_edits
+from holdfast.io.record_markdown import EDITS, is_records
 from holdfast.io.redaction import Rules
 from holdfast.io.sources import READ_ERRORS, Ignored, Source, SourceFile, Unread, sources
 from holdfast.store import imports
@@ -38,6 +41,7 @@ def import_paths(
     progress: Progress | None = None,
     *,
     rules: Rules | None = None,
+    dry_run: bool = False,
 ) -> ImportReport:
     """Add the conversations of files, folders and zips to a memory, each message once.
 
@@ -47,8 +51,9 @@ def import_paths(
     What a prompt marks as `<private>…</private>`, and what the `rules` of the user cover, is replaced by a
     placeholder before anything is stored, in the payload too.
 
-    The path of an export of everything restores all of it. It is trusted, so import only your own. One within
-    a folder or a zip is left out.
+    The path of an export of everything restores all of it, and that of edited records (`export_records`)
+    takes the edits over as the user's, or with `dry_run` only reports them. Both are trusted, so import only
+    your own. One within a folder or a zip is left out.
 
     Raises:
         InvalidInput: there is nothing at one of the paths; nothing was imported.
@@ -59,7 +64,10 @@ def import_paths(
     started = time.monotonic()
     named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
     importer = _Importer(memory, progress or (lambda *_: None), rules)
-    importer.take_all(named)
+    if dry_run and not all(map(is_records, named)):
+        what = "Only the edits of an export of records as Markdown can be shown without being made."
+        raise InvalidInput(what, "Leave out `dry_run`, or name such files alone.")
+    importer.take_all(named, dry_run=dry_run)
     return importer.done(started)
 
 
@@ -107,12 +115,15 @@ class _Importer:
         self.report = ImportReport()
         self.skips = Skips()
 
-    def take_all(self, paths: Sequence[Path]) -> None:
-        """Import the files at these paths, exports of everything first."""
+    def take_all(self, paths: Sequence[Path], *, dry_run: bool = False) -> None:
+        """Import the files at these paths, exports of everything and edits of records first."""
         exports = [path for path in paths if everything.is_everything(path)]
-        others = [sources(path) for path in paths if path not in exports]
+        edited = [path for path in paths if is_records(path)]
+        others = [sources(path) for path in paths if path not in exports and path not in edited]
         for path in exports:
             self.restore(File.at(path))
+        for path in edited:
+            self.edit(path, dry_run=dry_run)
         self.take_found(chain.from_iterable(others))
 
     def take_found(self, found: Iterable[Source]) -> None:
@@ -168,6 +179,17 @@ class _Importer:
         self.report.rows += restored.added
         self.report.renumbered += restored.renumbered
         self.skips.add(file.path, (Skip(*one, problem=True) for one in restored.left_out))
+
+    def edit(self, path: Path, *, dry_run: bool) -> None:
+        """Take over, or only report, the edits of records in a file."""
+        done, report = apply_edits(self._memory, path, dry_run=dry_run), self.report
+        report.edits += done.edits
+        report.records += 0 if dry_run else len(done.edits) - len(done.conflicts)
+        report.records_present += done.unchanged
+        report.formats[EDITS] += len(done.edits) + done.unchanged
+        name = File.at(path).path
+        self.skips.add(name, (Skip(one.line, one.why, problem=True) for one in done.conflicts))
+        self.skips.add(name, (Skip(line, what, problem=line > 0) for line, what in done.wrong))
 
     def _count(self, format: str, chats: Iterable[str], added: int, present: int) -> None:
         self._chats.update(chats)
