@@ -298,3 +298,13 @@ def test_records_are_edited_in_a_file(cli: Cli, tmp_path: Path) -> None:
     assert "→ Leave out `dry_run`" in cli.complaint("import", "--dry-run", tmp_path)
     for words in (["--records", "--chat", "c"], ["--records", "--json"]):
         cli.complaint("export", *words)
+
+
+def test_notes_become_records(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "tea.md").write_text("# Tea\n- [habit] Ada drinks tea #drinks\n")
+    assert "There was nothing to import." in cli.text("import", tmp_path / "vault")
+    assert "Imported 1 record." in cli.text("import", "--format", "notes", tmp_path / "vault")
+    (record,) = cli.json("records")["records"]
+    assert (record["text"], record["category"]) == ("Tea: Ada drinks tea #drinks", "habit")
+    assert "Unknown format 'yaml'" in cli.complaint("import", "--format", "yaml", tmp_path / "vault")

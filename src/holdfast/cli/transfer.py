@@ -29,6 +29,12 @@ _Paths = Annotated[
 _ByProject = Annotated[
     bool, Option("--by-project", help="Each session log into the project of its folder, as hooks do.")
 ]
+_Format = Annotated[
+    str,
+    Option(
+        "--format", metavar="notes", help="Take all Markdown files, and no others, as notes: into records."
+    ),
+]
 _DryRun = Annotated[bool, Option("--dry-run", help="Only show what edits of exported records would change.")]
 
 
@@ -38,11 +44,12 @@ def import_(
     paths: _Paths = None,
     by_project: _ByProject = False,
     dry_run: _DryRun = False,
+    format: _Format = "",
 ) -> None:
     """Import conversations from files, folders and zips.
 
-    Reads what Claude Code, Codex, Gemini CLI, Cursor, SpecStory, ChatGPT, Letta, mem0, LangGraph and OpenAI
-    Agents store, and chat-format JSONL and JSON, recognised by content. Each message and record is stored
+    Reads what Claude Code, Codex, Gemini CLI, Cursor, SpecStory, ChatGPT, Letta, mem0, basic-memory,
+    LangGraph and OpenAI Agents store, and chat-format JSONL and JSON, recognised by content. Each message and record is stored
     once, however often it is imported. Left out is what was marked as private, said while paused, or is
     covered by .holdfastignore. Edits in what `export --records` wrote are taken over as yours; of a record
     that changed here too, both texts are shown and neither is taken. Exits with 1 if something could not be
@@ -61,7 +68,7 @@ def import_(
     others = groups.pop("", []) if by_project else []
     kept = "What was imported until now is kept."
     with interruptible(kept), options.open(create=True) as memory, Progress(paths) as progress:
-        take = partial(import_paths, progress=progress, rules=Privacy.read(), dry_run=dry_run)
+        take = partial(import_paths, progress=progress, rules=Privacy.read(), dry_run=dry_run, format=format)
         reports = {
             project: take(memory.scoped(project=project) if project else memory, some)
             for project, some in groups.items()

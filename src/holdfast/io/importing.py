@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast import __version__
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, shown
 from holdfast.io import everything
 from holdfast.io.everything import database_of
 from holdfast.io.file_import import Account, FileImport
@@ -22,7 +22,7 @@ from holdfast.io.import_report import ImportReport, Skipped, Skips
 from holdfast.io.record_edits import apply_edits
 from holdfast.io.record_markdown import EDITS, is_records
 from holdfast.io.redaction import Rules
-from holdfast.io.sources import READ_ERRORS, Ignored, Source, SourceFile, Unread, sources
+from holdfast.io.sources import NOTES, READ_ERRORS, Ignored, Source, SourceFile, Unread, sources
 from holdfast.store import imports
 from holdfast.store.foreign_sqlite import fingerprint
 
@@ -42,6 +42,7 @@ def import_paths(
     *,
     rules: Rules | None = None,
     dry_run: bool = False,
+    format: str = "",
 ) -> ImportReport:
     """Add the conversations of files, folders and zips to a memory, each message once.
 
@@ -55,8 +56,11 @@ def import_paths(
     takes the edits over as the user's, or with `dry_run` only reports them. Both are trusted, so import only
     your own. One within a folder or a zip is left out.
 
+    With `format="notes"` all Markdown files, and no others, are notes: their sections, observations and
+    relations become records. Without it that are those with the front matter of basic-memory.
+
     Raises:
-        InvalidInput: there is nothing at one of the paths; nothing was imported.
+        InvalidInput: there is nothing at one of the paths, or the format is unknown; nothing was imported.
         UnknownFormat: a path is a file in no known format; nothing was imported, unless it is a zip.
         NewerSchema: a newer Holdfast wrote an export of everything; it was not imported.
 
@@ -67,8 +71,19 @@ def import_paths(
     if dry_run and not all(map(is_records, named)):
         what = "Only the edits of an export of records as Markdown can be shown without being made."
         raise InvalidInput(what, "Leave out `dry_run`, or name such files alone.")
-    importer.take_all(named, dry_run=dry_run)
+    if format not in ("", NOTES.name):
+        raise InvalidInput(f"Unknown format {shown(format)}.", 'Use "notes", or leave it out.')
+    if format:
+        importer.take_found(_notes(named))
+    else:
+        importer.take_all(named, dry_run=dry_run)
     return importer.done(started)
+
+
+def _notes(paths: Sequence[Path]) -> Iterator[Source]:
+    for source in chain.from_iterable([sources(path, [NOTES]) for path in paths]):
+        ending = Path(source.file.path).suffix.lower() if isinstance(source, SourceFile) else ".md"
+        yield source if ending == ".md" else Ignored(ending)
 
 
 def import_found(memory: Memory, found: Iterable[Source], *, rules: Rules | None = None) -> ImportReport:
@@ -207,8 +222,9 @@ def _file_id(file: File, agent: str) -> str:
 
 
 def _digest(source: SourceFile) -> str:
-    """Return a hash of the content and of our version; "" if the file cannot be read."""
-    digest = blake2b(__version__.encode(), digest_size=16)
+    """Return a hash of the content and of what reads it; "" if the file cannot be read."""
+    how = f"{__version__}\0{source.format.name}\0{source.format.options}"
+    digest = blake2b(how.encode("utf-8", "replace"), digest_size=16)
     try:
         if source.format.is_database and source.file.location:
             # What is new in one stands in its log, and it may be larger than all that is read of it.
