@@ -33,6 +33,9 @@ ADAPTERS += {"integrations": 133, "types": 2}  # LangChain
 # LangGraph's store: operations, filters, vectors, TTL; an index in memory over its items.
 ADAPTERS += {"integrations": 735, "search": 120, "store": 30}
 ADAPTERS += {"integrations": 325}  # LlamaIndex, and lists of messages
+ADAPTERS += {"io": 300, "cli": 40, "store": 5}  # chats in the formats of others, and as Markdown
+ADAPTERS += {"io": 215, "cli": 55}  # records as Markdown, and their edits
+ADAPTERS += {"io": 155, "cli": 6}  # notes in Markdown
 BUDGETS = {
     "types settings kinds events contract errors": 1_050
     + 300

@@ -47,7 +47,7 @@ def test_import_as_json(cli: Cli, transcript: Path) -> None:
     answer = cli.json("import", transcript, code=1)
     assert set(answer) == {
         *("sessions", "added", "present", "skipped", "formats", "seconds", "database"),
-        *("records", "records_present", "rows", "renumbered", "unchanged", "ignored"),
+        *("records", "records_present", "rows", "renumbered", "unchanged", "ignored", "edits"),
     }
     assert (answer["sessions"], answer["added"], answer["present"]) == (1, 2, 0)
     assert answer["skipped"] == [
@@ -246,3 +246,65 @@ def test_progress_is_shown_on_a_terminal_only(cli: Cli, transcript: Path) -> Non
     assert b"messages" in os.read(terminal, 10_000)
     os.close(terminal)
     assert cli.process("import", transcript).stderr == ""
+
+
+@pytest.mark.parametrize("format", ["openai", "anthropic", "langgraph", "markdown"])
+def test_export_for_others_reads_back(cli: Cli, tmp_path: Path, format: str) -> None:
+    cli.with_sample()
+    file = tmp_path / "out.md"
+    done = cli.run("export", "--format", format, "-o", file)
+    assert f"Exported 120 messages to {file}." in done.stderr
+    cli.run("import", file, "--db", tmp_path / "copy.db")
+    with Memory(cli.db) as memory, Memory(tmp_path / "copy.db") as copy:
+        assert copy.chats() == memory.chats()
+    assert cli.json("import", file)["present"] == 120
+    assert cli.run("export", "--format", format, "--chat", "flat-move").stdout
+
+
+def test_export_says_what_a_format_cannot_hold(cli: Cli, tmp_path: Path) -> None:
+    line = {"role": "user", "content": "hi", "priority": 7, "id": "m"}
+    (tmp_path / "c.jsonl").write_text(json.dumps(line))
+    cli.run("import", tmp_path / "c.jsonl")
+    lost = "the payload as it came, of which the message is kept"
+    assert f"Not held by the format: 1 × {lost}." in cli.run("export", "--format", "openai").stderr
+    answer = cli.json("export", "--format", "markdown", "-o", tmp_path / "c.md")
+    assert answer["not_held"] == {lost: 1}
+    assert [one["id"] for one in cli.json("export", "--format", "openai")] == ["c"]
+    for words in (["--format", "xml"], ["--format", "openai", "--all"], ["--format", "markdown", "--json"]):
+        cli.complaint("export", *words)
+    # What could not be written is not there.
+    cli.complaint("export", "--format", "xml", "-o", tmp_path / "new.jsonl")
+    assert not (tmp_path / "new.jsonl").exists()
+
+
+def test_records_are_edited_in_a_file(cli: Cli, tmp_path: Path) -> None:
+    cli.run("remember", "Training for Berlin")
+    cli.run("remember", "Drinks tea")
+    file = tmp_path / "known.md"
+    assert f"Exported 2 records to {file}." in cli.run("export", "--records", "-o", file).stderr
+    file.write_text(file.read_text().replace("Berlin", "Porto").replace("tea", "milk"))
+    shown = cli.text("import", "--dry-run", file)
+    assert "2 to replace:" in shown
+    assert "- Training for Berlin\n    + Training for Porto" in shown
+    assert {one["text"] for one in cli.json("records")["records"]} == {"Training for Berlin", "Drinks tea"}
+    tea = next(one for one in cli.json("records")["records"] if "tea" in one["text"])
+    cli.run("replace", tea["id"], "Drinks coffee")
+    answer = cli.json("import", file, code=1)
+    assert [one["action"] for one in answer["edits"]] == ["replace", "conflict"]
+    shown = cli.text("import", file, code=1)
+    assert "- Drinks coffee\n    + Drinks milk" in shown
+    assert "changed here and in the file since the export" in shown
+    assert cli.json("export", "--records", "-o", file, "--force")["records"] == 2
+    assert "→ Leave out `dry_run`" in cli.complaint("import", "--dry-run", tmp_path)
+    for words in (["--records", "--chat", "c"], ["--records", "--json"]):
+        cli.complaint("export", *words)
+
+
+def test_notes_become_records(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "tea.md").write_text("# Tea\n- [habit] Ada drinks tea #drinks\n")
+    assert "There was nothing to import." in cli.text("import", tmp_path / "vault")
+    assert "Imported 1 record." in cli.text("import", "--format", "notes", tmp_path / "vault")
+    (record,) = cli.json("records")["records"]
+    assert (record["text"], record["category"]) == ("Tea: Ada drinks tea #drinks", "habit")
+    assert "Unknown format 'yaml'" in cli.complaint("import", "--format", "yaml", tmp_path / "vault")

@@ -216,3 +216,22 @@ def test_what_is_no_json_is_counted_by_its_ending(quick: Memory, tmp_path: Path)
         archive.writestr("images/cat.png", b"")
         archive.writestr("log.jsonl", (tmp_path / "log.jsonl").read_bytes())
     assert import_paths(quick, tmp_path).ignored == {".txt": 2, ".md": 1, "": 1, ".png": 1}
+
+
+def test_two_imports_at_once_count_what_each_of_them_stored(shared_location: str, tmp_path: Path) -> None:
+    lines = [{"role": "user", "content": f"{n}", "id": str(n), "chat": "c"} for n in range(7)]
+    path = write_lines(tmp_path / "talk.jsonl", lines)
+    others = []
+
+    def count(text: str) -> int:
+        # Called between the look at what is stored and the append.
+        if not others:
+            others.append(0)
+            with Memory(shared_location, user="ada") as other:
+                others[0] = import_paths(other, path).added
+        return len(text)
+
+    with Memory(shared_location, user="ada", count_tokens=count) as memory:
+        report = import_paths(memory, path)
+        assert len(memory.chat("c").history()) == 7
+    assert (others, report.added, report.present, report.sessions) == ([7], 0, 7, 1)

@@ -17,6 +17,7 @@ from holdfast.cli import (
     compaction,
     demo,
     doctor,
+    export,
     find,
     history,
     hook,
@@ -42,7 +43,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _PANELS: dict[str, Sequence[Callable[..., None]]] = {
     "Find": (find.recall, find.why, find.feedback, show.show, show.window, chats.chats),
     "Keep": (
-        *(transfer.import_, watch.watch, transfer.export),
+        *(transfer.import_, watch.watch, export.export),
         *(records.remember, records.records, records.replace, records.retract),
         *(compaction.compact, compaction.tree, compaction.expand),
         scratchpad.scratchpad,

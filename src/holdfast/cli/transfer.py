@@ -1,53 +1,59 @@
-"""The commands that move conversations: import, export."""
+"""The command that takes in conversations: import."""
 
-import os
-import sys
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
-from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options
 from holdfast.cli.render.outcomes import interruptible
 from holdfast.cli.render.screen import Screen, count, listed, plain
-from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from holdfast.io.feedback import ExportedFeedback
     from holdfast.io.import_report import ImportReport, Skipped
 
 _CLAUDE_CODE = Path("~/.claude/projects")
+_EDITS = {"add": "to add", "replace": "to replace", "retract": "to retract", "conflict": "in conflict"}
 _EXAMPLES = 3  # places that are named for one reason
+
+
+_Paths = Annotated[
+    list[Path] | None,
+    Argument(metavar="PATH", exists=True, help=f"Files, folders or zips; {_CLAUDE_CODE} when none is given."),
+]
+_ByProject = Annotated[
+    bool, Option("--by-project", help="Each session log into the project of its folder, as hooks do.")
+]
+_Format = Annotated[
+    str,
+    Option(
+        "--format", metavar="notes", help="Take all Markdown files, and no others, as notes: into records."
+    ),
+]
+_DryRun = Annotated[bool, Option("--dry-run", help="Only show what edits of exported records would change.")]
 
 
 def import_(
     options: Options,
     *,
-    paths: Annotated[
-        list[Path] | None,
-        Argument(
-            metavar="PATH", exists=True, help=f"Files, folders or zips; {_CLAUDE_CODE} when none is given."
-        ),
-    ] = None,
-    by_project: Annotated[
-        bool,
-        Option("--by-project", help="Each session log into the project of its folder, as hooks do."),
-    ] = False,
+    paths: _Paths = None,
+    by_project: _ByProject = False,
+    dry_run: _DryRun = False,
+    format: _Format = "",
 ) -> None:
     """Import conversations from files, folders and zips.
 
-    Reads what Claude Code, Codex, Gemini CLI, Cursor, SpecStory, ChatGPT, Letta, mem0, LangGraph and OpenAI
-    Agents store, and chat-format JSONL and JSON, recognised by content. Each message and record is stored
+    Reads what Claude Code, Codex, Gemini CLI, Cursor, SpecStory, ChatGPT, Letta, mem0, basic-memory,
+    LangGraph and OpenAI Agents store, and chat-format JSONL and JSON, recognised by content. Each message and record is stored
     once, however often it is imported. Left out is what was marked as private, said while paused, or is
-    covered by .holdfastignore. Exits with 1 if something could not be read or stored; the rest is imported.
+    covered by .holdfastignore. Edits in what `export --records` wrote are taken over as yours; of a record
+    that changed here too, both texts are shown and neither is taken. Exits with 1 if something could not be
+    read or stored; the rest is imported.
 
     For example: holdfast import ~/.claude/projects
     """
@@ -62,7 +68,7 @@ def import_(
     others = groups.pop("", []) if by_project else []
     kept = "What was imported until now is kept."
     with interruptible(kept), options.open(create=True) as memory, Progress(paths) as progress:
-        take = partial(import_paths, progress=progress, rules=Privacy.read())
+        take = partial(import_paths, progress=progress, rules=Privacy.read(), dry_run=dry_run, format=format)
         reports = {
             project: take(memory.scoped(project=project) if project else memory, some)
             for project, some in groups.items()
@@ -107,6 +113,7 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
     if report.records or report.records_present:
         there = f"; {report.records_present:,} had been imported before" if report.records_present else ""
         screen.say((f"Imported {count(report.records, 'record')}", "bold"), f"{there}.")
+    _show_edits(screen, report)
     if others := {table: number for table, number in report.rows.items() if table != "messages"}:
         screen.say(f"Brought back: {listed(others)}.")
     if report.renumbered:
@@ -130,6 +137,18 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
         )
 
 
+def _show_edits(screen: Screen, report: "ImportReport") -> None:
+    """Print what edits of records change, and the texts of both sides where they cannot."""
+    if report.edits:
+        made = Counter(_EDITS[edit.action] for edit in report.edits)
+        screen.say(", ".join(f"{number:,} {name}" for name, number in made.items()) + ":")
+    for edit in report.edits:
+        screen.say((f"{edit.action} ", "bold"), f"{edit.kind} {edit.id}", indent=2)
+        for sign, text in (("-", edit.before), ("+", edit.after)):
+            for line in text.splitlines():
+                screen.say(f"{sign} {line}", indent=4)
+
+
 def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> None:
     """Print what is missing by reason, most frequent first, with places to look at."""
     by_reason: dict[str, list[Skipped]] = defaultdict(list)
@@ -144,119 +163,3 @@ def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> N
         more = ", …" if len(places) > _EXAMPLES else ""
         screen.say(f"{sum(one.count for one in group):,} × {reason}", indent=2)
         screen.say((", ".join(places[:_EXAMPLES]) + more, "dim"), indent=6)
-
-
-_Output = Annotated[
-    Path | None, Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
-]
-_Everything = Annotated[
-    bool,
-    Option("--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."),
-]
-
-
-_Feedback = Annotated[
-    bool,
-    Option(
-        "--feedback", help="A set of questions instead, with what helped, for `python -m benchmarks recall`."
-    ),
-]
-
-
-def export(
-    options: Options,
-    *,
-    unnamed: Annotated[list[str] | None, Argument(hidden=True)] = None,
-    chat: Annotated[list[str] | None, Option(metavar="CHAT", help="Only this chat; may be repeated.")] = None,
-    output: _Output = None,
-    force: Annotated[bool, Option("--force", help="Replace the file if there is one.")] = False,
-    everything: _Everything = False,
-    feedback: _Feedback = False,
-) -> None:
-    """Write chats as JSONL, which import reads back.
-
-    Each line is a message with its original payload. With --all each line is a row of a table, for Holdfast
-    itself, and only its owner can read the file. With --json, one JSON array instead of lines. With
-    --feedback, one document: what was asked, and what helped.
-
-    For example: holdfast export --chat porto-trip -o porto.jsonl
-    """
-    # Only an export needs the exporters.
-    from holdfast.io.everything import export_everything
-    from holdfast.io.export import export_chats
-    from holdfast.io.feedback import export_feedback
-
-    _check_export(unnamed, chat, whole=everything or feedback)
-    target = _target(output, force=force, private=everything) if output else nullcontext(sys.stdout)
-    lines = StringIO() if options.json and output is None else None
-    with options.open() as memory, target as stream:
-        if feedback:
-            _report_feedback(options, export_feedback(memory, stream), output)
-            return
-        if everything:
-            rows = dict(export_everything(memory, lines or stream))
-        else:
-            _ = [the_chat(options, memory, one) for one in chat or ()]  # each must exist
-            rows = {"messages": export_chats(memory, lines or stream, chat or None)}
-    if lines is not None:
-        sys.stdout.write("[" + ",\n".join(lines.getvalue().splitlines()) + "]\n")
-    else:
-        _report_export(options, rows, output, everything=everything)
-
-
-def _check_export(unnamed: list[str] | None, chat: list[str] | None, *, whole: bool) -> None:
-    if unnamed:
-        name = unnamed[0]
-        raise typer.BadParameter(
-            f"{name!r} is ambiguous: write to a file with -o {name}, or name a chat with --chat {name}."
-        )
-    if whole and chat:
-        raise InvalidInput("--all and --feedback are of all chats.", "Leave out --chat.")
-
-
-def _report_feedback(options: Options, done: "ExportedFeedback", output: Path | None) -> None:
-    if options.json and output:
-        options.answer({**done._asdict(), "file": str(output)})
-        return
-    screen = Screen(sys.stderr)
-    screen.say(f"Exported {count(done.questions, 'question')}{options.whose()} to {output or 'stdout'}.")
-    if done.left_out:
-        screen.say(f"Left out, without a query or a message that helped: {done.left_out:,}.")
-
-
-def _report_export(options: Options, rows: dict[str, int], output: Path | None, *, everything: bool) -> None:
-    # Only an export needs the exporters.
-    from holdfast.io.everything import LEFT_OUT
-
-    messages = rows.get("messages", 0)
-    if options.json:
-        more = {"rows": rows} if everything else {"left_out": LEFT_OUT.replace(" and ", ", ").split(", ")}
-        options.answer({"messages": messages, "file": str(output), **more})
-        return
-    screen = Screen(sys.stderr)
-    what = (listed(rows) if everything else "") or count(messages, "message")
-    screen.say(f"Exported {what}{options.whose()} to {output or 'stdout'}.")
-    if not everything:
-        screen.say(f"Left out: {LEFT_OUT}. With --all they are exported as well.")
-
-
-@contextmanager
-def _target(path: Path, *, force: bool, private: bool) -> Iterator[TextIO]:
-    """Write a file whole or not at all: under another name beside it, which takes its place at the end."""
-    path = path.resolve()
-    if path.exists() and not (force and path.is_file()):
-        if path.is_file():
-            raise InvalidInput(f"There is a file at {path}.", "Name another one, or add --force.")
-        raise InvalidInput(f"There is something that is no file at {path}.", "Name another one.")
-    if not path.parent.is_dir():
-        raise InvalidInput(f"There is no folder {path.parent}.", "Make it, or name another one.")
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        draft.touch(mode=0o600 if private else 0o666, exist_ok=False)
-        with draft.open("w", encoding="utf-8", newline="\n") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

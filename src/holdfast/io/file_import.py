@@ -162,13 +162,11 @@ class FileImport:
         if before and self._is_whole:
             fresh = self._without_told(memory, chat, fresh)
         stored = len(items) - len(fresh) + self._append(chat, fresh)
-        after = chat.stats().messages
-        if after and not before:
+        if stored and not before:
             _describe(memory, chat, origin)
         if stored:
             self._chats.add(chat.id)
         self._stored += stored
-        self.added += after - before
 
     def _without_stored(
         self, memory: Memory, chat: Chat, items: Sequence[ImportedMessage]
@@ -215,7 +213,7 @@ class FileImport:
         if not items:
             return 0
         try:
-            chat.append([item.message for item in items])
+            stored = chat.append([item.message for item in items])
         except (InvalidInput, Conflict) as error:
             if len(items) > 1:
                 half = len(items) // 2
@@ -224,6 +222,8 @@ class FileImport:
             reason = "another message is stored under its id" if is_another else error.what
             self._skip([Skip(items[0].line, reason, problem=True)])
             return 0
+        # Another import may have stored some of them meanwhile.
+        self.added += stored.added if isinstance(stored, log.Stored) else 0
         return len(items)
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from holdfast.io.import_items import Skip
+
+if TYPE_CHECKING:
+    from holdfast.io.record_edits import RecordEdit
 
 _LISTED = 10  # line numbers that a report lists for one reason
 _REASONS = 1000  # reasons that a report lists
@@ -47,6 +51,8 @@ class ImportReport:
     """The number of its versions of records that have other numbers here, since there were some already."""
     unchanged: int = 0
     """The number of files that were not read, because they were imported before and have not changed."""
+    edits: tuple[RecordEdit, ...] = ()
+    """What edited exports of records changed, and where they could not."""
     ignored: Counter[str] = field(default_factory=Counter)
     """The number of files with something else, by the endings of their names."""
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast import __version__
+from holdfast.errors import InvalidInput, shown
 from holdfast.io import everything
 from holdfast.io.everything import database_of
 from holdfast.io.file_import import Account, FileImport
 from holdfast.io.files import File
 from holdfast.io.import_items import Item, Skip
 from holdfast.io.import_report import ImportReport, Skipped, Skips
+from holdfast.io.record_edits import apply_edits
+from holdfast.io.record_markdown import EDITS, is_records
 from holdfast.io.redaction import Rules
-from holdfast.io.sources import READ_ERRORS, Ignored, Source, SourceFile, Unread, sources
+from holdfast.io.sources import NOTES, READ_ERRORS, Ignored, Source, SourceFile, Unread, sources
 from holdfast.store import imports
 from holdfast.store.foreign_sqlite import fingerprint
 
@@ -38,6 +41,8 @@ def import_paths(
     progress: Progress | None = None,
     *,
     rules: Rules | None = None,
+    dry_run: bool = False,
+    format: str = "",
 ) -> ImportReport:
     """Add the conversations of files, folders and zips to a memory, each message once.
 
@@ -47,11 +52,15 @@ def import_paths(
     What a prompt marks as `<private>…</private>`, and what the `rules` of the user cover, is replaced by a
     placeholder before anything is stored, in the payload too.
 
-    The path of an export of everything restores all of it. It is trusted, so import only your own. One within
-    a folder or a zip is left out.
+    The path of an export of everything restores all of it, and that of edited records (`export_records`)
+    takes the edits over as the user's, or with `dry_run` only reports them. Both are trusted, so import only
+    your own. One within a folder or a zip is left out.
+
+    With `format="notes"` all Markdown files, and no others, are notes: their sections, observations and
+    relations become records. Without it that are those with the front matter of basic-memory.
 
     Raises:
-        InvalidInput: there is nothing at one of the paths; nothing was imported.
+        InvalidInput: there is nothing at one of the paths, or the format is unknown; nothing was imported.
         UnknownFormat: a path is a file in no known format; nothing was imported, unless it is a zip.
         NewerSchema: a newer Holdfast wrote an export of everything; it was not imported.
 
@@ -59,8 +68,22 @@ def import_paths(
     started = time.monotonic()
     named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
     importer = _Importer(memory, progress or (lambda *_: None), rules)
-    importer.take_all(named)
+    if dry_run and not all(map(is_records, named)):
+        what = "Only the edits of an export of records as Markdown can be shown without being made."
+        raise InvalidInput(what, "Leave out `dry_run`, or name such files alone.")
+    if format not in ("", NOTES.name):
+        raise InvalidInput(f"Unknown format {shown(format)}.", 'Use "notes", or leave it out.')
+    if format:
+        importer.take_found(_notes(named))
+    else:
+        importer.take_all(named, dry_run=dry_run)
     return importer.done(started)
+
+
+def _notes(paths: Sequence[Path]) -> Iterator[Source]:
+    for source in chain.from_iterable([sources(path, [NOTES]) for path in paths]):
+        ending = Path(source.file.path).suffix.lower() if isinstance(source, SourceFile) else ".md"
+        yield source if ending == ".md" else Ignored(ending)
 
 
 def import_found(memory: Memory, found: Iterable[Source], *, rules: Rules | None = None) -> ImportReport:
@@ -107,12 +130,15 @@ class _Importer:
         self.report = ImportReport()
         self.skips = Skips()
 
-    def take_all(self, paths: Sequence[Path]) -> None:
-        """Import the files at these paths, exports of everything first."""
+    def take_all(self, paths: Sequence[Path], *, dry_run: bool = False) -> None:
+        """Import the files at these paths, exports of everything and edits of records first."""
         exports = [path for path in paths if everything.is_everything(path)]
-        others = [sources(path) for path in paths if path not in exports]
+        edited = [path for path in paths if is_records(path)]
+        others = [sources(path) for path in paths if path not in exports and path not in edited]
         for path in exports:
             self.restore(File.at(path))
+        for path in edited:
+            self.edit(path, dry_run=dry_run)
         self.take_found(chain.from_iterable(others))
 
     def take_found(self, found: Iterable[Source]) -> None:
@@ -169,6 +195,17 @@ class _Importer:
         self.report.renumbered += restored.renumbered
         self.skips.add(file.path, (Skip(*one, problem=True) for one in restored.left_out))
 
+    def edit(self, path: Path, *, dry_run: bool) -> None:
+        """Take over, or only report, the edits of records in a file."""
+        done, report = apply_edits(self._memory, path, dry_run=dry_run), self.report
+        report.edits += done.edits
+        report.records += 0 if dry_run else len(done.edits) - len(done.conflicts)
+        report.records_present += done.unchanged
+        report.formats[EDITS] += len(done.edits) + done.unchanged
+        name = File.at(path).path
+        self.skips.add(name, (Skip(one.line, one.why, problem=True) for one in done.conflicts))
+        self.skips.add(name, (Skip(line, what, problem=line > 0) for line, what in done.wrong))
+
     def _count(self, format: str, chats: Iterable[str], added: int, present: int) -> None:
         self._chats.update(chats)
         self.report.sessions = len(self._chats)
@@ -185,8 +222,9 @@ def _file_id(file: File, agent: str) -> str:
 
 
 def _digest(source: SourceFile) -> str:
-    """Return a hash of the content and of our version; "" if the file cannot be read."""
-    digest = blake2b(__version__.encode(), digest_size=16)
+    """Return a hash of the content and of what reads it; "" if the file cannot be read."""
+    how = f"{__version__}\0{source.format.name}\0{source.format.options}"
+    digest = blake2b(how.encode("utf-8", "replace"), digest_size=16)
     try:
         if source.format.is_database and source.file.location:
             # What is new in one stands in its log, and it may be larger than all that is read of it.

@@ -1,4 +1,4 @@
-"""Chat-format messages in JSONL and JSON files: plain, OpenAI, fine-tuning sets, exports of Holdfast."""
+"""Chat-format messages in JSONL and JSON files: plain, OpenAI, fine-tuning sets, LangChain, our exports."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from holdfast.errors import InvalidInput
+from holdfast.io.chat_lines import entries_of, read_entry
 from holdfast.io.files import File, lines, values
 from holdfast.io.import_items import ImportedChat, Item, parsed, read_objects, stable_id, text_of
-from holdfast.messages import formats
 from holdfast.store.sessions import ChatLabel, check_label
 from holdfast.types import Message
 
@@ -45,11 +45,11 @@ def _items(value: dict[str, object], line: int, name: str) -> Iterator[Item] | N
     if isinstance(messages, list):
         identity = _first(value, "id", "session_id", "conversation_id", "chat")
         chat = _chat(value, identity or (f"{name}:{line}" if line else name))
-        return (parsed(chat, line, _message, message, place) for place, message in enumerate(messages, 1))
+        return (parsed(chat, line, _message, *entry) for entry in entries_of(value))
     if not _is_message(value):
         return None
     chat = _chat(value, _first(value, "chat", "session_id", "conversation_id") or name)
-    return iter([parsed(chat, line, _message, value, line)])
+    return iter([parsed(chat, line, _message, line, value)])
 
 
 def _first(value: Mapping[str, object], *keys: str) -> str:
@@ -58,10 +58,10 @@ def _first(value: Mapping[str, object], *keys: str) -> str:
 
 def _chat(value: Mapping[str, object], identity: str) -> ImportedChat:
     title, agent = text_of(value.get("title")), text_of(value.get("agent"))
-    return ImportedChat(identity, title, agent, value.get("archived") is True, _label(value.get("about")))
+    return ImportedChat(identity, title, agent, value.get("archived") is True, label_of(value.get("about")))
 
 
-def _label(about: object) -> ChatLabel | None:
+def label_of(about: object) -> ChatLabel | None:
     """Return the label of a chat in an export; None for an `about` of another program."""
     if not isinstance(about, dict):
         return None
@@ -73,6 +73,6 @@ def _label(about: object) -> ChatLabel | None:
         return None
 
 
-def _message(value: dict[str, object], position: int) -> Message:
-    message = formats.parse(value)
-    return message if message.id else replace(message, id=stable_id(position, value))
+def _message(position: int, entry: object, beside: Mapping[str, object] | None = None) -> Message:
+    message = read_entry(entry, beside)
+    return message if message.id else replace(message, id=stable_id(position, entry))

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import InvalidInput
+from holdfast.io import langchain_messages
 from holdfast.io.files import File, object_in
 from holdfast.io.foreign import opened
 from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, list_of, parsed, stable_id, text_of
 from holdfast.io.msgpack import Extension, unpack
-from holdfast.messages import formats
-from holdfast.types import Message
 
 if TYPE_CHECKING:
     from holdfast.store.foreign_sqlite import ForeignSQLite
@@ -22,10 +20,6 @@ _KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id")
 _STATE = ("type", "checkpoint")
 _CHANNEL = "messages"
 _OBJECT, _SNAPSHOT = (4, 5), 7  # the codes of a pydantic model, and of a channel that is stored as deltas
-_ROLES = {
-    "human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "system": "system",
-    "developer": "developer", "tool": "tool", "function": "tool",
-}  # fmt: skip
 _EARLIER = "an earlier state of a thread"
 _SUBGRAPH = "a state of a subgraph"
 _NO_MESSAGES = "a state without messages"
@@ -100,10 +94,10 @@ def _messages(database: ForeignSQLite, state: _State, chat: ImportedChat, known:
             continue
         for place, given in enumerate(listed, 1):
             fields = _fields(given)
-            identity = text_of(fields.get("id")) or stable_id(place, _readable(fields))
+            identity = text_of(fields.get("id")) or stable_id(place, langchain_messages.readable(fields))
             if identity not in known:
                 known.add(identity)
-                yield parsed(chat, place, _message, fields, identity, checkpoint.get("ts"))
+                yield parsed(chat, place, langchain_messages.read, fields, identity, checkpoint.get("ts"))
 
 
 def _decoded(kind: object, data: object) -> Mapping[str, object]:
@@ -133,41 +127,4 @@ def _fields(given: object) -> Mapping[str, object]:
         name = text_of((list_of(value.get("id")) or [""])[-1])
         kind = name.removesuffix("Chunk").removesuffix("Message").lower()
         return {"type": kind, **dict_of(value.get("kwargs"))}
-    return value
-
-
-def _message(fields: Mapping[str, object], identity: str, at: object) -> Message:
-    kind = text_of(fields.get("type")).removesuffix("MessageChunk").lower()
-    role = _ROLES.get(kind) or text_of(fields.get("role"))
-    if not role:
-        raise InvalidInput(f"No role is known for a message of the type {kind[:40]!r}.", "Skip it.")
-    content = fields.get("content")
-    has_calls = any(part.get("type") == "tool_use" for part in formats.blocks_of(content))
-    calls = [
-        {"id": call.get("id"), "function": {"name": call.get("name"), "arguments": call.get("args")}}
-        for call in map(dict_of, list_of(fields.get("tool_calls")))
-    ]
-    return formats.parse(
-        {
-            "role": role,
-            "content": content,
-            "id": identity,
-            "name": fields.get("name"),
-            "tool_calls": [] if has_calls else calls,
-            "tool_call_id": fields.get("tool_call_id"),
-            "at": at,
-            "raw": _readable(fields),
-        }
-    )
-
-
-def _readable(value: object) -> object:
-    """Return a value as JSON has it: bytes, and what a program would construct, by their sizes only."""
-    if isinstance(value, Mapping):
-        return {str(key): _readable(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_readable(one) for one in value]
-    if isinstance(value, bytes | Extension):
-        data = value if isinstance(value, bytes) else value.data
-        return f"[{len(data):,} bytes]"
     return value

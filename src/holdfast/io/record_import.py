@@ -59,7 +59,7 @@ def store_records(memory: Memory, items: Sequence[ImportedRecord]) -> StoredReco
 def _follow(memory: Memory, item: ImportedRecord, versions: Sequence[Record], done: StoredRecords) -> None:
     """Bring a record that was imported before to the text that its source has now."""
     newest, imported = versions[-1], [one for one in versions if one.by == "import"][-1]
-    if _stored(item.record["text"]) == imported.text:
+    if stored_text(item.record["text"]) == imported.text:
         done.present += 1
         if newest.retracted:
             done.skips.append(Skip(item.line, _RETRACTED))
@@ -73,7 +73,7 @@ def _follow(memory: Memory, item: ImportedRecord, versions: Sequence[Record], do
             done.skips.append(Skip(item.line, error.what, problem=True))
 
 
-def _stored(text: str) -> str:
+def stored_text(text: str) -> str:
     """Return a text as it is stored; the same text if it cannot be."""
     try:
         checked = check_text(text)

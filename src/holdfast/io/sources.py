@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable, UnknownFormat
 from holdfast.io import (
+    chat_markdown,
     chatgpt,
     claude_code,
     codex,
@@ -25,6 +26,7 @@ from holdfast.io import (
     langgraph,
     letta,
     mem0,
+    notes,
     openai_sessions,
     specstory,
 )
@@ -49,8 +51,11 @@ class Format(NamedTuple):
     is_value: Test | None = None
     is_text: Callable[[str], bool] | None = None
     is_database: Callable[[Mapping[str, AbstractSet[str]]], bool] | None = None
+    options: str = ""  # whatever else decides how a file is read
 
 
+NOTES = Format("notes", notes.read, is_text=lambda _: True)
+"""Notes without front matter, which any Markdown is: read where it is asked for only."""
 _JSONL = Format("JSONL", jsonl.read, is_line=jsonl.is_message)
 FORMATS = (
     Format("Claude Code", claude_code.read, is_line=claude_code.is_line),
@@ -60,6 +65,8 @@ FORMATS = (
     Format("Cursor", cursor.read, is_line=cursor.is_line),
     Format("Cursor", cursor.read_export, is_text=cursor.is_export),
     Format("SpecStory", specstory.read, is_text=specstory.is_session),
+    Format("basic-memory", notes.read, is_text=notes.is_note),
+    Format("Markdown", chat_markdown.read, is_text=chat_markdown.is_chats),
     _JSONL,
     Format("ChatGPT", chatgpt.read, is_value=chatgpt.is_conversation),
     Format("Gemini CLI", gemini.read_document, is_value=gemini.is_chat),

@@ -73,6 +73,12 @@ ADD_CALL = """
 _FIND_CALL = "SELECT seq FROM calls WHERE space = :space AND chat = :chat AND call = :call"
 
 
+class Stored(list[Message]):
+    """Messages as they are stored; `added` is the number of those that were not there before."""
+
+    added: int
+
+
 @retry_transaction
 def append(
     db: Database,
@@ -83,7 +89,7 @@ def append(
     now: int,
     asked: LastPrompt,
     label: ChatLabel | None = None,
-) -> list[Message]:
+) -> Stored:
     """Store messages with their tokens in one transaction, and return them as stored.
 
     A message without a time gets `now`. A message whose id is in the chat already is not stored again. Those
@@ -104,9 +110,12 @@ def append(
         return stored
 
     fresh, present = db.write_together(store)
-    if not any(row["id"] for row in rows):
-        return [as_stored(message, row) for message, row in zip(messages, rows, strict=True)]
-    return _each_once(messages, rows, fresh, present)
+    if any(row["id"] for row in rows):
+        stored = Stored(_each_once(messages, rows, fresh, present))
+    else:
+        stored = Stored(as_stored(message, row) for message, row in zip(messages, rows, strict=True))
+    stored.added = len(fresh)
+    return stored
 
 
 def append_rows(
