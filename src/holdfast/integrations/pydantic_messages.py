@@ -94,6 +94,18 @@ def to_model_messages(messages: Iterable[Message]) -> list[ModelMessage]:
     return made
 
 
+def restored(messages: Sequence[Message]) -> ModelMessage | None:
+    """Return the one message that `to_messages` made these of, or what is left of it; None for any others."""
+    found = [one.message for one in map(_original, messages) if one is not None]
+    if len(found) < len(messages) or not found:
+        return None
+    first, parts = found[0], [part for one in found if isinstance(one, ModelRequest) for part in one.parts]
+    if len(found) == 1 or not isinstance(first, ModelRequest):
+        return first if len(found) == 1 else None
+    same = all(isinstance(one, ModelRequest) and _of_one(first, one) for one in found)
+    return replace(first, parts=parts) if same else None
+
+
 def user(text: str) -> ModelRequest:
     """Return a message of the user."""
     return ModelRequest(parts=[UserPromptPart(text)])

@@ -35,6 +35,9 @@ _EXPIRED = "DELETE FROM items WHERE space = :space AND expires <= :now RETURNING
 _NEXT_CHAT = """
     SELECT chat FROM items WHERE space = :space AND chat > :after AND collection = :collection
     ORDER BY chat LIMIT 1"""
+_OF_CHATS = f"""
+    SELECT data FROM items WHERE space = :space AND chat > '' AND collection = :collection AND key = :key
+    AND {_IS_THERE}"""
 # Behind every key that begins as another one does: no UTF-8 has this byte.
 _BEYOND = b"\xff"
 
@@ -112,6 +115,12 @@ def chats(db: Reader, space: str, collection: str) -> Iterator[str]:
     while found := db.all(_NEXT_CHAT, space=space, collection=collection, after=after):
         after = found[0][0]
         yield after
+
+
+def of_chats(db: Reader, place: ItemPlace, key: str, now: int) -> list[bytes]:
+    """Return the data of the items that have a key, one for each chat that has it in the collection."""
+    values = {"space": place.space, "collection": place.collection}
+    return [bytes(data) for (data,) in db.all(_OF_CHATS, **values, key=_encoded(key), now=now)]
 
 
 def put(

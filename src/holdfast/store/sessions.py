@@ -48,6 +48,12 @@ _WRITE_LABEL = """
     WHERE space = :space AND chat = :chat"""
 
 
+_WITH_MESSAGE = """
+    SELECT messages.chat FROM sessions JOIN messages ON messages.space = sessions.space
+    AND messages.chat = sessions.chat AND messages.id = :id AND messages.given = 1
+    WHERE sessions.space = :space"""
+
+
 class ChatRow(NamedTuple):
     """What a chat counts of its messages, and of those that summaries stand for."""
 
@@ -90,6 +96,11 @@ def length(db: Reader, space: str, chat: str) -> int:
     """Return the newest seq of a chat; 0 for an unknown one."""
     rows = db.all("SELECT length FROM sessions WHERE space = :space AND chat = :chat", space=space, chat=chat)
     return int(rows[0][0]) if rows else 0
+
+
+def with_message(db: Reader, space: str, id: str) -> list[str]:
+    """Return the chats that have a message with an id, which its writer gave it."""
+    return [chat for (chat,) in db.all(_WITH_MESSAGE, space=space, id=id)]
 
 
 def agent(db: Reader, space: str, chat: str, otherwise: str | None = None) -> str:

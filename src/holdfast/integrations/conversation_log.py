@@ -1,0 +1,149 @@
+"""Conversations that branch, in the log of a chat: each entry follows the one before it, or says which one.
+
+An entry is one or more messages. One that follows the newest entry of its chat says nothing; any other has a
+link in `meta` to the entry that it follows, in its own chat or in another one. So a history is read backwards
+without what lies on other branches, and goes on at the next older entry where messages were erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.store import log, sessions
+
+if TYPE_CHECKING:
+    from holdfast.integrations.item_table import ItemTable
+    from holdfast.store.database import Connection, Reader
+    from holdfast.types import Message
+
+_FEW, _PAGE = 8, 256  # messages read at once, at least and at most
+
+
+class Place(NamedTuple):
+    """Where the newest message of an entry is."""
+
+    chat: str
+    seq: int
+
+
+class LoggedEntry(NamedTuple):
+    """An entry: its id, the id of the one that it follows, and its messages in their order."""
+
+    id: str
+    parent: str | None
+    messages: list[Message]
+
+
+class ConversationLog:
+    """The entries of conversations in the chats of a memory.
+
+    Args:
+        table: the items of the framework, in whose transactions entries are read and written.
+        mark: the name of the framework, the key in `meta` that tells entries.
+
+    """
+
+    def __init__(self, table: ItemTable, mark: str) -> None:
+        self._table, self._mark = table, mark
+
+    def find(self, db: Reader, id: str, chat: str) -> Place | None:
+        """Return where an entry is, looking into `chat` first; None if it is not there, or was erased."""
+        found = self._in_chat(db, id, chat)
+        # Only a fork, or a reader who knows nothing but the id, has to look into all chats.
+        others = () if found else sessions.with_message(db, self._table.space, id)
+        return found or next((place for one in others if (place := self._in_chat(db, id, one))), None)
+
+    def _in_chat(self, db: Reader, id: str, chat: str) -> Place | None:
+        found = log.by_ids(db, self._table.space, chat, [id])
+        return next((Place(chat, one.seq) for one in found if self._entry(one) == id), None)
+
+    def append(
+        self, tx: Connection, chat: str, entries: Sequence[tuple[str, str | None, Sequence[Message]]]
+    ) -> bool:
+        """Append entries, each an id, that of the entry before it, and messages; return whether those exist.
+
+        Raises:
+            InvalidInput: one cannot be stored.
+            Conflict: another message has the id of one.
+
+        """
+        newest = next((self._entry(one) for one in self._backward(tx, chat) if self._entry(one)), None)
+        drafts: list[Message] = []
+        for id, parent, messages in entries:
+            mark: dict[str, object] = {"entry": id}
+            if parent != newest:
+                place = None if parent is None else self.find(tx, parent, chat)
+                if place is None and parent is not None:
+                    return False
+                mark["after"] = place and {"entry": parent, "chat": place.chat, "seq": place.seq}
+            last = len(messages) - 1
+            drafts += [
+                replace(one, id=id if n == last else f"{id}.{n}", meta={**one.meta, self._mark: mark})
+                for n, one in enumerate(messages)
+            ]
+            newest = id
+        self._table.append(tx, chat, drafts)
+        return True
+
+    def history(self, db: Reader, head: Place) -> Iterator[LoggedEntry]:
+        """Yield the entries from `head` back to the first one, newest first."""
+        found: list[Message] = []
+        for message in self._linked(db, head):
+            if found and self._entry(found[-1]) != self._entry(message):
+                yield self._made(found, self._entry(message))
+                found = []
+            found.append(message)
+        if found:
+            yield self._made(found, None)
+
+    def _made(self, found: list[Message], parent: str | None) -> LoggedEntry:
+        return LoggedEntry(str(self._entry(found[0])), parent, found[::-1])
+
+    def _linked(self, db: Reader, head: Place) -> Iterator[Message]:
+        """Yield the messages of entries from `head` backwards, following links."""
+        place: Place | None = head
+        seen: set[Place] = set()
+        while place is not None and place not in seen:
+            # A link leads to something older, unless somebody wrote it by hand.
+            seen.add(place)
+            place = yield from self._until_link(db, place)
+
+    def _until_link(self, db: Reader, place: Place) -> Iterator[Message]:
+        """Yield messages up to an entry with a link; return where that leads."""
+        link: Mapping[str, object] | None = None
+        linked: str | None = None
+        for message in self._backward(db, place.chat, place.seq + 1):
+            id = self._entry(message)
+            if linked is not None and id != linked:
+                break
+            if id is None:
+                continue
+            yield message
+            mark = message.meta[self._mark]
+            if isinstance(mark, dict) and "after" in mark:
+                linked, link = id, mark["after"]
+        return self._target(db, link) if isinstance(link, dict) else None
+
+    def _target(self, db: Reader, link: Mapping[str, object]) -> Place | None:
+        """Return where a link leads; if that was erased, where it was, and reading goes on before it."""
+        id, chat, seq = link.get("entry"), link.get("chat"), link.get("seq")
+        if not (isinstance(id, str) and isinstance(chat, str) and isinstance(seq, int)):
+            return None
+        return self.find(db, id, chat) or Place(chat, seq)
+
+    def _backward(self, db: Reader, chat: str, before: int | None = None) -> Iterator[Message]:
+        """Yield the messages of a chat from the newest one back."""
+        size = _FEW
+        while page := log.read(db, self._table.space, chat, before=before, limit=size):
+            yield from reversed(page)
+            if len(page) < size:
+                return
+            before, size = page[0].seq, min(_PAGE, 2 * size)
+
+    def _entry(self, message: Message) -> str | None:
+        """Return the id of the entry that a message belongs to; None if it belongs to none."""
+        mark = message.meta.get(self._mark)
+        id = mark.get("entry") if isinstance(mark, dict) else None
+        return id if isinstance(id, str) else None

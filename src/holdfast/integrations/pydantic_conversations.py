@@ -1,0 +1,233 @@
+"""pydantic-ai: a store of conversations, whose messages are those of chats.
+
+>>> store = HoldfastConversationStore(memory)                                    # doctest: +SKIP
+>>> conversation = await store.load("monday") or Conversation(conversation_id="monday")  # doctest: +SKIP
+>>> await store.save(await agent.run("Hello", conversation=conversation))         # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Damaged, InvalidInput, MissingExtra
+from holdfast.integrations.conversation_log import ConversationLog, LoggedEntry, Place
+from holdfast.integrations.framework_keys import chat_id
+from holdfast.integrations.item_table import ItemTable
+from holdfast.integrations.off_loop import off_loop
+from holdfast.store import items
+from holdfast.store.database import retry_transaction
+
+try:
+    from pydantic import TypeAdapter
+    from pydantic_ai.conversation_store import (
+        ConversationConflict,
+        ConversationEntry,
+        ConversationRecord,
+        ConversationStore,
+    )
+
+    from holdfast.integrations.pydantic_messages import restored, to_messages
+except ImportError as error:
+    raise MissingExtra.of("pydantic-ai") from error
+
+if TYPE_CHECKING:
+    from holdfast.memory import Memory
+    from holdfast.store.database import Reader
+
+_NAME = "pydantic-ai"
+# The one item of a conversation: its record, and where its newest entry is.
+_RECORD = "record"
+_RECORDS = TypeAdapter(ConversationRecord)
+
+
+class HoldfastConversationStore(ConversationStore):
+    """Store the conversations of pydantic-ai in the chats of a memory.
+
+    Each message is stored once, in the chat of the conversation that added it, so that recall, windows,
+    compaction and learning work on it; forks and branches share it. The record of a conversation, with its
+    usage and what it waits for, is beside the chat and goes when that is erased. Messages that others append
+    to the chat are not in the conversation.
+
+    The log is append-only. A conversation that is deleted does not load any more, but what was said stays in
+    the chat, also for the forks that share it; `memory.erase(chat=store.chat_id(…))` removes it, from the
+    forks as well. A history goes on without what was erased.
+
+    All methods are safe for concurrent tasks, threads and processes. A call that is cancelled while it writes
+    ends after the write.
+
+    Args:
+        memory: the memory of the chats.
+
+    Raises:
+        InvalidInput: `memory` is not a memory, or it stores nothing.
+
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory, self._conversations = memory, _Conversations(memory)
+
+    def chat_id(self, conversation_id: str) -> str:
+        """Return the id of the chat of a conversation."""
+        return _chat_of(conversation_id)
+
+    async def read_record(self, conversation_id: str) -> ConversationRecord | None:
+        """Return the record of a conversation; None if it is not stored."""
+        return await off_loop(self._memory, self._conversations.read, conversation_id)
+
+    async def read_records(
+        self, *, scope: str | None = None, limit: int | None = None
+    ) -> list[ConversationRecord]:
+        """Return the stored records, or those of a scope, newest first."""
+        return await off_loop(self._memory, self._conversations.records, scope, limit)
+
+    async def write_record(
+        self,
+        record: ConversationRecord,
+        *,
+        new_entries: Sequence[ConversationEntry] = (),
+        expected_revision: str | None,
+    ) -> None:
+        """Store a record with its new entries, all or nothing.
+
+        Raises:
+            ConversationConflict: the stored record has another revision, or an entry follows an unknown one.
+            InvalidInput: an entry cannot be stored.
+
+        """
+        await off_loop(self._memory, self._conversations.write, record, new_entries, expected_revision)
+
+    async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
+        """Delete the record of a conversation; its entries stay in the chat until that is erased.
+
+        Raises:
+            ConversationConflict: no record with this revision is stored.
+
+        """
+        await off_loop(self._memory, self._conversations.delete, conversation_id, expected_revision)
+
+    async def read_entry(self, entry_id: str) -> ConversationEntry:
+        """Return the entry that has an id.
+
+        Raises:
+            KeyError: there is none.
+
+        """
+        return (await off_loop(self._memory, self._conversations.history, entry_id, 1))[0]
+
+    async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
+        """Return the entries up to `head_id` in their order, or the last `limit` of them.
+
+        Raises:
+            KeyError: no entry has this id.
+
+        """
+        if head_id is None:
+            return []
+        return await off_loop(self._memory, self._conversations.history, head_id, limit)
+
+
+def _chat_of(conversation_id: str) -> str:
+    if not isinstance(conversation_id, str):
+        raise InvalidInput(
+            f"The id of a conversation is of the type {type(conversation_id).__name__!r}.", "Pass a text."
+        )
+    return chat_id(_NAME, conversation_id)
+
+
+class _Conversations:
+    """What the store reads and writes. All methods block."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._table = ItemTable(memory, _NAME)
+        self._log = ConversationLog(self._table, _NAME)
+
+    def read(self, conversation_id: str) -> ConversationRecord | None:
+        chat = _chat_of(conversation_id)
+        with self._table.reading() as reader:
+            return self._stored(reader, chat)
+
+    def _stored(self, db: Reader, chat: str) -> ConversationRecord | None:
+        """Return the record of a chat; None if it has none."""
+        item = items.get_one(db, self._table.place(chat), _RECORD, self._table.now())
+        return None if item is None else self._without_erased(db, *_decoded(item.data))
+
+    def _without_erased(self, db: Reader, record: ConversationRecord, head: Place) -> ConversationRecord:
+        """Return a record whose head and branches are entries that are there."""
+        if record.head_id is not None and self._log.find(db, record.head_id, head.chat) is None:
+            older = next(self._log.history(db, head), None)
+            record = replace(record, head_id=older and older.id)
+        if record.branches:
+            left = [tip for tip in record.branches if self._log.find(db, tip, head.chat)]
+            record = replace(record, branches=left)
+        return record
+
+    def records(self, scope: str | None, limit: int | None) -> list[ConversationRecord]:
+        with self._table.reading() as reader:
+            stored = items.of_chats(reader, self._table.place(), _RECORD, self._table.now())
+            found = [one for one in map(_decoded, stored) if scope is None or one[0].scope == scope]
+            found.sort(key=lambda one: one[0].updated_at, reverse=True)
+            return [self._without_erased(reader, *one) for one in found[:limit]]
+
+    @retry_transaction
+    def write(
+        self, record: ConversationRecord, entries: Sequence[ConversationEntry], expected: str | None
+    ) -> None:
+        chat = _chat_of(record.conversation_id)
+        drafts = [(one.id, one.parent_id, to_messages([one.message])) for one in entries]
+        with self._table.writing() as tx:
+            there = self._stored(tx, chat)
+            if (there and there.revision) != expected or not self._log.append(tx, chat, drafts):
+                raise ConversationConflict(record.conversation_id)
+            head = Place(chat, 0) if record.head_id is None else self._log.find(tx, record.head_id, chat)
+            if head is None:
+                raise ConversationConflict(record.conversation_id)
+            items.put(tx, self._table.place(chat), {_RECORD: _encoded(record, head)}, self._table.now())
+
+    @retry_transaction
+    def delete(self, conversation_id: str, expected: str) -> None:
+        chat = _chat_of(conversation_id)
+        with self._table.writing() as tx:
+            there = self._stored(tx, chat)
+            if there is None or there.revision != expected:
+                raise ConversationConflict(conversation_id)
+            items.delete(tx, self._table.place(chat), [_RECORD])
+
+    def history(self, head_id: str, limit: int | None) -> list[ConversationEntry]:
+        with self._table.reading() as reader:
+            head = self._log.find(reader, head_id, "")
+            if head is None:
+                raise KeyError(head_id)
+            newest = islice(self._log.history(reader, head), limit)
+            return list(_entries(newest))[::-1]
+
+
+def _entries(found: Iterator[LoggedEntry]) -> Iterator[ConversationEntry]:
+    for one in found:
+        message = restored(one.messages)
+        if message is None:
+            raise Damaged(
+                f"The entry {one.id!r} holds no message that pydantic-ai can read.",
+                "Update pydantic-ai-slim, or erase its messages.",
+            )
+        yield ConversationEntry(id=one.id, parent_id=one.parent, message=message)
+
+
+def _encoded(record: ConversationRecord, head: Place) -> bytes:
+    # As text, since broken characters are no UTF-8.
+    dumped = _RECORDS.dump_python(record, mode="json", fallback=repr)
+    return json.dumps({"record": dumped, "head": head}).encode()
+
+
+def _decoded(data: bytes) -> tuple[ConversationRecord, Place]:
+    try:
+        found = json.loads(data)
+        return _RECORDS.validate_python(found["record"]), Place(*found["head"])
+    except (LookupError, TypeError, ValueError) as error:
+        raise Damaged(
+            f"The record of a conversation cannot be read: {error}.",
+            "Update pydantic-ai-slim, or erase the chat.",
+        ) from error

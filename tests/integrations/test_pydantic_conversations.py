@@ -1,0 +1,383 @@
+"""pydantic-ai's conversations in a memory: real runs, forks and branches, beside its own store in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pydantic_agents
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_agents import Watched, look_up, say, weather, words
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ModelRetry
+from pydantic_ai.conversation import Conversation
+from pydantic_ai.conversation_store import (
+    ConversationConflict,
+    ConversationEntry,
+    ConversationRecord,
+    ConversationStore,
+    InMemoryConversationStore,
+)
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.test import TestModel
+
+from holdfast import Damaged, InvalidInput, Memory, Message
+from holdfast.integrations.pydantic_conversations import HoldfastConversationStore
+from programs import run_together
+
+runner = pydantic_agents.runner
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def ask(text: str) -> ModelRequest:
+    return ModelRequest(parts=[UserPromptPart(text, timestamp=NOON)])
+
+
+async def talk(store: ConversationStore, agent: Agent[None, Any], id: str, *texts: str) -> list[ModelMessage]:
+    """Run an agent for each text, with the conversation loaded before and saved after it."""
+    messages: list[ModelMessage] = []
+    for text in texts:
+        conversation = await store.load(id) or Conversation(conversation_id=id)
+        result = await agent.run(text, conversation=conversation)
+        await store.save(result)
+        messages = result.all_messages()
+    return messages
+
+
+# Runs -------------------------------------------------------------------------------------------------------
+
+
+def test_a_conversation_is_carried_from_run_to_run_and_over_a_restart(location: str) -> None:
+    watched = Watched(look_up)
+    agent = Agent(watched.model, tools=[weather], system_prompt="Be brief.", instructions="Look it up.")
+    with Memory(location, user="ada") as memory:
+        store = HoldfastConversationStore(memory)
+        said = asyncio.run(talk(store, agent, "trip", "Hello", "The weather?", "Hello"))
+        loaded = asyncio.run(HoldfastConversationStore(memory.scoped()).load("trip"))
+        assert loaded is not None
+        assert loaded.messages == said
+        assert loaded.usage.requests == 4
+        assert loaded.usage.tool_calls == 2
+        chat = memory.chat(store.chat_id("trip"))
+        roles = ["user", "assistant", "user", "assistant", "tool", "tool", "assistant", "user", "assistant"]
+        assert [message.role for message in chat.history()] == ["system", *roles]
+        assert "The weather?" in [hit.text for hit in memory.recall("weather")]
+        assert memory.verify().ok
+
+
+def test_streams_retries_and_files_are_stored_as_they_were(memory: Memory) -> None:
+    async def stream(messages: list[ModelMessage], _: AgentInfo) -> AsyncIterator[str]:
+        yield "It is "
+        yield f"answer {len(messages)}."
+
+    moods = iter([ModelRetry("No weather for Lisbon."), None])
+
+    def moody(city: str) -> str:
+        if city == "Lisbon" and (mood := next(moods)):
+            raise mood
+        return weather(city)
+
+    async def program() -> None:
+        store = HoldfastConversationStore(memory)
+        picture = BinaryContent(data=b"\x89PNG\x00", media_type="image/png")
+        agent = Agent(FunctionModel(look_up, stream_function=stream))
+        agent.tool_plain(name="weather")(moody)
+        conversation = Conversation(conversation_id="files")
+        async with agent.run_stream(["What is this?", picture], conversation=conversation) as streamed:
+            assert await streamed.get_output() == "It is answer 1."
+        await store.save(Conversation(conversation_id="files", messages=streamed.all_messages()))
+        said = await talk(store, agent, "files", "The weather?")
+        assert "tool-return: No weather for Lisbon." in words(said)
+        loaded = await store.load("files")
+        assert loaded is not None
+        assert loaded.messages == said
+        history = memory.chat(store.chat_id("files")).history()
+        assert [message.content for message in history[:2]] == [
+            "What is this?\n\n[image: image/png]",
+            "It is answer 1.",
+        ]
+
+    asyncio.run(program())
+
+
+def test_a_run_that_waits_for_approval_goes_on_after_a_restart(location: str) -> None:
+    agent = Agent(Watched(look_up).model, output_type=[str, DeferredToolRequests])
+    agent.tool_plain(requires_approval=True)(weather)
+
+    async def program(memory: Memory) -> None:
+        store = HoldfastConversationStore(memory)
+        await talk(store, agent, "trip", "The weather?")
+        conversation = await HoldfastConversationStore(memory).load("trip")
+        assert conversation is not None
+        waiting = conversation.deferred_tool_requests
+        assert waiting is not None
+        answers = DeferredToolResults(approvals={call.tool_call_id: True for call in waiting.approvals})
+        result = await agent.run(conversation=conversation, deferred_tool_results=answers)
+        assert result.output == "sun in Lisbon and sun in Berlin"
+        await store.save(result)
+        again = await store.load("trip")
+        assert again is not None
+        assert again.deferred_tool_requests is None
+        assert again.messages == result.all_messages()
+
+    with Memory(location, user="ada") as memory:
+        asyncio.run(program(memory))
+
+
+def test_a_message_is_stored_once_however_histories_branch(memory: Memory) -> None:
+    agent = Agent(TestModel(custom_output_text="Yes."))
+
+    async def program() -> None:
+        store = HoldfastConversationStore(memory)
+        await talk(store, agent, "trip", "Rome?", "Berlin?")
+        fork = await store.fork("trip", at=2, new_conversation_id="other")
+        await store.save(await agent.run("Paris?", conversation=fork))
+        trip = await store.load("trip")
+        assert trip is not None
+        branch = await store.branch("trip", at=2, expected_revision=trip.revision)
+        await store.save(await agent.run("Oslo?", conversation=branch))
+        said = [message.content for message in memory.chat(store.chat_id("trip")).history()]
+        assert said == ["Rome?", "Yes.", "Berlin?", "Yes.", "Oslo?", "Yes."]
+        said = [message.content for message in memory.chat(store.chat_id("other")).history()]
+        assert said == ["Paris?", "Yes."]
+        entries = {name: await store.load_entries(name) for name in ("trip", "other")}
+        for name, last in (("trip", "Oslo?"), ("other", "Paris?")):
+            found = entries[name]
+            assert found is not None
+            assert [str(entry.message.parts[0].content) for entry in found[::2]] == ["Rome?", last]  # type: ignore[union-attr]
+            assert [entry.parent_id for entry in found] == [None, *(entry.id for entry in found[:-1])]
+            assert [await store.read_entry(entry.id) for entry in found] == found
+        (record,) = [one for one in await store.list_conversations() if one.branches]
+        back = await store.branch("trip", from_entry=record.branches[0], expected_revision=record.revision)
+        assert back.messages == trip.messages
+
+    asyncio.run(program())
+
+
+# Beside the framework's own store ---------------------------------------------------------------------------
+
+IDS = st.sampled_from(["a", "b/c", "d%"])
+SCOPES = st.sampled_from([None, "ada", "bob"])
+NUMBERS = st.integers(0, 6)
+STEPS = st.one_of(
+    st.tuples(st.just("save"), IDS, st.integers(0, 3), SCOPES),
+    st.tuples(st.just("rewrite"), IDS, NUMBERS, SCOPES),
+    st.tuples(st.just("window"), IDS, NUMBERS, SCOPES),
+    st.tuples(st.just("branch"), IDS, NUMBERS, SCOPES),
+    st.tuples(st.just("back"), IDS, NUMBERS, SCOPES),
+    st.tuples(st.just("fork"), IDS, NUMBERS, IDS),
+    st.tuples(st.just("delete"), IDS, NUMBERS, SCOPES),
+)
+
+
+async def take(store: ConversationStore, number: int, step: tuple[str, str, int, str | None]) -> object:
+    """Take a step and return what came of it, without ids, which no two stores share."""
+    kind, id, count, other = step
+    texts = [ask(f"{number}.{n}") for n in range(count)]
+    try:
+        if kind == "fork":
+            return (await store.fork(id, at=count, new_conversation_id=other)).messages
+        if kind == "delete":
+            await store.delete(id, scope=other)
+            return None
+        loaded = await store.load(id, limit=count if kind == "window" else None)
+        if kind in ("branch", "back"):
+            record = await store.read_record(id)
+            tip = record.branches[0] if kind == "back" and record and record.branches else None
+            place: dict[str, Any] = {"at": count} if tip is None else {"from_entry": tip}
+            revision = loaded.revision if loaded else None
+            return (await store.branch(id, **place, expected_revision=revision, scope=other)).messages
+        conversation = loaded or Conversation(conversation_id=id)
+        if kind == "rewrite":
+            kept = conversation.messages[:count]
+            conversation = Conversation(
+                messages=[*kept, *texts], conversation_id=id, revision=conversation.revision
+            )
+        else:
+            conversation.messages.extend(texts)
+        return [entry.message for entry in await store.save(conversation, scope=other)]
+    except UserError as error:
+        return type(error)
+
+
+async def state(store: ConversationStore) -> object:
+    found = []
+    for record in await store.list_conversations():
+        loaded = await store.load(record.conversation_id)
+        assert loaded is not None
+        branches = [[one.message for one in await store.read_history(tip)] for tip in record.branches]
+        last = await store.load(record.conversation_id, limit=2)
+        found.append(
+            (record.conversation_id, record.scope, loaded.messages, branches, last and last.messages)
+        )
+    return found
+
+
+@settings(max_examples=60)
+@given(st.lists(STEPS, max_size=12))
+def test_each_step_has_the_result_that_the_store_of_the_framework_has(
+    steps: list[tuple[str, str, int, str | None]],
+) -> None:
+    async def program(memory: Memory) -> None:
+        ours, theirs = HoldfastConversationStore(memory), InMemoryConversationStore()
+        for number, step in enumerate(steps):
+            assert await take(ours, number, step) == await take(theirs, number, step)
+            assert await state(ours) == await state(theirs)
+
+    with Memory(":memory:") as memory:
+        asyncio.run(program(memory))
+
+
+# The contract of the primitives -----------------------------------------------------------------------------
+
+
+def test_a_record_is_written_only_over_the_revision_that_is_expected(memory: Memory) -> None:
+    async def program() -> None:
+        store = HoldfastConversationStore(memory)
+        entry = ConversationEntry(parent_id=None, message=ask("Hello"))
+        record = ConversationRecord(conversation_id="trip", head_id=entry.id)
+        unknown = ConversationRecord(conversation_id="trip", head_id="nowhere")
+        orphan = ConversationEntry(parent_id="nowhere", message=ask("Hello"))
+        of_orphan = ConversationRecord(conversation_id="trip", head_id=orphan.id)
+        for one, entries, expected in (
+            (record, [entry], "never"),
+            (unknown, [], None),
+            (of_orphan, [orphan], None),
+        ):
+            with pytest.raises(ConversationConflict):
+                await store.write_record(one, new_entries=entries, expected_revision=expected)
+        assert memory.chats() == []
+        await store.write_record(record, new_entries=[entry], expected_revision=None)
+        assert await store.read_record("trip") == record
+        with pytest.raises(ConversationConflict):
+            await store.write_record(record, expected_revision=None)
+        with pytest.raises(ConversationConflict):
+            await store.delete_record("trip", expected_revision="never")
+        with pytest.raises(LookupError):
+            await store.read_entry("nowhere")
+        with pytest.raises(InvalidInput, match="of the type 'int'"):
+            await store.read_record(7)  # type: ignore[arg-type]
+        await store.delete("trip")
+        assert await store.read_record("trip") is None
+        assert await store.read_entry(entry.id) == entry
+
+    asyncio.run(program())
+
+
+def test_users_and_tenants_do_not_see_each_others_conversations(app: Memory) -> None:
+    async def program() -> None:
+        store = HoldfastConversationStore(app.scoped(user="ada"))
+        await store.save(Conversation(conversation_id="trip", messages=[ask("Hello")]))
+        (entry,) = await store.load_entries("trip") or []
+        for other in (app.scoped(user="bob"), app.scoped(tenant="acme", user="ada")):
+            foreign = HoldfastConversationStore(other)
+            assert await foreign.load("trip") is None
+            assert await foreign.list_conversations() == []
+            with pytest.raises(LookupError):
+                await foreign.read_entry(entry.id)
+            stolen = ConversationRecord(conversation_id="fork", head_id=entry.id)
+            with pytest.raises(ConversationConflict):
+                await foreign.write_record(stolen, expected_revision=None)
+
+    asyncio.run(program())
+
+
+def test_messages_of_others_in_the_chat_are_not_in_the_conversation(memory: Memory) -> None:
+    async def program() -> None:
+        store = HoldfastConversationStore(memory)
+        await talk(store, Agent(TestModel(custom_output_text="Yes.")), "trip", "Rome?")
+        forged = {"pydantic-ai": {"entry": "forged", "after": {"entry": 7}}}
+        chat = memory.chat(store.chat_id("trip"))
+        chat.append(role="user", content="Not of the framework")
+        said = await talk(store, Agent(TestModel(custom_output_text="No.")), "trip", "Berlin?")
+        loaded = await store.load("trip")
+        assert loaded is not None
+        assert loaded.messages == said
+        chat.append([Message("user", "Forged", meta=forged, id="forged")])
+        with pytest.raises(Damaged, match="'forged'"):
+            await store.read_entry("forged")
+
+    asyncio.run(program())
+
+
+def test_a_history_goes_on_without_what_was_erased(memory: Memory) -> None:
+    async def program() -> None:
+        store = HoldfastConversationStore(memory)
+        agent = Agent(TestModel(custom_output_text="Yes."))
+        said = await talk(store, agent, "trip", "Rome?", "Berlin?")
+        await store.fork("trip", new_conversation_id="other")
+        chat = store.chat_id("trip")
+        memory.erase(chat=chat, messages=2)
+        loaded = await store.load("trip")
+        assert loaded is not None
+        assert loaded.messages == [said[0], *said[2:]]
+        memory.erase(chat=chat, messages=4)
+        loaded = await store.load("trip")
+        assert loaded is not None
+        assert loaded.messages == [said[0], said[2]]
+        loaded.messages.append(say("Where to?"))
+        await store.save(loaded)
+        again = await store.load("trip")
+        assert again is not None
+        assert again.messages == loaded.messages
+        memory.erase(chat=chat)
+        assert await store.load("trip") is None
+        fork = await store.load("other")
+        assert fork is not None
+        assert fork.messages == []
+
+    asyncio.run(program())
+
+
+SAVE = """
+import asyncio, sys
+from pydantic_ai.conversation import Conversation
+from pydantic_ai.conversation_store import ConversationConflict
+from pydantic_ai.messages import ModelRequest, UserPromptPart
+from holdfast import Memory
+from holdfast.integrations.pydantic_conversations import HoldfastConversationStore
+
+async def program(memory):
+    store, saved = HoldfastConversationStore(memory), 0
+    while saved < 10:
+        conversation = await store.load("trip") or Conversation(conversation_id="trip")
+        conversation.messages.append(ModelRequest(parts=[UserPromptPart(f"{sys.argv[2]} {saved}")]))
+        try:
+            await store.save(conversation)
+            saved += 1
+        except ConversationConflict:
+            pass
+
+with Memory(sys.argv[1]) as memory:
+    print("ready", flush=True)
+    input()
+    asyncio.run(program(memory))
+"""
+
+
+@pytest.mark.slow
+def test_of_processes_that_save_at_once_none_overwrites_another(shared_location: str) -> None:
+    with Memory(shared_location, admin=True) as memory:
+        run_together(SAVE, [(shared_location, name) for name in ("one", "two", "three")])
+        loaded = asyncio.run(HoldfastConversationStore(memory).load("trip"))
+        assert loaded is not None
+        assert len(loaded.messages) == 30
+        assert memory.verify().ok
+
+
+def test_what_says_nothing_is_stored_as_well(memory: Memory) -> None:
+    odd: list[ModelMessage] = [ModelRequest(parts=[]), ask(""), ask("\ud800 \x00"), say("")]
+
+    async def program() -> None:
+        store = HoldfastConversationStore(memory)
+        await store.save(Conversation(conversation_id="", messages=odd))
+        loaded = await store.load("")
+        assert loaded is not None
+        assert loaded.messages == odd
+
+    asyncio.run(program())
