@@ -7,7 +7,7 @@ without what lies on other branches, and goes on at the next older entry where m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -110,7 +110,7 @@ class ConversationLog:
             seen.add(place)
             place = yield from self._until_link(db, place)
 
-    def _until_link(self, db: Reader, place: Place) -> Iterator[Message]:
+    def _until_link(self, db: Reader, place: Place) -> Generator[Message, None, Place | None]:
         """Yield messages up to an entry with a link; return where that leads."""
         link: Mapping[str, object] | None = None
         linked: str | None = None
