@@ -119,7 +119,7 @@ PAGES = (
     Page("holdfast.testing"),
     Page("holdfast.testing.minimal"),
     Page("holdfast.io.export", ("export_chats", "export_chats_as", "ExportedChats", "FORMATS"), only=True),
-    Page("holdfast.io.importing", ("import_paths",), only=True),
+    Page("holdfast.io.importing", ("import_paths", "import_tables"), only=True),
     Page("holdfast.io.record_markdown", ("export_records", "ExportedRecords"), only=True),
     Page("holdfast.providers.tracing", ("traced", "unwrap", "Operation"), only=True),
     Page("holdfast.providers.null", ("NullMemory",), only=True),

@@ -36,6 +36,7 @@ ADAPTERS += {"integrations": 325}  # LlamaIndex, and lists of messages
 ADAPTERS += {"io": 300, "cli": 40, "store": 5}  # chats in the formats of others, and as Markdown
 ADAPTERS += {"io": 215, "cli": 55}  # records as Markdown, and their edits
 ADAPTERS += {"io": 155, "cli": 6}  # notes in Markdown
+ADAPTERS += {"io": 215, "cli": 40}  # tables by a mapping
 BUDGETS = {
     "types settings kinds events contract errors": 1_050
     + 300

@@ -308,3 +308,17 @@ def test_notes_become_records(cli: Cli, tmp_path: Path) -> None:
     (record,) = cli.json("records")["records"]
     assert (record["text"], record["category"]) == ("Tea: Ada drinks tea #drinks", "habit")
     assert "Unknown format 'yaml'" in cli.complaint("import", "--format", "yaml", tmp_path / "vault")
+
+
+def test_tables_by_a_mapping(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "talk.csv"
+    file.write_text("text,who,mood\nhi,user,glad\nho,clown,sad\n")
+    text = cli.text("import", file, "--map", "content=text,role=who", "--map", "meta=*", code=1)
+    assert "Imported 1 new message of 1 chat (CSV)" in text
+    assert f"1 × Unknown role 'clown'.\n      {file}:3" in text
+    assert cli.json("import", file, "--map", "content=text,role=who", code=1)["present"] == 1
+    assert cli.json("import", file, "--map", "text=text,category=mood")["records"] == 2
+    for words in (["--map", "content"], ["--map", "content=text,content=who"], ["--map", "content=none"]):
+        cli.complaint("import", file, *words)
+    assert "Leave out --by-project" in cli.complaint("import", file, "--map", "content=text", "--dry-run")
+    assert "Unknown encoding" in cli.complaint("import", file, "--map", "content=text", "--encoding", "x")

@@ -1,7 +1,7 @@
 """The command that takes in conversations: import."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,12 @@ from typer import Argument, Option
 from holdfast.cli.options import Options
 from holdfast.cli.render.outcomes import interruptible
 from holdfast.cli.render.screen import Screen, count, listed, plain
+from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
     from holdfast.io.import_report import ImportReport, Skipped
+    from holdfast.io.importing import Progress as ShowProgress
+    from holdfast.memory import Memory
 
 _CLAUDE_CODE = Path("~/.claude/projects")
 _EDITS = {"add": "to add", "replace": "to replace", "retract": "to retract", "conflict": "in conflict"}
@@ -35,6 +38,16 @@ _Format = Annotated[
         "--format", metavar="notes", help="Take all Markdown files, and no others, as notes: into records."
     ),
 ]
+_Map = Annotated[
+    list[str] | None,
+    Option(
+        "--map",
+        metavar="FIELD=COLUMN,…",
+        help="Take CSV or JSONL: as messages by content, role, at, chat, name, id, title, or as records by "
+        "text, kind, category, tags and more; meta=* for all other columns.",
+    ),
+]
+_Encoding = Annotated[str, Option("--encoding", help="That of CSV files, with --map.")]
 _DryRun = Annotated[bool, Option("--dry-run", help="Only show what edits of exported records would change.")]
 
 
@@ -45,35 +58,63 @@ def import_(
     by_project: _ByProject = False,
     dry_run: _DryRun = False,
     format: _Format = "",
+    columns: _Map = None,
+    encoding: _Encoding = "utf-8",
 ) -> None:
     """Import conversations from files, folders and zips.
 
     Reads what Claude Code, Codex, Gemini CLI, Cursor, SpecStory, ChatGPT, Letta, mem0, basic-memory,
-    LangGraph and OpenAI Agents store, and chat-format JSONL and JSON, recognised by content. Each message and
-    record is stored once, however often it is imported. Left out is what was marked as private, said while
-    paused, or is covered by .holdfastignore. Edits in what `export --records` wrote are taken over as yours;
-    of a record that changed here too, both texts are shown and neither is taken. Exits with 1 if something
-    could not be read or stored; the rest is imported.
+    LangGraph and OpenAI Agents store, and chat-format JSONL and JSON, recognised by content; with --map, CSV
+    and JSONL of any program. Each message and record is stored once, however often it is imported. Left out
+    is what was marked as private, said while paused, or is covered by .holdfastignore. Edits in what `export
+    --records` wrote are taken over as yours; of a record that changed here too, both texts are shown and
+    neither is taken. Exits with 1 if something could not be read or stored; the rest is imported.
 
     For example: holdfast import ~/.claude/projects
     """
     # Only an import needs a progress bar and the importers.
     from holdfast.cli.render.progress import Progress
-    from holdfast.hooks.privacy import Privacy
     from holdfast.hooks.session_logs import logs_by_project
-    from holdfast.io.importing import import_paths
 
+    if columns and (by_project or dry_run or format):
+        what = "With --map, files are read as it says."
+        raise InvalidInput(what, "Leave out --by-project, --dry-run and --format.")
+    take = _importer(columns, encoding, dry_run=dry_run, format=format)
     paths = paths or _claude_code_projects()
     groups = logs_by_project(paths) if by_project else {"": paths}
     others = groups.pop("", []) if by_project else []
     kept = "What was imported until now is kept."
     with interruptible(kept), options.open(create=True) as memory, Progress(paths) as progress:
-        take = partial(import_paths, progress=progress, rules=Privacy.read(), dry_run=dry_run, format=format)
         reports = {
-            project: take(memory.scoped(project=project) if project else memory, some)
+            project: take(memory.scoped(project=project) if project else memory, some, progress)
             for project, some in groups.items()
         }
     _show_reports(options, reports, others, by_project=by_project)
+
+
+def _importer(
+    mapped: Sequence[str] | None, encoding: str, *, dry_run: bool, format: str
+) -> "Callable[[Memory, Sequence[Path], ShowProgress], ImportReport]":
+    """Return the function that imports files as the options say."""
+    # Only an import needs the importers.
+    from holdfast.hooks.privacy import Privacy
+    from holdfast.io.importing import import_paths, import_tables
+
+    if not mapped:
+        return partial(import_paths, rules=Privacy.read(), dry_run=dry_run, format=format)
+    columns = {}
+    for pair in ",".join(mapped).split(","):
+        field, given, column = pair.partition("=")
+        if not given or field in columns:
+            raise InvalidInput(
+                f"--map has {pair!r}.", "Write each field once, as in content=text,role=speaker."
+            )
+        columns[field] = column
+
+    def take(memory: "Memory", paths: Sequence[Path], progress: "ShowProgress") -> "ImportReport":
+        return import_tables(memory, paths, columns, progress, encoding=encoding, rules=Privacy.read())
+
+    return take
 
 
 def _show_reports(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from holdfast import __version__
 from holdfast.errors import InvalidInput, shown
-from holdfast.io import everything
+from holdfast.io import everything, tables
 from holdfast.io.everything import database_of
 from holdfast.io.file_import import Account, FileImport
 from holdfast.io.files import File
@@ -22,7 +23,7 @@ from holdfast.io.import_report import ImportReport, Skipped, Skips
 from holdfast.io.record_edits import apply_edits
 from holdfast.io.record_markdown import EDITS, is_records
 from holdfast.io.redaction import Rules
-from holdfast.io.sources import NOTES, READ_ERRORS, Ignored, Source, SourceFile, Unread, sources
+from holdfast.io.sources import NOTES, READ_ERRORS, Format, Ignored, Source, SourceFile, Unread, sources
 from holdfast.store import imports
 from holdfast.store.foreign_sqlite import fingerprint
 
@@ -67,16 +68,62 @@ def import_paths(
     """
     started = time.monotonic()
     named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
+    _check_how(named, format, dry_run=dry_run)
     importer = _Importer(memory, progress or (lambda *_: None), rules)
-    if dry_run and not all(map(is_records, named)):
-        what = "Only the edits of an export of records as Markdown can be shown without being made."
-        raise InvalidInput(what, "Leave out `dry_run`, or name such files alone.")
-    if format not in ("", NOTES.name):
-        raise InvalidInput(f"Unknown format {shown(format)}.", 'Use "notes", or leave it out.')
     if format:
         importer.take_found(_notes(named))
     else:
         importer.take_all(named, dry_run=dry_run)
+    return importer.done(started)
+
+
+def _check_how(paths: Sequence[Path], format: str, *, dry_run: bool) -> None:
+    if format not in ("", NOTES.name):
+        raise InvalidInput(f"Unknown format {shown(format)}.", 'Use "notes", or leave it out.')
+    if dry_run and (format or not all(map(is_records, paths))):
+        what = "Only the edits of an export of records as Markdown can be shown without being made."
+        raise InvalidInput(what, "Leave out `dry_run`, or name such files alone.")
+
+
+def import_tables(
+    memory: Memory,
+    paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
+    columns: Mapping[str, str],
+    progress: Progress | None = None,
+    *,
+    encoding: str = "utf-8",
+    rules: Rules | None = None,
+) -> ImportReport:
+    """Add the rows of CSV and JSONL files to a memory, as messages or as records, each once.
+
+    A row that is none is left out and reported with its line. `columns` names the column of each field: of
+    messages `content`, and as you like `role` (else "user"), `at`, `chat` (else one of the file's name),
+    `name`, `id` and `title`; of records `text`, and as you like `kind` (else "fact"), `category`, `tags`,
+    `target`, `since`, `until`, `source` and `id`. Of JSON, `a.b` is a field of an object. With `meta` as "*"
+    all other columns become metadata, else they are left out. A row without an `id` is known again by its
+    words.
+
+    Args:
+        memory: the memory to add to.
+        paths: files that end with .csv, .tsv, .jsonl or .ndjson.
+        columns: the column of each field.
+        progress: called after each batch, see `Progress`.
+        encoding: that of CSV files that do not begin with a mark of theirs.
+        rules: what the user keeps private.
+
+    Raises:
+        InvalidInput: a path is no such file or lacks a column, or the mapping names no words or an unknown
+            field; nothing was imported.
+
+    """
+    started = time.monotonic()
+    named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
+    table = tables.checked(columns, encoding)
+    forms = [tables.format_of(path, table) for path in named]
+    importer = _Importer(memory, progress or (lambda *_: None), rules)
+    for path, form in zip(named, forms, strict=True):
+        format = Format(form, partial(tables.read, table, form), options=table.options)
+        importer.take(SourceFile(File.at(path), format))
     return importer.done(started)
 
 
