@@ -33,6 +33,8 @@ ADAPTERS += {"integrations": 133, "types": 2}  # LangChain
 # LangGraph's store: operations, filters, vectors, TTL; an index in memory over its items.
 ADAPTERS += {"integrations": 735, "search": 120, "store": 30}
 ADAPTERS += {"integrations": 325}  # LlamaIndex, and lists of messages
+# Conversations of pydantic-ai that branch; the storage for CrewAI, its records in memory.
+ADAPTERS += {"integrations": 235 + 310, "store": 14, "types": 1}
 BUDGETS = {
     "types settings kinds events contract errors": 1_050
     + 300
