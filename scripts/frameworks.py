@@ -47,6 +47,20 @@ FRAMEWORKS: dict[str, Framework] = {
         needs=("langmem>=0.0.30", "langgraph-checkpoint-conformance>=0.0.2"),
     ),
     "llama-index": Framework(("tests/integrations/test_llama_index.py",)),
+    # It needs an older openai, mcp and pydantic.
+    "crewai": Framework(
+        (
+            "tests/integrations/test_crewai.py",
+            "tests/test_docs.py::test_a_how_to_runs_as_written[docs/crewai.md]",
+        ),
+        in_dev=False,
+    ),
+    "pydantic-ai": Framework(
+        (
+            "tests/integrations/test_pydantic_ai.py",
+            "tests/integrations/test_pydantic_conversations.py",
+        )
+    ),
 }
 
 

@@ -112,6 +112,8 @@ PAGES = (
     Page("holdfast.integrations.openai_agents"),
     Page("holdfast.integrations.claude_agent"),
     Page("holdfast.integrations.pydantic_ai", ("Remembering", "toolset"), only=True),
+    Page("holdfast.integrations.pydantic_conversations"),
+    Page("holdfast.integrations.crewai"),
     Page("holdfast.integrations.langchain"),
     Page("holdfast.integrations.langgraph", ("HoldfastStore",)),
     Page("holdfast.integrations.llama_index"),

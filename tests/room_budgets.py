@@ -37,6 +37,8 @@ ADAPTERS += {"io": 300, "cli": 40, "store": 5}  # chats in the formats of others
 ADAPTERS += {"io": 215, "cli": 55}  # records as Markdown, and their edits
 ADAPTERS += {"io": 155, "cli": 6}  # notes in Markdown
 ADAPTERS += {"io": 215, "cli": 40}  # tables by a mapping
+# Conversations of pydantic-ai that branch; the storage for CrewAI, its records in memory.
+ADAPTERS += {"integrations": 235 + 310, "store": 14, "types": 1}
 BUDGETS = {
     "types settings kinds events contract errors": 1_050
     + 300

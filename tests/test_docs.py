@@ -9,6 +9,8 @@ import inspect
 import re
 import subprocess
 import sys
+import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -91,6 +93,11 @@ def test_there_are_how_tos() -> None:
 
 @pytest.mark.parametrize("name", HOW_TOS)
 def test_a_how_to_runs_as_written(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "docs/crewai.md":
+        # It cannot be where the other frameworks are: `make frameworks` runs its page.
+        if not find_spec("crewai"):
+            pytest.skip("needs: pip install '.[crewai]', apart from the rest")
+        warnings.simplefilter("ignore")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(name):

@@ -135,6 +135,7 @@ _NEEDS = {
     "otel": "Spans need OpenTelemetry.",
     "anthropic": "The Anthropic memory tool needs anthropic.",
     "openai-agents": "The session needs the OpenAI Agents SDK.",
+    "crewai": "The storage for CrewAI needs crewai.",
     "pydantic-ai": "The adapter for pydantic-ai needs pydantic-ai.",
     "langgraph": "The adapters for LangGraph need langgraph.",
     "langchain": "The adapter for LangChain needs langchain-core.",

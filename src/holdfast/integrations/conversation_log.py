@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _FEW, _PAGE = 8, 256  # messages read at once, at least and at most
 
 
-class Place(NamedTuple):
+class EntryPlace(NamedTuple):
     """Where the newest message of an entry is."""
 
     chat: str
@@ -48,16 +48,16 @@ class ConversationLog:
     def __init__(self, table: ItemTable, mark: str) -> None:
         self._table, self._mark = table, mark
 
-    def find(self, db: Reader, id: str, chat: str) -> Place | None:
+    def find(self, db: Reader, id: str, chat: str) -> EntryPlace | None:
         """Return where an entry is, looking into `chat` first; None if it is not there, or was erased."""
         found = self._in_chat(db, id, chat)
         # Only a fork, or a reader who knows nothing but the id, has to look into all chats.
         others = () if found else sessions.with_message(db, self._table.space, id)
         return found or next((place for one in others if (place := self._in_chat(db, id, one))), None)
 
-    def _in_chat(self, db: Reader, id: str, chat: str) -> Place | None:
+    def _in_chat(self, db: Reader, id: str, chat: str) -> EntryPlace | None:
         found = log.by_ids(db, self._table.space, chat, [id])
-        return next((Place(chat, one.seq) for one in found if self._entry(one) == id), None)
+        return next((EntryPlace(chat, one.seq) for one in found if self._entry(one) == id), None)
 
     def append(
         self, tx: Connection, chat: str, entries: Sequence[tuple[str, str | None, Sequence[Message]]]
@@ -87,7 +87,7 @@ class ConversationLog:
         self._table.append(tx, chat, drafts)
         return True
 
-    def history(self, db: Reader, head: Place) -> Iterator[LoggedEntry]:
+    def history(self, db: Reader, head: EntryPlace) -> Iterator[LoggedEntry]:
         """Yield the entries from `head` back to the first one, newest first."""
         found: list[Message] = []
         for message in self._linked(db, head):
@@ -101,16 +101,16 @@ class ConversationLog:
     def _made(self, found: list[Message], parent: str | None) -> LoggedEntry:
         return LoggedEntry(str(self._entry(found[0])), parent, found[::-1])
 
-    def _linked(self, db: Reader, head: Place) -> Iterator[Message]:
+    def _linked(self, db: Reader, head: EntryPlace) -> Iterator[Message]:
         """Yield the messages of entries from `head` backwards, following links."""
-        place: Place | None = head
-        seen: set[Place] = set()
+        place: EntryPlace | None = head
+        seen: set[EntryPlace] = set()
         while place is not None and place not in seen:
             # A link leads to something older, unless somebody wrote it by hand.
             seen.add(place)
             place = yield from self._until_link(db, place)
 
-    def _until_link(self, db: Reader, place: Place) -> Generator[Message, None, Place | None]:
+    def _until_link(self, db: Reader, place: EntryPlace) -> Generator[Message, None, EntryPlace | None]:
         """Yield messages up to an entry with a link; return where that leads."""
         link: Mapping[str, object] | None = None
         linked: str | None = None
@@ -126,12 +126,12 @@ class ConversationLog:
                 linked, link = id, mark["after"]
         return self._target(db, link) if isinstance(link, dict) else None
 
-    def _target(self, db: Reader, link: Mapping[str, object]) -> Place | None:
+    def _target(self, db: Reader, link: Mapping[str, object]) -> EntryPlace | None:
         """Return where a link leads; if that was erased, where it was, and reading goes on before it."""
         id, chat, seq = link.get("entry"), link.get("chat"), link.get("seq")
         if not (isinstance(id, str) and isinstance(chat, str) and isinstance(seq, int)):
             return None
-        return self.find(db, id, chat) or Place(chat, seq)
+        return self.find(db, id, chat) or EntryPlace(chat, seq)
 
     def _backward(self, db: Reader, chat: str, before: int | None = None) -> Iterator[Message]:
         """Yield the messages of a chat from the newest one back."""

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Damaged, InvalidInput, MissingExtra
-from holdfast.integrations.conversation_log import ConversationLog, LoggedEntry, Place
+from holdfast.integrations.conversation_log import ConversationLog, EntryPlace, LoggedEntry
 from holdfast.integrations.framework_keys import chat_id
 from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.off_loop import off_loop
@@ -155,7 +155,7 @@ class _Conversations:
         item = items.get_one(db, self._table.place(chat), _RECORD, self._table.now())
         return None if item is None else self._without_erased(db, *_decoded(item.data))
 
-    def _without_erased(self, db: Reader, record: ConversationRecord, head: Place) -> ConversationRecord:
+    def _without_erased(self, db: Reader, record: ConversationRecord, head: EntryPlace) -> ConversationRecord:
         """Return a record whose head and branches are entries that are there."""
         if record.head_id is not None and self._log.find(db, record.head_id, head.chat) is None:
             older = next(self._log.history(db, head), None)
@@ -182,7 +182,7 @@ class _Conversations:
             there = self._stored(tx, chat)
             if (there and there.revision) != expected or not self._log.append(tx, chat, drafts):
                 raise ConversationConflict(record.conversation_id)
-            head = Place(chat, 0) if record.head_id is None else self._log.find(tx, record.head_id, chat)
+            head = EntryPlace(chat, 0) if record.head_id is None else self._log.find(tx, record.head_id, chat)
             if head is None:
                 raise ConversationConflict(record.conversation_id)
             items.put(tx, self._table.place(chat), {_RECORD: _encoded(record, head)}, self._table.now())
@@ -216,16 +216,16 @@ def _entries(found: Iterator[LoggedEntry]) -> Iterator[ConversationEntry]:
         yield ConversationEntry(id=one.id, parent_id=one.parent, message=message)
 
 
-def _encoded(record: ConversationRecord, head: Place) -> bytes:
+def _encoded(record: ConversationRecord, head: EntryPlace) -> bytes:
     # As text, since broken characters are no UTF-8.
     dumped = _RECORDS.dump_python(record, mode="json", fallback=repr)
     return json.dumps({"record": dumped, "head": head}).encode()
 
 
-def _decoded(data: bytes) -> tuple[ConversationRecord, Place]:
+def _decoded(data: bytes) -> tuple[ConversationRecord, EntryPlace]:
     try:
         found = json.loads(data)
-        return _RECORDS.validate_python(found["record"]), Place(*found["head"])
+        return _RECORDS.validate_python(found["record"]), EntryPlace(*found["head"])
     except (LookupError, TypeError, ValueError) as error:
         raise Damaged(
             f"The record of a conversation cannot be read: {error}.",

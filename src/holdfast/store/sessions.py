@@ -48,10 +48,11 @@ _WRITE_LABEL = """
     WHERE space = :space AND chat = :chat"""
 
 
+# A join is turned around by SQLite, which then reads all messages of the space.
 _WITH_MESSAGE = """
-    SELECT messages.chat FROM sessions JOIN messages ON messages.space = sessions.space
-    AND messages.chat = sessions.chat AND messages.id = :id AND messages.given = 1
-    WHERE sessions.space = :space"""
+    SELECT chat FROM sessions WHERE space = :space AND EXISTS (
+        SELECT 1 FROM messages
+        WHERE space = :space AND chat = sessions.chat AND id = :id AND given = 1)"""
 
 
 class ChatRow(NamedTuple):
