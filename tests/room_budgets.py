@@ -33,6 +33,8 @@ ADAPTERS += {"integrations": 133, "types": 2}  # LangChain
 # LangGraph's store: operations, filters, vectors, TTL; an index in memory over its items.
 ADAPTERS += {"integrations": 735, "search": 120, "store": 30}
 ADAPTERS += {"integrations": 325}  # LlamaIndex, and lists of messages
+# Google's ADK: sessions, state and memory; values of scratchpads and items of all chats in one transaction.
+ADAPTERS += {"integrations": 505, "store": 20, "front": 5, "errors": 2}
 BUDGETS = {
     "types settings kinds events contract errors": 1_050
     + 300

@@ -39,6 +39,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     "langgraph-checkpoints": ("langgraph_threads", "langgraph.checkpoint.sqlite"),
     "langchain": ("langchain", "langchain_community"),
     "llama-index": ("llama_index", "llama_index"),
+    "google-adk": ("adk", "google.adk"),
 }
 
 
