@@ -61,6 +61,7 @@ FRAMEWORKS: dict[str, Framework] = {
             "tests/integrations/test_pydantic_conversations.py",
         )
     ),
+    "google-adk": Framework(("tests/integrations/test_google_adk.py",)),
 }
 
 

@@ -117,6 +117,7 @@ PAGES = (
     Page("holdfast.integrations.langchain"),
     Page("holdfast.integrations.langgraph", ("HoldfastStore",)),
     Page("holdfast.integrations.llama_index"),
+    Page("holdfast.integrations.google_adk"),
     Page("holdfast.contract", ("capabilities", "Capability")),
     Page("holdfast.testing"),
     Page("holdfast.testing.minimal"),

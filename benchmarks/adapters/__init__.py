@@ -42,6 +42,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     "llama-index": ("llama_index", "llama_index"),
     "crewai": ("crewai", "crewai"),
     "pydantic-ai": ("pydantic_conversations", "pydantic_ai"),
+    "google-adk": ("adk", "google.adk"),
 }
 
 

@@ -40,7 +40,8 @@ class HoldfastError(Exception):
 
     def __init__(self, what: str, todo: str) -> None:
         what, todo = _masked(what), _masked(todo)
-        super().__init__(what, todo)
+        # Not `super()`: a child may also be an error of a framework, which takes other arguments.
+        Exception.__init__(self, what, todo)
         self.what = what
         self.todo = todo
 
@@ -140,6 +141,7 @@ _NEEDS = {
     "langgraph": "The adapters for LangGraph need langgraph.",
     "langchain": "The adapter for LangChain needs langchain-core.",
     "llama-index": "The adapter for LlamaIndex needs llama-index-core.",
+    "google-adk": "The services for Google's ADK need google-adk.",
     "model2vec": "An embedder of the kind model2vec: needs model2vec.",
     "fastembed": "An embedder of the kind fastembed: needs fastembed.",
     "tiktoken": "The tokenizer of a model needs tiktoken.",

@@ -55,17 +55,7 @@ class Scratchpad(MutableMapping[str, str]):
             with self._runtime.lock:
                 self._runtime.temporary.setdefault(self._place, {})[name] = value
             return
-        if len(value) > LONGEST:
-            raise InvalidInput(
-                f"The value has {len(value):,} characters; a scratchpad takes {LONGEST:,} under a name.",
-                "Shorten or split it.",
-            )
-        if any(one.kind == "secret" and one.severity == "high" for one in guard.scan(f"{name}: {value}")):
-            raise Denied(
-                f"The value of {name!r} looks like a credential, and those are not stored.",
-                f"Keep it under {TEMPORARY + name!r}, which stays in memory.",
-            )
-        pads.write(self._database, self._place, name, clean(value), self._runtime.now())
+        pads.write(self._database, self._place, name, check_entry(name, value), self._runtime.now())
 
     def __delitem__(self, name: str) -> None:
         check_name(name, "A name on a scratchpad")
@@ -132,6 +122,29 @@ class Scratchpad(MutableMapping[str, str]):
     def _check_lasting(self) -> None:
         with self._database.reading() as connection:
             runs.check_run(connection, self._place.space, self._place.run)
+
+
+def check_entry(name: str, value: str) -> str:
+    """Return a value as a scratchpad stores it under a name.
+
+    Raises:
+        InvalidInput: it is too long, or the name is none or only for what is temporary.
+        Denied: it looks like a credential.
+
+    """
+    if check_name(name, "A name on a scratchpad").startswith(TEMPORARY):
+        raise InvalidInput(f"{name!r} names what is not stored.", f"Use a name without {TEMPORARY!r}.")
+    if len(value) > LONGEST:
+        raise InvalidInput(
+            f"The value has {len(value):,} characters; a scratchpad takes {LONGEST:,} under a name.",
+            "Shorten or split it.",
+        )
+    if any(one.kind == "secret" and one.severity == "high" for one in guard.scan(f"{name}: {value}")):
+        raise Denied(
+            f"The value of {name!r} looks like a credential, and those are not stored.",
+            f"Keep it under {TEMPORARY + name!r}, which stays in memory.",
+        )
+    return clean(value)
 
 
 def fill_system_text(

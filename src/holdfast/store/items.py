@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 _OF = "chat = :chat AND collection = :collection"
 _IS_THERE = "(expires IS NULL OR expires > :now)"
-_READ = (
-    f"SELECT key, data, revision, at, expires FROM items WHERE space = :space AND {_OF} AND {_IS_THERE} AND "
-)
+_COLUMNS = "key, data, revision, at, expires"
+_READ = f"SELECT {_COLUMNS} FROM items WHERE space = :space AND {_OF} AND {_IS_THERE} AND "
+_READ_CHATS = f"""
+    SELECT chat, {_COLUMNS} FROM items
+    WHERE space = :space AND chat > '' AND collection = :collection AND {_IS_THERE} ORDER BY key"""
 _PUT = """
     INSERT INTO items (space, chat, collection, key, data, revision, at, expires, checksum)
     VALUES (:space, :chat, :collection, :key, :data, 1, :at, :expires, :checksum)
@@ -101,6 +103,12 @@ def scan(
         statement += " LIMIT :limit"
     bounds = {"above": above, "below": below} | ({} if limit is None else {"limit": limit})
     return [_item(row) for row in db.all(statement, **place._asdict(), **bounds, now=now)]
+
+
+def scan_chats(db: Reader, space: str, collection: str, now: int) -> Iterator[tuple[str, Item]]:
+    """Iterate over the items of a collection in all chats, with their chats, in the order of the keys."""
+    for row in db.all(_READ_CHATS, space=space, collection=collection, now=now):
+        yield row[0], _item(row[1:])
 
 
 def keys(db: Reader, place: ItemPlace, now: int) -> list[str]:

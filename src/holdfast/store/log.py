@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.store.sessions import ChatLabel
     from holdfast.types import Scope
 
+_ALL = f"doc, chat, {COLUMNS_WITH_VERDICTS}"
 # Rows read at once when a reader does not say how many it will need.
 _PAGE = 256
 # Characters of a call's id; a longer one is looked up by its hash, because keys of an index are limited.
@@ -182,12 +183,18 @@ def _find_present(tx: Reader, keys: dict[str, Value], ids: Sequence[str]) -> dic
     """
     generated = [int(identity[:12], 16) for identity in ids if _OUR_ID.fullmatch(identity)]
     found = [
-        *_rows_in(tx, "id", ids, "AND chat = :chat AND given = 1", **keys),
-        *_rows_in(tx, "doc", generated, "AND chat = :chat AND given = 0", **keys),
+        *_rows_in(tx, "id", ids, "AND chat = :chat AND given = 1", _ALL, **keys),
+        *_rows_in(tx, "doc", generated, "AND chat = :chat AND given = 0", _ALL, **keys),
     ]
     wanted = set(ids)
     messages = to_messages((row[2:] for row in found), (row[1] for row in found))
     return {message.id: message for message in messages if message.id in wanted}
+
+
+def given_ids(db: Reader, space: str, chat: str, ids: Sequence[str]) -> set[str]:
+    """Return which of some ids are those that callers gave to messages of a chat."""
+    is_given = "AND chat = :chat AND given = 1"
+    return {id for (id,) in _rows_in(db, "id", ids, is_given, "id", space=space, chat=chat)}
 
 
 def by_ids(db: Reader, space: str, chat: str, ids: Sequence[str]) -> list[Message]:
@@ -383,7 +390,7 @@ def by_seq(db: Reader, space: str, chat: str, seq: int) -> list[tuple[int, Messa
 
 
 def _rows_in(
-    reader: Reader, column: str, values: Sequence[Value], also: str = "", **keys: Value
+    reader: Reader, column: str, values: Sequence[Value], also: str = "", read: str = _ALL, **keys: Value
 ) -> Iterator[Row]:
     """Iterate over the messages whose column has one of some values: doc, chat, columns of the message.
 
@@ -395,6 +402,6 @@ def _rows_in(
         marks = ", ".join(f"(:{name})" for name in wanted)
         sql = f"""
             WITH wanted (value) AS (VALUES {marks})
-            SELECT doc, chat, {COLUMNS_WITH_VERDICTS} FROM wanted
+            SELECT {read} FROM wanted
             JOIN messages ON space = :space AND {column} = value {also}"""
         yield from reader.all(sql, **keys, **wanted)

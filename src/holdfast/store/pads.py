@@ -9,7 +9,7 @@ from holdfast.store.database import retry_transaction
 from holdfast.store.runs import check_run
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Database, Reader
+    from holdfast.store.database import Connection, Database, Reader
 
 _READ = "SELECT name, value FROM pads WHERE space = :space AND chat = :chat AND run = :run"
 _WRITE = """
@@ -58,12 +58,22 @@ def write(db: Database, key: ScratchpadKey, name: str, value: str, now: int) -> 
             # Or the run could end before the value is stored.
             tx.lock(key.space)
             check_run(tx, key.space, key.run)
-        row = {**key._asdict(), "name": name, "value": value, "at": now}
-        tx.all(_WRITE, **row, checksum=seal("pads", row, tx.key))
+        put(tx, key, name, value, now)
+
+
+def put(tx: Connection, key: ScratchpadKey, name: str, value: str, now: int) -> None:
+    """Store the value of a name within a transaction that stores more than it."""
+    row = {**key._asdict(), "name": name, "value": value, "at": now}
+    tx.all(_WRITE, **row, checksum=seal("pads", row, tx.key))
 
 
 @retry_transaction
 def remove(db: Database, key: ScratchpadKey, name: str | None = None) -> bool:
     """Remove a name, or all of them, and return whether there was any."""
     with db.writing() as tx:
-        return bool(tx.all(_REMOVE, **key._asdict(), every=int(name is None), name=name or ""))
+        return delete(tx, key, name)
+
+
+def delete(tx: Connection, key: ScratchpadKey, name: str | None = None) -> bool:
+    """Remove a name, or all of them, within a transaction; return whether there was any."""
+    return bool(tx.all(_REMOVE, **key._asdict(), every=int(name is None), name=name or ""))

@@ -1,0 +1,197 @@
+"""A session of ADK in a chat: its events are messages, and items say that it is there, and its state."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, Self, cast
+
+from google.adk.errors.already_exists_error import AlreadyExistsError
+from google.adk.errors.session_not_found_error import SessionNotFoundError
+from google.adk.sessions import Session
+
+from holdfast.errors import Conflict, InvalidInput
+from holdfast.integrations.google_adk.app_memory import FRAMEWORK, app_memory, session_chat
+from holdfast.integrations.google_adk.events import is_event, to_event
+from holdfast.integrations.google_adk.state import own_state, read_state, write_state
+from holdfast.integrations.item_table import ItemTable
+from holdfast.store import items, log
+from holdfast.store.database import retry_transaction
+from holdfast.store.items import Item
+
+try:
+    from google.adk.errors._stale_session_error import StaleSessionError
+except ImportError:
+    # Earlier releases raise what later ones derive it from.
+    StaleSessionError = ValueError  # type: ignore[misc, assignment]
+
+if TYPE_CHECKING:
+    from google.adk.sessions.base_session_service import GetSessionConfig
+
+    from holdfast.memory import Memory
+    from holdfast.store.database import Reader
+    from holdfast.types import Message
+
+# The key of the item of the session itself; those of its state come after it.
+_HEAD = ""
+_PAGE = 256  # messages read at once
+
+
+class SessionExists(Conflict, AlreadyExistsError):
+    """A session has the id already; nothing was changed. ADK's own error as well."""
+
+
+class NoSession(InvalidInput, SessionNotFoundError):
+    """There is no such session; nothing was stored. ADK's own error as well."""
+
+
+class StaleSession(Conflict, StaleSessionError):
+    """Others have appended to the session since it was read; nothing was stored. ADK's own error as well."""
+
+
+class SessionHead(NamedTuple):
+    """The id of a session, when it was updated, in seconds, and the id of its newest event, "" for none."""
+
+    session: str
+    updated: float
+    newest: str = ""
+
+    @classmethod
+    def of(cls, found: Iterable[Item]) -> Self | None:
+        """Return that of the items of a chat; None if they are of no session."""
+        return next((cls(*json.loads(one.data)) for one in found if one.key == _HEAD), None)
+
+    def packed(self) -> dict[str, bytes]:
+        """Return it as an item."""
+        return {_HEAD: json.dumps(self).encode()}
+
+
+class StoredSession:
+    """A session of a user of an app. All methods block, and each is one transaction."""
+
+    def __init__(self, memory: Memory, app_name: str, user_id: str, session_id: str) -> None:
+        self._chat = session_chat(session_id)
+        self._app, self._user, self._id = app_name, user_id, session_id
+        self._memory = app_memory(memory, app_name, user_id)
+        self._table = ItemTable(self._memory, FRAMEWORK)
+        self._place = self._table.place(self._chat)
+
+    @retry_transaction
+    def create(self, state: Mapping[str, object]) -> Session:
+        """Create the session.
+
+        Raises:
+            SessionExists: it is there.
+
+        """
+        now = self._table.now()
+        head = SessionHead(self._id, now / 1_000_000)
+        with self._table.writing() as tx:
+            if items.get_one(tx, self._place, _HEAD, now):
+                raise SessionExists(f"The session {self._id!r} exists.", "Get it, or choose another id.")
+            items.put(tx, self._place, head.packed(), now)
+            write_state(tx, self._memory.scope, self._chat, state, now)
+            return self._session(tx, head, items.scan(tx, self._place, now))
+
+    def get(self, config: GetSessionConfig) -> Session | None:
+        """Return the session with its events, or those that are asked for; None if it is not there.
+
+        Raises:
+            Damaged: a stored event is not one of ADK any more.
+
+        """
+        with self._table.reading() as reader:
+            found = items.scan(reader, self._place, self._table.now())
+            head = SessionHead.of(found)
+            if head is None:
+                return None
+            session = self._session(reader, head, found)
+            newest = list(self._newest(reader, config.num_recent_events, config.after_timestamp))
+        session.events = [to_event(message) for message in reversed(newest)]
+        return session
+
+    @retry_transaction
+    def append(self, known: SessionHead, message: Message, timestamp: float) -> float | None:
+        """Append an event with its change of state, and return when the session was updated.
+
+        None stands for an event that is stored already. `known` is what the caller knows of the session.
+
+        Raises:
+            NoSession: it is not there.
+            StaleSession: others have appended to it.
+            InvalidInput: the event is not JSON.
+            Conflict: another event has its id.
+
+        """
+        now, event = self._table.now(), cast("Mapping[str, dict[str, object]]", message.raw)
+        with self._table.writing() as tx:
+            stored = SessionHead.of(items.get(tx, self._place, [_HEAD], now).values())
+            if stored is None:
+                raise NoSession(f"There is no session {self._id!r}.", "Create it first.")
+            if not self._table.append(tx, self._chat, [message]):
+                return None
+            # Events that were never stored may be at the end of those in hand.
+            if stored.updated != known.updated and stored.newest != known.newest:
+                raise StaleSession(
+                    f"The session {self._id!r} has been modified since it was read.", "Get it again."
+                )
+            # So that each append is seen by those who hold the session.
+            same = timestamp == stored.updated
+            updated = math.nextafter(timestamp, math.inf) if same else timestamp
+            head = SessionHead(self._id, updated, str(event["id"]))
+            items.put(tx, self._place, head.packed(), now)
+            state = cast("Mapping[str, object]", event["actions"].get("state_delta", {}))
+            write_state(tx, self._memory.scope, self._chat, state, now)
+            return updated
+
+    def delete(self) -> None:
+        """Erase the session with its chat; do nothing if it is not there."""
+        if self._table.get(_HEAD, self._chat) is None:
+            return
+        try:
+            self._memory.erase(chat=self._chat, rewrite=None)
+        except InvalidInput:
+            # A concurrent call may have erased it.
+            if self._table.get(_HEAD, self._chat) is not None:
+                raise
+
+    def _session(self, db: Reader, head: SessionHead, found: Iterable[Item]) -> Session:
+        state = read_state(db, self._memory.scope, found, self._table.now())
+        return bare_session(self._app, self._user, head, state)
+
+    def _newest(self, db: Reader, limit: int | None, after: float | None) -> Iterator[Message]:
+        """Yield the messages of the newest events, newest first, until one is older than `after`."""
+        before, left = None, limit
+        size = _PAGE if limit is not None or after is not None else None
+        while left is None or left > 0:
+            asked = size if left is None else min(_PAGE, left)
+            page = log.read(db, self._table.space, self._chat, before=before, limit=asked)
+            for message in filter(is_event, reversed(page)):
+                event = cast("Mapping[str, float]", message.raw)
+                if after is not None and event["timestamp"] < after:
+                    return
+                yield message
+                left = None if left is None else left - 1
+            if asked is None or len(page) < asked:
+                return
+            before = page[0].seq
+
+
+def sessions_of(memory: Memory, app_name: str, user_id: str) -> list[Session]:
+    """Return the sessions of a user of an app with their state, and without their events."""
+    own, found = app_memory(memory, app_name, user_id), dict[str, list[Item]]()
+    table = ItemTable(own, FRAMEWORK)
+    with table.reading() as reader:
+        for chat, item in items.scan_chats(reader, table.space, FRAMEWORK, table.now()):
+            found.setdefault(chat, []).append(item)
+        shared = read_state(reader, own.scope, (), table.now()) if found else {}
+    heads = [(head, each) for each in found.values() if (head := SessionHead.of(each))]
+    return [bare_session(app_name, user_id, head, {**own_state(each), **shared}) for head, each in heads]
+
+
+def bare_session(app_name: str, user_id: str, head: SessionHead, state: Mapping[str, object]) -> Session:
+    """Return a session without its events."""
+    return Session(
+        id=head.session, app_name=app_name, user_id=user_id, state=dict(state), last_update_time=head.updated
+    )

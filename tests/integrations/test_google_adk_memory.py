@@ -1,0 +1,243 @@
+"""Google's ADK: a memory that recalls its sessions, and its runner with both."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+
+import pytest
+from adk_sessions import CHAT, KEY, WHO, awaited, filled, of_ada, said, setting, texts
+from google.adk.agents import LlmAgent
+from google.adk.events.event import Event
+from google.adk.memory.base_memory_service import SearchMemoryResponse
+from google.adk.memory.memory_entry import MemoryEntry
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.runners import Runner
+from google.adk.sessions import Session
+from google.adk.tools.load_memory_tool import load_memory_tool
+from google.adk.tools.tool_context import ToolContext
+from google.genai.types import Content, FunctionCall, Part
+
+from holdfast import InvalidInput, Memory
+from holdfast.integrations.google_adk import HoldfastMemoryService, HoldfastSessionService
+from programs import run
+
+WITHOUT = """
+import sys
+import holdfast
+import holdfast.integrations.google_adk as adk
+assert not any(name.startswith("google.adk") for name in sys.modules)
+sys.modules["google.adk.sessions"] = sys.modules["google.adk.memory.base_memory_service"] = None
+for name in adk.__all__:
+    try:
+        getattr(adk, name)
+    except holdfast.MissingExtra as error:
+        print(error)
+"""
+
+
+def found(response: SearchMemoryResponse) -> list[str]:
+    return [entry.content.parts[0].text or "" for entry in response.memories if entry.content.parts]
+
+
+@pytest.fixture
+def sessions(app: Memory) -> HoldfastSessionService:
+    return HoldfastSessionService(app)
+
+
+@pytest.fixture
+def remembered(app: Memory) -> HoldfastMemoryService:
+    return HoldfastMemoryService(app)
+
+
+# Memory
+
+
+def test_a_session_is_added_once(remembered: HoldfastMemoryService, app: Memory) -> None:
+    session = Session(id="s1", **WHO, events=[said("My sister Marta breeds alpacas."), setting(x=1)])
+    for _ in range(2):
+        awaited(remembered.add_session_to_memory(session))
+    session.events += [said("She lives in Chur.", author="coach"), said("part", partial=True)]
+    awaited(remembered.add_session_to_memory(session))
+    log = of_ada(app).chat("google-adk-memory/s1").history()
+    assert [one.content for one in log] == ["My sister Marta breeds alpacas.", "She lives in Chur."]
+    assert Event.model_validate(log[1].raw) == session.events[2]
+
+
+def test_a_session_of_the_same_memory_is_found_at_once_and_never_stored_again(
+    sessions: HoldfastSessionService, remembered: HoldfastMemoryService, app: Memory
+) -> None:
+    session = filled(sessions, said("My sister Marta breeds alpacas."))
+    for _ in range(2):
+        hits = awaited(remembered.search_memory(**WHO, query="Who breeds alpacas?"))
+        assert found(hits) == ["My sister Marta breeds alpacas."]
+        awaited(remembered.add_session_to_memory(session))
+    assert [one.id for one in of_ada(app).chats()] == [CHAT]
+
+
+def test_an_entry_has_its_author_and_its_time(
+    sessions: HoldfastSessionService, remembered: HoldfastMemoryService, app: Memory
+) -> None:
+    filled(
+        sessions, said("Alpacas like hay.", "coach", timestamp=86_400.5), said("My password: hunter2-x9Kq")
+    )
+    of_ada(app).remember("Owns four alpacas", by="user")
+    (entry,) = awaited(
+        HoldfastMemoryService(app, sources=["message"]).search_memory(**WHO, query="hay")
+    ).memories
+    assert entry.model_dump(include={"author", "timestamp", "id"}) == {
+        "author": "coach",
+        "timestamp": "1970-01-02T00:00:00.500000+00:00",
+        "id": f"{CHAT}#1",
+    }
+    assert entry.content == Content(role="model", parts=[Part(text="Alpacas like hay.")])
+    assert entry.custom_metadata.items() >= {"source": "message", "chat": CHAT, "role": "assistant"}.items()
+    hits = awaited(remembered.search_memory(**WHO, query="four alpacas")).memories
+    assert {one.custom_metadata["source"] for one in hits} == {"record", "message"}
+    assert "hunter2" not in str(awaited(remembered.search_memory(**WHO, query="password")))
+    assert (
+        len(awaited(HoldfastMemoryService(app, limit=1).search_memory(**WHO, query="alpacas")).memories) == 1
+    )
+
+
+def test_events_are_added_with_metadata(remembered: HoldfastMemoryService, app: Memory) -> None:
+    events = [said("It rains in Chur."), said("It rains in Bern.")]
+    awaited(
+        remembered.add_events_to_memory(**WHO, events=events[:1]),
+        remembered.add_events_to_memory(**WHO, events=events, custom_metadata={"of": "weather"}),
+        remembered.add_events_to_memory(**WHO, events=[]),
+    )
+    assert len(of_ada(app).chat("google-adk-memory").history()) == 2
+    filtered = HoldfastMemoryService(app, where={"of": "weather"})
+    assert found(awaited(filtered.search_memory(**WHO, query="rain"))) == ["It rains in Bern."]
+    with pytest.raises(InvalidInput):
+        awaited(
+            remembered.add_events_to_memory(**WHO, events=[said("x")], custom_metadata={"of": object()}),
+        )
+
+
+def test_entries_are_remembered_as_facts(remembered: HoldfastMemoryService, app: Memory) -> None:
+    entry = MemoryEntry(content=Content(parts=[Part(text="Marta breeds alpacas")]), author="coach")
+    for _ in range(2):
+        awaited(remembered.add_memory(**WHO, memories=[entry], custom_metadata={"of": "family"}))
+    (record,) = of_ada(app).records()
+    assert (record.kind, record.text) == ("fact", "Marta breeds alpacas")
+    assert record.meta == {"of": "family", "author": "coach"}
+    with pytest.raises(InvalidInput, match="no text"):
+        awaited(remembered.add_memory(**WHO, memories=[entry, MemoryEntry(content=Content(parts=[]))]))
+    assert len(of_ada(app).records()) == 1
+    (hit,) = awaited(remembered.search_memory(**WHO, query="alpacas")).memories
+    awaited(remembered.delete_memory(**WHO, memory_id=hit.id))
+    assert of_ada(app).records() == []
+
+
+def test_what_is_deleted_is_not_added_again(
+    sessions: HoldfastSessionService, remembered: HoldfastMemoryService, app: Memory
+) -> None:
+    here = filled(sessions, said("Alpacas like hay."), said("Trains are late."))
+    elsewhere = Session(id="s2", **WHO, events=[said("Alpacas hum."), said("Trains are loud.")])
+    awaited(remembered.add_session_to_memory(elsewhere))
+    for entry in awaited(remembered.search_memory(**WHO, query="alpacas")).memories:
+        # What was said beside it is found as well.
+        for _ in range(2 if "Alpacas" in str(entry.content) else 0):
+            awaited(remembered.delete_memory(**WHO, memory_id=entry.id))
+    awaited(remembered.add_session_to_memory(here), remembered.add_session_to_memory(elsewhere))
+    assert awaited(remembered.search_memory(**WHO, query="alpacas")).memories == []
+    assert texts(awaited(sessions.get_session(**KEY)).events) == ["Trains are late."]
+    for unknown in (None, "", "nothing", "nothing#3", f"{CHAT}#9", "3"):
+        awaited(remembered.delete_memory(**WHO, memory_id=unknown))
+    assert len(awaited(remembered.search_memory(**WHO, query="trains")).memories) == 2
+
+
+def test_users_and_apps_recall_their_own(
+    sessions: HoldfastSessionService, remembered: HoldfastMemoryService
+) -> None:
+    filled(sessions, said("My sister Marta breeds alpacas."))
+    for who in ({"app_name": "coach", "user_id": "bob"}, {"app_name": "other", "user_id": "ada"}):
+        assert awaited(remembered.search_memory(**who, query="Who breeds alpacas?")).memories == []
+        awaited(remembered.delete_memory(**who, memory_id=f"{CHAT}#1"))
+    assert len(awaited(remembered.search_memory(**WHO, query="Who breeds alpacas?")).memories) == 1
+
+
+# Runs
+
+
+class Scripted(BaseLlm):
+    """A model that answers what a script says, given what it is shown."""
+
+    script: list[Callable[[str], Part]]
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        shown = llm_request.model_dump_json(include={"contents", "config"}, exclude_none=True)
+        yield LlmResponse(content=Content(role="model", parts=[self.script.pop(0)(shown)]))
+
+
+def note(name: str, tool_context: ToolContext) -> dict[str, str]:
+    """Note the name of the user."""
+    tool_context.state["user:name"] = name
+    tool_context.state["app:noted"] = tool_context.state.get("app:noted", 0) + 1
+    tool_context.state["temp:x"] = "gone"
+    return {"result": "noted"}
+
+
+def called(name: str, /, **args: object) -> Callable[[str], Part]:
+    return lambda _: Part(function_call=FunctionCall(name=name, args=args))
+
+
+async def talked(memory: Memory, session_id: str, text: str, *script: Callable[[str], Part]) -> list[Event]:
+    """Run an agent of ADK in a session, and add that to memory."""
+    model = Scripted(model="scripted", script=list(script))
+    agent = LlmAgent(
+        name="coach", model=model, tools=[note, load_memory_tool], instruction="You help {user:name?}."
+    )
+    service, remembered = HoldfastSessionService(memory), HoldfastMemoryService(memory)
+    runner = Runner(app_name="coach", agent=agent, session_service=service, memory_service=remembered)
+    key = {**WHO, "session_id": session_id}
+    if await service.get_session(**key) is None:
+        await service.create_session(**key)
+    content = Content(role="user", parts=[Part(text=text)])
+    run = runner.run_async(user_id="ada", session_id=session_id, new_message=content)
+    events = [event async for event in run]
+    session = await service.get_session(**key)
+    assert session is not None
+    await remembered.add_session_to_memory(session)
+    assert not model.script
+    return events
+
+
+# Of a feature of its own, in ADK 2.0.
+@pytest.mark.filterwarnings("ignore:.EXPERIMENTAL:UserWarning")
+def test_a_second_session_recalls_what_the_first_one_said_after_a_restart(shared_location: str) -> None:
+    first = (called("note", name="Ada"), lambda _: Part(text="Nice to meet you, Ada."))
+    with Memory(shared_location) as memory:
+        text = "I am Ada. My sister Marta breeds alpacas."
+        assert texts(asyncio.run(talked(memory, "s1", text, *first)))[-1] == "Nice to meet you, Ada."
+
+    def answer(shown: str) -> Part:
+        assert "My sister Marta breeds alpacas." in shown
+        assert "You help Ada." in shown
+        return Part(text="Marta does.")
+
+    with Memory(shared_location) as memory:
+        second = called("load_memory", query="Who breeds alpacas?"), answer
+        asked = "Who of my family has animals?"
+        assert texts(asyncio.run(talked(memory, "s2", asked, *second)))[-1] == "Marta does."
+        # A session goes on, too.
+        third = asyncio.run(talked(memory, "s1", "And now?", lambda shown: Part(text=str("Marta" in shown))))
+        assert texts(third) == ["True"]
+        service = HoldfastSessionService(memory)
+        session = awaited(service.get_session(**{**WHO, "session_id": "s2"}))
+        assert session.state == {"user:name": "Ada", "app:noted": 1}
+        assert [one.author for one in session.events] == ["user", "coach", "coach", "coach"]
+        assert {one.id for one in of_ada(memory).chats()} == {"google-adk/s1", "google-adk/s2"}
+        assert of_ada(memory).verify().ok
+
+
+def test_it_names_what_is_missing() -> None:
+    told = run(WITHOUT)
+    assert told.count("google-adk") >= 2
+    assert told.count("pip install") == 2
