@@ -221,7 +221,7 @@ def test_what_is_no_json_is_counted_by_its_ending(quick: Memory, tmp_path: Path)
 def test_two_imports_at_once_count_what_each_of_them_stored(shared_location: str, tmp_path: Path) -> None:
     lines = [{"role": "user", "content": f"{n}", "id": str(n), "chat": "c"} for n in range(7)]
     path = write_lines(tmp_path / "talk.jsonl", lines)
-    others = []
+    others: list[int] = []
 
     def count(text: str) -> int:
         # Called between the look at what is stored and the append.
