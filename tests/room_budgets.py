@@ -41,6 +41,7 @@ ADAPTERS += {"io": 215, "cli": 40}  # tables by a mapping
 ADAPTERS += {"integrations": 235 + 310, "store": 14, "types": 1}
 # Google's ADK: sessions, state and memory; values of scratchpads and items of all chats in one transaction.
 ADAPTERS += {"integrations": 505, "store": 20, "front": 5, "errors": 2}
+ADAPTERS += {"integrations": 235 + 310 + 15, "store": 14, "types": 1}
 BUDGETS = {
     "types settings kinds events contract errors": 1_050
     + 300

@@ -11,8 +11,15 @@ pytestmark = pytest.mark.slow  # processes of their own
 
 VERSION = "0.24.0"
 SHA256 = "4b4b285f4fed81fdf1b4ac426a9101658d9cd29b4fb1aaeee18f639b77e704e3"
-FILES = ["tests/memory/test_session.py", "tests/memory/test_session_limit.py"]
-CASES = 71
+NAMES = (
+    "session",
+    "session_limit",
+    "session_context_wrapper",
+    "openai_responses_compaction_session",
+    "compaction_model_visibility",
+)
+FILES = [f"tests/memory/test_{name}.py" for name in NAMES]
+CASES = 261
 
 
 def counted(**environment: str) -> dict[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from holdfast.contract import check_provider
@@ -157,18 +158,25 @@ class HoldfastSession:
         if self._budget is not None:
             await self._chat.compact(budget=self._budget)
 
-    async def _get_compaction_snapshot(self, limit: int, **_: object) -> _Snapshot:
+    async def _get_compaction_snapshot(
+        self, limit: int, *, prune_prefix: Callable[[TResponseInputItem], bool] | None = None
+    ) -> _Snapshot:
         """Return the newest items with a function that replaces them, for `OpenAIResponsesCompactionSession`.
 
-        The SDK looks the method up by this name. It compacts a session without it only if the last request to
-        the model had all items.
+        It also removes the oldest items as far as `prune_prefix` says so: those that expired in an encrypted
+        session. The SDK looks the method up by this name, and compacts a session without it only if the last
+        request to the model had all items.
         """
         found = await self._newest(limit + 1)
         latest = found[:limit][::-1]
 
         async def replace_suffix(start: int, output: list[TResponseInputItem]) -> bool:
-            fresh = [item_message(item) for item in output]
-            return await off_loop(self._memory, self._items.replace, latest[start:], fresh)
+            fresh, replaced = [item_message(item) for item in output], latest[start:]
+            pruned: list[Message] = []
+            if prune_prefix is not None:
+                older = (await self._newest(None))[len(replaced) :]
+                pruned = list(takewhile(lambda one: prune_prefix(_item(one)), reversed(older)))
+            return await off_loop(self._memory, self._items.replace, replaced, fresh, pruned)
 
         return _Snapshot([_item(message) for message in latest], len(found) <= limit, replace_suffix)
 

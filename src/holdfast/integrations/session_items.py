@@ -78,13 +78,19 @@ class SessionItems:
             meta = {self._mark: _CLEARED}
             self._chat.append([Message("system", "[the session was cleared]", meta=meta)])
 
-    def replace(self, newest: Sequence[Message], items: Sequence[Message]) -> bool:
-        """Put items in the place of the newest ones, oldest first; return whether those were the newest."""
+    def replace(
+        self, newest: Sequence[Message], items: Sequence[Message], also: Sequence[Message] = ()
+    ) -> bool:
+        """Put items in the place of the newest ones, oldest first; return whether those were the newest.
+
+        Then `also`, which are older, are removed as well.
+        """
         found = self._read(len(newest) + 1)
         if not newest or _ids(found.items[: len(newest)]) != _ids(reversed(newest)):
             return False
         try:
-            self._chat.append([self._taken_back(found, len(newest)), *map(self._marked, items)])
+            tombstone = self._taken_back(found._replace(gone=found.gone.union(_ids(also))), len(newest))
+            self._chat.append([tombstone, *map(self._marked, items)])
         except Conflict:
             # A concurrent call changed the newest items.
             return False
@@ -147,7 +153,7 @@ class SessionItems:
             meta["also"] = _ids(also)
         if others:
             meta |= {"next": others[0].id, "below": others[0].seq}
-        if also or others:
+        if also or others or found.gone:
             meta["gone"] = sorted(found.gone.union(_ids(also)))
         text = f"[message {write_reference(self._chat.id, newest.seq)} was taken back]"
         if also:
