@@ -47,7 +47,9 @@ FRAMEWORKS: dict[str, Framework] = {
         needs=("langmem>=0.0.30", "langgraph-checkpoint-conformance>=0.0.2"),
     ),
     "llama-index": Framework(("tests/integrations/test_llama_index.py",)),
-    "google-adk": Framework(("tests/integrations/test_google_adk.py",)),
+    "google-adk": Framework(
+        ("tests/integrations/test_google_adk.py", "tests/integrations/test_google_adk_memory.py")
+    ),
 }
 
 
