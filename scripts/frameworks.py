@@ -62,6 +62,9 @@ FRAMEWORKS: dict[str, Framework] = {
         )
     ),
     "google-adk": Framework(("tests/integrations/test_google_adk.py",)),
+    "google-adk": Framework(
+        ("tests/integrations/test_google_adk.py", "tests/integrations/test_google_adk_memory.py")
+    ),
 }
 
 

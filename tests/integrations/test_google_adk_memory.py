@@ -146,6 +146,8 @@ def test_what_is_deleted_is_not_added_again(
     awaited(remembered.add_session_to_memory(here), remembered.add_session_to_memory(elsewhere))
     assert awaited(remembered.search_memory(**WHO, query="alpacas")).memories == []
     assert texts(awaited(sessions.get_session(**KEY)).events) == ["Trains are late."]
+    for nothing in ("", " ?!", "\x00", "\ud800"):
+        assert awaited(remembered.search_memory(**WHO, query=nothing)).memories == []
     for unknown in (None, "", "nothing", "nothing#3", f"{CHAT}#9", "3"):
         awaited(remembered.delete_memory(**WHO, memory_id=unknown))
     assert len(awaited(remembered.search_memory(**WHO, query="trains")).memories) == 2

@@ -141,7 +141,7 @@ class StoredSession:
             updated = math.nextafter(timestamp, math.inf) if same else timestamp
             head = SessionHead(self._id, updated, str(event["id"]))
             items.put(tx, self._place, head.packed(), now)
-            state = cast("Mapping[str, object]", event["actions"].get("state_delta", {}))
+            state = cast("Mapping[str, object]", event.get("actions", {}).get("state_delta", {}))
             write_state(tx, self._memory.scope, self._chat, state, now)
             return updated
 
@@ -168,8 +168,9 @@ class StoredSession:
             asked = size if left is None else min(_PAGE, left)
             page = log.read(db, self._table.space, self._chat, before=before, limit=asked)
             for message in filter(is_event, reversed(page)):
-                event = cast("Mapping[str, float]", message.raw)
-                if after is not None and event["timestamp"] < after:
+                # Of the event itself: that of the message is rounded.
+                time = (message.raw or {}).get("timestamp")
+                if after is not None and isinstance(time, int | float) and time < after:
                     return
                 yield message
                 left = None if left is None else left - 1
