@@ -47,6 +47,17 @@ FRAMEWORKS: dict[str, Framework] = {
         needs=("langmem>=0.0.30", "langgraph-checkpoint-conformance>=0.0.2"),
     ),
     "llama-index": Framework(("tests/integrations/test_llama_index.py",)),
+    # It needs an older mcp; pip fetches its own tests.
+    "strands": Framework(
+        (
+            "tests/integrations/test_strands.py",
+            "tests/integrations/test_strands_suite.py",
+            "tests/test_docs.py::test_a_how_to_runs_as_written[docs/strands.md]",
+        ),
+        needs=("pip",),
+        in_dev=False,
+    ),
+    "agent-framework": Framework(("tests/integrations/test_agent_framework.py",)),
 }
 
 

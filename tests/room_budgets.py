@@ -33,6 +33,7 @@ ADAPTERS += {"integrations": 133, "types": 2}  # LangChain
 # LangGraph's store: operations, filters, vectors, TTL; an index in memory over its items.
 ADAPTERS += {"integrations": 735, "search": 120, "store": 30}
 ADAPTERS += {"integrations": 325}  # LlamaIndex, and lists of messages
+ADAPTERS += {"integrations": 285, "types": 2}  # Strands Agents; metadata of hits
 BUDGETS = {
     "types settings kinds events contract errors": 1_050
     + 300

@@ -40,6 +40,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     "langgraph-store": ("langgraph_store", "langgraph.store.sqlite"),
     "langchain": ("langchain", "langchain_community"),
     "llama-index": ("llama_index", "llama_index"),
+    "strands": ("strands", "strands"),
 }
 
 

@@ -139,6 +139,8 @@ _NEEDS = {
     "langgraph": "The adapters for LangGraph need langgraph.",
     "langchain": "The adapter for LangChain needs langchain-core.",
     "llama-index": "The adapter for LlamaIndex needs llama-index-core.",
+    "strands": "The adapter for Strands Agents needs strands-agents.",
+    "agent-framework": "The adapter for the Microsoft Agent Framework needs agent-framework-core.",
     "model2vec": "An embedder of the kind model2vec: needs model2vec.",
     "fastembed": "An embedder of the kind fastembed: needs fastembed.",
     "tiktoken": "The tokenizer of a model needs tiktoken.",
