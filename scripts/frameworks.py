@@ -65,6 +65,17 @@ FRAMEWORKS: dict[str, Framework] = {
     "google-adk": Framework(
         ("tests/integrations/test_google_adk.py", "tests/integrations/test_google_adk_memory.py")
     ),
+    # It needs an older mcp; pip fetches its own tests.
+    "strands": Framework(
+        (
+            "tests/integrations/test_strands.py",
+            "tests/integrations/test_strands_suite.py",
+            "tests/test_docs.py::test_a_how_to_runs_as_written[docs/strands.md]",
+        ),
+        needs=("pip",),
+        in_dev=False,
+    ),
+    "agent-framework": Framework(("tests/integrations/test_agent_framework.py",)),
 }
 
 

@@ -118,6 +118,8 @@ PAGES = (
     Page("holdfast.integrations.langgraph", ("HoldfastStore",)),
     Page("holdfast.integrations.llama_index"),
     Page("holdfast.integrations.google_adk"),
+    Page("holdfast.integrations.strands"),
+    Page("holdfast.integrations.strands_sessions"),
     Page("holdfast.contract", ("capabilities", "Capability")),
     Page("holdfast.testing"),
     Page("holdfast.testing.minimal"),

@@ -42,6 +42,7 @@ ADAPTERS += {"integrations": 235 + 310, "store": 14, "types": 1}
 # Google's ADK: sessions, state and memory; values of scratchpads and items of all chats in one transaction.
 ADAPTERS += {"integrations": 505, "store": 20, "front": 5, "errors": 2}
 ADAPTERS += {"integrations": 235 + 310 + 15, "store": 14, "types": 1}
+ADAPTERS += {"integrations": 285, "types": 2}  # Strands Agents; metadata of hits
 BUDGETS = {
     "types settings kinds events contract errors": 1_050
     + 300

@@ -43,6 +43,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     "crewai": ("crewai", "crewai"),
     "pydantic-ai": ("pydantic_conversations", "pydantic_ai"),
     "google-adk": ("adk", "google.adk"),
+    "strands": ("strands", "strands"),
 }
 
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 from holdfast.contract import check_provider
 from holdfast.errors import Damaged, InvalidInput, MissingExtra
+from holdfast.integrations.hit_metadata import hit_metadata
 from holdfast.integrations.off_loop import off_loop
 from holdfast.integrations.opaque_items import read_message
 from holdfast.integrations.session_items import SessionItems
 from holdfast.memory import Memory
 from holdfast.records.options import RecallOptions
-from holdfast.text.references import write_reference
 from holdfast.types import Message, Role, check_count
 
 try:
@@ -166,19 +166,8 @@ class HoldfastChatMessageHistory(BaseChatMessageHistory):
 
 
 def _document(hit: Hit, beside: dict[str, str]) -> Document:
-    source = write_reference(hit.chat, hit.seq) if hit.source == "message" else hit.id
-    named = {"chat": hit.chat, "role": hit.role, "name": hit.name, "kind": hit.kind, "space": hit.space}
-    metadata: dict[str, object] = {
-        "source": source,
-        "type": hit.source,
-        "score": hit.score,
-        "at": hit.at.isoformat(),
-        "why": str(hit.why),
-        **{key: value for key, value in named.items() if value},
-        **({"flags": list(hit.flags)} if hit.flags else {}),
-        **beside,
-    }
-    return Document(hit.text, id=source, metadata=metadata)
+    metadata = {**hit_metadata(hit), **beside}
+    return Document(hit.text, id=str(metadata["source"]), metadata=metadata)
 
 
 def _message(message: object) -> Message:
