@@ -61,7 +61,6 @@ FRAMEWORKS: dict[str, Framework] = {
             "tests/integrations/test_pydantic_conversations.py",
         )
     ),
-    "google-adk": Framework(("tests/integrations/test_google_adk.py",)),
     "google-adk": Framework(
         ("tests/integrations/test_google_adk.py", "tests/integrations/test_google_adk_memory.py")
     ),
@@ -75,7 +74,6 @@ FRAMEWORKS: dict[str, Framework] = {
         needs=("pip",),
         in_dev=False,
     ),
-    "agent-framework": Framework(("tests/integrations/test_agent_framework.py",)),
 }
 
 

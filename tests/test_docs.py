@@ -86,7 +86,7 @@ HOW_TOS = sorted(
     if "```python" in path.read_text("utf-8")
 )
 # The pages of frameworks that cannot be installed beside the others, with the module of each.
-APART = {"docs/strands.md": "strands"}
+APART = {"docs/crewai.md": "crewai", "docs/strands.md": "strands"}
 
 
 def test_there_are_how_tos() -> None:
@@ -95,13 +95,10 @@ def test_there_are_how_tos() -> None:
 
 @pytest.mark.parametrize("name", HOW_TOS)
 def test_a_how_to_runs_as_written(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if name == "docs/crewai.md":
-        # It cannot be where the other frameworks are: `make frameworks` runs its page.
-        if not find_spec("crewai"):
-            pytest.skip("needs: pip install '.[crewai]', apart from the rest")
+    if name in APART:
+        if not find_spec(APART[name]):
+            pytest.skip(f"needs {APART[name]}, apart from the rest: `make frameworks` runs it")
         warnings.simplefilter("ignore")
-    if name in APART and not find_spec(APART[name]):
-        pytest.skip(f"needs {APART[name]}, apart from the rest: `make frameworks` runs it")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(name):

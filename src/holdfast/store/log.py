@@ -16,6 +16,7 @@ from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import (
     COLUMNS,
     COLUMNS_WITH_VERDICTS,
+    StoredMessages,
     as_stored,
     rows_differ,
     to_messages,
@@ -74,12 +75,6 @@ ADD_CALL = """
 _FIND_CALL = "SELECT seq FROM calls WHERE space = :space AND chat = :chat AND call = :call"
 
 
-class Stored(list[Message]):
-    """Messages as they are stored; `added` is the number of those that were not there before."""
-
-    added: int
-
-
 @retry_transaction
 def append(
     db: Database,
@@ -90,7 +85,7 @@ def append(
     now: int,
     asked: LastPrompt,
     label: ChatLabel | None = None,
-) -> Stored:
+) -> StoredMessages:
     """Store messages with their tokens in one transaction, and return them as stored.
 
     A message without a time gets `now`. A message whose id is in the chat already is not stored again. Those
@@ -112,9 +107,9 @@ def append(
 
     fresh, present = db.write_together(store)
     if any(row["id"] for row in rows):
-        stored = Stored(_each_once(messages, rows, fresh, present))
+        stored = StoredMessages(_each_once(messages, rows, fresh, present))
     else:
-        stored = Stored(as_stored(message, row) for message, row in zip(messages, rows, strict=True))
+        stored = StoredMessages(as_stored(message, row) for message, row in zip(messages, rows, strict=True))
     stored.added = len(fresh)
     return stored
 

@@ -33,6 +33,12 @@ _from_timestamp = datetime.fromtimestamp
 _MICROSECOND = timedelta(microseconds=1)
 
 
+class StoredMessages(list[Message]):
+    """Messages as they are stored; `added` is the number of those that were not there before."""
+
+    added: int
+
+
 def to_micros(at: datetime) -> int:
     """Return a time in microseconds since the epoch; a naive time is taken as UTC."""
     return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - EPOCH) // _MICROSECOND
