@@ -98,7 +98,7 @@ def test_streams_retries_and_files_are_stored_as_they_were(memory: Memory) -> No
         assert loaded.messages == said
         history = memory.chat(store.chat_id("files")).history()
         assert [message.content for message in history[:2]] == [
-            "What is this?\n\n[image: image/png]",
+            "What is this?\n[image: image/png]",
             "It is answer 1.",
         ]
 
