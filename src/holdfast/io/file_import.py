@@ -19,6 +19,7 @@ from holdfast.io.redaction import IGNORED, Redactor, Rules
 from holdfast.io.said_before import private_in
 from holdfast.io.sources import SourceFile
 from holdfast.store import log, sessions
+from holdfast.store.message_rows import StoredMessages
 from holdfast.text.clean import clean
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ class FileImport:
             self._skip([Skip(items[0].line, reason, problem=True)])
             return 0
         # Another import may have stored some of them meanwhile.
-        self.added += stored.added if isinstance(stored, log.Stored) else 0
+        self.added += stored.added if isinstance(stored, StoredMessages) else 0
         return len(items)
 
 

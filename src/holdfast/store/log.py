@@ -106,12 +106,9 @@ def append(
         return stored
 
     fresh, present = db.write_together(store)
-    if any(row["id"] for row in rows):
-        stored = StoredMessages(_each_once(messages, rows, fresh, present))
-    else:
-        stored = StoredMessages(as_stored(message, row) for message, row in zip(messages, rows, strict=True))
-    stored.added = len(fresh)
-    return stored
+    given = any(row["id"] for row in rows)
+    made = _each_once(messages, rows, fresh, present) if given else map(as_stored, messages, rows)
+    return StoredMessages(made, added=len(fresh))
 
 
 def append_rows(

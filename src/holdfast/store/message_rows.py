@@ -36,7 +36,9 @@ _MICROSECOND = timedelta(microseconds=1)
 class StoredMessages(list[Message]):
     """Messages as they are stored; `added` is the number of those that were not there before."""
 
-    added: int
+    def __init__(self, messages: Iterable[Message], added: int) -> None:
+        super().__init__(messages)
+        self.added = added
 
 
 def to_micros(at: datetime) -> int:
