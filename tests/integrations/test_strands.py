@@ -67,9 +67,8 @@ class Scripted(Model):  # type: ignore[misc]
     def get_config(self) -> dict[str, Any]:
         return {}
 
-    async def structured_output(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        for nothing in ():
-            yield nothing
+    def structured_output(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
+        raise NotImplementedError
 
     async def stream(self, messages: list[Any], *_: Any, **__: Any) -> AsyncIterator[Any]:
         self.asked.append([dict(message) for message in messages])

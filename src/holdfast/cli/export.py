@@ -140,7 +140,7 @@ def _check_export(unnamed: list[str] | None, chat: list[str] | None, format: str
             f"{name!r} is ambiguous: write to a file with -o {name}, or name a chat with --chat {name}."
         )
     if whole and (chat or format):
-        what = "--all, --records and --feedback are of the whole memory, in a form of their own."
+        what = "--all, --records and --feedback are of all chats, in a form of their own."
         raise InvalidInput(what, "Leave out --chat and --format.")
 
 
