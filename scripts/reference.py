@@ -117,6 +117,7 @@ PAGES = (
     Page("holdfast.integrations.llama_index"),
     Page("holdfast.integrations.strands"),
     Page("holdfast.integrations.strands_sessions"),
+    Page("holdfast.integrations.agent_framework"),
     Page("holdfast.contract", ("capabilities", "Capability")),
     Page("holdfast.testing"),
     Page("holdfast.testing.minimal"),

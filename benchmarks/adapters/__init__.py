@@ -41,6 +41,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     "langchain": ("langchain", "langchain_community"),
     "llama-index": ("llama_index", "llama_index"),
     "strands": ("strands", "strands"),
+    "agent-framework": ("agent_framework", "agent_framework"),
 }
 
 
