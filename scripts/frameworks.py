@@ -74,6 +74,7 @@ FRAMEWORKS: dict[str, Framework] = {
         needs=("pip",),
         in_dev=False,
     ),
+    "agent-framework": Framework(("tests/integrations/test_agent_framework.py",)),
 }
 
 

@@ -120,6 +120,7 @@ PAGES = (
     Page("holdfast.integrations.google_adk"),
     Page("holdfast.integrations.strands"),
     Page("holdfast.integrations.strands_sessions"),
+    Page("holdfast.integrations.agent_framework"),
     Page("holdfast.contract", ("capabilities", "Capability")),
     Page("holdfast.testing"),
     Page("holdfast.testing.minimal"),

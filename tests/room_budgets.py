@@ -43,6 +43,7 @@ ADAPTERS += {"integrations": 235 + 310, "store": 14, "types": 1}
 ADAPTERS += {"integrations": 505, "store": 20, "front": 5, "errors": 2}
 ADAPTERS += {"integrations": 235 + 310 + 15, "store": 14, "types": 1}
 ADAPTERS += {"integrations": 285, "types": 2}  # Strands Agents; metadata of hits
+ADAPTERS += {"integrations": 205}  # Microsoft Agent Framework; what is known and recalled
 BUDGETS = {
     "types settings kinds events contract errors": 1_050
     + 300

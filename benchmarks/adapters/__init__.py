@@ -44,6 +44,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     "pydantic-ai": ("pydantic_conversations", "pydantic_ai"),
     "google-adk": ("adk", "google.adk"),
     "strands": ("strands", "strands"),
+    "agent-framework": ("agent_framework", "agent_framework"),
 }
 
 

@@ -143,6 +143,7 @@ _NEEDS = {
     "llama-index": "The adapter for LlamaIndex needs llama-index-core.",
     "google-adk": "The services for Google's ADK need google-adk.",
     "strands": "The adapter for Strands Agents needs strands-agents.",
+    "agent-framework": "The adapter for the Microsoft Agent Framework needs agent-framework-core.",
     "model2vec": "An embedder of the kind model2vec: needs model2vec.",
     "fastembed": "An embedder of the kind fastembed: needs fastembed.",
     "tiktoken": "The tokenizer of a model needs tiktoken.",

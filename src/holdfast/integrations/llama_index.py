@@ -10,20 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from typing import cast
 
 from holdfast.errors import Damaged, InvalidInput, MissingExtra
+from holdfast.integrations.known_and_recalled import known_and_recalled
 from holdfast.integrations.message_lists import MessageLists
 from holdfast.integrations.off_loop import off_loop
 from holdfast.integrations.opaque_items import read_message
 from holdfast.memory import Memory
 from holdfast.messages.formats import blocks_of
-from holdfast.prompt.recall_block import fit, hit_limit
-from holdfast.prompt.window import LastN
-from holdfast.records.options import RecallOptions
-from holdfast.runtime import runtime_of
-from holdfast.text.tokens import CountTokens, estimate_tokens
 from holdfast.types import Message, Role
 
 try:
@@ -36,8 +31,6 @@ except ImportError as error:
 
 _FRAMEWORK = "llama-index"
 _STATUSES = tuple(status.value for status in MessageStatus)
-# What is known stands beside the messages, which LlamaIndex has.
-_NO_MESSAGES = LastN(0)
 _ROLES: dict[str, Role] = {
     "user": "user",
     "system": "system",
@@ -182,20 +175,9 @@ class HoldfastMemoryBlock(BaseMemoryBlock[str]):
         return await off_loop(self.memory, self._shown, messages or [], session_id or self.name)
 
     def _shown(self, messages: Sequence[ChatMessage], session: str) -> str:
-        memory, chat = self.memory, self.memory.chat(self._lists.chat(session))
-        said = [_message(message) for message in messages]
-        query = next((one.content for one in reversed(said) if one.role == "user"), "")
-        known = chat.prompt(policy=_NO_MESSAGES).system if self.known else ""
-        if not query:
-            return known
-        options = dict(self.options)
-        limit = cast("int", options.pop("limit", hit_limit(None, self.max_tokens)))
-        there = {one.content for one in said}
-        # What is shown already takes none of the places.
-        hits = memory.recall(query, limit=limit + len(there), **cast("RecallOptions", options))
-        fresh = [hit for hit in hits if hit.text not in there and escape(hit.text, quote=False) not in known]
-        block = fit(fresh[:limit], (memory.scope.space, chat.id), self.max_tokens, _counter(memory))
-        return "\n".join(filter(None, (known, block.text)))
+        said, chat = [_message(message) for message in messages], self._lists.chat(session)
+        blocks = known_and_recalled(self.memory, chat, said, self.max_tokens, self.options, known=self.known)
+        return "\n".join(filter(None, blocks))
 
     async def aput(
         self,
@@ -217,11 +199,6 @@ class HoldfastMemoryBlock(BaseMemoryBlock[str]):
 def _without_session(message: ChatMessage) -> ChatMessage:
     kwargs = {key: value for key, value in message.additional_kwargs.items() if key != "session_id"}
     return message.model_copy(update={"additional_kwargs": kwargs})
-
-
-def _counter(memory: Memory) -> CountTokens:
-    runtime = runtime_of(memory)
-    return estimate_tokens if runtime is None else runtime.count_tokens
 
 
 def _lists_of(status: MessageStatus | None) -> Sequence[str]:
