@@ -256,6 +256,15 @@ def test_hooks_that_run_twice_need_action(patient: Patient) -> None:
     assert patient.actions() == []
 
 
+def test_a_journal_that_cannot_be_written_needs_action(
+    patient: Patient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patient.whole()
+    (patient.home / "file").write_text("")
+    monkeypatch.setenv("HOLDFAST_STATE", str(patient.home / "file" / "state"))
+    assert any("file/state cannot be written" in action for action in patient.actions())
+
+
 def test_codex_hooks_that_never_ran_wait_for_trust(patient: Patient) -> None:
     patient.install("codex")
     assert "Type /hooks in Codex and trust them" in patient.ask().stdout

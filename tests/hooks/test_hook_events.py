@@ -313,10 +313,40 @@ def test_a_database_that_is_locked_is_answered_by_nothing(hooks: Hooks) -> None:
     for event in ("prompt", "session-end", "before-compaction", "session-start"):
         answer = hooks.raw(event, hooks.payload(prompt=ASKED))
         assert answer == "" or "hookSpecificOutput" not in json.loads(answer)
-        assert hooks.journal()[-1].error, event
+        newest = hooks.journal()[-1]
+        assert newest.error or "is done afterwards" in newest.note, event
     lock.close()
     hooks.call("stop")
     assert "PostgreSQL 16" in hooks.context("prompt", "s3", prompt=ASKED)
+
+
+@pytest.mark.parametrize("event", ["session-end", "before-compaction"])
+def test_what_a_lock_keeps_from_the_end_is_imported_when_it_is_gone(hooks: Hooks, event: str) -> None:
+    write(hooks, "s1", "hello", "Hello.")
+    hooks.call("stop")
+    lock = sqlite3.connect(hooks.db, isolation_level=None)
+    lock.execute("BEGIN IMMEDIATE")
+    write(hooks, "s1", "hello", "Hello.", "and then?", "That is all.")
+    with hooks.start(event, "--wait") as program:
+        assert program.stdin is not None
+        program.stdin.write(hooks.payload(reason="other"))
+        program.stdin.close()
+        while not any("is done afterwards" in run.note for run in hooks.journal()):
+            assert program.poll() is None
+        lock.close()
+    with hooks.memory() as memory:
+        said = [one.content for one in memory.chat("s1").history()]
+    assert said == ["hello", "Hello.", "and then?", "That is all."]
+
+
+def test_without_a_folder_for_its_state_all_is_stored_once(hooks: Hooks) -> None:
+    write(hooks, "s1", "hello", "Hello.")
+    (hooks.folder / "state").mkdir()
+    (hooks.folder / "state" / "tails").write_text("no folder")
+    for _ in range(2):
+        hooks.call("stop")
+    with hooks.memory() as memory:
+        assert [one.content for one in memory.chat("s1").history()] == ["hello", "Hello."]
 
 
 @pytest.mark.slow

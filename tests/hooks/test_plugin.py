@@ -35,7 +35,7 @@ def test_the_plugin_calls_what_an_install_in_a_project_would() -> None:
     commands = {event: hook_command(client, event, Setup(), shared=True) for event in EVENTS}
     hooks = HookEntries(client)
     assert read("hooks", "hooks.json") == json.loads(hooks.snippet(hooks.wanted(commands)))
-    assert read(".mcp.json")["mcpServers"]["holdfast"]["args"] == ["mcp"]
+    assert read(".mcp.json")["mcpServers"]["holdfast"]["args"] == ["mcp", "--project", "."]
 
 
 def head_of_skill() -> dict[str, str]:

@@ -202,6 +202,22 @@ def test_a_record_moves_and_comes_back(app: Memory) -> None:
     assert shop.verify().ok
 
 
+def test_a_move_is_not_undone_over_a_later_change_of_somebody_else(app: Memory) -> None:
+    app.grants.add("team:core", to="user:ada", rights="write")
+    shop = app.scoped(user="ada", project="shop", reads=["team:core"])
+    there = moved(shop, shop.remember("The train leaves on Tuesday"), "team:core")
+    team = app.scoped(team="core")
+    team.replace(there.id, "The train leaves on Wednesday")
+    with pytest.raises(Conflict, match="changed in the other space"):
+        shop.undo()
+    assert [one.text for one in team.records()] == ["The train leaves on Wednesday"]
+    assert shop.scoped(reads=[]).records() == []
+    team.undo()
+    shop.undo()
+    assert [one.text for one in shop.scoped(reads=[]).records()] == ["The train leaves on Tuesday"]
+    assert team.records() == []
+
+
 def test_a_copy_stays_where_it_was(app: Memory) -> None:
     ada = app.scoped(user="ada")
     shop = ada.scoped(project="shop")

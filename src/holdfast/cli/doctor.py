@@ -52,6 +52,7 @@ def doctor(options: Examined) -> None:
         database=_database(options),
         versions={"holdfast": __version__, **versions},
         pauses=pause.read(),
+        unwritable="" if journal.is_writable() else str(journal.folder()),
     )
     report = examine(found, time.time())
     document = {

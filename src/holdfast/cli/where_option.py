@@ -69,9 +69,13 @@ def read_where(text: str) -> MetaFilter:
 def _json(text: str) -> object:
     """Return the value of a JSON text; of other text, the text."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return text
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no JSON.")
 
 
 def joined(filters: Iterable[MetaFilter] | None) -> dict[str, object] | None:

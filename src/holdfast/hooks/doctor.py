@@ -80,6 +80,7 @@ class Evidences:
     """What the checks look at: all of it was read before, so that they only judge.
 
     `database` is the state of the file, or a sentence on why the database cannot be used, "" if it can.
+    `unwritable` is the folder of the journal if it cannot be written, else "".
     """
 
     runs: Sequence[HookRun]
@@ -88,6 +89,7 @@ class Evidences:
     database: FileState | str
     versions: Mapping[str, str]
     pauses: Pauses = field(default_factory=Pauses)
+    unwritable: str = ""
 
 
 def examine(evidences: Evidences, now: float) -> HealthReport:
@@ -100,6 +102,7 @@ def examine(evidences: Evidences, now: float) -> HealthReport:
         *_installed(evidences.installed, runs),
         *_reached(evidences.deliveries),
         *_database(evidences.database),
+        *_journal(evidences.unwritable),
         *_failed(recent),
         *_slow(timings),
         *_paused(evidences.pauses, now),
@@ -222,6 +225,13 @@ def _database(state: FileState | str) -> Iterator[HealthCheck]:
     else:
         note = "" if state.schema == state.newest else f", migrated to {state.newest} when it is next opened"
         yield HealthCheck("ok", "database", f"It can be written, with schema {state.schema}{note}.")
+
+
+def _journal(unwritable: str) -> Iterator[HealthCheck]:
+    if unwritable:
+        what = f"{unwritable} cannot be written: neither what fails nor what was shown is remembered."
+        todo = "Let your user write there, or name another folder in HOLDFAST_STATE."
+        yield HealthCheck("action", "hooks", what, todo)
 
 
 def _failed(runs: Sequence[HookRun]) -> Iterator[HealthCheck]:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 # How long a hook waits for a database that another process writes: what is behind it waits for the hook.
 _BUSY = 0.1
+# How long what nobody waits for does.
+_PATIENT = 30.0
+_LATER = "the database was locked: what is left is done afterwards"
 # Jobs of learning without a model that one stop runs, and the seconds after which it begins no other one.
 _JOBS, _LEARNING = 4, 30
 # The folder that Claude Code was started in, whatever folder its commands go to.
@@ -126,14 +129,20 @@ class HookEvents:
                 self._import(memory, self._check_time)
         except TimeIsOver:
             return Outcome(note="the rest is imported afterwards", goes_on=True)
+        except Unavailable:
+            # What goes on waits longer, and tells what it cannot do.
+            return Outcome(note=_LATER, goes_on=True)
         return Outcome(goes_on=True)
 
     def _session_end(self) -> Outcome:
         self._state.note(ended=True)
-        with self._open() as memory:
-            chat = memory.chat(self._call.session)
-            if chat.stats().messages:
-                chat.end()
+        try:
+            with self._open() as memory:
+                chat = memory.chat(self._call.session)
+                if chat.stats().messages:
+                    chat.end()
+        except Unavailable:
+            return Outcome(note=_LATER, goes_on=True)
         return Outcome(goes_on=True)
 
     def _check_time(self) -> None:
@@ -280,7 +289,6 @@ class HookEvents:
                 raise Unavailable("There is no database.", "The next stop makes one.")
             if Path(location) == default_path():
                 Path(location).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if busy is not None:
-            database.BUSY_SECONDS = busy
+        database.BUSY_SECONDS = _PATIENT if busy is None else busy
         user = self._options.user or os.environ.get("HOLDFAST_USER", "")
         return open_memory(self.project, location, tenant=self._options.tenant, user=user)

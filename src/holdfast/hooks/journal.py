@@ -48,6 +48,14 @@ def folder() -> Path:
     return Path(named) if named else user_folder("state")
 
 
+def is_writable() -> bool:
+    """Return whether the folder of the journal can be written, or be made."""
+    place = folder()
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    return place.is_dir() and os.access(place, os.W_OK)
+
+
 def path() -> Path:
     """Return the path of the journal."""
     return folder() / _NAME

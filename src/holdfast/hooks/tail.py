@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, astuple, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -191,8 +191,15 @@ def _alone(path: Path) -> Iterator[bool]:
     except ImportError:
         yield True
         return
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with path.with_suffix(".next").open("ab") as queue, path.with_suffix(".lock").open("ab") as lock:
+    with ExitStack() as files:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            queue = files.enter_context(path.with_suffix(".next").open("ab"))
+            lock = files.enter_context(path.with_suffix(".lock").open("ab"))
+        except OSError:
+            # The folder is read-only: the words matter more than doing it once.
+            yield True
+            return
         try:
             fcntl.flock(queue, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -98,16 +98,26 @@ def _check_new(there: Intake, changes: Writing, record: Record) -> None:
         raise Conflict("That space has a record of this text already.", "Retract one of the two.")
 
 
+# What a later change of a record that was moved may have made another.
+_MOVED = ("text", "category", "tags", "meta", "since", "until", "retracted")
+
+
 def undo_linked(intake: Intake, changes: Writing, versions: list[int]) -> list[tuple[Intake, Writing, int]]:
     """Return what writes the other half of each move among some versions, locked, with its version there.
 
     Raises:
         Denied: the right to write there is missing.
+        Conflict: the record was changed there since.
 
     """
     found = []
     for space, version in moves.linked(changes.tx, changes.space, versions):
         grants.check(changes.tx, intake.scope, space, "write")
         changes.tx.lock(space)
+        (moved,) = records.by_versions(changes.tx, space, (version,)).values()
+        newest = records.latest(changes.tx, space, records.OF_ID, id=moved.id)
+        if newest and any(getattr(newest, name) != getattr(moved, name) for name in _MOVED):
+            what = f"The record {moved.id} was changed in the other space since it was moved."
+            raise Conflict(what, "Undo that change there first, or write the record anew here.")
         found.append((_in(intake, space), Writing(changes.tx, space, intake.now), version))
     return found
