@@ -33,7 +33,7 @@ ADAPTERS += {"integrations": 133, "types": 2}  # LangChain
 # LangGraph's store: operations, filters, vectors, TTL; an index in memory over its items.
 ADAPTERS += {"integrations": 735, "search": 120, "store": 30}
 ADAPTERS += {"integrations": 325}  # LlamaIndex, and lists of messages
-ADAPTERS += {"integrations": 285, "types": 2}  # Strands Agents; metadata of hits
+ADAPTERS += {"integrations": 287, "types": 2, "store": 4}  # Strands Agents; metadata of hits
 ADAPTERS += {"integrations": 205}  # Microsoft Agent Framework; what is known and recalled
 BUDGETS = {
     "types settings kinds events contract errors": 1_050
