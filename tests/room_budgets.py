@@ -38,11 +38,10 @@ ADAPTERS += {"io": 215, "cli": 55}  # records as Markdown, and their edits
 ADAPTERS += {"io": 155, "cli": 6}  # notes in Markdown
 ADAPTERS += {"io": 215, "cli": 40}  # tables by a mapping
 # Conversations of pydantic-ai that branch; the storage for CrewAI, its records in memory.
-ADAPTERS += {"integrations": 235 + 310, "store": 14, "types": 1}
+ADAPTERS += {"integrations": 235 + 310 + 15, "store": 14, "types": 1}
 # Google's ADK: sessions, state and memory; values of scratchpads and items of all chats in one transaction.
 ADAPTERS += {"integrations": 505, "store": 20, "front": 5, "errors": 2}
-ADAPTERS += {"integrations": 235 + 310 + 15, "store": 14, "types": 1}
-ADAPTERS += {"integrations": 285, "types": 2}  # Strands Agents; metadata of hits
+ADAPTERS += {"integrations": 287, "types": 2, "store": 4}  # Strands Agents; metadata of hits
 ADAPTERS += {"integrations": 205}  # Microsoft Agent Framework; what is known and recalled
 BUDGETS = {
     "types settings kinds events contract errors": 1_050

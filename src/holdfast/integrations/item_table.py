@@ -103,8 +103,12 @@ class ItemTable:
         before: str | None = None,
         descending: bool = False,
         limit: int | None = None,
+        offset: int = 0,
     ) -> list[Item]:
-        """Return the items whose keys begin with `prefix`, in the order of the keys, without the bounds."""
+        """Return the items whose keys begin with `prefix`, in the order of the keys, without the bounds.
+
+        The first `offset` of them are passed over.
+        """
         return items.scan(
             self._database,
             self.place(chat),
@@ -114,6 +118,7 @@ class ItemTable:
             before=before,
             descending=descending,
             limit=limit,
+            offset=offset,
         )
 
     @retry_transaction

@@ -247,9 +247,9 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
     ) -> list[SessionMessage]:
         """Return messages of an agent, oldest first, from a place on, without those that were erased."""
         chat, start = _chat(session_id, agent_id), check_count(offset, "offset")
-        end = None if limit is None else start + check_count(limit, "limit")
+        most = None if limit is None else check_count(limit, "limit")
         with self._table.reading() as reader:
-            entries = self._table.scan(chat, prefix=_MESSAGE, limit=end)[start:]
+            entries = self._table.scan(chat, prefix=_MESSAGE, limit=most, offset=start)
             return self._session_messages(reader, chat, entries)
 
     def _append(self, tx: Connection, chat: str, key: str, draft: Message, *beside: str) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.errors import Conflict
 from holdfast.store.checksums import seal
 from holdfast.store.database import batched, one_of
+from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Reader, Row
+    from holdfast.store.database import Connection, Reader, Row, Value
 
 _OF = "chat = :chat AND collection = :collection"
 _IS_THERE = "(expires IS NULL OR expires > :now)"
@@ -91,17 +92,22 @@ def scan(
     before: str | None = None,
     descending: bool = False,
     limit: int | None = None,
+    offset: int = 0,
 ) -> list[Item]:
-    """Return the items whose keys begin with `prefix`, after and before others, in the order of the keys."""
+    """Return the items whose keys begin with `prefix`, after and before others, in the order of the keys.
+
+    The first `offset` of them are passed over.
+    """
     first, last = _encoded(prefix), _encoded(prefix) + _BEYOND
     # A key before which nothing stands but those that are not asked for.
     above = first if after is None else max(first, _encoded(after) + b"\0")
     below = last if before is None else min(last, _encoded(before))
     order = "DESC" if descending else "ASC"
     statement = f"{_READ}key >= :above AND key < :below ORDER BY key {order}"
-    if limit is not None:
-        statement += " LIMIT :limit"
-    bounds = {"above": above, "below": below} | ({} if limit is None else {"limit": limit})
+    bounds: dict[str, Value] = {"above": above, "below": below}
+    if limit is not None or offset:
+        statement += " LIMIT :limit OFFSET :offset"
+        bounds |= {"limit": MAX_COUNT if limit is None else limit, "offset": offset}
     return [_item(row) for row in db.all(statement, **place._asdict(), **bounds, now=now)]
 
 
