@@ -82,7 +82,8 @@ BUDGETS = {
     "dedup": 1_450 - 250 + 194,
     # Recall by meaning, explanations, what is behind a quarantine; feedback; proposals; release of sessions.
     # Grants, and records that go to other spaces.
-    "records": 1_050 + 150 + 62 + 49 + 220 + FILTERS["records"],
+    # What changed in the other space since a move.
+    "records": 1_050 + 150 + 62 + 49 + 220 + 6 + FILTERS["records"],
     "prompt": 800 + 675 + 50,  # whose an entry is
     # What was done in work sessions, and the words of their users; outlines for models, prompts of the
     # user's own.
