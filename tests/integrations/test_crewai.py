@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
+from importlib.util import find_spec
 from math import sqrt
 
 import pytest
@@ -21,11 +22,13 @@ from hypothesis import strategies as st
 from holdfast import Damaged, InvalidInput, Memory, ModelFailed
 from programs import run_together
 
+if not find_spec("crewai"):
+    pytest.skip("needs: pip install '.[crewai]', apart from the rest", allow_module_level=True)
+# The second one disables all tracing of this process, so only where nothing else is tested.
 os.environ["CREWAI_DISABLE_TELEMETRY"] = os.environ["OTEL_SDK_DISABLED"] = "true"
 with warnings.catch_warnings():
     # It warns of itself when it is imported.
     warnings.simplefilter("ignore")
-    pytest.importorskip("crewai", reason="needs: pip install '.[crewai]', apart from the rest")
     from crewai import Agent, Crew, Task
     from crewai.llms.base_llm import BaseLLM
     from crewai.memory.storage.backend import EmbeddingDimensionMismatchError, StorageBackend

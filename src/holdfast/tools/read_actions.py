@@ -82,17 +82,20 @@ class ReadActions(ActionBase):
         self._begin("expand")
         page = self._page(cursor, "expand", id)
         others, (space, _, reference) = further_memories(self._provider), id.partition(render.IN_SPACE)
+        own = own_space(self._provider)
         if space in others:
             found = self._expanded(others[space], others[space].chat(NO_SESSION), reference, page)
         else:
             # Named by its space as well, unless its own id has such a beginning.
-            own = reference if space == own_space(self._provider) else id
-            found = self._expanded(self._provider, self._chat, own, page)
-            for other in others.values():
-                found = found or self._expanded(other, other.chat(NO_SESSION), id, page)
+            found = self._expanded(self._provider, self._chat, reference if space == own else id, page)
+            space = own or ""
+            for name, other in others.items() if found is None else ():
+                if found := self._expanded(other, other.chat(NO_SESSION), id, page):
+                    space = name
+                    break
         if found is None:
             raise unknown_id(id)
-        items, on = found
+        items, on = [render.in_space(item, space) for item in found[0]], found[1]
         self._note(render.references(items))
         return ExpandPage(items=tuple(items), cursor=on)
 

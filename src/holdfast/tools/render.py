@@ -155,6 +155,11 @@ def _warning(flags: Iterable[str]) -> str:
     return _WARNING if _WARNED.intersection(flags) else ""
 
 
+def in_space(item: MemoryItem, space: str) -> MemoryItem:
+    """Return an item that is named by its space; as it is where one space is read, ""."""
+    return replace(item, id=f"{space}{IN_SPACE}{item.id}", space=space) if space else item
+
+
 def references(items: Iterable[MemoryItem]) -> list[str]:
     """Return the ids of items for `Message.shown`, without those of summaries."""
     return [item.id.removeprefix(f"{item.space}{IN_SPACE}") for item in items if item.kind != "summary"]

@@ -81,7 +81,8 @@ _COUNTED: Mapping[type, Callable[[Any], dict[str, int]]] = {
 
 def counts(result: object) -> dict[str, int]:
     """Return the counts of a result; {} for other types."""
-    count = _COUNTED.get(type(result))
+    # Messages that were stored are a kind of list.
+    count = next(filter(None, map(_COUNTED.get, type(result).__mro__)), None)
     return {} if count is None else count(result)
 
 
