@@ -122,6 +122,41 @@ def test_tools_say_whose_a_hit_is_and_expand_it_there(memory: Memory) -> None:
     assert "space" not in plain
 
 
+def test_what_is_expanded_is_named_by_its_space(memory: Memory) -> None:
+    ada = memory.scoped(user="ada")
+    shop = ada.scoped(project="shop")
+    for one, name in ((ada, "blog"), (shop, "shop")):
+        one.chat("monday").append([{"role": "user", "content": f"{name} {n}"} for n in (1, 2)])
+    tools = {tool.name: tool for tool in shop.tools()}
+    opened = json.loads(tools["expand"]({"id": "user|monday#1"}).text)["items"]
+    assert [item["id"] for item in opened] == ["user|monday#1", "user|monday#2"]
+    [again] = json.loads(tools["expand"]({"id": opened[1]["id"]}).text)["items"]
+    assert (again["text"], again["space"]) == ("blog 2", "user")
+    assert json.loads(tools["expand"]({"id": "monday#2"}).text)["items"][0]["id"] == "project:shop|monday#2"
+
+
+def test_tools_change_a_record_by_the_id_that_they_showed(memory: Memory) -> None:
+    ada = memory.scoped(user="ada")
+    shop = ada.scoped(project="shop")
+    shop.remember("The deployment is on Tuesday", kind="fact")
+    ada.remember("Every deployment needs tea", kind="fact")
+    tools = {tool.name: tool for tool in shop.tools()}
+    ids = {item["space"]: item["id"] for item in hits_of(tools["recall"])}
+    for name, arguments in (
+        ("update", {"text": "The deployment is on Monday"}),
+        ("history", {}),
+        ("forget", {}),
+    ):
+        answer = tools[name]({"id": ids["project:shop"], **arguments})
+        assert answer.ok, answer.text
+        refused = tools[name]({"id": ids["user"], **arguments})
+        assert not refused.ok
+        assert "another space" in refused.text
+    assert shop.scoped(project="shop").records() == []
+    assert [one.text for one in ada.records()] == ["Every deployment needs tea"]
+    assert [change.action for change in shop.changes()] == ["retract", "replace", "add"]
+
+
 def test_tools_read_nothing_that_was_revoked(app: Memory) -> None:
     app.scoped(user="bob", project="blog").chat("monday").append(role="user", content="A secret deployment")
     bob = app.scoped(user="bob")

@@ -76,7 +76,7 @@ class Actions(ReadActions):
 
         """
         self._begin("update", text=text)
-        record = self._record(id)
+        record = self._record(self._own(id))
         by = self._writer(record.kind, f"Replace the constraint {quoted(record.text)} by {quoted(text)}?")
         return _written(call(self._provider.replace, record.id, text, by=by, chat=self._in_chat()))
 
@@ -89,7 +89,7 @@ class Actions(ReadActions):
 
         """
         self._begin("forget", id=id)
-        record = self._record(id)
+        record = self._record(self._own(id))
         by = self._writer(record.kind, f"Remove the constraint {quoted(record.text)}?")
         return _written(call(self._provider.retract, record.id, by=by, chat=self._in_chat()))
 
@@ -109,6 +109,7 @@ class Actions(ReadActions):
 
         """
         self._begin("history", id=id, restore=restore)
+        id = self._own(id) if id else id
         page = self._page(cursor, "history", kind, id)
         note = "" if restore is None or cursor else self._restored(id or kind, restore)
         changes, newest = self._changes(kind, id, page.start, check_limit(limit))

@@ -177,6 +177,19 @@ class ReadActions(ActionBase):
         note = "" if sessions or messages else "No matches found."
         return SessionPage(sessions=sessions, messages=tuple(messages), cursor=on, note=note)
 
+    def _own(self, id: str) -> str:
+        """Return an id without the name of the own space, to which alone is written.
+
+        Raises:
+            InvalidInput: it is of another space.
+
+        """
+        space, _, reference = id.partition(render.IN_SPACE)
+        if space in further_memories(self._provider):
+            what = f"{quoted_argument(id)} belongs to another space, which these tools only read."
+            raise InvalidInput(what, "Tell the user what should be changed there.")
+        return reference if space == own_space(self._provider) else id
+
     def _bare(self, id: str) -> str:
         """Return the id of a hit without the space that it begins with, where several are read."""
         return id if own_space(self._provider) is None else id.rpartition(render.IN_SPACE)[2]
