@@ -14,6 +14,7 @@ pytest.importorskip("langgraph")
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import create_checkpoint, empty_checkpoint
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
@@ -179,6 +180,36 @@ def test_messages_that_a_node_changes_in_place_are_stored_as_they_are_now(saver:
     fresh = builder.compile(checkpointer=HoldfastSaver(saver._memory))
     assert contents(fresh.get_state(thread())) == ["Messa"] * 20
     assert fresh.get_state(thread()).values["messages"][-1].additional_kwargs == {"kept": True}
+
+
+class ChangedMeanwhile(JsonPlusSerializer):
+    """Serialize a message that a node changes right after: LangGraph stores a step beside the next one."""
+
+    def __init__(self, message: HumanMessage) -> None:
+        super().__init__(pickle_fallback=False, allowed_msgpack_modules=[])
+        self._message = message
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        found = super().dumps_typed(obj)
+        if obj is self._message:
+            self._message.content = "as it is now"
+        return found
+
+
+def test_a_message_that_is_changed_while_it_is_stored_is_stored_again(saver: HoldfastSaver) -> None:
+    message = HumanMessage("as it was", id="m1")
+    changing = HoldfastSaver(saver._memory, serde=ChangedMeanwhile(message))
+    config: Any = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
+    checkpoint = empty_checkpoint()
+    for step in (1, 2):
+        checkpoint = create_checkpoint(checkpoint, None, step)
+        checkpoint["channel_values"] = {"messages": [message]}
+        checkpoint["channel_versions"] = {"messages": f"{step}"}
+        metadata: Any = {"source": "loop", "step": step, "parents": {}}
+        config = changing.put(config, checkpoint, metadata, {"messages": f"{step}"})
+    stored = HoldfastSaver(saver._memory).get_tuple(config)
+    assert stored is not None
+    assert [one.content for one in stored.checkpoint["channel_values"]["messages"]] == ["as it is now"]
 
 
 def test_subgraphs_have_checkpoints_of_their_own_and_say_nothing_twice(saver: HoldfastSaver) -> None:

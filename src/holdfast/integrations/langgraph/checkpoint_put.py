@@ -68,10 +68,12 @@ class CheckpointWriter:
         for key, messages in draft.lists.items():
             old = prior if key == said else []
             found = numbering(known[key], messages) if known[key].epoch == head.epoch else _unknown(messages)
+            # Before they are stored: a node may change them meanwhile, and that must be seen next time.
+            as_now = KnownList.of(head.epoch, messages, [], found.contents)
             fresh, ranges = self._number(head, messages, found, old)
             head = head._replace(messages=head.messages + len(fresh))
             values[key] = rows.pack(ranges)
-            stored[key] = KnownList.of(head.epoch, messages, ranges, found.contents)
+            stored[key] = as_now._replace(ranges=ranges)
             if key == said and fresh:
                 self._log.add(self._tx, fresh, self._now)
         if said:
