@@ -284,6 +284,7 @@ def test_records_are_edited_in_a_file(cli: Cli, tmp_path: Path) -> None:
     assert f"Exported 2 records to {file}." in cli.run("export", "--records", "-o", file).stderr
     file.write_text(file.read_text().replace("Berlin", "Porto").replace("tea", "milk"))
     shown = cli.text("import", "--dry-run", file)
+    assert "nothing to import" not in shown
     assert "2 to replace:" in shown
     assert "- Training for Berlin\n    + Training for Porto" in shown
     assert {one["text"] for one in cli.json("records")["records"]} == {"Training for Berlin", "Drinks tea"}

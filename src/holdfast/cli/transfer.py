@@ -149,7 +149,7 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
             (f"Imported {count(report.added, 'new message')}", "bold"),
             f" of {count(report.sessions, 'chat')} ({formats}) in {report.seconds:.1f} s{there}.",
         )
-    elif not (report.records or report.records_present):
+    elif not (report.records or report.records_present or report.edits):
         screen.say("There was nothing to import.")
     if report.records or report.records_present:
         there = f"; {report.records_present:,} had been imported before" if report.records_present else ""
