@@ -38,6 +38,8 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
         ("who.name=ada", {"who.name": {"$eq": "ada"}}),
         ("lang in de, en", {"lang": {"$in": ["de", "en"]}}),
         ('n in [1, "2"]', {"n": {"$in": [1, "2"]}}),
+        ("name=NaN", {"name": {"$eq": "NaN"}}),
+        ('name=">4"', {"name": {"$eq": ">4"}}),
         ("lang not  in de", {"lang": {"$nin": ["de"]}}),
         ("lang", {"lang": {"$exists": True}}),
         ("!lang", {"lang": {"$exists": False}}),
@@ -48,7 +50,10 @@ def test_what_a_filter_says(text: str, expected: dict[str, Any]) -> None:
     assert read_where(text).where == expected
 
 
-@pytest.mark.parametrize("text", ["", " ", "=de", ">=4", "{", '{"$nor": []}', "stars>null", "$gte=4", "a b"])
+NONE = ["", " ", "=de", ">=4", "{", '{"$nor": []}', "stars>null", "$gte=4", "a b", "stars=>4", "n in ,"]
+
+
+@pytest.mark.parametrize("text", NONE)
 def test_what_is_no_filter(text: str) -> None:
     with pytest.raises(typer.BadParameter):
         read_where(text)

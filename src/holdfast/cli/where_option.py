@@ -23,8 +23,9 @@ _OPERATORS = {
     "in": "$in",
     "not in": "$nin",
 }
-_COMPARED = re.compile(r"\s*+([^\s=<>!]++)\s*+(>=|<=|!=|==|=|>|<)(.*+)", re.DOTALL)
-_LISTED = re.compile(r"\s*+(\S++)\s++(not\s++in|in)\s++(.*+)", re.DOTALL)
+# A value that begins like an operator, as in stars=>4, is a slip; in quotes it is one.
+_COMPARED = re.compile(r"\s*+([^\s=<>!]++)\s*+(>=|<=|!=|==|=|>|<)\s*+((?:[^\s=<>!].*+)?)", re.DOTALL)
+_LISTED = re.compile(r"\s*+([^\s=<>!]++)\s++(not\s++in|in)\s++(.*+)", re.DOTALL)
 _PRESENT = re.compile(r"\s*+(!?)([^\s=<>!]++)\s*+")
 
 
@@ -52,7 +53,7 @@ def read_where(text: str) -> MetaFilter:
     elif listed := _LISTED.fullmatch(text):
         values = _json(listed[3])
         several = values if isinstance(values, list) else [_json(one.strip()) for one in listed[3].split(",")]
-        found = {listed[1]: {_OPERATORS[" ".join(listed[2].split())]: several}}
+        found = None if "" in several else {listed[1]: {_OPERATORS[" ".join(listed[2].split())]: several}}
     elif present := _PRESENT.fullmatch(text):
         found = {present[2]: {"$exists": not present[1]}}
     if not isinstance(found, dict):
