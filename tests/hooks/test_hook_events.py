@@ -339,6 +339,18 @@ def test_what_a_lock_keeps_from_the_end_is_imported_when_it_is_gone(hooks: Hooks
     assert said == ["hello", "Hello.", "and then?", "That is all."]
 
 
+def test_a_session_begins_with_decisions_of_sessions_without_an_episode(hooks: Hooks) -> None:
+    with hooks.memory() as memory:
+        for session in ("s1", "s2"):
+            memory.chat(session).append(role="user", content="hello")
+            memory.remember(f"We keep the invoices of {session} in Lisbon", kind="insight", chat=session)
+        memory.remember("The invoices moved", kind="episode", chat="s2")
+    context = hooks.context("session-start", "s3", source="startup")
+    assert "insight] We keep the invoices of s1 in Lisbon" in context
+    assert "episode] The invoices moved" in context
+    assert "invoices of s2" not in context
+
+
 def test_without_a_folder_for_its_state_all_is_stored_once(hooks: Hooks) -> None:
     write(hooks, "s1", "hello", "Hello.")
     (hooks.folder / "state").mkdir()
