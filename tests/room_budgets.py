@@ -105,7 +105,7 @@ BUDGETS = {
     # configurations; what the user keeps private, and what clients show anyway.
     # What doctor checks: configurations, transcripts, the journal. Logs by projects; where the database is.
     # Folders of the user without platformdirs; limits that are none; what fails after the answer.
-    # Locks at the end of sessions, folders that cannot be written, hooks that run twice, decisions at the start.
+    # Locks at the end of sessions, folders that cannot be written, hooks that run twice, decisions.
     "hooks": 1_150 + 890 + 460 + 475 + 70 + 32 + 30,
     # HOLDFAST_EMBED, why; how much is embedded; learn kind, feedback; recall what is in quarantine; ranges
     # that run backwards; compact --prompt.
