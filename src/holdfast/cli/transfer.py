@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,9 +99,12 @@ def _importer(
     from holdfast.hooks.privacy import Privacy
     from holdfast.io.importing import import_paths, import_tables
 
+    columns: dict[str, str] = {}
     if not mapped:
-        return partial(import_paths, rules=Privacy.read(), dry_run=dry_run, format=format)
-    columns = {}
+        # What is private is read when the database is open: its errors come first.
+        return lambda memory, paths, progress: import_paths(
+            memory, paths, progress, rules=Privacy.read(), dry_run=dry_run, format=format
+        )
     for pair in ",".join(mapped).split(","):
         field, given, column = pair.partition("=")
         if not given or field in columns:
