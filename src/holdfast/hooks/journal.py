@@ -61,6 +61,26 @@ def path() -> Path:
     return folder() / _NAME
 
 
+def append(file: Path, text: str, *, sync: bool = False) -> int:
+    """Add text to a private file, which is made if it is not there, and return the bytes that it has then.
+
+    It is one write in append mode, so that processes at the same time do not mix or replace their lines.
+
+    Raises:
+        OSError: it cannot be written.
+
+    """
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(handle, text.encode())
+        if sync:
+            os.fsync(handle)
+        return os.fstat(handle).st_size
+    finally:
+        os.close(handle)
+
+
 def write(run: HookRun) -> bool:
     """Add a call to the journal, and return whether that was possible; it raises no OSError."""
     values = asdict(run)
@@ -70,15 +90,7 @@ def write(run: HookRun) -> bool:
     line = json.dumps(kept)
     file = path()
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # One write in append mode, so that calls at the same time do not mix their lines.
-        handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(handle, f"{line}\n".encode())
-            size = os.fstat(handle).st_size
-        finally:
-            os.close(handle)
-        if size > _MOST:
+        if append(file, f"{line}\n") > _MOST:
             file.replace(file.with_suffix(".1.jsonl"))
     except OSError:
         return False

@@ -187,14 +187,7 @@ def _add(do: str, project: str, root: str, until: datetime | None, now: datetime
     }
     file = path()
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # One write in append mode: two processes never replace what the other one wrote.
-        handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(handle, f"{json.dumps(change)}\n".encode())
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        journal.append(file, f"{json.dumps(change)}\n", sync=True)
     except OSError as error:
         raise Unavailable(
             f"The list of pauses, {file}, cannot be written ({error.strerror or error}).",

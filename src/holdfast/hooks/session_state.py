@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -45,16 +46,8 @@ class SessionState:
 
     def note(self, **values: object) -> None:
         """Add a line; what cannot be written is not remembered."""
-        line = f"{json.dumps(values)}\n".encode()
-        try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(handle, line)
-            finally:
-                os.close(handle)
-        except OSError:
-            return
+        with suppress(OSError):
+            journal.append(self.path, f"{json.dumps(values)}\n")
 
     def shown_before(self, at: float | None = None) -> tuple[str, ...]:
         """Return what the session was shown up to a time, each once."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Unavailable
+from holdfast.hooks import journal
 from holdfast.hooks.session_state import tail_path
 from holdfast.io.claude_code import LogNode, LogStart, read_after, revives, scan_after
 from holdfast.io.file_parts import end_of_lines, part_of
@@ -172,12 +172,8 @@ def _remember(path: Path, before: _Known, now: _Known) -> None:
     part: dict[str, object] = {"start": before.end, "first": before.log.lines, "end": now.end}
     part |= {"proof": now.proof, "redacted": now.redacted}
     text = f"\n{json.dumps({**part, 'log': log, 'nodes': new})}\n"
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(handle, "ab") as file:
-            file.write(text.encode())
-    except OSError:
-        return
+    with suppress(OSError):
+        journal.append(path, text)
 
 
 @contextmanager
