@@ -129,6 +129,31 @@ def test_what_instructions_say_is_not_learned_again(memory: Memory, home: Path, 
     assert "PostgreSQL" in " ".join(one.text for one in memory.chat("s1").extract().records)
 
 
+def test_an_episode_does_not_repeat_what_instructions_say(memory: Memory, home: Path) -> None:
+    said = [
+        claude("user", "u1", None, "What about the ledger? Where are its data, and where are the exports?"),
+        claude("assistant", "a1", "u1", f"{KNOWN} {NEWS}"),
+        claude("user", "u2", "a1", "Good. And who asked for that in the first place?"),
+        claude("assistant", "a2", "u2", "The auditors did, last spring."),
+        claude("user", "u3", "a2", "And what did we say about the ledger itself?"),
+        claude("assistant", "a3", "u3", KNOWN),
+    ]
+    path = write_lines(home / "s1.jsonl", said)
+    write(home / "shop" / "CLAUDE.md", f"# The shop\n\n* {KNOWN}\n")
+    episodes = []
+    for known in (1, 0):
+        note_known(memory, home / "shop", home if known else home / "nobody", Privacy.read())
+        import_paths(memory, path, rules=Privacy.read())
+        memory.chat("s1").end()
+        memory.learning.work()
+        episodes += [record.text for record in memory.records(kind="episode")]
+        memory.erase(chat="s1")
+        (home / "shop" / "CLAUDE.md").unlink(missing_ok=True)
+    assert "auditors" in episodes[0]
+    assert "PostgreSQL" not in episodes[0]
+    assert "PostgreSQL" in episodes[1]
+
+
 def test_of_known_files_nothing_private_is_stored(memory: Memory, home: Path) -> None:
     write(home / "shop" / "CLAUDE.md", "Tea. <private>zanzibar</private>")
     write(home / "shop" / "CLAUDE.local.md", "zanzibar")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -269,12 +269,12 @@ class EchoFilter:
         agents = tuple(dict.fromkeys((context.scope.agent, "")))
         in_prompt = context.read_records(RecordFilter(kinds=kinds, agents=agents))
         self._in_prompt = [record.text for record in in_prompt]
-        self._known = _pieces(imports.known_texts(context.database, context.space))
+        self._is_known = says_what_all_know(context)
         self._texts: dict[str, list[str]] = {}
 
     def repeats(self, text: str, span: Range | None, speaker: str) -> bool:
         """Return whether a text only repeats them; of the user's, only what instructions say does."""
-        if self._known and restates(text, self._known):
+        if self._is_known(text):
             return True
         if speaker == "user":
             return False
@@ -316,6 +316,12 @@ class EchoFilter:
                 found += [record.text for record in records.versions_of(database, space, ref)]
         self._texts[ref] = found
         return found
+
+
+def says_what_all_know(context: JobContext) -> Callable[[str], bool]:
+    """Return what tells whether a text only repeats what everyone is shown, as a project's instructions."""
+    known = _pieces(imports.known_texts(context.database, context.space))
+    return lambda text: bool(known and text) and restates(text, known)
 
 
 def _pieces(texts: Iterable[str]) -> list[str]:

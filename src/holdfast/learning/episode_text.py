@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.compaction.summary_passages import BARE
@@ -88,20 +88,24 @@ class Episode:
     outcome: str = ""
 
 
-def compose(messages: Sequence[Message], but: Container[int] = ()) -> Episode:
+def compose(
+    messages: Sequence[Message], but: Container[int] = (), is_known: Callable[[str], bool] = lambda _: False
+) -> Episode:
     """Return the episode of a chat by rules. Its `text` is empty if nobody spoke.
 
     Of the messages with the seqs `but` no words are taken; of the files that they use, those that another
-    message names.
+    message names. What `is_known` to all is neither decided nor found in it, nor its outcome.
     """
     every = list(speeches_of(messages))
     speeches = [one for one in every if one.message.seq not in but]
     if not any(message.role == "assistant" for message in messages):
         return Episode(_talk(speeches), _turns(every))
     files, outcome, work = key_files(every, but), _outcome(every, but), _work(every)
+    outcome = "" if is_known(outcome) else outcome
     first, requests = _requests(every, but, work)
     left = [one for one in _left_open(every, but) if not _says_one_of(one, [first])]
-    said = [one for one in learned_statements(messages) if not any(seq in but for seq in one.messages)]
+    own = (one for one in learned_statements(messages) if not any(seq in but for seq in one.messages))
+    said = [one for one in own if not is_known(one.text)]
     users = {message.actor for message, _ in every if message.role == "user"}
     # What was followed by more work matters more, of what is equally likely worth keeping.
     said.sort(key=lambda one: (one.speaker in users, one.worth, work.get(one.messages[1], 0)), reverse=True)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from holdfast.learning import episode_text
+from holdfast.learning.echo_match import says_what_all_know
 from holdfast.learning.episode_text import Episode
 from holdfast.learning.external_sources import from_here_on, untrusted
 from holdfast.learning.grounding import redacted
@@ -88,8 +89,9 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
 def read_chat(context: JobContext, chat: str, length: int) -> ReadChat:
     """Return a chat up to a seq, with its episode by rules."""
     messages, names = context.read_messages(chat, last=length), context.settings.untrusted
-    whole, doubted = episode_text.compose(messages), from_here_on(messages, names)
-    own = episode_text.compose(messages, doubted) if doubted else whole
+    is_known, doubted = says_what_all_know(context), from_here_on(messages, names)
+    whole = episode_text.compose(messages, is_known=is_known)
+    own = episode_text.compose(messages, doubted, is_known) if doubted else whole
     return ReadChat(chat, length, messages, whole, own, untrusted(messages, names))
 
 
