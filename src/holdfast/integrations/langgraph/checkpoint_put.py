@@ -75,7 +75,7 @@ class CheckpointWriter:
             values[key] = rows.pack(ranges)
             stored[key] = as_now._replace(ranges=ranges)
             if key == said and fresh:
-                self._log.add(self._tx, fresh, self._now)
+                self._log.add(self._tx, fresh)
         if said:
             self._remove(draft.row.id, prior, stored.get(said), draft.lists.get(said, ()))
         self._put(rows.HEAD, {"": head.packed()})
@@ -119,7 +119,7 @@ class CheckpointWriter:
             left = {message.id for message in messages}
             removed = self._thread.messages(rows.to_ranges(gone)).values()
             identities = [one for one in (unescape(each.identity) for each in removed) if one not in left]
-            self._log.remove(self._tx, checkpoint, identities, self._now)
+            self._log.remove(self._tx, checkpoint, identities)
 
     def _put(self, collection: str, data: Mapping[str, bytes]) -> None:
         if data:

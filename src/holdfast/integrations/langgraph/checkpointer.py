@@ -273,7 +273,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
             thread = self._thread(tx, chat)
             kept = {one.key for one in thread.all_checkpoints() if one.metadata.get("run_id") not in run_ids}
             lost = checkpoint_removal.keep(tx, thread, kept, self._reader().versions, now)
-            self._log(chat).remove(tx, " ".join(sorted(run_ids)), lost, now)
+            self._log(chat).remove(tx, " ".join(sorted(run_ids)), lost)
 
     @retry_transaction
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -291,7 +291,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         with self._database.writing_to(self._memory.scope.space) as tx:
             threads = self._thread(tx, source), self._thread(tx, target)
             if checkpoint_removal.copy(tx, *threads, str(target_thread_id), now):
-                self._log(target).copy(tx, source, now)
+                self._log(target).copy(tx, source)
 
     # Awaited ----------------------------------------------------------------------------------------------
 
@@ -356,7 +356,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         return ThreadItems(db, self._memory.scope.space, chat)
 
     def _log(self, chat: str) -> MessageLog:
-        return MessageLog(self._runtime, self._memory.scope, chat)
+        return MessageLog(self._memory, chat)
 
     def _reader(self) -> CheckpointReader:
         return CheckpointReader(self._database, self._memory.scope.space, self.serde)

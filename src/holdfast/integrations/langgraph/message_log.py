@@ -19,11 +19,10 @@ from langchain_core.messages import (
 
 from holdfast.errors import InvalidInput
 from holdfast.integrations.framework_keys import digest
+from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.opaque_items import read_message
-from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.normalize import ready
 from holdfast.store import log
-from holdfast.store.message_rows import to_row
 from holdfast.text.clean import clean
 from holdfast.text.references import write_reference
 from holdfast.types import ROLES, Message, Role, ToolCall, check_name
@@ -31,9 +30,8 @@ from holdfast.types import ROLES, Message, Role, ToolCall, check_name
 if TYPE_CHECKING:
     from langchain_core.messages import ToolCall as LangChainCall
 
-    from holdfast.runtime import Runtime
+    from holdfast.memory import Memory
     from holdfast.store.database import Connection
-    from holdfast.types import Scope
 
 # The key in `meta` of messages of the log.
 _MARK = "langgraph"
@@ -52,15 +50,15 @@ _ROLES: Sequence[tuple[type[BaseMessage], Role]] = (
 class MessageLog:
     """The chat of a thread; all methods are part of the transaction that they are given."""
 
-    def __init__(self, runtime: Runtime, scope: Scope, chat: str) -> None:
-        self._runtime, self._scope, self._chat = runtime, scope, chat
+    def __init__(self, memory: Memory, chat: str) -> None:
+        self._table, self._chat = ItemTable(memory, _MARK), chat
 
-    def add(self, tx: Connection, messages: Mapping[str, BaseMessage], now: int) -> None:
+    def add(self, tx: Connection, messages: Mapping[str, BaseMessage]) -> None:
         """Append what messages say, by their identities, unless it is in the chat under the same id."""
         drafts = [message for identity, one in messages.items() if (message := log_message(identity, one))]
         versions = [_version(draft) for draft in drafts]
         ids = [one.id for one in (*drafts, *versions)]
-        there = {one.id: one for one in log.by_ids(tx, self._scope.space, self._chat, ids)}
+        there = {one.id: one for one in log.by_ids(tx, self._table.space, self._chat, ids)}
         fresh: dict[str, Message] = {}
         for draft, version in zip(drafts, versions, strict=True):
             first = there.get(draft.id) or fresh.get(draft.id)
@@ -68,12 +66,12 @@ class MessageLog:
                 fresh[draft.id] = draft
             elif _said(first) != _said(draft) and version.id not in there:
                 fresh[version.id] = version
-        self._append(tx, list(fresh.values()), now)
+        self._table.append(tx, self._chat, list(fresh.values()))
 
-    def remove(self, tx: Connection, checkpoint: str, identities: Iterable[str], now: int) -> None:
+    def remove(self, tx: Connection, checkpoint: str, identities: Iterable[str]) -> None:
         """Append a tombstone for messages that a checkpoint does not have any more."""
         ids = [log_id(one) for one in identities]
-        there = sorted(log.by_ids(tx, self._scope.space, self._chat, ids), key=lambda one: one.seq)
+        there = sorted(log.by_ids(tx, self._table.space, self._chat, ids), key=lambda one: one.seq)
         if not there:
             return
         names = [write_reference(self._chat, one.seq) for one in (there[0], there[-1])]
@@ -82,25 +80,15 @@ class MessageLog:
             text = f"[{len(there)} messages from {names[0]} to {names[1]} were removed]"
         meta = {_MARK: "removed", "messages": [one.id for one in there]}
         tombstone = Message("system", text, id=f"removed-{digest(f'{checkpoint} {ids}')}", meta=meta)
-        if not log.by_ids(tx, self._scope.space, self._chat, [tombstone.id]):
-            self._append(tx, [tombstone], now)
+        if not log.by_ids(tx, self._table.space, self._chat, [tombstone.id]):
+            self._table.append(tx, self._chat, [tombstone])
 
-    def copy(self, tx: Connection, source: str, now: int) -> None:
+    def copy(self, tx: Connection, source: str) -> None:
         """Append all messages of another chat."""
         after = 0
-        while page := log.read(tx, self._scope.space, source, after=after, limit=_PAGE):
-            self._append(tx, [replace(one, seq=0) for one in page], now)
+        while page := log.read(tx, self._table.space, source, after=after, limit=_PAGE):
+            self._table.append(tx, self._chat, [replace(one, seq=0) for one in page])
             after = page[-1].seq
-
-    def _append(self, tx: Connection, messages: Sequence[Message], now: int) -> None:
-        if not messages:
-            return
-        count, prompts, space = self._runtime.count_tokens, self._runtime.prompts, self._scope.space
-        rows = [to_row(message, now, message_tokens(message, count)) for message in messages]
-        asked = prompts.asked(space, self._chat)
-        log.append_rows(tx, self._scope, self._chat, rows, now, asked)
-        if asked.unstored and any(one.role == "assistant" for one in messages):
-            prompts.hold(space, self._chat, None)
 
 
 def log_message(identity: str, message: BaseMessage) -> Message | None:
