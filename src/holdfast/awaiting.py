@@ -56,14 +56,22 @@ def awaited(
     return call
 
 
-async def run_on(executor: Callable[[], Executor | None], work: Callable[[], R]) -> R:
+async def run_on(executor: Callable[[], Executor], work: Callable[[], R]) -> R:
     """Do some work on a thread of the memory, in the context of the caller."""
+    return await submit(executor(), work)
+
+
+def submit(executor: Executor | None, work: Callable[[], R]) -> asyncio.Future[R]:
+    """Begin some work on a thread, of the loop where there is no executor; return what can be awaited.
+
+    Raises:
+        Closed: the memory was closed since its executor was asked for.
+
+    """
     try:
-        result = asyncio.get_running_loop().run_in_executor(executor(), copy_context().run, work)
+        return asyncio.get_running_loop().run_in_executor(executor, copy_context().run, work)
     except RuntimeError as error:
-        # The memory was closed since its pool was asked for.
         raise Closed("The memory is closed.", "Open a new Memory.") from error
-    return await result
 
 
 async def all_answers(asked: Sequence[Awaitable[str]]) -> list[str]:

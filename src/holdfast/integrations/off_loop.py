@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from holdfast.awaiting import run_on
+from holdfast.awaiting import submit
 from holdfast.runtime import runtime_of
 
 if TYPE_CHECKING:
@@ -28,16 +29,16 @@ async def off_loop(memory: Memory | Chat, call: Callable[P, T], /, *args: P.args
 
     """
     runtime = runtime_of(memory)
-    executor = (lambda: None) if runtime is None else runtime.executor
-    task = asyncio.ensure_future(run_on(executor, partial(call, *args, **options)))
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is None:
-        return task.result()
-    # Retrieved, or asyncio would log it.
-    task.exception()
-    raise cancelled
+    executor = None if runtime is None else runtime.executor()
+    done = submit(executor, partial(call, *args, **options))
+    try:
+        # Without a task of its own, which takes as long again as the thread does.
+        return await asyncio.shield(done)
+    except asyncio.CancelledError:
+        while not done.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({done})
+        if not done.cancelled():
+            # Retrieved, or asyncio would log it.
+            done.exception()
+        raise
