@@ -20,9 +20,10 @@ from holdfast.errors import InvalidInput, Unavailable
 from holdfast.memory import Memory
 from holdfast.safety import guard
 from holdfast.text.references import write_reference
-from holdfast.types import Erasure, Record
+from holdfast.types import Erasure, Record, Writer
 
 _SHOWN = (40, 4_000)  # lines and characters of a text in quarantine
+_Target = Annotated[str, Option(metavar="SPACE", help="Where to release it, such as user or team:core.")]
 
 
 def quarantine(
@@ -33,6 +34,7 @@ def quarantine(
     release_all: Annotated[
         bool, Option("--release-all", help="Release all of them; with --chat, those of the chat.")
     ] = False,
+    to: _Target = "",
     chat: OnlyChat = None,
     by: By = "user",
     limit: LimitOrAll = None,
@@ -48,11 +50,13 @@ def quarantine(
         raise typer.BadParameter(
             "release or discard, not both at once, and one or all.", param_hint="--discard"
         )
+    if to and release is None:
+        raise typer.BadParameter("it goes with --release ID.", param_hint="--to")
     with options.open() as memory:
-        version = memory.version()
         if release is not None:
-            report(options, memory, memory.quarantine.release(release, by=by), version)
+            _release(options, memory, release, to, by)
         elif discard is not None:
+            version = memory.version()
             report(options, memory, memory.quarantine.discard(discard, by=by), version)
         elif release_all:
             released = memory.quarantine.release_all(chat=chat, by=by)
@@ -62,6 +66,18 @@ def quarantine(
             held = [one for one in memory.quarantine if chat in (None, one.chat)]
             shown, more = page((_as_written(memory, record) for record in held), limit)
             _list_quarantine(options, shown, more=more)
+
+
+def _release(options: Options, memory: Memory, identity: str, to: str, by: Writer) -> None:
+    """Release a record, into another space if one is named, and report it."""
+    version = memory.version()
+    released = memory.quarantine.release(identity, by=by)
+    if not to:
+        report(options, memory, released, version)
+        return
+    made = memory.grants.move(released.id, to, by=by)
+    screen = options.answer({"record": plain(made)})
+    screen.say(f"Released. It is in {made.space} now, as {made.id}.")
 
 
 def _as_written(memory: Memory, record: Record) -> Record:

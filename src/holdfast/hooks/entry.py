@@ -135,7 +135,7 @@ class _Answer:
         self._run = replace(
             self._run, project=found.project, shown=found.shown, tokens=found.tokens, note=found.note
         )
-        self._send(found.text, log=not found.goes_on or self._event != "stop")
+        self._send(found.text, found.message, log=not found.goes_on or self._event != "stop")
         if found.goes_on and self._detach():
             self._go_on(events)
 
@@ -202,13 +202,14 @@ class _Answer:
         self._run = replace(self._run, error=error)
         return self._send("")
 
-    def _send(self, text: str, *, log: bool = True) -> bool:
+    def _send(self, text: str, message: str = "", *, log: bool = True) -> bool:
         """Write the answer and the line of the journal; return False if an answer was written already."""
         if not self._once.acquire(blocking=False):
             return False
         if self._client is not None:
-            told = f"Holdfast failed at an earlier event: {self._run.told} `holdfast doctor` shows why."
-            output = self._client.answer(self._event, text, told if self._run.told else "")
+            if told := self._run.told:
+                told = f"Holdfast failed at an earlier event: {told} `holdfast doctor` shows why."
+            output = self._client.answer(self._event, text, "\n".join(filter(None, (told, message))))
             _write(output.encode("utf-8", "backslashreplace"))
         if log:
             self._log(self._run)

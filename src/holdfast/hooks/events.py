@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Unavailable
+from holdfast.hooks import journal
 from holdfast.hooks.location import default_path, is_there, location_of
 from holdfast.hooks.privacy import Privacy, as_query, withheld
 from holdfast.hooks.project import Project, open_memory, project_of
@@ -38,10 +39,12 @@ _STARTED_IN = "CLAUDE_PROJECT_DIR"
 class Outcome:
     """What an event comes to: the text for the model, what it shows, and why there is none.
 
-    `goes_on` says that there is something to do which the client does not wait for; see `HookEvents.after`.
+    `message` is for the person. `goes_on` says that there is something to do which the client does not wait
+    for; see `HookEvents.after`.
     """
 
     text: str = ""
+    message: str = ""
     project: str = ""
     shown: tuple[str, ...] = ()
     tokens: int = 0
@@ -96,13 +99,15 @@ class HookEvents:
         return replace(found, project=self.project)
 
     def _session_start(self) -> Outcome:
-        from holdfast.hooks.session_context import session_context
+        from holdfast.hooks.session_context import session_context, waiting_wishes
 
+        last = journal.last_start(journal.tail(), self._call.client, self.project)
         with self._open(create=True) as memory:
             resumes = self._call.source in ("resume", "compact")
             context = session_context(memory, self._call.session if resumes else "")
+            wishes = waiting_wishes(memory, last, self._options)
         self._shown(context.shown)
-        return Outcome(context.text, shown=context.shown, tokens=context.tokens)
+        return Outcome(context.text, wishes, shown=context.shown, tokens=context.tokens)
 
     def _prompt(self) -> Outcome:
         from holdfast.hooks.small_talk import asks_for_nothing

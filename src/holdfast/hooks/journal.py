@@ -18,6 +18,7 @@ _MOST = 4 << 20  # bytes of the journal; what is older is in one earlier file of
 _TAIL = 16 << 10  # bytes that a hook reads of its end
 _LONGEST = 300  # characters of an error
 _ALWAYS = {"at", "client", "event"}
+_START = "session-start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,12 @@ def untold(runs: Sequence[HookRun], client: str, session: str) -> str:
     error = next((run.error for run in reversed(own[last:]) if run.error), "")
     told = {run.told for run in own if run.session == session}
     return "" if error in told else error
+
+
+def last_start(runs: Sequence[HookRun], client: str, project: str) -> float:
+    """Return when a session of a client last began in a project and was answered; 0 if none is known."""
+    times = (run.at for run in runs if (run.event, run.client, run.project) == (_START, client, project))
+    return max(times, default=0.0)
 
 
 def _bytes(file: Path, most: int) -> bytes:
