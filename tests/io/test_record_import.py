@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from holdfast import Memory
@@ -73,3 +75,19 @@ def test_private_words_and_credentials_are_not_stored(quick: Memory, tmp_path: P
     assert key not in stored
     assert "Rose Street" not in stored
     assert "Porto" in stored
+
+
+def test_two_imports_at_once_store_each_record_once(memory: Memory, tmp_path: Path) -> None:
+    texts = [f"Memory number {n}." for n in range(300)]
+    paths = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    start = threading.Barrier(2)
+
+    def taken(path: Path) -> ImportReport:
+        start.wait()
+        return take(memory, path, *texts)
+
+    with ThreadPoolExecutor(2) as pool:
+        reports = list(pool.map(taken, paths))
+    assert sorted(one.text for one in memory.records()) == sorted(texts)
+    assert sum(report.records for report in reports) == 300
+    assert sum(report.records + report.records_present for report in reports) == 600

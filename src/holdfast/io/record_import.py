@@ -5,24 +5,32 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from holdfast.errors import Conflict, Denied, InvalidInput
 from holdfast.io.everything import database_of
 from holdfast.io.import_items import ImportedRecord, Skip
 from holdfast.records.draft import check_text
+from holdfast.runtime import runtime_of
 from holdfast.safety import guard
 from holdfast.store.record_sources import versions_by_source
 from holdfast.text.clean import clean
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory
+    from holdfast.records.options import NewRecord
+    from holdfast.store.record_changes import Writing
     from holdfast.types import Record
 
 _RETRACTED = "retracted here since it was imported, and left so"
 _BOTH = "changed here and at its source since it was imported: left as it is here"
 _HELD = "stored in quarantine, since it looks like an order to the model: see `holdfast quarantine`"
 _ONLY_ONE = "there is a {} already, which is left as it is"
+
+
+# No error that anybody sees.
+class _StoredMeanwhile(Exception):
+    """Another import stored some of the same records since they were looked up."""
 
 
 @dataclass(slots=True)
@@ -98,8 +106,26 @@ def _add(memory: Memory, items: Sequence[ImportedRecord], done: StoredRecords) -
     """Store new records in one transaction, after an error in halves."""
     if not items:
         return
+    runtime = runtime_of(memory)
+    if runtime is None:
+        done.added += len(items)
+        return
+
+    def check_new(changes: Writing) -> None:
+        if versions_by_source(changes.tx, changes.space, [item.source for item in items]):
+            raise _StoredMeanwhile
+
+    writer = runtime.writer(memory.scope)
+    intake = writer.make_intake(memory.scope, "import", "")
     try:
-        written = memory.remember([item.record for item in items], by="import", merge=False)
+        drafts = [writer.draft(**cast("NewRecord", {"kind": "fact", **item.record})) for item in items]
+        written = intake.remember(drafts, merge=False, also=check_new)
+    except _StoredMeanwhile:
+        # The other import has stored them by now, so that this finds them.
+        again = store_records(memory, items)
+        done.added += again.added
+        done.present += again.present
+        done.skips += again.skips
     except (InvalidInput, Denied, Conflict) as error:
         if len(items) == 1:
             done.skips.append(Skip(items[0].line, error.what, problem=True))
@@ -108,6 +134,7 @@ def _add(memory: Memory, items: Sequence[ImportedRecord], done: StoredRecords) -
         _add(memory, items[:half], done)
         _add(memory, items[half:], done)
     else:
+        runtime.events.tell_of(memory.scope, written)
         done.added += len(items)
         pairs = zip(items, written, strict=True)
         done.skips += [Skip(item.line, _HELD) for item, one in pairs if one.trust == "quarantined"]

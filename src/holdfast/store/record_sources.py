@@ -10,11 +10,11 @@ from holdfast.store.record_rows import FROM, SELECT, to_record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.store.database import Database
+    from holdfast.store.database import Reader
     from holdfast.types import Record
 
 
-def versions_by_source(db: Database, space: str, sources: Sequence[str]) -> dict[str, list[Record]]:
+def versions_by_source(db: Reader, space: str, sources: Sequence[str]) -> dict[str, list[Record]]:
     """Return all versions of the records that were imported from some sources, the oldest first. Linear."""
     found: dict[str, list[Record]] = {}
     for some in batched(sources):
