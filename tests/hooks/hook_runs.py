@@ -81,6 +81,10 @@ class Hooks:
     def memory(self) -> Memory:
         return Memory(self.db, project=str(self.shop))
 
+    def session_state(self) -> str:
+        """Return what is remembered of all sessions, as it is written."""
+        return "".join(path.read_text() for path in (self.folder / "state" / "sessions").glob("*.jsonl"))
+
     def journal(self) -> list[HookRun]:
         before = os.environ.get(journal.STATE)
         os.environ[journal.STATE] = str(self.folder / "state")

@@ -133,3 +133,15 @@ def test_a_sub_agent_is_a_chat_of_its_own(tmp_path: Path) -> None:
         tmp_path / "chats" / "s0" / "s1.jsonl", [chat(kind="subagent"), gemini("a", "user", "look")]
     )
     assert messages(read(path)) == [("s0/agent-s1", "user", "look")]
+
+
+def test_what_hooks_added_to_a_prompt_is_not_of_the_user(tmp_path: Path) -> None:
+    context = "<hook_context>&lt;known&gt;\nThe office is in Porto.\n&lt;/known&gt;</hook_context>"
+    first, second, third = (gemini(name, "user", "") for name in "abc")
+    # Of a start without a terminal it stands before the prompt, of a prompt in a part of its own.
+    first["content"] = [{"text": f"{context}\n\nWhere is the office?"}]
+    second["content"] = [{"text": "And <hook_context> in code?"}, {"text": context}]
+    third["content"] = [{"text": context}]
+    items = read(write_lines(tmp_path / "chat.jsonl", [chat(), first, second, third]))
+    assert contents(items) == ["Where is the office?", "And <hook_context> in code?"]
+    assert (4, "not conversation: context that hooks added") in skips(items)

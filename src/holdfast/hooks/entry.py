@@ -29,7 +29,9 @@ PATIENCE = "HOLDFAST_HOOK_MS"
 
 # Milliseconds from the start of the process after which an event gives up: an empty answer is better than a
 # client that waits. What runs detached ends as well.
-LIMITS = {"session-start": 900, "prompt": 400, "before-compaction": 500, "session-end": 400, "stop": 400}
+LIMITS = {"session-start": 900, "prompt": 400, "before-compaction": 500, "session-end": 1_400, "stop": 5_000}
+# What has no answer is all done detached: a machine that is busy must not cost what is imported then.
+_UNANSWERED = ("stop", "session-end")
 DETACHED = 600_000
 _OLDEST = 60  # seconds that a process may take until it runs the first line of this
 _MOST = 16 << 20  # bytes of stdin
@@ -122,7 +124,15 @@ class _Answer:
         self._watch(limit)
         call = self._client.parse(self._event, _payload())
         self._run = replace(self._run, session=call.session)
-        self._answer(call, limit)
+        if self._event not in _UNANSWERED:
+            self._answer(call, limit)
+            return
+        self._send("", log=False)
+        self._run = replace(self._run, ms=self._elapsed())
+        if self._detach():
+            from holdfast.hooks.events import HookEvents
+
+            self._go_on(HookEvents(call, self._options, self._began + DETACHED / 1000))
 
     def _answer(self, call: HookCall, limit: float) -> None:
         from holdfast.hooks.events import HookEvents
@@ -135,23 +145,23 @@ class _Answer:
         self._run = replace(
             self._run, project=found.project, shown=found.shown, tokens=found.tokens, note=found.note
         )
-        self._send(found.text, found.message, log=not found.goes_on or self._event != "stop")
+        self._send(found.text, found.message)
         if found.goes_on and self._detach():
             self._go_on(events)
 
     def _go_on(self, events: HookEvents) -> None:
-        """Do what the client does not wait for; of a stop, this is the call that the journal shows."""
+        """Do what the client does not wait for; of an event without an answer, the journal shows this."""
         gc.enable()
         # What was shown is in the journal already.
         self._run = replace(self._run, shown=(), tokens=0, note="", told="")
-        error = ""
+        note = error = ""
         try:
-            events.after()
+            note = events.after()
         # The edge of the program, as above.
         except BaseException as failure:  # noqa: BLE001
             error = _said(failure)
-        if error or self._event == "stop":
-            self._log(replace(self._run, error=error))
+        if error or self._event in _UNANSWERED:
+            self._log(replace(self._run, project=events.project, note=note, error=error))
 
     def _watch(self, limit: float) -> None:
         """End the process when the time is over, wherever it is stuck: at a lock, or at a slow disk."""
@@ -216,7 +226,10 @@ class _Answer:
         return True
 
     def _log(self, run: HookRun) -> None:
-        journal.write(replace(run, ms=round((time.time() - self._began) * 1000, 1)))
+        journal.write(replace(run, ms=run.ms or self._elapsed()))
+
+    def _elapsed(self) -> float:
+        return round((time.time() - self._began) * 1000, 1)
 
 
 def _write(output: bytes) -> None:

@@ -31,6 +31,8 @@ _PATIENT = 30.0
 _LATER = "the database was locked: what is left is done afterwards"
 # Jobs of learning without a model that one stop runs, and the seconds after which it begins no other one.
 _JOBS, _LEARNING = 4, 30
+# Clients whose transcripts are read from their beginning each time: later lines change what earlier ones say.
+_READ_WHOLE = ("codex", "gemini")
 # The folder that Claude Code was started in, whatever folder its commands go to.
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
 
@@ -92,10 +94,9 @@ class HookEvents:
                 found = self._prompt()
             case "before-compaction":
                 found = self._before_compaction()
-            case "session-end":
-                found = self._session_end()
-            case "stop":
-                found = Outcome(goes_on=True)
+            case _:
+                # What has no answer is done in `after`.
+                found = Outcome()
         return replace(found, project=self.project)
 
     def _session_start(self) -> Outcome:
@@ -127,6 +128,11 @@ class HookEvents:
     def _before_compaction(self) -> Outcome:
         if not self._reads_transcripts:
             return Outcome(note="no transcript that can be read")
+        if self._call.client == "gemini":
+            # It calls this in the middle of turns, whose lines it writes again.
+            return Outcome(note="the transcript is imported at the end of the turn")
+        if self._call.client in _READ_WHOLE:
+            return Outcome(note="the transcript is imported afterwards", goes_on=True)
         from holdfast.hooks.tail import TimeIsOver
 
         try:
@@ -136,17 +142,6 @@ class HookEvents:
             return Outcome(note="the rest is imported afterwards", goes_on=True)
         except Unavailable:
             # What goes on waits longer, and tells what it cannot do.
-            return Outcome(note=_LATER, goes_on=True)
-        return Outcome(goes_on=True)
-
-    def _session_end(self) -> Outcome:
-        self._state.note(ended=True)
-        try:
-            with self._open() as memory:
-                chat = memory.chat(self._call.session)
-                if chat.stats().messages:
-                    chat.end()
-        except Unavailable:
             return Outcome(note=_LATER, goes_on=True)
         return Outcome(goes_on=True)
 
@@ -163,15 +158,20 @@ class HookEvents:
 
     # What it does not wait for
 
-    def after(self) -> Outcome:
+    def after(self) -> str:
         """Do what the client does not wait for: import, compact, and learn without a model.
+
+        Returns:
+            Why nothing was done; "" where it was.
 
         Raises:
             HoldfastError: the database cannot be written.
 
         """
         if why := self._withheld():
-            return Outcome(note=why, project=self.project)
+            return why
+        if self._call.event == "session-end":
+            self._state.note(ended=True)
         from holdfast.hooks.known_files import note_known
 
         with self._open(create=True, busy=None) as memory:
@@ -187,7 +187,7 @@ class HookEvents:
                 self._learn(memory)
             self._freeze(memory)
         prune()
-        return Outcome(project=self.project)
+        return ""
 
     def _withheld(self) -> str:
         return withheld(Project(self.project, Path(self._state.root)))
@@ -195,14 +195,18 @@ class HookEvents:
     @property
     def _reads_transcripts(self) -> bool:
         """Whether there is a reader of the client's transcripts; else prompts and answers are kept."""
-        return self._call.client == "claude-code"
+        client, transcript = self._call.client, self._call.transcript
+        return client == "claude-code" or (client in _READ_WHOLE and Path(transcript).is_file())
 
     def _import(self, memory: Memory, check_time: Callable[[], None]) -> None:
-        from holdfast.hooks.tail import import_tail
+        from holdfast.hooks.tail import import_tail, import_whole
 
         if not self._call.transcript:
             return
         transcript, rules = Path(self._call.transcript), Privacy.read(self._state.root)
+        if self._call.client in _READ_WHOLE:
+            import_whole(memory, transcript, location=self._location, rules=rules, rewrite=self._with_shown)
+            return
         # Those of its sub-agents are beside it.
         others = sorted((transcript.with_suffix("") / "subagents").glob("agent-*.jsonl"))
         for path in (transcript, *others):

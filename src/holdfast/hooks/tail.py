@@ -17,8 +17,8 @@ from holdfast.io.claude_code import LogNode, LogStart, read_after, revives, scan
 from holdfast.io.file_parts import end_of_lines, part_of
 from holdfast.io.files import File
 from holdfast.io.import_items import ImportedMessage, Item
-from holdfast.io.importing import import_source
-from holdfast.io.sources import Format, SourceFile
+from holdfast.io.importing import import_found, import_source
+from holdfast.io.sources import Format, SourceFile, sources
 
 if TYPE_CHECKING:
     from holdfast.io.redaction import Rules
@@ -95,6 +95,34 @@ def import_tail(
             raise Unavailable("The transcript could not be read to its end.", "The next stop tries again.")
         _remember(remembered, known, _Known(end, _proof(transcript, end), log, redacted or known.redacted))
         return Imported(report.added, tuple(one.reason for one in report.problems))
+
+
+def import_whole(
+    memory: Memory,
+    transcript: Path,
+    *,
+    location: str = "",
+    rewrite: Rewrite = lambda item: item,
+    rules: Rules | None = None,
+) -> Imported:
+    """Import a transcript of any client from its beginning, each message once, unless nothing was added.
+
+    Raises:
+        InvalidInput, UnknownFormat: the transcript cannot be read.
+
+    """
+    with _alone(tail_path(location, memory.scope.space, str(transcript))) as mine:
+        found = [one for one in sources(transcript) if isinstance(one, SourceFile)] if mine else []
+        report = import_found(memory, [_rewritten(one, rewrite) for one in found], rules=rules)
+    return Imported(report.added, tuple(one.reason for one in report.problems))
+
+
+def _rewritten(source: SourceFile, rewrite: Rewrite) -> SourceFile:
+    def read(file: File) -> Iterator[Item]:
+        for item in source.format.read(file):
+            yield rewrite(item) if isinstance(item, ImportedMessage) else item
+
+    return replace(source, format=source.format._replace(read=read))
 
 
 def _source(

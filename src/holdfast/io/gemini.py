@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
@@ -19,6 +20,10 @@ _RESULTS = ("result", "resultDisplay")
 _ROOT = ".project_root"  # a file beside the chats of a project
 _LONGEST_ROOT = 4096  # bytes of it
 _LEFT = "on a branch that was left: the user went back behind it"
+
+# What hooks have added to a prompt. Its angle brackets are escaped.
+_CONTEXTS = re.compile(r"(?:<hook_context>[^<]*+</hook_context>\s*+)++")
+_ADDED = "not conversation: context that hooks added"
 
 _Json = Mapping[str, object]
 _Values = Iterable[tuple[int, object] | Skip]
@@ -37,6 +42,12 @@ def read(file: File) -> Iterator[Item]:
     sub-agent is one of its own, `<session>/agent-<id>`.
     """
     return _items(file, lines(file), _Log(lines(file)))
+
+
+def without_contexts(prompt: str) -> str:
+    """Return a prompt without what hooks have put before it."""
+    contexts = _CONTEXTS.match(prompt)
+    return prompt[contexts.end() :] if contexts else prompt
 
 
 def read_document(file: File) -> Iterator[Item]:
@@ -131,6 +142,11 @@ def _record(chat: ImportedChat, number: int, value: dict[str, object]) -> Iterat
         yield Skip(number, f"not conversation: {clean(kind)[:40] or 'no type'}")
         return
     texts = [part for part in _parts(content) if not ({"functionCall", "functionResponse"} & part.keys())]
+    if kind == "user":
+        texts, given = _said(texts), texts
+        if given and not texts:
+            yield Skip(number, _ADDED)
+            return
     if texts or value.get("thoughts"):
         yield parsed(chat, number, _message, value, texts)
     elif not calls:
@@ -145,6 +161,18 @@ def _record(chat: ImportedChat, number: int, value: dict[str, object]) -> Iterat
 def _parts(content: object) -> list[_Json]:
     found = content if isinstance(content, list) else [content] if content else []
     return [{"text": part} if isinstance(part, str) else dict_of(part) for part in found]
+
+
+def _said(parts: Iterable[_Json]) -> list[_Json]:
+    """Return the parts of a prompt without what hooks have added: before it, or as parts of their own."""
+    said = []
+    for part in parts:
+        text = text_of(part.get("text"))
+        if not text:
+            said.append(part)
+        elif own := without_contexts(text):
+            said.append({**part, "text": own})
+    return said
 
 
 def _text(part: _Json) -> _Json:

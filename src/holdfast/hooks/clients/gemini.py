@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,8 +9,6 @@ from holdfast.hooks.clients import Client, NativeHook, call_in, context_answer
 from holdfast.hooks.hook_call import Event, HookCall
 
 LIMIT = 10_000
-# Without a terminal, the context of a session's start comes before the first prompt, and back to the hooks.
-_CONTEXTS = re.compile(r"(?:<hook_context>[^<]*+</hook_context>\s*+)++")
 _CONTEXT: dict[Event, str] = {"session-start": "SessionStart", "prompt": "BeforeAgent"}
 
 
@@ -23,8 +20,12 @@ def parse(event: Event, payload: Mapping[str, object]) -> HookCall:
 
     """
     call = call_in("gemini", event, payload, "prompt_response")
-    contexts = _CONTEXTS.match(call.prompt)
-    return replace(call, prompt=call.prompt[contexts.end() :]) if contexts else call
+    if not call.prompt.startswith("<hook_context>"):
+        return call
+    # Without a terminal, the context of a session's start comes before the first prompt and back to hooks.
+    from holdfast.io.gemini import without_contexts
+
+    return replace(call, prompt=without_contexts(call.prompt))
 
 
 def write(event: Event, text: str, message: str) -> str:
