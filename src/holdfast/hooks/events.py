@@ -199,20 +199,18 @@ class HookEvents:
         return client == "claude-code" or (client in _READ_WHOLE and Path(transcript).is_file())
 
     def _import(self, memory: Memory, check_time: Callable[[], None]) -> None:
-        from holdfast.hooks.tail import import_tail, import_whole
+        from holdfast.hooks.tail import import_tail
 
         if not self._call.transcript:
             return
         transcript, rules = Path(self._call.transcript), Privacy.read(self._state.root)
-        if self._call.client in _READ_WHOLE:
-            import_whole(memory, transcript, location=self._location, rules=rules, rewrite=self._with_shown)
-            return
-        # Those of its sub-agents are beside it.
+        # Those of the sub-agents of Claude Code are beside it.
         others = sorted((transcript.with_suffix("") / "subagents").glob("agent-*.jsonl"))
         for path in (transcript, *others):
             import_tail(
                 memory,
                 path,
+                appended=self._call.client not in _READ_WHOLE,
                 location=self._location,
                 rules=rules,
                 rewrite=self._with_shown,

@@ -17,8 +17,8 @@ from holdfast.io.claude_code import LogNode, LogStart, read_after, revives, scan
 from holdfast.io.file_parts import end_of_lines, part_of
 from holdfast.io.files import File
 from holdfast.io.import_items import ImportedMessage, Item
-from holdfast.io.importing import import_found, import_source
-from holdfast.io.sources import Format, SourceFile, sources
+from holdfast.io.importing import import_source
+from holdfast.io.sources import FORMATS, Format, SourceFile, recognise
 
 if TYPE_CHECKING:
     from holdfast.io.redaction import Rules
@@ -55,20 +55,35 @@ class _Known:
     redacted: bool = False
 
 
+class _Part(NamedTuple):
+    """What is to be read of a transcript: its new items, those before them, and what is known then.
+
+    `known` is what was known before, `log` the beginning of the log up to the end of the part.
+    """
+
+    known: _Known
+    log: LogStart
+    source: SourceFile
+    before: Iterable[Item]
+
+
 def import_tail(
     memory: Memory,
     transcript: Path,
     *,
+    appended: bool = True,
     location: str = "",
     rewrite: Rewrite = lambda item: item,
     check_time: Callable[[], None] = lambda: None,
     rules: Rules | None = None,
 ) -> Imported:
-    """Import what was added to a transcript of Claude Code since the last import, its whole lines.
+    """Import what was added to a transcript since the last import, its whole lines.
 
-    The same as an import of the whole file at this moment, by `rules`, each message once. One that was
-    replaced or cut is read from its beginning. What is remembered holds for the database at `location`.
-    `rewrite` is called with each message before it is stored, and `check_time` before that.
+    The same as an import of the whole file at this moment, by `rules`, each message once; what was erased
+    since does not come back. One that was replaced or cut is read from its beginning. What is remembered
+    holds for the database at `location`. `rewrite` is called with each message before it is stored, and
+    `check_time` before that. A transcript that is `appended` to is one of Claude Code; others are in any
+    format, and read whole.
 
     Raises:
         TimeIsOver: `check_time` has raised it.
@@ -80,65 +95,63 @@ def import_tail(
         known = _remembered(remembered) if mine else _Known()
         if known.end and not (_is_same(transcript, known) and _has_any(memory)):
             known = _Known()
-            remembered.unlink(missing_ok=True)
         end = end_of_lines(transcript, known.end) if mine else 0
         if end <= known.end:
             return Imported()
-        file = part_of(transcript, known.end, end)
-        log = scan_after(file, known.log)
-        if revives(known.log, log):  # what was left out then is to be read now
-            known, file = _Known(), part_of(transcript, 0, end)
+        part = (_after if appended else _of_lines)(transcript, known, end)
+        if not part.known.end:
             remembered.unlink(missing_ok=True)
-        source, before = _source(file, known.log, log, rewrite, check_time), _before(transcript, known)
-        report, redacted = import_source(memory, source, rules=rules, before=before)
+        source = _prepared(part.source, rewrite, check_time)
+        report, redacted = import_source(
+            memory, source, rules=rules, before=part.before, is_whole=not part.known.end
+        )
         if any(0 in one.lines for one in report.problems):
             raise Unavailable("The transcript could not be read to its end.", "The next stop tries again.")
-        _remember(remembered, known, _Known(end, _proof(transcript, end), log, redacted or known.redacted))
+        now = _Known(end, _proof(transcript, end), part.log, redacted or part.known.redacted)
+        _remember(remembered, part.known, now)
         return Imported(report.added, tuple(one.reason for one in report.problems))
 
 
-def import_whole(
-    memory: Memory,
-    transcript: Path,
-    *,
-    location: str = "",
-    rewrite: Rewrite = lambda item: item,
-    rules: Rules | None = None,
-) -> Imported:
-    """Import a transcript of any client from its beginning, each message once, unless nothing was added.
+def _after(transcript: Path, known: _Known, end: int) -> _Part:
+    """Return what was added to a transcript of Claude Code."""
+    file = part_of(transcript, known.end, end)
+    log = scan_after(file, known.log)
+    if revives(known.log, log):  # what was left out then is to be read now
+        known, file = _Known(), part_of(transcript, 0, end)
+    # What was imported already, if something was left out of it.
+    start = part_of(transcript, 0, known.end)
+    before = read_after(start, LogStart(), known.log) if known.redacted else ()
+    source = SourceFile(file, Format("Claude Code", lambda part: read_after(part, known.log, log)))
+    return _Part(known, log, source, before)
+
+
+def _of_lines(transcript: Path, known: _Known, end: int) -> _Part:
+    """Return what the new lines of a transcript say, which may take back what earlier ones said.
 
     Raises:
-        InvalidInput, UnknownFormat: the transcript cannot be read.
+        Unavailable: it is in no known format.
 
     """
-    with _alone(tail_path(location, memory.scope.space, str(transcript))) as mine:
-        found = [one for one in sources(transcript) if isinstance(one, SourceFile)] if mine else []
-        report = import_found(memory, [_rewritten(one, rewrite) for one in found], rules=rules)
-    return Imported(report.added, tuple(one.reason for one in report.problems))
+    file, first = part_of(transcript, 0, end), known.log.lines
+    format = recognise(file, FORMATS)
+    if format is None:
+        what = "The transcript is in no format that is known here."
+        raise Unavailable(what, "Install a newer Holdfast, if the client is newer.")
+    read = format.read
+    with file.open() as stream:
+        log = LogStart(lines=sum(1 for _ in stream))
+    before = (item for item in read(file) if item.line <= first) if known.redacted else ()
+    new = format._replace(read=lambda part: (item for item in read(part) if item.line > first))
+    return _Part(known, log, SourceFile(file, new), before)
 
 
-def _rewritten(source: SourceFile, rewrite: Rewrite) -> SourceFile:
+def _prepared(source: SourceFile, rewrite: Rewrite, check_time: Callable[[], None]) -> SourceFile:
     def read(file: File) -> Iterator[Item]:
         for item in source.format.read(file):
-            yield rewrite(item) if isinstance(item, ImportedMessage) else item
-
-    return replace(source, format=source.format._replace(read=read))
-
-
-def _source(
-    file: File, start: LogStart, log: LogStart, rewrite: Rewrite, check_time: Callable[[], None]
-) -> SourceFile:
-    def read(file: File) -> Iterator[Item]:
-        for item in read_after(file, start, log):
             check_time()
             yield rewrite(item) if isinstance(item, ImportedMessage) else item
 
-    return SourceFile(file, Format("Claude Code", read))
-
-
-def _before(transcript: Path, known: _Known) -> Iterable[Item]:
-    """Return what was imported already, if something was left out of it."""
-    return read_after(part_of(transcript, 0, known.end), LogStart(), known.log) if known.redacted else ()
+    return replace(source, format=source.format._replace(read=read))
 
 
 def _has_any(memory: Memory) -> bool:

@@ -142,20 +142,25 @@ def import_found(memory: Memory, found: Iterable[Source], *, rules: Rules | None
 
 
 def import_source(
-    memory: Memory, source: SourceFile, *, rules: Rules | None = None, before: Iterable[Item] = ()
+    memory: Memory,
+    source: SourceFile,
+    *,
+    rules: Rules | None = None,
+    before: Iterable[Item] = (),
+    is_whole: bool = False,
 ) -> tuple[ImportReport, bool]:
     """Add the conversations of one file whose format is known, each message once, as `import_paths` does.
 
     Whether the file was imported before is neither looked up nor noted. `before` are the items of the same
-    file that were imported already: what is left out of them is recognised in the others.
+    file that were imported already: what is left out of them is recognised in the others. Of a file that
+    `is_whole`, what hooks were told of a message is recognised by how often it was said.
 
     Returns:
         The report, and whether something was left out as the user wished.
 
     """
     started = time.monotonic()
-    # Of a part, nobody knows how often something was said before it.
-    file = FileImport(memory, source, lambda _: None, rules, before, is_whole=False)
+    file = FileImport(memory, source, lambda _: None, rules, before, is_whole=is_whole)
     account = file.run()
     report = ImportReport(len(account["chats"]), file.added, account["messages"] - file.added)
     report.skipped = file.skipped
