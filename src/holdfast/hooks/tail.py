@@ -56,11 +56,12 @@ class _Known:
 
 
 class _Part(NamedTuple):
-    """What is to be read of a transcript: its new items, those before them, and what is known then.
+    """What is to be read of a transcript up to a byte: its new items, and those before them if they matter.
 
     `known` is what was known before, `log` the beginning of the log up to the end of the part.
     """
 
+    end: int
     known: _Known
     log: LogStart
     source: SourceFile
@@ -92,24 +93,30 @@ def import_tail(
     """
     remembered = tail_path(location, memory.scope.space, str(transcript))
     with _alone(remembered) as mine:
-        known = _remembered(remembered) if mine else _Known()
-        if known.end and not (_is_same(transcript, known) and _has_any(memory)):
-            known = _Known()
-        end = end_of_lines(transcript, known.end) if mine else 0
-        if end <= known.end:
+        part = _part(memory, transcript, remembered, appended=appended) if mine else None
+        if part is None:
             return Imported()
-        part = (_after if appended else _of_lines)(transcript, known, end)
-        if not part.known.end:
-            remembered.unlink(missing_ok=True)
-        source = _prepared(part.source, rewrite, check_time)
-        report, redacted = import_source(
-            memory, source, rules=rules, before=part.before, is_whole=not part.known.end
-        )
+        source, is_whole = _prepared(part.source, rewrite, check_time), not part.known.end
+        report, redacted = import_source(memory, source, rules=rules, before=part.before, is_whole=is_whole)
         if any(0 in one.lines for one in report.problems):
             raise Unavailable("The transcript could not be read to its end.", "The next stop tries again.")
-        now = _Known(end, _proof(transcript, end), part.log, redacted or part.known.redacted)
+        proof = _proof(transcript, part.end)
+        now = _Known(part.end, proof, part.log, redacted or part.known.redacted)
         _remember(remembered, part.known, now)
         return Imported(report.added, tuple(one.reason for one in report.problems))
+
+
+def _part(memory: Memory, transcript: Path, remembered: Path, *, appended: bool) -> _Part | None:
+    """Return what is to be read of a transcript, None if that is nothing."""
+    stored = _remembered(remembered)
+    known = stored if _is_same(transcript, stored) and _has_any(memory) else _Known()
+    end = end_of_lines(transcript, known.end)
+    if end <= known.end:
+        return None
+    part = (_after if appended else _of_lines)(transcript, known, end)
+    if stored.end and not part.known.end:
+        remembered.unlink(missing_ok=True)
+    return part
 
 
 def _after(transcript: Path, known: _Known, end: int) -> _Part:
@@ -122,7 +129,7 @@ def _after(transcript: Path, known: _Known, end: int) -> _Part:
     start = part_of(transcript, 0, known.end)
     before = read_after(start, LogStart(), known.log) if known.redacted else ()
     source = SourceFile(file, Format("Claude Code", lambda part: read_after(part, known.log, log)))
-    return _Part(known, log, source, before)
+    return _Part(end, known, log, source, before)
 
 
 def _of_lines(transcript: Path, known: _Known, end: int) -> _Part:
@@ -142,7 +149,7 @@ def _of_lines(transcript: Path, known: _Known, end: int) -> _Part:
         log = LogStart(lines=sum(1 for _ in stream))
     before = (item for item in read(file) if item.line <= first) if known.redacted else ()
     new = format._replace(read=lambda part: (item for item in read(part) if item.line > first))
-    return _Part(known, log, SourceFile(file, new), before)
+    return _Part(end, known, log, SourceFile(file, new), before)
 
 
 def _prepared(source: SourceFile, rewrite: Rewrite, check_time: Callable[[], None]) -> SourceFile:
@@ -175,7 +182,8 @@ def _proof(path: Path, end: int) -> str:
 
 
 def _is_same(path: Path, known: _Known) -> bool:
-    return _proof(path, known.end) == known.proof != ""
+    # A pipe, which is none, would be waited for.
+    return known.end > 0 and _proof(path, known.end) == known.proof != ""
 
 
 # What is remembered
