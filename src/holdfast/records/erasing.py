@@ -12,6 +12,7 @@ from holdfast.errors import InvalidInput, Unavailable
 from holdfast.records.draft import allow
 from holdfast.store import erasure, grants, sessions
 from holdfast.store.database import retry_transaction
+from holdfast.store.erasure import WHOLE
 from holdfast.types import Erasure, Scope, check_name, scope_of
 
 if TYPE_CHECKING:
@@ -33,26 +34,41 @@ def erase_spaces(
 
     Raises:
         InvalidInput: there is nothing to erase in any of them.
+        Unavailable: all is erased, but the files could not be purged; see `store.erasure.erase`.
 
     """
-    first, receipts = intakes[0], list[Erasure]()
-    if what.kind == "user" and first.scope.user and not first.scope.project:
+    first, receipts, unclean = intakes[0], list[Erasure](), None
+    if what.kind == "user" and first.scope.user:
         forget_grantee(first.database, first.scope)
     for number, intake in enumerate(intakes, 1):
         try:
             drop = partial(forget, intake.space)
-            receipts.append(erase(intake, what, rewrite=rewrite, events=events, forget=drop))
+            # What keeps the files from being purged once keeps them from it again.
+            how = None if unclean else rewrite
+            receipts.append(erase(intake, what, rewrite=how, events=events, forget=drop))
         except InvalidInput:
             if number == len(intakes) and not receipts:
                 raise
+        except Unavailable as error:
+            if not isinstance(error.receipt, Erasure):
+                raise
+            unclean = error
+            receipts.append(error.receipt)
     counts = Counter[str]()
     for one in receipts:
         counts.update(one.counts)
-    return replace(receipts[0], counts=dict(counts))
+    whole = replace(receipts[0], counts=dict(counts))
+    if unclean:
+        raise Unavailable(unclean.what, unclean.todo, receipt=whole) from unclean
+    return whole
 
 
-def spaces_of(database: Database, scope: Scope, user: str | None, project: str | None) -> list[Scope]:
-    """Return whose words are erased: the scope's own, those of a project, or of a user with all projects."""
+def spaces_of(
+    database: Database, scope: Scope, *, user: str | None, project: str | None, team: str | None
+) -> list[Scope]:
+    """Return what is erased: in the scope's own space, a project, a team, or a user with all projects."""
+    if team is not None:
+        return [Scope(scope.tenant, team=check_name(team, "team"))]
     if project is not None:
         return [Scope(scope.tenant, scope.user, project=check_name(project, "project"))]
     if user is None:
@@ -97,7 +113,7 @@ def erase(
         receipt = error.receipt if isinstance(error.receipt, Erasure) else None
         raise
     finally:
-        if what.kind in ("chat", "user"):
+        if what.kind in ("chat", *WHOLE):
             forget()
         if receipt is not None:
             events.tell(Event("erased", intake.scope, erasure=receipt))

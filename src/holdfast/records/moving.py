@@ -105,6 +105,8 @@ _MOVED = ("text", "category", "tags", "meta", "since", "until", "retracted")
 def undo_linked(intake: Intake, changes: Writing, versions: list[int]) -> list[tuple[Intake, Writing, int]]:
     """Return what writes the other half of each move among some versions, locked, with its version there.
 
+    What was erased there does not come back.
+
     Raises:
         Denied: the right to write there is missing.
         Conflict: the record was changed there since.
@@ -114,7 +116,9 @@ def undo_linked(intake: Intake, changes: Writing, versions: list[int]) -> list[t
     for space, version in moves.linked(changes.tx, changes.space, versions):
         grants.check(changes.tx, intake.scope, space, "write")
         changes.tx.lock(space)
-        (moved,) = records.by_versions(changes.tx, space, (version,)).values()
+        moved = records.by_versions(changes.tx, space, (version,)).get(version)
+        if moved is None:
+            continue
         newest = records.latest(changes.tx, space, records.OF_ID, id=moved.id)
         if newest and any(getattr(newest, name) != getattr(moved, name) for name in _MOVED):
             what = f"The record {moved.id} was changed in the other space since it was moved."
