@@ -148,8 +148,8 @@ class Search:
         if filters.where is not None:
             self._metadata.catch_up(indexes, filters.where)
         for _ in range(_ATTEMPTS):
-            # Everybody takes them in this order: the indexes, by the names of their spaces, which another handle
-            # may read the other way around; then the database.
+            # Everybody takes them in this order: the indexes, by the names of their spaces, which other
+            # handles may read the other way around; then the database.
             with ExitStack() as locks:
                 for index in chain.from_iterable(indexes[space] for space in sorted(indexes)):
                     locks.enter_context(index.lock)
