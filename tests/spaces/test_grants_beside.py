@@ -112,3 +112,30 @@ def test_a_right_to_read_is_enough_to_read(location: str, name: str) -> None:
         found = team.get(note.id)
         assert found is not None
         assert found.uses == 1
+
+
+def test_who_listens_to_a_space_hears_what_moves_from_it(app: Memory) -> None:
+    team = app.scoped(team="core")
+    app.grants.add("team:core", to="user:ada", rights="write")
+    ada = app.scoped(user="ada", reads=["team:core"])
+    heard: list[tuple[str, str]] = []
+    team.on("retracted", lambda event: heard.append(("core", event.name)))
+    ada.on("retracted", lambda event: heard.append(("ada", event.name)))
+    ada.on("learned", lambda event: heard.append(("ada", event.name)))
+    ada.grants.move(team.remember("Deployments need two reviews").id, "user")
+    assert sorted(heard) == [("ada", "learned"), ("core", "retracted")]
+
+
+def test_a_user_sees_the_grants_of_no_other(app: Memory) -> None:
+    tenants = app, app.scoped(tenant="t"), app.scoped(tenant="t/")
+    for tenant in tenants:
+        for user in ("a", "a/", "a!", "ab"):
+            for space in ("user", "project:p", "project:p/q".replace("/q", "%2Fq")):
+                tenant.scoped(user=user).grants.add(space, to="user:eve")
+        tenant.grants.add("tenant", to="user:eve", rights="write")
+        tenant.grants.add("team:core", to="user:eve")
+    for tenant in tenants:
+        assert len(tenant.grants) == 4 * 3 + 2
+        for user in ("a", "a/", "a!", "ab"):
+            found = [grant.space for grant in tenant.scoped(user=user).grants]
+            assert found == ["user", "project:p", "project:p%2Fq"]

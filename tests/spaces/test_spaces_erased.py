@@ -95,6 +95,17 @@ def test_a_move_to_what_was_erased_is_undone_where_it_came_from(app: Memory) -> 
     assert shop.records() == []
 
 
+def test_a_user_who_has_nothing_but_rights_is_erased(app: Memory) -> None:
+    app.grants.add("team:core", to="user:bob")
+    app.scoped(user="ada").grants.add("user", to="user:bob")
+    app.scoped(tenant="t").grants.add("team:core", to="user:bob")
+    receipt = app.erase(user="bob")
+    assert receipt.counts == {"grants": 2}
+    assert (list(app.grants), len(app.scoped(tenant="t").grants)) == ([], 1)
+    with pytest.raises(InvalidInput, match="nothing of that name"):
+        app.erase(user="bob")
+
+
 def erased_beside_a_reader(location: str | Path) -> None:
     with Memory(location) as app:
         ada = app.scoped(user="ada")

@@ -13,7 +13,7 @@ from holdfast.records.draft import allow
 from holdfast.store import erasure, grants, sessions
 from holdfast.store.database import retry_transaction
 from holdfast.store.erasure import WHOLE
-from holdfast.types import Erasure, Scope, check_name, scope_of
+from holdfast.types import Erasure, Scope, check_name
 
 if TYPE_CHECKING:
     from holdfast.events import Events
@@ -39,13 +39,14 @@ def erase_spaces(
     """
     first, receipts, unclean = intakes[0], list[Erasure](), None
     if what.kind == "user" and first.scope.user:
-        forget_grantee(first.database, first.scope)
+        what = what._replace(rights=forget_grantee(first.database, first.scope))
     for number, intake in enumerate(intakes, 1):
         try:
             drop = partial(forget, intake.space)
             # What keeps the files from being purged once keeps them from it again.
             how = None if unclean else rewrite
-            receipts.append(erase(intake, what, rewrite=how, events=events, forget=drop))
+            here = what if intake is first else what._replace(rights=0)
+            receipts.append(erase(intake, here, rewrite=how, events=events, forget=drop))
         except InvalidInput:
             if number == len(intakes) and not receipts:
                 raise
@@ -78,14 +79,12 @@ def spaces_of(
 
 
 @retry_transaction
-def forget_grantee(database: Database, scope: Scope) -> None:
-    """Delete the rights that the user of a scope has on spaces of others: nobody is to inherit them."""
+def forget_grantee(database: Database, scope: Scope) -> int:
+    """Delete the rights of the user of a scope on spaces of others, and count them: nobody inherits them."""
+    shared = scope.shared.space
     with database.writing() as tx:
-        space = sessions.next_space(tx, "")
-        while space is not None:
-            if scope_of(space).tenant == scope.tenant:
-                grants.forget(tx, space, scope.user)
-            space = sessions.next_space(tx, space)
+        spaces = [shared, *sessions.spaces_below(tx, shared)]
+        return sum(grants.forget(tx, space, scope.user) for space in spaces)
 
 
 def erase(

@@ -14,7 +14,6 @@ from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros
 from holdfast.types import Record, Scope, Writer, check_name
 from holdfast.types.grants import RIGHTS, Grant, Rights
-from holdfast.types.scope import scope_of
 
 if TYPE_CHECKING:
     from holdfast.events import Events
@@ -53,14 +52,11 @@ class Grants:
         return iter(self._all())
 
     def _all(self) -> list[Grant]:
-        found, database = list[Grant](), self._database
+        database = self._database
+        first = (self._scope.shared if self._for_all else self._scope.owner).space
         with database.one_read():
-            space = sessions.next_space(database, "")
-            while space is not None:
-                if scope_of(space).tenant == self._scope.tenant and self._manages(space):
-                    found += (self._grant(space, row) for row in grants.current(database, space))
-                space = sessions.next_space(database, space)
-        return found
+            spaces = [first, *sessions.spaces_below(database, first if self._for_all else f"{first}/")]
+            return [self._grant(one, row) for one in spaces for row in grants.current(database, one)]
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -118,10 +114,10 @@ class Grants:
 
     def _carried(self, id: str, to: str, by: Writer | None, *, keep: bool) -> Record:
         target = self._scope.named(to)
-        made, *gone = moving.carry(self._intake(by), check_name(id, "The id of a record"), target, keep=keep)
-        self._events.tell_of(target, [made])
-        self._events.tell_of(self._scope, gone)
-        return replace(made, space=self._scope.reference(target.space))
+        linked = moving.carry(self._intake(by), check_name(id, "The id of a record"), target, keep=keep)
+        for scope, record in linked:
+            self._events.tell_of(scope, [record])
+        return replace(linked[0][1], space=self._scope.reference(target.space))
 
     @retry_transaction
     def _put(

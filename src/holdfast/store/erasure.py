@@ -85,6 +85,8 @@ class ErasureTarget(NamedTuple):
     files: bool = False
     # What the space is of, where all of it is erased: one of WHOLE.
     whole: str = "user"
+    # Grants of the user on spaces of others, which are deleted already.
+    rights: int = 0
 
     @property
     def kind(self) -> str:
@@ -220,6 +222,7 @@ class _Eraser:
         if target.record is not None:
             self._records.erase(_RECORD, id=target.record)
         elif target.chat is None:
+            self._account.count("grants", range(target.rights))
             self._everything()
         elif target.messages is None:
             self._chat(target.chat)

@@ -28,6 +28,7 @@ _CHANGES = """
     SELECT g.id, g.grantee, b.rights, g.rights, g.writer, g.actor, g.at, g.why FROM grants g
     LEFT JOIN grants b ON b.space = g.space AND b.grantee = g.grantee AND b.ended = g.number
     WHERE g.space = :space ORDER BY g.number DESC"""
+_FORGET = "DELETE FROM grants WHERE space = :space AND grantee = :grantee RETURNING number"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM grants WHERE space = :space"
 _END = """
     UPDATE grants SET ended = :number WHERE space = :space AND grantee = :grantee AND ended = :open"""
@@ -82,9 +83,9 @@ def current(reader: Reader, space: str, grantee: str | None = None) -> list[Gran
     return [GrantRow(*row) for row in rows]
 
 
-def forget(tx: Connection, space: str, grantee: str) -> None:
-    """Delete what was ever granted to a user on a space: the name is nobody's any more."""
-    tx.all("DELETE FROM grants WHERE space = :space AND grantee = :grantee", space=space, grantee=grantee)
+def forget(tx: Connection, space: str, grantee: str) -> int:
+    """Delete what was ever granted to a user on a space, and count it: the name is nobody's any more."""
+    return len(tx.all(_FORGET, space=space, grantee=grantee))
 
 
 def put(
