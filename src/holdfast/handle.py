@@ -328,6 +328,9 @@ class MemoryHandle:
         what = erasure_target(messages=messages, rewrite=rewrite, **named)
         scopes = spaces_of(runtime.database, own, user=user, project=project, team=team)
         self._check_scope(scopes[0])
+        if team is not None and not self._admin:
+            # As for grants, whoever acts counts as well.
+            check_actor(own, scopes[0])
         intakes, forget = [runtime.intake(one, writer) for one in scopes], partial(runtime.forget, chat=chat)
         return erase_spaces(intakes, what, rewrite=rewrite, events=runtime.events, forget=forget)
 

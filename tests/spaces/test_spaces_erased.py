@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from holdfast import Denied, Erasure, InvalidInput, Memory, Unavailable
+from holdfast import Denied, Erasure, InvalidInput, Memory, Unavailable, acting_as
 from holdfast.cli import app as command_line
 from holdfast.store import database
 
@@ -48,6 +48,8 @@ def test_a_team_is_erased_by_who_acts_for_all(app: Memory) -> None:
     for ada in (app.scoped(user="ada"), app.scoped(user="ada", team="core")):
         with pytest.raises(Denied):
             ada.erase(team="core")
+    with acting_as(user="ada"), pytest.raises(Denied):
+        app.erase(team="core")
     with pytest.raises(InvalidInput, match="not clear"):
         app.erase(team="core", project="shop")
     for wrong in ("", "a\x00b"):
