@@ -8,7 +8,7 @@ from collections import Counter
 # Projects, teams and grants.
 SPACES = 900
 # Filters on metadata: the tree and its evaluator, the table of values, masks, lists, the option --where.
-FILTERS = {"types": 165, "store": 310, "search": 200, "records": 70, "tools": 15, "front": 10, "cli": 85}
+FILTERS = {"types": 165, "store": 310, "search": 200, "records": 70, "tools": 15, "front": 10, "cli": 105}
 # Adapters and importers, each on a line of its own: first what all adapters need.
 ADAPTERS = Counter[str]()
 ADAPTERS += {
@@ -84,8 +84,8 @@ BUDGETS = {
     "dedup": 1_450 - 250 + 194,
     # Recall by meaning, explanations, what is behind a quarantine; feedback; proposals; release of sessions.
     # Grants, and records that go to other spaces.
-    # What changed in the other space since a move.
-    "records": 1_050 + 150 + 62 + 49 + 220 + 6 + FILTERS["records"],
+    # What changed in the other space since a move, or was erased; teams, files in use; who only reads.
+    "records": 1_050 + 150 + 62 + 49 + 220 + 6 + 30 + FILTERS["records"],
     "prompt": 800 + 675 + 50,  # whose an entry is
     # What was done in work sessions, and the words of their users; outlines for models, prompts of the
     # user's own.
@@ -122,6 +122,7 @@ for room, lines in ADAPTERS.items():
 # session, episodes and facts learned again; the value in which two facts differ; what is written about
 # how people decide; work sessions in summaries; reminders; hooks, their clients; privacy.
 TOTAL = 28_500 + 6_540 + 2_100 + 420 + 300 + 90 + 70 + 320 + 220 + 25 + 260 + 60 + 9
+TOTAL += 30  # erasure of teams and projects, beside grants
 TOTAL += 108  # what a new process loads late; JSON of our own
 # Messages of several spaces, ranked at once.
 BUDGETS["search"] += 230

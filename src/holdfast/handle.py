@@ -256,7 +256,8 @@ class MemoryHandle:
         # Only for those who share.
         from holdfast.records.grants import Grants
 
-        return Grants(self.scope, self._writer.users_intake, self._runtime.events, admin=self._admin)
+        runtime, intake = self._runtime, self._writer.users_intake
+        return Grants(runtime.database, self.scope, intake, runtime.events, admin=self._admin)
 
     @property
     def scratchpad(self) -> Scratchpad:
@@ -308,23 +309,28 @@ class MemoryHandle:
         record: str | None = None,
         user: str | None = None,
         project: str | None = None,
+        team: str | None = None,
         rewrite: bool | None = False,
         by: Writer | None = None,
     ) -> Erasure:
         """Erase words from all tables, indexes and files, and return a receipt. See `docs/erasing.md`.
 
-        A user goes with all projects and grants; a project is one of this handle's user. With None as
-        `rewrite`, the words stay in the files until the next erasure or `verify(repair=True)`.
+        A user goes with all projects and grants; a project is one of this handle's user; a team is erased by
+        who acts for all. With None as `rewrite`, the words stay in the files until the next erasure or
+        `verify(repair=True)`.
         """
         # Only for those who erase.
         from holdfast.records.erasing import erase_spaces, spaces_of
         from holdfast.store.erasure import erasure_target
 
         runtime, own, writer = self._runtime, self.scope, writer_of(by, "user")
-        named = {"chat": chat, "record": record, "user": user, "project": project}
+        named = {"chat": chat, "record": record, "user": user, "project": project, "team": team}
         what = erasure_target(messages=messages, rewrite=rewrite, **named)
-        scopes = spaces_of(runtime.database, own, user, project)
+        scopes = spaces_of(runtime.database, own, user=user, project=project, team=team)
         self._check_scope(scopes[0])
+        if team is not None and not self._admin:
+            # As for grants, whoever acts counts as well.
+            check_actor(own, scopes[0])
         intakes, forget = [runtime.intake(one, writer) for one in scopes], partial(runtime.forget, chat=chat)
         return erase_spaces(intakes, what, rewrite=rewrite, events=runtime.events, forget=forget)
 

@@ -10,7 +10,7 @@ from holdfast.errors import Denied, InvalidInput
 from holdfast.kinds import LONGEST
 from holdfast.prompt.system_text import filled
 from holdfast.safety import guard
-from holdfast.store import pads, runs
+from holdfast.store import grants, pads, runs
 from holdfast.store.pads import TEMPORARY, ScratchpadKey
 from holdfast.text.clean import clean
 from holdfast.types import check_name
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.prompt.assembly import PromptOptions
     from holdfast.runtime import Runtime
     from holdfast.types import Scope
+    from holdfast.types.grants import Rights
 
 
 class Scratchpad(MutableMapping[str, str]):
@@ -28,9 +29,10 @@ class Scratchpad(MutableMapping[str, str]):
     lasts: the place for credentials, which no other name takes. Iteration is in the order of the names.
     """
 
-    def __init__(self, runtime: Runtime, place: ScratchpadKey, scope: Scope | None = None) -> None:
+    def __init__(self, runtime: Runtime, place: ScratchpadKey, scope: Scope) -> None:
         self._runtime = runtime
-        self._database = runtime.database if scope is None else runtime.database_of(scope)
+        self._scope = scope
+        self._database = runtime.database_of(scope)
         self._place = place
 
     def __getitem__(self, name: str) -> str:
@@ -51,6 +53,7 @@ class Scratchpad(MutableMapping[str, str]):
                 f"A scratchpad keeps text, not {type(value).__name__}.", "Pass a string, such as JSON."
             )
         if name.startswith(TEMPORARY):
+            self._check_right("write")
             self._check_lasting()
             with self._runtime.lock:
                 self._runtime.temporary.setdefault(self._place, {})[name] = value
@@ -60,6 +63,7 @@ class Scratchpad(MutableMapping[str, str]):
     def __delitem__(self, name: str) -> None:
         check_name(name, "A name on a scratchpad")
         if name.startswith(TEMPORARY):
+            self._check_right("write")
             with self._runtime.lock:
                 gone = self._runtime.temporary.get(self._place, {}).pop(name, None) is not None
         else:
@@ -116,8 +120,13 @@ class Scratchpad(MutableMapping[str, str]):
         return dict(sorted({**self.stored(), **self._temporary()}.items()))
 
     def _temporary(self) -> dict[str, str]:
+        self._check_right("read")
         with self._runtime.lock:
             return dict(self._runtime.temporary.get(self._place, {}))
+
+    def _check_right(self, needed: Rights) -> None:
+        """Raise Denied as the database would: what is temporary is not in it."""
+        grants.check(self._database, self._scope, self._place.space, needed)
 
     def _check_lasting(self) -> None:
         with self._database.reading() as connection:

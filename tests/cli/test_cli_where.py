@@ -41,6 +41,15 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
         ("name=NaN", {"name": {"$eq": "NaN"}}),
         ('name=">4"', {"name": {"$eq": ">4"}}),
         ("lang not  in de", {"lang": {"$nin": ["de"]}}),
+        ('name in "Doe, Jane", ada ,"a\\"b,c", ""', {"name": {"$in": ["Doe, Jane", "ada", 'a"b,c', ""]}}),
+        ('name in "a,b"c,1', {"name": {"$in": ['"a', 'b"c', 1]}}),
+        ('name not in "a,b"', {"name": {"$nin": ["a,b"]}}),
+        ('"first name"=ada', {"first name": {"$eq": "ada"}}),
+        ('"a=b">=4', {"a=b": {"$gte": 4}}),
+        ('"first name" in ada,bob', {"first name": {"$in": ["ada", "bob"]}}),
+        ('"first name"', {"first name": {"$exists": True}}),
+        ('!"caf\\u00e9 名"', {"café 名": {"$exists": False}}),
+        ("n=" + "9" * 300, {"n": {"$eq": int("9" * 300)}}),
         ("lang", {"lang": {"$exists": True}}),
         ("!lang", {"lang": {"$exists": False}}),
         ('{"$or": [{"a": 1}, {"b": {"$in": ["x"]}}]}', {"$or": [{"a": 1}, {"b": {"$in": ["x"]}}]}),
@@ -50,7 +59,31 @@ def test_what_a_filter_says(text: str, expected: dict[str, Any]) -> None:
     assert read_where(text).where == expected
 
 
-NONE = ["", " ", "=de", ">=4", "{", '{"$nor": []}', "stars>null", "$gte=4", "a b", "stars=>4", "n in ,"]
+NONE = [
+    "",
+    " ",
+    "=de",
+    ">=4",
+    "{",
+    '{"$nor": []}',
+    "stars>null",
+    "$gte=4",
+    "a b",
+    "stars=>4",
+    "n in ,",
+    "n in a,,b",
+    "n in a,",
+]
+NONE += [
+    "n=1e999",
+    "n=" + "9" * 5_000,
+    "n in 1," + "9" * 5_000,
+    '"a',
+    '"\\x"=1',
+    '""=1',
+    '"a\\u0000"=1',
+    '"$gte"=4',
+]
 
 
 @pytest.mark.parametrize("text", NONE)
@@ -60,7 +93,7 @@ def test_what_is_no_filter(text: str) -> None:
 
 
 def test_long_input_is_read_in_linear_time() -> None:
-    for text in ("a" * 200_000, " " * 200_000 + "=", "a not" + " " * 200_000, "!" * 200_000):
+    for text in ("a" * 200_000, " " * 200_000 + "=", "a not" + " " * 200_000, "!" * 200_000, '"\\' * 100_000):
         with pytest.raises(typer.BadParameter):
             read_where(text)
 

@@ -146,7 +146,7 @@ class Options(Output):
             tenant=self.tenant,
             user=self.user,
             agent=self.agent,
-            project=self._project_name(),
+            project=self.project_name,
             team=self.team,
             reads=self.reads or (),
             admin=admin,
@@ -155,7 +155,9 @@ class Options(Output):
             embed=(embed and os.environ.get(EMBED)) or None,
         )
 
-    def _project_name(self) -> str:
+    @property
+    def project_name(self) -> str:
+        """The project, "" for none."""
         named = self.project or ("" if self.team else os.environ.get(PROJECT, ""))
         return project_of(Path.cwd()).name if named == "." else named
 

@@ -2,16 +2,17 @@
 
 import re
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import typer
 from typer import Option
 
 from holdfast.cli.arguments import By, LimitOrAll, MessageRange, OnlyChat, Yes, chat_of, page
 from holdfast.cli.lookup import the_chat
-from holdfast.cli.options import Options, confirm
+from holdfast.cli.options import PROJECT, Options, confirm
 from holdfast.cli.render.messages import cut
 from holdfast.cli.render.record_lines import called, learned, report
 from holdfast.cli.render.screen import Part, Screen, listed, plain, when
@@ -24,6 +25,12 @@ from holdfast.types import Erasure, Record, Writer
 
 _SHOWN = (40, 4_000)  # lines and characters of a text in quarantine
 _Target = Annotated[str, Option(metavar="SPACE", help="Where to release it, such as user or team:core.")]
+
+
+class _Whole(TypedDict, total=False):
+    user: str
+    project: str
+    team: str
 
 
 def quarantine(
@@ -167,25 +174,23 @@ def erase(
 ) -> None:
     """Remove words for good, from every table, index and file, and print a receipt without them.
 
-    With --messages, also what was learned in them. With --user and neither --chat nor --record: everything of
-    that user. Lists what will go, and asks.
+    With --messages, also what was learned in them. With neither --chat nor --record: everything of the
+    --team, or else the --project, or else the --user with all projects. Lists what will go, and asks.
 
     For example: holdfast erase --messages porto-trip#3-7
     """
     chat = chat_of(messages, chat) if messages else chat
     span = (messages.first, messages.last) if messages else None
-    whole_user = options.user if chat is None and record is None and options.user_was_named else ""
-    files = rewrite and chat is record is None and not whole_user
-    if (chat is None) == (record is None) and not whole_user and not files:
-        todo = "Pass one of --chat, --record, and --user or --rewrite alone."
+    whole = _whole(options) if chat is None and record is None else {}
+    files = rewrite and chat is record is None and not whole
+    if (chat is None) == (record is None) and not whole and not files:
+        todo = "Pass one of --chat, --record, and --user, --project, --team or --rewrite alone."
         raise InvalidInput("It is not clear what to erase.", todo)
     with options.open() as memory:
         if not yes and not files:
-            _ask(options, *_what_goes(memory.scoped(agent=""), chat, span, record))
+            _ask(options, *_what_goes(_memories(memory, whole), chat, span, record))
         try:
-            receipt = memory.erase(
-                chat=chat, messages=span, record=record, user=whole_user or None, rewrite=rewrite, by=by
-            )
+            receipt = memory.erase(chat=chat, messages=span, record=record, rewrite=rewrite, by=by, **whole)
         except InvalidInput:
             if chat is not None:
                 the_chat(options, memory, chat)
@@ -197,27 +202,62 @@ def erase(
     _report(options, receipt)
 
 
+def _whole(options: Options) -> _Whole:
+    """Return what is erased as a whole, which only the command line names; {} for nothing.
+
+    Raises:
+        InvalidInput: a user is named there, and a project of the user in the environment.
+
+    """
+    if options.team:
+        return {"team": options.team}
+    if options.project:
+        return {"project": options.project_name}
+    if not (options.user and options.user_was_named):
+        return {}
+    if options.project_name:
+        what = f"The user is named, and by ${PROJECT} the project {options.project_name!r}."
+        raise InvalidInput(what, f"Pass --project for the project; unset ${PROJECT} for all of the user.")
+    return {"user": options.user}
+
+
+def _memories(memory: Memory, whole: _Whole) -> list[Memory]:
+    """Return the memories of what is erased as a whole, or where a part is erased."""
+    if not whole:
+        return [memory.scoped(agent="")]
+    if "team" in whole:
+        return [memory.scoped(user="", agent="", team=whole["team"])]
+    alone = memory.scoped(agent="", project=whole.get("project", ""), reads=())
+    projects = alone.grants.projects() if "user" in whole else []
+    return [alone, *(alone.scoped(project=one) for one in projects)]
+
+
 def _ask(options: Options, what: str, counts: Mapping[str, int]) -> None:
     """Name what will go, and go on only if it may."""
     if not any(counts.values()):
         return  # it is not there: `erase` says so
-    whose = replace(options, agent="").whose()  # of whichever agent it is
+    # Of whichever agent it is; a team is of no user.
+    whose = replace(options, agent="", user="" if options.team else options.user).whose()
     going = f"{what}{whose}, with {listed(counts)}."
     Screen(sys.stderr).say(("This erases for ever: ", "bold red"), going)
     confirm("Erase it?", "This erases for ever", "Pass --yes.")
 
 
 def _what_goes(
-    memory: Memory, chat: str | None, span: tuple[int, int] | None, record: str | None
-) -> tuple[str, dict[str, int]]:
+    memories: Sequence[Memory], chat: str | None, span: tuple[int, int] | None, record: str | None
+) -> tuple[str, Mapping[str, int]]:
     """Name what will go, and count it."""
+    memory = memories[0]
     if chat is not None and span is not None:
         return f"messages {write_reference(chat, *span)}", _in_messages(memory, chat, *span)
     if chat is not None:
         return f"chat {chat!r}", _in_chat(memory, chat)
     if record is not None:
         return f"record {record!r}", _in_record(memory, record)
-    return "everything", _in_all(memory)
+    counts = Counter[str]()
+    for one in memories:
+        counts.update(_in_all(one))
+    return "everything", counts
 
 
 def _in_chat(memory: Memory, chat: str) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """The option --where: a filter on metadata, as `stars>=4`, `lang=de`, `tags in vip,new` or as JSON."""
 
 import json
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,10 +24,17 @@ _OPERATORS = {
     "in": "$in",
     "not in": "$nin",
 }
+_QUOTED = r'"(?:[^"\\]|\\.)*+"'
+# A key with blanks or signs stands in quotes.
+_KEY = rf'\s*+({_QUOTED}|[^\s=<>!"]++)'
 # A value that begins like an operator, as in stars=>4, is a slip; in quotes it is one.
-_COMPARED = re.compile(r"\s*+([^\s=<>!]++)\s*+(>=|<=|!=|==|=|>|<)\s*+((?:[^\s=<>!].*+)?)", re.DOTALL)
-_LISTED = re.compile(r"\s*+([^\s=<>!]++)\s++(not\s++in|in)\s++(.*+)", re.DOTALL)
-_PRESENT = re.compile(r"\s*+(!?)([^\s=<>!]++)\s*+")
+_COMPARED = re.compile(rf"{_KEY}\s*+(>=|<=|!=|==|=|>|<)\s*+((?:[^\s=<>!].*+)?)", re.DOTALL)
+_LISTED = re.compile(rf"{_KEY}\s++(not\s++in|in)\s++(.*+)", re.DOTALL)
+_PRESENT = re.compile(rf"\s*+(!?){_KEY}\s*+", re.DOTALL)
+# What stands between commas; one within quotes parts nothing.
+_ITEM = re.compile(rf"\s*+({_QUOTED}(?=\s*+,)|[^,]*+)[^,]*+,")
+# More than those of any number that a filter takes.
+_MOST_DIGITS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,7 @@ class MetaFilter:
 def read_where(text: str) -> MetaFilter:
     """Return the filter that a text names: a key, an operator and a value; KEY or !KEY alone; or JSON.
 
-    A value is JSON, or else the words as they stand.
+    A value is JSON, or else the words as they stand; a key may stand in quotes.
 
     Raises:
         typer.BadParameter: it is none of these, or no filter.
@@ -49,13 +57,12 @@ def read_where(text: str) -> MetaFilter:
     if text.lstrip().startswith("{"):
         found = _json(text)
     elif compared := _COMPARED.fullmatch(text):
-        found = {compared[1]: {_OPERATORS[compared[2]]: _json(compared[3].strip())}}
+        found = {_key(compared[1]): {_OPERATORS[compared[2]]: _json(compared[3].strip())}}
     elif listed := _LISTED.fullmatch(text):
-        values = _json(listed[3])
-        several = values if isinstance(values, list) else [_json(one.strip()) for one in listed[3].split(",")]
-        found = None if "" in several else {listed[1]: {_OPERATORS[" ".join(listed[2].split())]: several}}
+        several = _items(listed[3])
+        found = several and {_key(listed[1]): {_OPERATORS[" ".join(listed[2].split())]: several}}
     elif present := _PRESENT.fullmatch(text):
-        found = {present[2]: {"$exists": not present[1]}}
+        found = {_key(present[2]): {"$exists": not present[1]}}
     if not isinstance(found, dict):
         raise typer.BadParameter(
             f"{text[:80]!r} is no filter: write stars>=4, lang=de, lang in de,en, a key alone, or JSON."
@@ -70,13 +77,35 @@ def read_where(text: str) -> MetaFilter:
 def _json(text: str) -> object:
     """Return the value of a JSON text; of other text, the text."""
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return json.loads(text, parse_constant=_no_number, parse_int=_whole)
     except (ValueError, RecursionError):
         return text
 
 
 def _no_number(text: str) -> None:
     raise ValueError(f"{text} is no JSON.")
+
+
+def _whole(text: str) -> float:
+    """Return a whole number; one that no filter takes as infinite, as a float of its size is."""
+    return int(text) if len(text) <= _MOST_DIGITS else math.inf
+
+
+def _key(text: str) -> str:
+    """Return a key, which may stand in quotes."""
+    key = _json(text) if text.startswith('"') else text
+    if not isinstance(key, str) or key.startswith('"'):
+        raise typer.BadParameter(f"{text[:80]!r} is no key: write it in quotes as JSON does.")
+    return key
+
+
+def _items(text: str) -> list[object]:
+    """Return the values of a list: JSON, or what stands between commas; none where one of them is empty."""
+    values = _json(text)
+    if isinstance(values, list):
+        return values
+    words = [one.strip() for one in _ITEM.findall(f"{text},")]
+    return [] if "" in words else list(map(_json, words))
 
 
 def joined(filters: Iterable[MetaFilter] | None) -> dict[str, object] | None:

@@ -12,7 +12,8 @@ from holdfast.errors import InvalidInput, Unavailable
 from holdfast.records.draft import allow
 from holdfast.store import erasure, grants, sessions
 from holdfast.store.database import retry_transaction
-from holdfast.types import Erasure, Scope, check_name, scope_of
+from holdfast.store.erasure import WHOLE
+from holdfast.types import Erasure, Scope, check_name
 
 if TYPE_CHECKING:
     from holdfast.events import Events
@@ -33,26 +34,42 @@ def erase_spaces(
 
     Raises:
         InvalidInput: there is nothing to erase in any of them.
+        Unavailable: all is erased, but the files could not be purged; see `store.erasure.erase`.
 
     """
-    first, receipts = intakes[0], list[Erasure]()
-    if what.kind == "user" and first.scope.user and not first.scope.project:
-        forget_grantee(first.database, first.scope)
+    first, receipts, unclean = intakes[0], list[Erasure](), None
+    if what.kind == "user" and first.scope.user:
+        what = what._replace(rights=forget_grantee(first.database, first.scope))
     for number, intake in enumerate(intakes, 1):
         try:
             drop = partial(forget, intake.space)
-            receipts.append(erase(intake, what, rewrite=rewrite, events=events, forget=drop))
+            # What keeps the files from being purged once keeps them from it again.
+            how = None if unclean else rewrite
+            here = what if intake is first else what._replace(rights=0)
+            receipts.append(erase(intake, here, rewrite=how, events=events, forget=drop))
         except InvalidInput:
             if number == len(intakes) and not receipts:
                 raise
+        except Unavailable as error:
+            if not isinstance(error.receipt, Erasure):
+                raise
+            unclean = error
+            receipts.append(error.receipt)
     counts = Counter[str]()
     for one in receipts:
         counts.update(one.counts)
-    return replace(receipts[0], counts=dict(counts))
+    whole = replace(receipts[0], counts=dict(counts))
+    if unclean:
+        raise Unavailable(unclean.what, unclean.todo, receipt=whole) from unclean
+    return whole
 
 
-def spaces_of(database: Database, scope: Scope, user: str | None, project: str | None) -> list[Scope]:
-    """Return whose words are erased: the scope's own, those of a project, or of a user with all projects."""
+def spaces_of(
+    database: Database, scope: Scope, *, user: str | None, project: str | None, team: str | None
+) -> list[Scope]:
+    """Return what is erased: in the scope's own space, a project, a team, or a user with all projects."""
+    if team is not None:
+        return [Scope(scope.tenant, team=check_name(team, "team"))]
     if project is not None:
         return [Scope(scope.tenant, scope.user, project=check_name(project, "project"))]
     if user is None:
@@ -62,14 +79,12 @@ def spaces_of(database: Database, scope: Scope, user: str | None, project: str |
 
 
 @retry_transaction
-def forget_grantee(database: Database, scope: Scope) -> None:
-    """Delete the rights that the user of a scope has on spaces of others: nobody is to inherit them."""
+def forget_grantee(database: Database, scope: Scope) -> int:
+    """Delete the rights of the user of a scope on spaces of others, and count them: nobody inherits them."""
+    shared = scope.shared.space
     with database.writing() as tx:
-        space = sessions.next_space(tx, "")
-        while space is not None:
-            if scope_of(space).tenant == scope.tenant:
-                grants.forget(tx, space, scope.user)
-            space = sessions.next_space(tx, space)
+        spaces = [shared, *sessions.spaces_below(tx, shared)]
+        return sum(grants.forget(tx, space, scope.user) for space in spaces)
 
 
 def erase(
@@ -97,7 +112,7 @@ def erase(
         receipt = error.receipt if isinstance(error.receipt, Erasure) else None
         raise
     finally:
-        if what.kind in ("chat", "user"):
+        if what.kind in ("chat", *WHOLE):
             forget()
         if receipt is not None:
             events.tell(Event("erased", intake.scope, erasure=receipt))

@@ -14,11 +14,11 @@ from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros
 from holdfast.types import Record, Scope, Writer, check_name
 from holdfast.types.grants import RIGHTS, Grant, Rights
-from holdfast.types.scope import scope_of
 
 if TYPE_CHECKING:
     from holdfast.events import Events
     from holdfast.records.intake import Intake
+    from holdfast.store.database import Database
 
 
 class Grants:
@@ -34,21 +34,29 @@ class Grants:
     """
 
     def __init__(
-        self, scope: Scope, intake: Callable[[Writer | None], Intake], events: Events, *, admin: bool
+        self,
+        database: Database,
+        scope: Scope,
+        intake: Callable[[Writer | None], Intake],
+        events: Events,
+        *,
+        admin: bool,
     ) -> None:
+        # Not that of the intake, which lets nobody without a right on a space give one.
+        self._database = database
         self._scope, self._intake, self._events = scope, intake, events
         self._for_all = admin or not scope.user
 
     def __iter__(self) -> Iterator[Grant]:
-        database, own = self._intake(None).database, self._scope.owner.space
+        # Read to the end: whoever stops half way, or revokes what is iterated over, leaves no read open.
+        return iter(self._all())
+
+    def _all(self) -> list[Grant]:
+        database = self._database
+        first = (self._scope.shared if self._for_all else self._scope.owner).space
         with database.one_read():
-            space = sessions.next_space(database, "")
-            while space is not None:
-                found = scope_of(space)
-                is_own = space == own or space.startswith(f"{own}/")
-                if found.tenant == self._scope.tenant and (self._for_all or is_own):
-                    yield from (self._grant(space, row) for row in grants.current(database, space))
-                space = sessions.next_space(database, space)
+            spaces = [first, *sessions.spaces_below(database, first if self._for_all else f"{first}/")]
+            return [self._grant(one, row) for one in spaces for row in grants.current(database, one)]
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -72,16 +80,15 @@ class Grants:
         """
         if rights not in RIGHTS:
             raise InvalidInput(f"`rights` is {shown(rights)}.", "Use 'read' or 'write'.")
-        self._put(space, to, rights, why, by)
-        place, user = self._scope.named(space).space, self._grantee(to)
-        return next(one for one in self._of(place) if one.to == self._reference(user))
+        (granted,) = self._put(space, to, rights, why, by)[1]
+        return granted
 
     def revoke(self, space: str, *, to: str, why: str = "", by: Writer | None = None) -> bool:
         """Take back what a user may do with a space, and return whether there was such a right.
 
         It ends at once, in handles that are open and in other processes; the history keeps it.
         """
-        return self._put(space, to, None, why, by)
+        return self._put(space, to, None, why, by)[0]
 
     def move(self, id: str, to: str, *, by: Writer | None = None) -> Record:
         """Move a record from the nearest space that has it to another one, and return it as it is there.
@@ -103,32 +110,36 @@ class Grants:
 
     def projects(self) -> list[str]:
         """Name the projects of this user of which something is stored."""
-        return sessions.projects(self._intake(None).database, self._scope)
+        return sessions.projects(self._database, self._scope)
 
     def _carried(self, id: str, to: str, by: Writer | None, *, keep: bool) -> Record:
         target = self._scope.named(to)
-        made, *gone = moving.carry(self._intake(by), check_name(id, "The id of a record"), target, keep=keep)
-        self._events.tell_of(target, [made])
-        self._events.tell_of(self._scope, gone)
-        return replace(made, space=self._scope.reference(target.space))
+        linked = moving.carry(self._intake(by), check_name(id, "The id of a record"), target, keep=keep)
+        for scope, record in linked:
+            self._events.tell_of(scope, [record])
+        return replace(linked[0][1], space=self._scope.reference(target.space))
 
     @retry_transaction
-    def _put(self, space: str, to: str, rights: Rights | None, why: str, by: Writer | None) -> bool:
+    def _put(
+        self, space: str, to: str, rights: Rights | None, why: str, by: Writer | None
+    ) -> tuple[bool, list[Grant]]:
+        """Store a right, and return whether that changed anything, and what the user has there now."""
         place, user = self._scope.named(space).space, self._grantee(to)
-        self._check_manager(place)
-        reason, intake = mask(check_name(why, "why", empty=True)), self._intake(by)
-        with intake.database.writing_to(place) as tx:
-            return grants.put(
-                tx, place, user, rights, by=intake.by, actor=self._scope.user, at=intake.now, why=reason
-            )
-
-    def _check_manager(self, space: str) -> None:
-        own = self._scope.owner.space
-        if not (self._for_all or space == own or space.startswith(f"{own}/")):
+        if not self._manages(place):
             raise Denied(
-                f"The space {self._scope.reference(space)!r} is not this user's to grant.",
+                f"The space {self._scope.reference(place)!r} is not this user's to grant.",
                 "Ask its owner, or use a handle that names no user.",
             )
+        reason, intake = mask(check_name(why, "why", empty=True)), self._intake(by)
+        with self._database.writing_to(place) as tx:
+            changed = grants.put(
+                tx, place, user, rights, by=intake.by, actor=self._scope.user, at=intake.now, why=reason
+            )
+            return changed, [self._grant(place, row) for row in grants.current(tx, place, user)]
+
+    def _manages(self, space: str) -> bool:
+        own = self._scope.owner.space
+        return self._for_all or space == own or space.startswith(f"{own}/")
 
     def _grantee(self, to: str) -> str:
         other = self._scope.named(to)
@@ -138,9 +149,6 @@ class Grants:
 
     def _reference(self, user: str) -> str:
         return Scope(self._scope.tenant).reference(Scope(self._scope.tenant, user).space)
-
-    def _of(self, space: str) -> Iterator[Grant]:
-        return (self._grant(space, row) for row in grants.current(self._intake(None).database, space))
 
     def _grant(self, space: str, row: grants.GrantRow) -> Grant:
         return Grant(

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 @retry_transaction
-def carry(intake: Intake, identity: str, target: Scope, *, keep: bool) -> list[Record]:
+def carry(intake: Intake, identity: str, target: Scope, *, keep: bool) -> list[tuple[Scope, Record]]:
     """Move a record from the nearest space that has it to another one, or with `keep` copy it.
 
-    Returns the record there and, of a move, the one that was taken back here.
+    Returns the record there and, of a move, the one that was taken back here, each with whose it is.
 
     Raises:
         InvalidInput: there is no such record, it is in quarantine, of a run, or in that space already.
@@ -49,13 +49,13 @@ def carry(intake: Intake, identity: str, target: Scope, *, keep: bool) -> list[R
         origin = f"from {target.reference(source)} ({found.id})"
         action = "copy" if keep else "move"
         made = there.put(changes[target.space], alone, None, action, origin)
-        linked = [made]
+        linked = [(there.scope, made)]
         if not keep:
             allow(rules_of(intake.kinds, found.kind), intake.by, "remove")
             away = f"moved to {intake.scope.reference(target.space)} ({made.id})"
             gone = here.take_back(changes[source], found, "retract", away)
             moves.link(changes[source].tx, (source, gone.version), (target.space, made.version))
-            linked.append(gone)
+            linked.append((here.scope, gone))
         return linked
 
 
@@ -105,6 +105,8 @@ _MOVED = ("text", "category", "tags", "meta", "since", "until", "retracted")
 def undo_linked(intake: Intake, changes: Writing, versions: list[int]) -> list[tuple[Intake, Writing, int]]:
     """Return what writes the other half of each move among some versions, locked, with its version there.
 
+    What was erased there does not come back.
+
     Raises:
         Denied: the right to write there is missing.
         Conflict: the record was changed there since.
@@ -114,7 +116,9 @@ def undo_linked(intake: Intake, changes: Writing, versions: list[int]) -> list[t
     for space, version in moves.linked(changes.tx, changes.space, versions):
         grants.check(changes.tx, intake.scope, space, "write")
         changes.tx.lock(space)
-        (moved,) = records.by_versions(changes.tx, space, (version,)).values()
+        moved = records.by_versions(changes.tx, space, (version,)).get(version)
+        if moved is None:
+            continue
         newest = records.latest(changes.tx, space, records.OF_ID, id=moved.id)
         if newest and any(getattr(newest, name) != getattr(moved, name) for name in _MOVED):
             what = f"The record {moved.id} was changed in the other space since it was moved."

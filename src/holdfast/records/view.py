@@ -9,7 +9,7 @@ from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from holdfast.errors import InvalidInput, shown
+from holdfast.errors import Denied, InvalidInput, shown
 from holdfast.kinds import FEEDBACK
 from holdfast.records.by_metadata import chosen, listed_records
 from holdfast.records.draft import check_tags, policy
@@ -333,7 +333,11 @@ def count_uses(
     counted = [one.id for one in found if one.kind in kinds and kinds[one.kind].counts_use]
     if not counted:
         return found
-    records.count_use(database, scope.space, counted, now)
+    try:
+        records.count_use(database, scope.space, counted, now)
+    except Denied:
+        # Who may only read leaves no trace in a space of others.
+        return found
     return [
         replace(one, uses=one.uses + 1, used=from_micros(now)) if one.id in counted else one for one in found
     ]

@@ -148,9 +148,10 @@ class Search:
         if filters.where is not None:
             self._metadata.catch_up(indexes, filters.where)
         for _ in range(_ATTEMPTS):
-            # Everybody takes them in this order: the indexes, one after the other, then the database.
+            # Everybody takes them in this order: the indexes, by the names of their spaces, which other
+            # handles may read the other way around; then the database.
             with ExitStack() as locks:
-                for index in chain.from_iterable(indexes.values()):
+                for index in chain.from_iterable(indexes[space] for space in sorted(indexes)):
                     locks.enter_context(index.lock)
                 with self._database.one_read():
                     for space in indexes:

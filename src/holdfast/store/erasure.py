@@ -71,6 +71,10 @@ _OF_ALL = {
 }
 
 
+# Kinds of erasures of a whole space.
+WHOLE = ("user", "project", "team")
+
+
 class ErasureTarget(NamedTuple):
     """What is to be erased: a record, messages of a chat, a chat, all of the space, or remains in files."""
 
@@ -79,6 +83,10 @@ class ErasureTarget(NamedTuple):
     record: str | None = None
     # Nothing but what earlier erasures left in the files.
     files: bool = False
+    # What the space is of, where all of it is erased: one of WHOLE.
+    whole: str = "user"
+    # Grants of the user on spaces of others, which are deleted already.
+    rights: int = 0
 
     @property
     def kind(self) -> str:
@@ -87,7 +95,7 @@ class ErasureTarget(NamedTuple):
             return "files"
         if self.record is not None:
             return "record"
-        return "user" if self.chat is None else "chat" if self.messages is None else "messages"
+        return self.whole if self.chat is None else "chat" if self.messages is None else "messages"
 
 
 def erasure_target(
@@ -97,6 +105,7 @@ def erasure_target(
     record: str | None,
     user: str | None,
     project: str | None = None,
+    team: str | None = None,
     rewrite: bool | None,
 ) -> ErasureTarget:
     """Return what is to be erased, checked.
@@ -107,12 +116,13 @@ def erasure_target(
     """
     if rewrite is not None:
         check_flag(rewrite, "rewrite")
-    if rewrite and all(one is None for one in (chat, messages, record, user, project)):
+    spaces = dict(zip(WHOLE, (user, project, team), strict=True))
+    if rewrite and all(one is None for one in (chat, messages, record, *spaces.values())):
         return ErasureTarget(files=True)
-    if sum(one is not None for one in (chat, record, user, project)) != 1:
+    if sum(one is not None for one in (chat, record, *spaces.values())) != 1:
         raise InvalidInput(
             "It is not clear what to erase.",
-            "Pass one of chat=, record=, user= and project=; with chat=, also messages=; or rewrite=True.",
+            "Pass one of chat=, record=, user=, project=, team=; messages= beside chat=; or rewrite=True.",
         )
     if messages is not None and chat is None:
         raise InvalidInput("Messages belong to a chat.", "Pass chat= as well.")
@@ -120,7 +130,8 @@ def erasure_target(
         check_name(chat, "The id of a chat")
     if record is not None:
         check_name(record, "The id of a record")
-    return ErasureTarget(chat, check_range(messages, chat or ""), record)
+    whole = next((kind for kind, one in spaces.items() if one is not None), "user")
+    return ErasureTarget(chat, check_range(messages, chat or ""), record, whole=whole)
 
 
 def erase(
@@ -211,6 +222,7 @@ class _Eraser:
         if target.record is not None:
             self._records.erase(_RECORD, id=target.record)
         elif target.chat is None:
+            self._account.count("grants", range(target.rights))
             self._everything()
         elif target.messages is None:
             self._chat(target.chat)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast import types
 from holdfast.errors import Denied
 from holdfast.store.checksums import seal
+from holdfast.store.database import matching
 from holdfast.store.message_rows import from_micros
 from holdfast.types import MAX_COUNT
 from holdfast.types.scope import scope_of
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
 _RIGHTS = "SELECT rights FROM grants WHERE space = :space AND grantee = :grantee AND ended = :open"
 _CURRENT = """
     SELECT number, grantee, rights, actor, at, why FROM grants
-    WHERE space = :space AND ended = :open AND rights <> '' ORDER BY number"""
+    WHERE space = :space AND ended = :open AND rights <> ''"""
 _CHANGES = """
     SELECT g.id, g.grantee, b.rights, g.rights, g.writer, g.actor, g.at, g.why FROM grants g
     LEFT JOIN grants b ON b.space = g.space AND b.grantee = g.grantee AND b.ended = g.number
     WHERE g.space = :space ORDER BY g.number DESC"""
+_FORGET = "DELETE FROM grants WHERE space = :space AND grantee = :grantee RETURNING number"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM grants WHERE space = :space"
 _END = """
     UPDATE grants SET ended = :number WHERE space = :space AND grantee = :grantee AND ended = :open"""
@@ -74,14 +76,16 @@ def may_read(reader: Reader, scope: Scope) -> bool:
     return True
 
 
-def current(reader: Reader, space: str) -> list[GrantRow]:
-    """Return the rights on a space that others have, in the order in which they were granted."""
-    return [GrantRow(*row) for row in reader.all(_CURRENT, space=space, open=MAX_COUNT)]
+def current(reader: Reader, space: str, grantee: str | None = None) -> list[GrantRow]:
+    """Return the rights on a space that others have, or one of them, in the order of their grants."""
+    condition, values = matching({"grantee": grantee}, {})
+    rows = reader.all(f"{_CURRENT}{condition} ORDER BY number", space=space, open=MAX_COUNT, **values)
+    return [GrantRow(*row) for row in rows]
 
 
-def forget(tx: Connection, space: str, grantee: str) -> None:
-    """Delete what was ever granted to a user on a space: the name is nobody's any more."""
-    tx.all("DELETE FROM grants WHERE space = :space AND grantee = :grantee", space=space, grantee=grantee)
+def forget(tx: Connection, space: str, grantee: str) -> int:
+    """Delete what was ever granted to a user on a space, and count it: the name is nobody's any more."""
+    return len(tx.all(_FORGET, space=space, grantee=grantee))
 
 
 def put(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Unavailable
+from holdfast.errors import Denied, Unavailable
 from holdfast.store.database import retry_transaction
 from holdfast.store.meta_encoding import entries
 from holdfast.store.meta_values import ADD, LABELLED, clear_in, find, metadata, named, state
@@ -79,7 +79,7 @@ def catch_up(
 ) -> None:
     """Note the values of the declared keys of a filter, a page of rows in each transaction.
 
-    Of messages those of their chats count as well. Where the database cannot be written, what is not noted is
+    Of messages those of their chats count as well. Where the space cannot be written, what is not noted is
     read row by row.
     """
     keys = {one.key for one in conditions(where)}.intersection(declared)
@@ -88,7 +88,8 @@ def catch_up(
         for source in LABELLED:
             while source in wanted and is_behind(db, space, source, keys):
                 _add_page(db, space, source, sorted(keys))
-    except Unavailable as error:
+    except (Denied, Unavailable) as error:
+        # Whether this user may read, the read that follows decides.
         _logger().info("The metadata of space %r could not be indexed: %s", space, error)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -125,6 +125,14 @@ def next_space(db: Reader, after: str) -> str | None:
     return None if space is None else str(space)
 
 
+def spaces_below(db: Reader, prefix: str) -> Iterator[str]:
+    """Iterate over the spaces whose names begin with a prefix that ends with a slash, but for itself."""
+    space = next_space(db, prefix)
+    while space is not None and space.startswith(prefix):
+        yield space
+        space = next_space(db, space)
+
+
 def users(db: Reader, tenant: str) -> list[str]:
     """Return the users of a tenant whose spaces are not empty; "" for the one that all share."""
     found, space = set[str](), next_space(db, "")
@@ -138,13 +146,8 @@ def users(db: Reader, tenant: str) -> list[str]:
 
 def projects(db: Reader, scope: Scope) -> list[str]:
     """Return the projects of the user of a scope whose spaces are not empty."""
-    prefix = f"{scope.owner.space}/"
-    found, space = [], next_space(db, prefix)
-    while space is not None and space.startswith(prefix):
-        if project := scope_of(space).project:
-            found.append(project)
-        space = next_space(db, space)
-    return sorted(found)
+    found = (scope_of(space).project for space in spaces_below(db, f"{scope.owner.space}/"))
+    return sorted(filter(None, found))
 
 
 def read_all(db: Reader, space: str) -> list[ChatRow]:
