@@ -43,6 +43,8 @@ ADAPTERS += {"integrations": 235 + 310 + 15, "store": 14, "types": 1}
 ADAPTERS += {"integrations": 505, "store": 20, "front": 5, "errors": 2}
 ADAPTERS += {"integrations": 287, "types": 2, "store": 4}  # Strands Agents; metadata of hits
 ADAPTERS += {"integrations": 205}  # Microsoft Agent Framework; what is known and recalled
+# Sessions read without the rest of their messages; page by page.
+ADAPTERS += {"store": 34, "integrations": 25}
 BUDGETS = {
     "types settings kinds events contract errors": 1_050
     + 300

@@ -98,6 +98,8 @@ def append(
 
     """
     rows = [to_row(message, now, cost) for message, cost in zip(messages, tokens, strict=True)]
+    # Asked before all get one.
+    given = any(row["id"] for row in rows)
 
     def store(tx: Connection) -> tuple[list[dict[str, Any]], dict[str, Message]]:
         stored = append_rows(tx, scope, chat, rows, now, asked)
@@ -106,7 +108,6 @@ def append(
         return stored
 
     fresh, present = db.write_together(store)
-    given = any(row["id"] for row in rows)
     made = _each_once(messages, rows, fresh, present) if given else map(as_stored, messages, rows)
     return StoredMessages(made, added=len(fresh))
 
