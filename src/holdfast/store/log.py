@@ -174,14 +174,14 @@ def _find_present(tx: Reader, keys: dict[str, Value], ids: Sequence[str]) -> dic
     Ids of callers are in an index. Generated ones are not, because an index costs a tenth of an append: they
     begin with the document number.
     """
-    generated = [int(identity[:12], 16) for identity in ids if _OUR_ID.fullmatch(identity)]
-    found = [
-        *_rows_in(tx, "id", ids, "AND chat = :chat AND given = 1", _ALL, **keys),
-        *_rows_in(tx, "doc", generated, "AND chat = :chat AND given = 0", _ALL, **keys),
-    ]
     wanted = set(ids)
+    docs = [int(identity[:12], 16) for identity in ids if _OUR_ID.fullmatch(identity)]
+    generated = _rows_in(tx, "doc", docs, "AND chat = :chat AND given = 0", _ALL, **keys)
+    found = [row for row in generated if row[3] in wanted]
+    left = list(wanted.difference([row[3] for row in found]))
+    found += _rows_in(tx, "id", left, "AND chat = :chat AND given = 1", _ALL, **keys)
     messages = to_messages((row[2:] for row in found), (row[1] for row in found))
-    return {message.id: message for message in messages if message.id in wanted}
+    return {message.id: message for message in messages}
 
 
 def given_ids(db: Reader, space: str, chat: str, ids: Sequence[str]) -> set[str]:
