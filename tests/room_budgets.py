@@ -45,6 +45,8 @@ ADAPTERS += {"integrations": 287, "types": 2, "store": 4}  # Strands Agents; met
 ADAPTERS += {"integrations": 205}  # Microsoft Agent Framework; what is known and recalled
 ADAPTERS += {"hooks": 35, "cli": 10}  # wishes that wait for the person's word
 ADAPTERS += {"io": 20}  # two imports of records at once
+# Sessions read without the rest of their messages; page by page.
+ADAPTERS += {"store": 34, "integrations": 25}
 BUDGETS = {
     "types settings kinds events contract errors": 1_050
     + 300

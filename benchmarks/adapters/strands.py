@@ -21,13 +21,14 @@ _NEWEST = 20  # messages of a window that is restored
 @contextmanager
 def calls(folder: Path, size: int) -> Iterator[Sequence[Call]]:
     """Open a session of each with so many messages, and return the calls of a turn."""
-    with Memory(folder / "holdfast.db") as memory:
+    file = folder / "holdfast.db"
+    theirs = FileSessionManager(_SESSION, str(folder / "theirs"))
+    _fill(theirs, size)
+    # What is stored is the same, and filling does not wait for the disk.
+    with Memory(file, durability="normal") as memory:
+        _fill(HoldfastSessionManager(memory, _SESSION).session_repository, size)
+    with Memory(file) as memory:
         ours = HoldfastSessionManager(memory, _SESSION).session_repository
-        theirs = FileSessionManager(_SESSION, str(folder / "theirs"))
-        for repository in (ours, theirs):
-            repository.create_agent(_SESSION, SessionAgent(_AGENT, {}, {}))
-            for number in range(size):
-                repository.create_message(_SESSION, _AGENT, _message(number))
 
         def compared(name: str, call: Callable[[SessionRepository, int], object]) -> Call:
             return Call(name, lambda n: call(ours, n), lambda n: call(theirs, n), "FileSessionManager")
@@ -38,6 +39,12 @@ def calls(folder: Path, size: int) -> Iterator[Sequence[Call]]:
             compared("restore all messages", lambda one, _: _listed(one, 0)),
             compared("read a message", lambda one, n: one.read_message(_SESSION, _AGENT, n)),
         ]
+
+
+def _fill(repository: SessionRepository, size: int) -> None:
+    repository.create_agent(_SESSION, SessionAgent(_AGENT, {}, {}))
+    for number in range(size):
+        repository.create_message(_SESSION, _AGENT, _message(number))
 
 
 def _turn(repository: SessionRepository, number: int) -> None:

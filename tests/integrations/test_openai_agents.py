@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -15,12 +16,16 @@ from hypothesis import strategies as st
 from openai.types.responses import ResponseFunctionToolCall
 from openai_sessions import CALL, OUTPUT, QUIET, Item, add, answer, clear, items, pop, said
 
-from holdfast import Conflict, InvalidInput, Memory, Message
+from holdfast import Conflict, Damaged, InvalidInput, Memory, Message
 from holdfast.integrations import openai_agents, session_items
 from holdfast.integrations.openai_agents import HoldfastSession
 from holdfast.messages import formats
-from holdfast.store import log
+from holdfast.providers.null import NullMemory
+from holdfast.providers.tracing import traced
+from holdfast.store import payloads
+from holdfast.store.payloads import Payload
 from holdfast.types import MAX_NAME
+from index_damage import damage
 from programs import run
 
 session = openai_sessions.session
@@ -321,17 +326,38 @@ def test_it_behaves_as_a_list(steps: list[tuple[str, int]]) -> None:
             assert items(session) == expected
 
 
+@pytest.mark.parametrize(("column", "value"), [("raw", "{"), ("meta", "[[[")])
+def test_damage_of_an_item_is_named(memory: Memory, column: str, value: str) -> None:
+    session = HoldfastSession(memory, "trip")
+    add(session, *(said(f"item {n}") for n in range(3)))
+    update = f"UPDATE messages SET {column} = :value WHERE space = :space AND chat = 'trip' AND seq = 2"
+    damage(memory, lambda tx, space: tx.all(update, space=space, value=value))
+    with pytest.raises(Damaged, match="trip#2"):
+        items(session)
+
+
+@pytest.mark.parametrize("make", [lambda memory: NullMemory(), traced])
+def test_other_memories_do_as_well(memory: Memory, make: Callable[[Memory], Memory]) -> None:
+    session = HoldfastSession(make(memory), "trip")
+    add(session, *(said(f"item {n}") for n in range(3)))
+    there = [] if isinstance(session._memory, NullMemory) else [said(f"item {n}") for n in range(3)]
+    assert items(session) == there
+    assert items(session, 2) == there[-2:]
+    assert pop(session) == (there[-1] if there else None)
+    assert items(session) == there[:-1]
+
+
 @pytest.fixture
 def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Note how many messages each read of a log gives."""
-    read, rows = log.read, list[int]()
+    """Note how many messages each read of a session gives."""
+    read, rows = payloads.newest, list[int]()
 
-    def counted(*args: Any, **given: Any) -> list[Message]:
+    def counted(*args: Any, **given: Any) -> list[Payload]:
         found = read(*args, **given)
         rows.append(len(found))
         return found
 
-    monkeypatch.setattr(log, "read", counted)
+    monkeypatch.setattr(payloads, "newest", counted)
     return rows
 
 
@@ -378,7 +404,7 @@ late_steps = st.lists(st.sampled_from(["add", "pop", "begin", "begin", "end", "c
 def test_those_who_are_slow_to_take_back_hide_nothing_else(steps: list[str]) -> None:
     """What one has read may not be the newest any more when it is taken back, or be taken back already."""
     expected: list[Item] = []
-    begun: list[session_items._Newest] = []
+    begun: list[session_items._Newest[Payload]] = []
     added = 0
     with Memory(":memory:") as memory:
         session = HoldfastSession(memory, "trip")
@@ -391,7 +417,7 @@ def test_those_who_are_slow_to_take_back_hide_nothing_else(steps: list[str]) -> 
             elif step == "pop":
                 assert pop(session) == (expected.pop() if expected else None)
             elif step == "begin" and expected:
-                begun.append(session._items._read(2))
+                begun.append(session._items._found(2))
             elif step == "end" and begun:
                 found = begun.pop(0)
                 with suppress(Conflict):

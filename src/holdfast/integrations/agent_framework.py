@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.contract import check_provider
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from holdfast.memory import Memory
     from holdfast.records.options import RecallOptions
+    from holdfast.store.payloads import Payload
 
 _FRAMEWORK = "agent-framework"
 _ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "system", "tool": "tool"}
@@ -102,11 +102,9 @@ class HoldfastHistoryProvider(HistoryProvider):
         return await off_loop(self.memory, self._loaded, _chat(session_id))
 
     def _loaded(self, chat_id: str) -> list[FrameworkMessage]:
-        chat = self.memory.chat(chat_id)
-        items = SessionItems(chat, _FRAMEWORK)
         if self._budget is None:
-            return [_framework_message(one) for one in reversed(items.newest())]
-        window = chat.window(self._budget)
+            return SessionItems(self.memory, chat_id, _FRAMEWORK).read(_framework_message)
+        window = self.memory.chat(chat_id).window(self._budget)
         summaries = [str(summary_message(one)["content"]) for one in window.summaries]
         shown = [one for one in window.messages if one.meta.get(_FRAMEWORK) == "item"]
         return [FrameworkMessage("user", [text]) for text in summaries] + list(map(_framework_message, shown))
@@ -220,11 +218,11 @@ def _save(memory: Memory, session_id: str | None, messages: Sequence[FrameworkMe
     if session_id is None:
         raise InvalidInput("The messages belong to no session.", "Run the agent with a session.")
     given = [_message(one) for one in messages]
-    items = SessionItems(memory.chat(_chat(session_id)), _FRAMEWORK)
+    items = SessionItems(memory, _chat(session_id), _FRAMEWORK)
     items.append(_fresh(items.newest(len(given))[::-1], given))
 
 
-def _fresh(stored: Sequence[Message], given: Sequence[Message]) -> Sequence[Message]:
+def _fresh(stored: Sequence[Payload], given: Sequence[Message]) -> Sequence[Message]:
     """Return the messages that follow those that are the newest stored ones, as in the framework's own.
 
     A single message of the user without an id is rather said again than handed over again.
@@ -236,13 +234,13 @@ def _fresh(stored: Sequence[Message], given: Sequence[Message]) -> Sequence[Mess
     return given
 
 
-def _identity(message: Message) -> dict[str, object]:
+def _identity(message: Message | Payload) -> dict[str, object]:
     raw = message.raw or {}
     id = raw.get("message_id")
     return {"role": raw.get("role"), "contents": raw.get("contents")} if id is None else {"id": id}
 
 
-def _framework_message(message: Message) -> FrameworkMessage:
+def _framework_message(message: Message | Payload) -> FrameworkMessage:
     try:
         return FrameworkMessage.from_dict(dict(message.raw or {}))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -260,7 +258,7 @@ def _message(message: object) -> Message:
     raw = message.to_dict()
     role = _ROLES.get(message.role, "assistant")
     form = {"role": role, "content": list(_parts(raw.get("contents")))}
-    return replace(read_message(form) or Message(role, "[message]"), raw=raw)
+    return read_message(form, raw) or Message(role, "[message]", raw=raw)
 
 
 def _parts(contents: object) -> Iterator[Mapping[str, object]]:

@@ -38,6 +38,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 
+    from holdfast.store.payloads import Payload
     from holdfast.types import Hit
 
 _ROLES: dict[str, Role] = {"human": "user", "system": "system", "tool": "tool", "function": "tool"}
@@ -124,7 +125,7 @@ class HoldfastChatMessageHistory(BaseChatMessageHistory):
         check_provider(memory)
         self._limit = None if limit is None else check_count(limit, "limit")
         self._memory = memory
-        self._items = SessionItems(memory.chat(session_id), "langchain")
+        self._items = SessionItems(memory, session_id, "langchain")
         self.session_id = session_id
 
     # LangChain declares an attribute, but its own histories that store have a property as well.
@@ -136,7 +137,7 @@ class HoldfastChatMessageHistory(BaseChatMessageHistory):
             Damaged: a stored message is not one of LangChain any more.
 
         """
-        return [_langchain_message(message) for message in reversed(self._items.newest(self._limit))]
+        return self._items.read(_langchain_message, self._limit)
 
     async def aget_messages(self) -> list[BaseMessage]:
         """Return the newest messages, oldest first."""
@@ -189,7 +190,7 @@ def _readable(message: BaseMessage) -> Message:
     return found or Message(role, message.text.strip() or f"[{message.type}]")
 
 
-def _langchain_message(message: Message) -> BaseMessage:
+def _langchain_message(message: Payload) -> BaseMessage:
     try:
         # Only messages with `raw` are items.
         return messages_from_dict([dict(message.raw or {})])[0]

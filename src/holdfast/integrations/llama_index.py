@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
 from holdfast.errors import Damaged, InvalidInput, MissingExtra
@@ -237,7 +236,7 @@ def _message(message: object) -> Message:
     parts = list(_parts(raw["blocks"]))
     calls = [] if any(part["type"] == "tool_use" for part in parts) else kwargs.get("tool_calls")
     form = {"role": role, "content": parts, "tool_calls": calls, "tool_call_id": kwargs.get("tool_call_id")}
-    return replace(read_message(form) or Message(role, "[message]"), raw=raw)
+    return read_message(form, raw) or Message(role, "[message]", raw=raw)
 
 
 def _parts(blocks: object) -> Iterator[dict[str, object]]:

@@ -15,17 +15,28 @@ if TYPE_CHECKING:
     from holdfast.types import Prompt
 
 
-def read_message(entry: Mapping[str, object]) -> Message | None:
+def read_message(
+    entry: Mapping[str, object],
+    raw: Mapping[str, object] | None = None,
+    meta: Mapping[str, object] | None = None,
+) -> Message | None:
     """Return the message in an item that has the form of OpenAI's or Anthropic's; None for any other.
 
-    It has no id, time and name: those are the framework's, which may repeat them.
+    It has the `raw` and `meta` that are given, and no id, time and name: those are the framework's, which may
+    repeat them.
     """
     if not isinstance(entry.get("type"), str | None):
         return None
     try:
         found = formats.parse(entry)
         message = Message(
-            found.role, found.content, calls=found.calls, call_id=found.call_id, answers=found.answers
+            found.role,
+            found.content,
+            calls=found.calls,
+            call_id=found.call_id,
+            answers=found.answers,
+            raw=raw,
+            meta=meta or {},
         )
         # Only calls can hold values that cannot be stored; checking others would scan their text twice.
         return ready(message) if message.calls else message

@@ -18,7 +18,7 @@ from holdfast.integrations.off_loop import off_loop
 from holdfast.integrations.opaque_items import recalled
 from holdfast.integrations.session_items import SessionItems, item_message
 from holdfast.prompt.summary_block import summary_message
-from holdfast.types import Message, check_count
+from holdfast.types import check_count
 
 try:
     from agents import FunctionTool, SessionSettings
@@ -32,8 +32,11 @@ if TYPE_CHECKING:
 
     from holdfast.chat import Chat
     from holdfast.memory import Memory
+    from holdfast.store.payloads import Payload
     from holdfast.tools.tool import Tool
+    from holdfast.types import Message
 
+_MARK = "openai_agents"  # in `meta`, of items
 _PAGE = 256  # messages read at once
 
 
@@ -82,7 +85,7 @@ class HoldfastSession:
         self._budget = None if budget is None else check_count(budget, "budget")
         self._memory = memory
         self._chat = memory.aio.chat(session_id)
-        self._items = SessionItems(memory.chat(session_id), "openai_agents")
+        self._items = SessionItems(memory, session_id, _MARK)
         self.session_id = session_id
         self.session_settings: SessionSettings | None = SessionSettings().resolve(session_settings)
 
@@ -101,8 +104,8 @@ class HoldfastSession:
             return await self._prompted(self._budget)
         given: object = limit
         every = given is None or (isinstance(given, int) and given < 0)
-        found = await self._newest(None if every else check_count(given, "limit"))
-        return [_item(message) for message in reversed(found)]
+        most = None if every else check_count(given, "limit")
+        return await off_loop(self._memory, self._items.read, _item, most)
 
     async def _prompted(self, budget: int) -> list[TResponseInputItem]:
         """Return the prompt of the chat as items, without messages that are not in the session."""
@@ -129,7 +132,7 @@ class HoldfastSession:
 
         """
         try:
-            await off_loop(self._memory, self._items.append, [item_message(item) for item in items])
+            await off_loop(self._memory, self._items.append, [item_message(item, _MARK) for item in items])
         except InvalidInput as error:
             raise WrongItem(error.what, error.todo) from error
 
@@ -171,8 +174,8 @@ class HoldfastSession:
         latest = found[:limit][::-1]
 
         async def replace_suffix(start: int, output: list[TResponseInputItem]) -> bool:
-            fresh, replaced = [item_message(item) for item in output], latest[start:]
-            pruned: list[Message] = []
+            fresh, replaced = [item_message(item, _MARK) for item in output], latest[start:]
+            pruned: list[Payload] = []
             if prune_prefix is not None:
                 older = (await self._newest(None))[len(replaced) :]
                 pruned = list(takewhile(lambda one: prune_prefix(_item(one)), reversed(older)))
@@ -180,7 +183,7 @@ class HoldfastSession:
 
         return _Snapshot([_item(message) for message in latest], len(found) <= limit, replace_suffix)
 
-    async def _newest(self, limit: int | None) -> list[Message]:
+    async def _newest(self, limit: int | None) -> list[Payload]:
         return await off_loop(self._memory, self._items.newest, limit)
 
 
@@ -192,7 +195,7 @@ class _Snapshot(NamedTuple):
     replace_suffix: Callable[[int, list[TResponseInputItem]], Awaitable[bool]]
 
 
-def _item(message: Message) -> TResponseInputItem:
+def _item(message: Message | Payload) -> TResponseInputItem:
     return cast("TResponseInputItem", message.raw)
 
 

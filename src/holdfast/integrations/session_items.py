@@ -6,21 +6,25 @@ items takes as long as there are items to return, however many were removed befo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from uuid import uuid4
 
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.integrations.opaque_items import read_message
+from holdfast.runtime import runtime_of
+from holdfast.store import payloads
+from holdfast.store.payloads import Payload
 from holdfast.text.clean import clean
 from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line
 from holdfast.types import ROLES, Message, Role
 
 if TYPE_CHECKING:
-    from holdfast.chat import Chat
+    from holdfast.memory import Memory
 
+T = TypeVar("T")
 _PAGE, _FEW = 256, 10  # messages read at once, at most and at least
 _ITEM, _TAKEN_BACK, _CLEARED = "item", "taken back", "cleared"
 _LONGEST_TYPE = 40  # characters of an unknown type of items
@@ -33,13 +37,14 @@ class SessionItems:
     processes: no item is removed twice.
 
     Args:
-        chat: the chat that stores them.
+        memory: the memory of the chat that stores them.
+        chat: the id of the chat.
         mark: the name of the framework, the key in `meta` that tells items and tombstones.
 
     """
 
-    def __init__(self, chat: Chat, mark: str) -> None:
-        self._chat, self._mark = chat, mark
+    def __init__(self, memory: Memory, chat: str, mark: str) -> None:
+        self._memory, self._chat, self._mark = memory, memory.chat(chat), mark
 
     def append(self, items: Sequence[Message]) -> list[Message]:
         """Append items, all or none, and return them as stored.
@@ -51,14 +56,21 @@ class SessionItems:
         """
         return self._chat.append([self._marked(item) for item in items]) if items else []
 
-    def newest(self, limit: int | None = None) -> list[Message]:
+    def newest(self, limit: int | None = None) -> list[Payload]:
         """Return the newest items, newest first; all without a limit."""
-        return self._read(limit).items
+        return self._found(limit).items
 
-    def pop(self) -> Message | None:
+    def read(self, make: Callable[[Payload], T], limit: int | None = None) -> list[T]:
+        """Return what is made of the newest items, oldest first; all without a limit.
+
+        Many items are made page by page, so that what they are made of is not held until the end.
+        """
+        return self._read(limit, make).items[::-1]
+
+    def pop(self) -> Payload | None:
         """Remove the newest item and return it; None if there is none."""
         refused = ""
-        while (found := self._read(2)).items:
+        while (found := self._found(2)).items:
             newest = found.items[0]
             try:
                 self._chat.append([self._taken_back(found)])
@@ -74,18 +86,18 @@ class SessionItems:
 
     def clear(self) -> None:
         """Remove all items."""
-        if self._read(1).items:
+        if self._found(1).items:
             meta = {self._mark: _CLEARED}
             self._chat.append([Message("system", "[the session was cleared]", meta=meta)])
 
     def replace(
-        self, newest: Sequence[Message], items: Sequence[Message], also: Sequence[Message] = ()
+        self, newest: Sequence[Payload], items: Sequence[Message], also: Sequence[Payload] = ()
     ) -> bool:
         """Put items in the place of the newest ones, oldest first; return whether those were the newest.
 
         Then `also`, which are older, are removed as well.
         """
-        found = self._read(len(newest) + 1)
+        found = self._found(len(newest) + 1)
         if not newest or _ids(found.items[: len(newest)]) != _ids(reversed(newest)):
             return False
         try:
@@ -97,21 +109,27 @@ class SessionItems:
         return True
 
     def _marked(self, item: Message) -> Message:
+        # To copy a message takes as long as to read it.
+        if item.meta.get(self._mark) == _ITEM:
+            return item
         return replace(item, meta={**item.meta, self._mark: _ITEM})
 
-    def _read(self, limit: int | None, *, jump: bool = True) -> _Newest:
-        """Return the newest items, at most `limit`; `jump` follows where tombstones say to read on."""
-        items: list[Message] = []
+    def _found(self, limit: int | None) -> _Newest[Payload]:
+        return self._read(limit, lambda item: item)
+
+    def _read(self, limit: int | None, make: Callable[[Payload], T], *, jump: bool = True) -> _Newest[T]:
+        """Return what is made of the newest items; `jump` follows where tombstones say to read on."""
+        items: list[T] = []
         gone: set[str] = set()
         jumps: dict[str, _Jump] = {}
         newest, before, to, size = "", None, "", _PAGE if limit is None else min(_PAGE, max(limit, _FEW))
         while limit is None or len(items) < limit:
-            page = self._chat.history(size, before=before)
-            if to and (not page or page[-1].id != to):
+            page = self._page(size, before)
+            if to and (not page or page[0].id != to):
                 # The chat was imported, and its messages have other numbers.
-                return self._read(limit, jump=False)
-            newest, to = newest or (page[-1].id if page else ""), ""
-            for message in reversed(page):
+                return self._read(limit, make, jump=False)
+            newest, to = newest or (page[0].id if page else ""), ""
+            for message in page:
                 if message.id in jumps and jump and limit is not None:
                     taken, to, below = jumps[message.id]
                     gone -= taken
@@ -126,16 +144,28 @@ class SessionItems:
                 elif message.id in gone:
                     gone.remove(message.id)
                 elif kind == _ITEM and message.raw is not None:
-                    items.append(message)
+                    items.append(make(message))
                     if len(items) == limit:
                         break
             else:
                 if len(page) < size:
                     break
-                before, size = page[0].seq, min(_PAGE, 2 * size)
+                before, size = page[-1].seq, min(_PAGE, 2 * size)
         return _Newest(items, newest, frozenset(gone))
 
-    def _taken_back(self, found: _Newest, count: int = 1) -> Message:
+    def _page(self, size: int, before: int | None) -> list[Payload]:
+        """Return messages of the chat, newest first."""
+        runtime = runtime_of(self._memory)
+        if runtime is not None:
+            scope = self._memory.scope
+            return payloads.newest(
+                runtime.database_of(scope), scope.space, self._chat.id, size, before=before
+            )
+        # Another provider has whole messages only.
+        found = self._chat.history(size, before=before)
+        return [Payload(one.seq, one.id, one.role, one.content, one.raw, one.meta) for one in reversed(found)]
+
+    def _taken_back(self, found: _Newest[Payload], count: int = 1) -> Message:
         """Return the tombstone of the newest items; its id lets the log accept only one for an item.
 
         It names the newest message of the chat, the next older item, and the items known as removed before
@@ -161,8 +191,10 @@ class SessionItems:
         return Message("system", text, id=f"taken-back-{newest.id}", meta=meta)
 
 
-def item_message(item: object) -> Message:
+def item_message(item: object, mark: str) -> Message:
     """Return the message to store for an item of a session: read where its form is known, and whole in `raw`.
+
+    It is marked as an item of a framework, so that `SessionItems` stores it as it is.
 
     Raises:
         InvalidInput: it is not a dict.
@@ -171,14 +203,14 @@ def item_message(item: object) -> Message:
     if not isinstance(item, Mapping):
         what = f"An item of a session is of the type {type(item).__name__!r}."
         raise InvalidInput(what, "Add dicts, as the framework does.")
-    message = read_message(item) or Message(_role(item), f"[{_type(item)}]")
-    return replace(message, raw=item)
+    meta = {mark: _ITEM}
+    return read_message(item, item, meta) or Message(_role(item), f"[{_type(item)}]", raw=item, meta=meta)
 
 
-class _Newest(NamedTuple):
+class _Newest(NamedTuple, Generic[T]):
     """Items, newest first; the id of the chat's newest message; the ids of older items known as removed."""
 
-    items: list[Message]
+    items: list[T]
     newest: str
     gone: frozenset[str]
 
@@ -202,7 +234,7 @@ def _type(item: Mapping[str, object]) -> str:
     return shorten_line(clean(kind), _LONGEST_TYPE) or "item" if isinstance(kind, str) else "item"
 
 
-def _jump(message: Message) -> dict[str, _Jump]:
+def _jump(message: Payload) -> dict[str, _Jump]:
     """Return where to read on, by the id of the message to read on from; old messages have none."""
     last, below = message.meta.get("last"), message.meta.get("below", 0)
     if not isinstance(last, str) or not isinstance(below, int):
@@ -210,12 +242,12 @@ def _jump(message: Message) -> dict[str, _Jump]:
     return {last: _Jump(_taken(message), str(message.meta.get("next", "")), below)}
 
 
-def _taken(message: Message) -> frozenset[str]:
+def _taken(message: Payload) -> frozenset[str]:
     """Return the ids of the items that a message removes."""
     return frozenset([str(message.meta.get("message")), *_texts(message.meta.get("also"))])
 
 
-def _ids(messages: Iterable[Message]) -> list[str]:
+def _ids(messages: Iterable[Payload]) -> list[str]:
     return [message.id for message in messages]
 
 

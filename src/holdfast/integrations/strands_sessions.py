@@ -321,7 +321,8 @@ def _message(session_message: SessionMessage) -> Message:
     shown = session_message.to_message()
     role: Role = "assistant" if shown["role"] == "assistant" else "user"
     form = {"role": role, "content": list(_parts(shown["content"]))}
-    return replace(read_message(form) or Message(role, "[message]"), raw=session_message.to_dict())
+    raw = session_message.to_dict()
+    return read_message(form, raw) or Message(role, "[message]", raw=raw)
 
 
 def _parts(content: object) -> Iterator[Mapping[str, object]]:

@@ -17,6 +17,10 @@ _OF = "chat = :chat AND collection = :collection"
 _IS_THERE = "(expires IS NULL OR expires > :now)"
 _COLUMNS = "key, data, revision, at, expires"
 _READ = f"SELECT {_COLUMNS} FROM items WHERE space = :space AND {_OF} AND {_IS_THERE} AND "
+_READ_ONE = f"{_READ}key = :key"
+_READ_DATA = f"""
+    SELECT key, data FROM items
+    WHERE space = :space AND {_OF} AND {_IS_THERE} AND key >= :first AND key <= :last ORDER BY key"""
 _READ_CHATS = f"""
     SELECT chat, {_COLUMNS} FROM items
     WHERE space = :space AND chat > '' AND collection = :collection AND {_IS_THERE} ORDER BY key"""
@@ -66,9 +70,7 @@ class Item(NamedTuple):
 def get_one(db: Reader, place: ItemPlace, key: str, now: int) -> Item | None:
     """Return the item that has a key; None if there is none."""
     space, chat, collection = place
-    rows = db.all(
-        f"{_READ}key = :key", space=space, chat=chat, collection=collection, key=_encoded(key), now=now
-    )
+    rows = db.all(_READ_ONE, space=space, chat=chat, collection=collection, key=_encoded(key), now=now)
     return _item(rows[0]) if rows else None
 
 
@@ -109,6 +111,12 @@ def scan(
         statement += " LIMIT :limit OFFSET :offset"
         bounds |= {"limit": MAX_COUNT if limit is None else limit, "offset": offset}
     return [_item(row) for row in db.all(statement, **place._asdict(), **bounds, now=now)]
+
+
+def scan_data(db: Reader, place: ItemPlace, now: int, first: str, last: str) -> list[tuple[bytes, bytes]]:
+    """Return the items from one key to another, in their order: the keys and the data alone, as bytes."""
+    bounds = {"first": _encoded(first), "last": _encoded(last)}
+    return [(key, data) for key, data in db.all(_READ_DATA, **place._asdict(), **bounds, now=now)]
 
 
 def scan_chats(db: Reader, space: str, collection: str, now: int) -> Iterator[tuple[str, Item]]:

@@ -98,6 +98,8 @@ def append(
 
     """
     rows = [to_row(message, now, cost) for message, cost in zip(messages, tokens, strict=True)]
+    # Asked before all get one.
+    given = any(row["id"] for row in rows)
 
     def store(tx: Connection) -> tuple[list[dict[str, Any]], dict[str, Message]]:
         stored = append_rows(tx, scope, chat, rows, now, asked)
@@ -106,7 +108,6 @@ def append(
         return stored
 
     fresh, present = db.write_together(store)
-    given = any(row["id"] for row in rows)
     made = _each_once(messages, rows, fresh, present) if given else map(as_stored, messages, rows)
     return StoredMessages(made, added=len(fresh))
 
@@ -173,14 +174,14 @@ def _find_present(tx: Reader, keys: dict[str, Value], ids: Sequence[str]) -> dic
     Ids of callers are in an index. Generated ones are not, because an index costs a tenth of an append: they
     begin with the document number.
     """
-    generated = [int(identity[:12], 16) for identity in ids if _OUR_ID.fullmatch(identity)]
-    found = [
-        *_rows_in(tx, "id", ids, "AND chat = :chat AND given = 1", _ALL, **keys),
-        *_rows_in(tx, "doc", generated, "AND chat = :chat AND given = 0", _ALL, **keys),
-    ]
     wanted = set(ids)
+    docs = [int(identity[:12], 16) for identity in ids if _OUR_ID.fullmatch(identity)]
+    generated = _rows_in(tx, "doc", docs, "AND chat = :chat AND given = 0", _ALL, **keys)
+    found = [row for row in generated if row[3] in wanted]
+    left = list(wanted.difference([row[3] for row in found]))
+    found += _rows_in(tx, "id", left, "AND chat = :chat AND given = 1", _ALL, **keys)
     messages = to_messages((row[2:] for row in found), (row[1] for row in found))
-    return {message.id: message for message in messages if message.id in wanted}
+    return {message.id: message for message in messages}
 
 
 def given_ids(db: Reader, space: str, chat: str, ids: Sequence[str]) -> set[str]:

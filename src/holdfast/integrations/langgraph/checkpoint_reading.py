@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -10,7 +11,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 
 from holdfast.errors import Damaged
 from holdfast.integrations.langgraph import checkpoint_rows as rows
-from holdfast.integrations.langgraph.checkpoint_rows import StoredCheckpoint, StoredMessage, StoredWrite
+from holdfast.integrations.langgraph.checkpoint_rows import StoredCheckpoint, StoredWrite
 from holdfast.integrations.langgraph.known_messages import KnownList, is_message_list
 from holdfast.integrations.langgraph.thread_items import ListOfMessages, ThreadItems
 from holdfast.integrations.langgraph.thread_place import ThreadPlace, configurable, to_config
@@ -45,7 +46,7 @@ class CheckpointReader:
             if head is None or row is None:
                 return None
             raw = self._read(thread, place.thread, row)
-            stored = thread.messages(chain(*raw.lists.values()))
+            stored = thread.message_values(chain(*raw.lists.values()))
         found = self._tuple(raw, self._loaded(stored))
         values = found.checkpoint["channel_values"]
         lists = {raw.channels[key]: ranges for key, ranges in raw.lists.items()}
@@ -110,7 +111,7 @@ class CheckpointReader:
             for thread, raw in page:
                 there = loaded.setdefault(thread.chat, {})
                 missing = rows.without(chain(*raw.lists.values()), rows.to_ranges(sorted(there)))
-                there |= self._loaded(thread.messages(rows.to_ranges(missing)))
+                there |= self._loaded(thread.message_values(rows.to_ranges(missing)))
         return [self._tuple(raw, loaded[thread.chat]) for thread, raw in page]
 
     def _read(self, thread: ThreadItems, name: str, row: StoredCheckpoint) -> _StoredTuple:
@@ -147,17 +148,26 @@ class CheckpointReader:
             raise Damaged(f"The checkpoint {row.id!r} cannot be read.", "Restore a backup of the database.")
         return cast("Checkpoint", found)
 
-    def _loaded(self, stored: Mapping[int, StoredMessage]) -> dict[int, BaseMessage]:
-        return {number: self._loads(message.value) for number, message in stored.items()}
+    def _loaded(self, stored: Iterable[tuple[int, Typed]]) -> dict[int, BaseMessage]:
+        loads = self._serde.loads_typed
+        # In one block, and without a call of our own for each of a long list.
+        with _decoding():
+            return {number: loads(value) for number, value in stored}
 
     def _loads(self, value: Typed) -> Any:
-        try:
+        with _decoding():
             return self._serde.loads_typed(value)
-        except (*DECODING_ERRORS, NotImplementedError) as error:
-            raise damaged("A value of a thread", error) from error
 
     def _thread(self, chat: str) -> ThreadItems:
         return ThreadItems(self._database, self._space, chat)
+
+
+@contextmanager
+def _decoding() -> Iterator[None]:
+    try:
+        yield
+    except (*DECODING_ERRORS, NotImplementedError) as error:
+        raise damaged("A value of a thread", error) from error
 
 
 class _StoredTuple(NamedTuple):

@@ -171,6 +171,19 @@ def read_message(item: bytes) -> StoredMessage:
         raise damaged("A message of a thread", error) from error
 
 
+def read_messages(found: Iterable[tuple[bytes, bytes]]) -> list[tuple[int, Typed]]:
+    """Return the numbers and the values of messages from the keys and the bytes of their items."""
+    messages = []
+    try:
+        for key, item in found:
+            kind, identity, data = item.split(b"\n", 2)
+            identity.decode()
+            messages.append((int(key), (_kind(kind), data)))
+    except DECODING_ERRORS as error:
+        raise damaged("A message of a thread", error) from error
+    return messages
+
+
 # Long lists have few types.
 @lru_cache(maxsize=16)
 def _kind(line: bytes) -> str:

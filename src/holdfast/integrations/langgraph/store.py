@@ -15,6 +15,7 @@ from holdfast.errors import InvalidInput, MissingExtra, shown
 from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.off_loop import off_loop
 from holdfast.runtime import runtime_of
+from holdfast.store.message_rows import from_micros
 from holdfast.types import check_count
 
 try:
@@ -39,7 +40,6 @@ from holdfast.integrations.langgraph.store_items import (
     encoded,
     item_key,
     parsed_key,
-    to_time,
     vectors_key,
 )
 from holdfast.integrations.langgraph.store_namespaces import list_namespaces
@@ -150,13 +150,14 @@ class HoldfastStore(BaseStore):
         for op in ops:
             check_op(op)
         now = self._runtime.now()
-        gets = [item_key(op.namespace, op.key) for op in ops if isinstance(op, GetOp)]
-        found = self._table.get_many(gets) if len(gets) > 1 else {key: self._table.get(key) for key in gets}
+        gets = {n: item_key(op.namespace, op.key) for n, op in enumerate(ops) if isinstance(op, GetOp)}
+        keys = gets.values()
+        found = self._table.get_many(keys) if len(keys) > 1 else {key: self._table.get(key) for key in keys}
         renewed: dict[str, int] = {}
         results: list[Result] = []
-        for op in ops:
+        for n, op in enumerate(ops):
             if isinstance(op, GetOp):
-                results.append(self._item(op, found.get(item_key(op.namespace, op.key)), renewed, now))
+                results.append(self._item(op, found.get(gets[n]), renewed, now))
             elif isinstance(op, SearchOp):
                 results.append(self._found(op, renewed, now, loop))
             elif isinstance(op, ListNamespacesOp):
@@ -182,8 +183,8 @@ class HoldfastStore(BaseStore):
             value=value,
             key=op.key,
             namespace=op.namespace,
-            created_at=to_time(created),
-            updated_at=to_time(stored.at),
+            created_at=from_micros(created),
+            updated_at=from_micros(stored.at),
         )
 
     def _found(
@@ -208,7 +209,9 @@ class HoldfastStore(BaseStore):
             created, ttl, _, value = decoded(stored)
             if op.refresh_ttl and ttl is not None:
                 renewed |= _renewals(namespace, key, ttl, now)
-            results.append(SearchItem(namespace, key, value, to_time(created), to_time(stored.at), score))
+            results.append(
+                SearchItem(namespace, key, value, from_micros(created), from_micros(stored.at), score)
+            )
         return results
 
     def _puts(self, ops: Sequence[PutOp], now: int, loop: asyncio.AbstractEventLoop | None) -> list[Put]:

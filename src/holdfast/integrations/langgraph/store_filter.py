@@ -14,6 +14,7 @@ from holdfast.errors import InvalidInput, shown
 
 # Of two numbers, or of two texts.
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
+_PLAIN = {str, int, float, bool, type(None)}
 _OPERATORS = {"$eq", "$ne", *_ORDERS}
 
 
@@ -56,7 +57,8 @@ def _is_operator(key: object) -> bool:
 
 
 def _matches(value: object, wanted: object) -> bool:
-    if not isinstance(wanted, Mapping):
+    # Most are plain, which takes a fifth of the time to see that a test for any mapping takes.
+    if type(wanted) in _PLAIN or not isinstance(wanted, Mapping):
         return _equal(value, wanted)
     if any(map(_is_operator, wanted)):
         return all(_compares(value, operator, other) for operator, other in wanted.items())

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.store.database import DECODING_ERRORS, damaged
-from holdfast.text.json_text import dump
+from holdfast.text.json_text import dump, load
 
 if TYPE_CHECKING:
     from holdfast.store.items import Item as StoredItem
@@ -21,7 +19,6 @@ Namespace = tuple[str, ...]
 Fields = list[str] | bool | None
 # Bytes of a namespace and a key together: an index of PostgreSQL holds no more than 2,700 in a row.
 _LONGEST = 2_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class StoreItem(NamedTuple):
@@ -99,7 +96,7 @@ def with_created(body: str, created: int) -> bytes:
 def decoded(item: StoredItem) -> StoreItem:
     """Return what is stored of an item."""
     try:
-        return StoreItem(*json.loads(item.data.decode()))
+        return StoreItem(*load(item.data.decode()))
     except DECODING_ERRORS as error:
         raise damaged("An item of the LangGraph store", error) from error
 
@@ -114,8 +111,3 @@ def decoded_marker(data: bytes) -> Marker:
     if len(data) != 9:
         raise damaged("A namespace of the LangGraph store", ValueError("not 9 bytes"))
     return Marker(data, bool(data[8] & 1), bool(data[8] & 2))
-
-
-def to_time(micros: int) -> datetime:
-    """Return a time from microseconds since the epoch."""
-    return _EPOCH + timedelta(microseconds=micros)

@@ -97,18 +97,21 @@ class ThreadItems:
 
     def messages(self, ranges: Iterable[Range]) -> dict[int, StoredMessage]:
         """Return the messages that have the numbers of some ranges, without those that are missing."""
-        found: dict[int, StoredMessage] = {}
-        single: list[str] = []
+        return {int(key): rows.read_message(item) for key, item in self._message_items(ranges)}
+
+    def message_values(self, ranges: Iterable[Range]) -> list[tuple[int, Typed]]:
+        """Return the numbers and the values alone of such messages, which takes half of the time."""
+        return rows.read_messages(self._message_items(ranges))
+
+    def _message_items(self, ranges: Iterable[Range]) -> Iterator[tuple[bytes, bytes]]:
+        place, single = self.place(rows.MESSAGES), list[str]()
         for first, last in sorted(set(ranges)):
             if last - first < _LONG_RANGE:
                 single += map(rows.message_key, range(first, last + 1))
                 continue
-            after, before = rows.message_key(first - 1), rows.message_key(last + 1)
-            read = self._scan(rows.MESSAGES, "", after=after, before=before)
-            found |= {int(item.key): rows.read_message(item.data) for item in read}
+            yield from items.scan_data(self._db, place, 0, rows.message_key(first), rows.message_key(last))
         short = self._get(rows.MESSAGES, single)
-        found |= {int(key): rows.read_message(item.data) for key, item in short.items()}
-        return found
+        yield from ((key.encode(), item.data) for key, item in short.items())
 
     def _get(self, collection: str, keys: Sequence[str]) -> dict[str, Item]:
         # Nothing of a thread expires.
