@@ -45,6 +45,7 @@ ADAPTERS += {"integrations": 287, "types": 2, "store": 4}  # Strands Agents; met
 ADAPTERS += {"integrations": 205}  # Microsoft Agent Framework; what is known and recalled
 ADAPTERS += {"hooks": 35, "cli": 10}  # wishes that wait for the person's word
 ADAPTERS += {"io": 20}  # two imports of records at once
+ADAPTERS += {"hooks": 55, "io": 15}  # transcripts of Codex and Gemini CLI, what hooks add to a prompt
 # Sessions read without the rest of their messages; page by page.
 ADAPTERS += {"store": 34, "integrations": 25}
 BUDGETS = {
