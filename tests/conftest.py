@@ -67,17 +67,27 @@ def shared_data() -> Path:
     return folder
 
 
-# Rooms above the store: `make test` runs their tests on SQLite, and CI on PostgreSQL as well.
-ABOVE_THE_STORE = {"compaction", "integrations", "learning", "search", "testing"}
+# What `make test` runs on each kind of database: the store, and the handles, whose tests are in no folder. Of
+# the rooms between them it runs what is tested on several on one, which is in memory where it can be; CI runs
+# the rest.
+ON_EACH = {"store"}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what tests the upper rooms on PostgreSQL."""
+    """Mark as slow what tests a room above the store once more, on another kind of database."""
     for item in items:
-        room = item.path.relative_to(ROOT / "tests").parts[0]
-        if room in ABOVE_THE_STORE and "postgres" in item.name.partition("[")[2]:
+        room, *below = item.path.relative_to(ROOT / "tests").parts
+        if not below or room in ON_EACH:
+            continue
+        on_file = isinstance(item, pytest.Function) and _given(item, "location") == "file"
+        if on_file or "postgres" in item.name.partition("[")[2]:
             item.add_marker("slow")
+
+
+def _given(item: pytest.Function, fixture: str) -> object:
+    """Return the parameter of a fixture that a test runs with."""
+    return item.callspec.params.get(fixture) if hasattr(item, "callspec") else None
 
 
 @pytest.fixture(scope="session")

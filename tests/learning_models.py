@@ -160,7 +160,11 @@ def die_after(steps: int) -> None:
 
     def watch(frame: FrameType, event: str, _: object) -> None:
         nonlocal left
-        if event in _STEPS.get((Path(frame.f_code.co_filename).name, frame.f_code.co_name), ()):
+        # Most calls are told apart by their name, which takes a tenth of the time of reading a path.
+        code = frame.f_code
+        if code.co_name not in _NAMES:
+            return
+        if event in _STEPS.get((Path(code.co_filename).name, code.co_name), ()):
             left -= 1
             if not left:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -172,6 +176,7 @@ _STEPS = {
     **{(file, name): ("return",) for file in ("sqlite.py", "postgres.py") for name in ("all", "many")},
     ("learning_scripts.py", "__call__"): ("call", "return"),
 }
+_NAMES = {name for _, name in _STEPS}
 
 
 def die_at_each_step(location: str, kind: str, first: int, stride: int) -> int:

@@ -10,6 +10,7 @@ import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,9 +76,15 @@ def room_of(part: str) -> str:
     return "cli" if part == "__main__" else "front" if part in FRONT else part
 
 
+@cache
+def nodes(tree: ast.AST) -> list[ast.AST]:
+    """Return all nodes of a tree: to walk it takes longer than what most tests do with them."""
+    return list(ast.walk(tree))
+
+
 def targets(file: Path) -> Iterator[str]:
     """Yield the modules that a file imports, late imports and those for types included."""
-    for node in ast.walk(TREES[file]):
+    for node in nodes(TREES[file]):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -173,10 +180,10 @@ SQL = re.compile(
 
 def strings(tree: ast.AST) -> Iterator[str]:
     """Yield the strings of a module that are not documentation, with … for what is put into them."""
-    parts = [node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)]
+    parts = [node for node in nodes(tree) if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)]
     first = [part.body[0] for part in parts if part.body]
-    documentation = [node.value for node in first if isinstance(node, ast.Expr)]
-    for node in ast.walk(tree):
+    documentation = {node.value for node in first if isinstance(node, ast.Expr)}
+    for node in nodes(tree):
         if isinstance(node, ast.JoinedStr):
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in documentation:
@@ -372,7 +379,7 @@ def test_what_is_raised_says_what_happened_and_what_to_do() -> None:
     wrong = [
         f"{file.name}: {ast.unparse(call)}"
         for file, tree in (TREES | BENCHMARKS).items()
-        for call in ast.walk(tree)
+        for call in nodes(tree)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ERRORS
         if len(call.args) != 2 or not all(map(ends_as_a_sentence, call.args))
     ]
@@ -406,7 +413,7 @@ def long_files() -> Iterator[str]:
 
 def long_functions() -> Iterator[str]:
     for file, tree in TREES.items():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             if (node.end_lineno or node.lineno) - node.lineno >= FUNCTION_LINES:
@@ -415,7 +422,7 @@ def long_functions() -> Iterator[str]:
 
 def wide_classes() -> Iterator[str]:
     for file, tree in TREES.items():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.ClassDef):
                 methods = {
                     part.name
@@ -439,7 +446,7 @@ NO_CODE = {
 def code_lines(file: Path) -> int:
     """Count the lines that are neither blank nor comments nor in a docstring."""
     docstrings: set[int] = set()
-    for node in ast.walk(TREES[file]):
+    for node in nodes(TREES[file]):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and ast.get_docstring(node) is not None:
@@ -477,7 +484,7 @@ def test_docstrings_name_their_result() -> None:
     odd = [
         f"{named(file)}:{node.lineno} {text.splitlines()[0]}"
         for file, tree in TREES.items()
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         and (text := ast.get_docstring(node) or "").split()[:1]
         and text.split()[0] in ("Say", "Give", "Tell")

@@ -267,12 +267,14 @@ def commands(group: object, words: tuple[str, ...] = ()) -> Iterator[tuple[str, 
         yield from commands(one, (*words, name))
 
 
-COMMANDS = list(commands(get_command(app)))
+# To make all commands takes longer than what is done with one.
+PROGRAM: Any = get_command(app)
+COMMANDS = list(commands(PROGRAM))
 
 
 def help_of(words: tuple[str, ...]) -> str:
     """Return the help of a command as its function has it."""
-    command: Any = get_command(app)
+    command = PROGRAM
     for word in words:
         command = command.commands[word]
     return str(command.help)

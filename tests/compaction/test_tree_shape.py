@@ -112,27 +112,17 @@ def check_shape(budget: int, words: tuple[int, int], every: int, model: str) -> 
         assert memory.verify().ok
 
 
-SHAPES = given(
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
     budget=st.integers(2_000, 32_000),
     words=st.tuples(st.integers(20, 600), st.integers(20, 600)).map(lambda two: (min(two), max(two))),
     every=st.sampled_from([1, 1, 3, 10**6]),
     model=st.sampled_from(sorted(MODELS)),
 )
-
-
-@pytest.mark.slow
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
-@SHAPES
 def test_what_is_older_is_in_less_detail_and_no_more_is_condensed_than_is_needed(
     budget: int, words: tuple[int, int], every: int, model: str
 ) -> None:
-    check_shape(budget, words, every, model)
-
-
-@pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@SHAPES
-def test_so_it_is_of_many_sessions(budget: int, words: tuple[int, int], every: int, model: str) -> None:
     check_shape(budget, words, every, model)
 
 
