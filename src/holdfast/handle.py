@@ -275,7 +275,7 @@ class MemoryHandle:
         """
         scope, database = self.scope, self._runtime.database
         grants.check(database, scope, scope.space)
-        may_hear, everyone = partial(grants.may_read, database, scope), self._admin and not scope.user
+        may_hear, everyone = partial(grants.may, database, scope), self._admin and not scope.user
         return self._runtime.events.on(event, observer, scope, everyone=everyone, may_hear=may_hear)
 
     # Safekeeping: verify.py, store/ -----------------------------------------------------------------------

@@ -114,6 +114,23 @@ def test_a_right_to_read_is_enough_to_read(location: str, name: str) -> None:
         assert found.uses == 1
 
 
+def test_a_right_to_read_is_enough_for_a_prompt(app: Memory) -> None:
+    team = app.scoped(team="core")
+    team.remember("Deployments need two reviews", kind="fact", target="env")
+    team.chat("standup").append(role="user", content="The release is on Monday.")
+    app.grants.add("team:core", to="user:ada")
+    reader = app.scoped(user="ada", team="core").chat("standup")
+    prompt = reader.prompt(query="When is the release?")
+    assert "two reviews" in prompt.system
+    assert "The release is on Monday." in str(prompt.messages)
+    assert reader.snapshot() is None
+    # What the team's own prompts show is frozen by the first of these.
+    assert team.chat("standup").prompt().system == reader.prompt().system
+    app.grants.revoke("team:core", to="user:ada")
+    with pytest.raises(Denied):
+        reader.prompt()
+
+
 def test_who_listens_to_a_space_hears_what_moves_from_it(app: Memory) -> None:
     team = app.scoped(team="core")
     app.grants.add("team:core", to="user:ada", rights="write")

@@ -19,7 +19,7 @@ from holdfast.prompt.recall_block import hit_limit
 from holdfast.prompt.selector import expected_messages, selector
 from holdfast.prompt.window import SUMMARISED, Policy, at_budget, check_policy, with_tail, within
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
-from holdfast.store import log, prompt_receipts, sessions, snapshots, summaries
+from holdfast.store import grants, log, prompt_receipts, sessions, snapshots, summaries
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
 from holdfast.text.references import write_reference
@@ -185,8 +185,11 @@ class ChatReader:
         if query is not None and not isinstance(query, str):
             raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
         policy = within(policy, budget)
-        # What writes, asks a model or takes long comes before the one read that the prompt is made in.
-        snapshots.freeze(self.database, self.scope, self.chat, self._now())
+        # What writes, asks a model or takes long comes before the one read that the prompt is made in. Who
+        # may only read the chat of a team stores no answer there either: nothing is noted for it.
+        writes = grants.may(self.database, self.scope, "write")
+        if writes:
+            snapshots.freeze(self.database, self.scope, self.chat, self._now())
         with self._one_read(query, chosen.limit) as read:
             stats = self._stats()
             snapshot, frozen = self._frozen()
@@ -200,8 +203,9 @@ class ChatReader:
                 f"The prompt takes {prompt.tokens['total']:,} tokens at least; the budget is {budget:,}.",
                 "Raise the budget, shorten `system`, or choose a policy that keeps less.",
             )
-        receipt = self._receipt(prompt, snapshot, policy, chosen.system, query or "")
-        self._note(receipt, snapshot, exists=bool(stats.messages))
+        if writes:
+            receipt = self._receipt(prompt, snapshot, policy, chosen.system, query or "")
+            self._note(receipt, snapshot, exists=bool(stats.messages))
         return replace(prompt, omitted=frozen.omitted, degraded=read.degraded if read else None)
 
     def _built(

@@ -67,10 +67,10 @@ def check(reader: Reader, scope: Scope, space: str, needed: Rights = "read") -> 
         )
 
 
-def may_read(reader: Reader, scope: Scope) -> bool:
-    """Return whether a scope may read its own space, as of the transaction of the reader."""
+def may(reader: Reader, scope: Scope, needed: Rights = "read") -> bool:
+    """Return whether a scope may read or write its own space, as of the transaction of the reader."""
     try:
-        check(reader, scope, scope.space)
+        check(reader, scope, scope.space, needed)
     except Denied:
         return False
     return True
