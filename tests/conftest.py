@@ -73,9 +73,21 @@ def shared_data() -> Path:
 ON_EACH = {"store"}
 
 
+# What takes longest begins first, or one process would be busy with it when all others have ended.
+LONGEST = {
+    "test_any_character",
+    "test_killed",
+    "test_linear",
+    "test_plans",
+    "test_recalled_again",
+    "test_tree_shape",
+}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow what tests a room above the store once more, on another kind of database."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
     for item in items:
         room, *below = item.path.relative_to(ROOT / "tests").parts
         if not below or room in ON_EACH:
