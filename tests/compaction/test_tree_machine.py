@@ -246,6 +246,12 @@ def run_machine(memory: Memory, examples: int, steps: int) -> None:
 
 
 @pytest.mark.slow
+def test_a_session_in_memory_stays_true() -> None:
+    with Memory(":memory:", user="ada", admin=True) as memory:
+        run_machine(memory, 60, 10)
+
+
+@pytest.mark.slow
 def test_a_session_on_disk_stays_true(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", user="ada", admin=True, durability="normal") as memory:
         run_machine(memory, 8, 8)
@@ -258,6 +264,6 @@ def test_a_session_on_a_server_stays_true(postgres_url: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_session_in_memory_stays_true() -> None:
+def test_a_session_in_memory_stays_true_for_long() -> None:
     with Memory(":memory:", user="ada", admin=True) as memory:
         run_machine(memory, 120, 20)

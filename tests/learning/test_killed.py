@@ -162,10 +162,15 @@ def check_killed_at_each_step(location: str, kind: str, first: int, stride: int)
 
 
 @pytest.mark.parametrize("kind", AT_STEPS)
+def test_a_worker_may_be_killed_at_some_steps(tmp_path: Path, kind: str) -> None:
+    assert check_killed_at_each_step(str(tmp_path / "memory.db"), kind, 5, 17) > 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", AT_STEPS)
 def test_a_worker_may_be_killed_at_every_step(shared_location: str, kind: str) -> None:
     """Each database takes every other step, beginning with another one."""
-    first = 1 + shared_location.startswith("postgres")
-    assert check_killed_at_each_step(shared_location, kind, first, 2) > 30
+    check_killed_at_each_step(shared_location, kind, 1 + shared_location.startswith("postgres"), 2)
 
 
 def die_while_asked(opener: Opener, kind: str, question: int) -> None:

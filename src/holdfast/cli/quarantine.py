@@ -21,7 +21,7 @@ from holdfast.errors import InvalidInput, Unavailable
 from holdfast.memory import Memory
 from holdfast.safety import guard
 from holdfast.text.references import write_reference
-from holdfast.types import Erasure, Record, Writer
+from holdfast.types import Erasure, Record
 
 _SHOWN = (40, 4_000)  # lines and characters of a text in quarantine
 _Target = Annotated[str, Option(metavar="SPACE", help="Where to release it, such as user or team:core.")]
@@ -60,31 +60,24 @@ def quarantine(
     if to and release is None:
         raise typer.BadParameter("it goes with --release ID.", param_hint="--to")
     with options.open() as memory:
-        if release is not None:
-            _release(options, memory, release, to, by)
+        version = memory.version()
+        if release is not None and to:
+            _report_moved(options, memory.quarantine.release(release, to=to, by=by))
+        elif release is not None:
+            report(options, memory, memory.quarantine.release(release, by=by), version)
         elif discard is not None:
-            version = memory.version()
             report(options, memory, memory.quarantine.discard(discard, by=by), version)
         elif release_all:
             released = memory.quarantine.release_all(chat=chat, by=by)
             screen = options.answer({"released": plain(released)})
             screen.say(f"Released {listed({'records': len(released)}) if released else 'nothing'}.")
         else:
-            held = [one for one in memory.quarantine if chat in (None, one.chat)]
-            shown, more = page((_as_written(memory, record) for record in held), limit)
-            _list_quarantine(options, shown, more=more)
+            _list_quarantine(options, memory, chat, limit)
 
 
-def _release(options: Options, memory: Memory, identity: str, to: str, by: Writer) -> None:
-    """Release a record, into another space if one is named, and report it."""
-    version = memory.version()
-    released = memory.quarantine.release(identity, by=by)
-    if not to:
-        report(options, memory, released, version)
-        return
-    made = memory.grants.move(released.id, to, by=by)
-    screen = options.answer({"record": plain(made)})
-    screen.say(f"Released. It is in {made.space} now, as {made.id}.")
+def _report_moved(options: Options, record: Record) -> None:
+    screen = options.answer({"record": plain(record)})
+    screen.say(f"Released. It is in {record.space} now, as {record.id}.")
 
 
 def _as_written(memory: Memory, record: Record) -> Record:
@@ -95,7 +88,9 @@ def _as_written(memory: Memory, record: Record) -> Record:
     return record
 
 
-def _list_quarantine(options: Options, held: list[Record], *, more: bool) -> None:
+def _list_quarantine(options: Options, memory: Memory, chat: str | None, limit: int | None) -> None:
+    waiting = (_as_written(memory, one) for one in memory.quarantine if chat in (None, one.chat))
+    held, more = page(waiting, limit)
     screen = options.answer({"quarantine": plain(held), "more": more})
     for record in held:
         _show_held(screen, record)

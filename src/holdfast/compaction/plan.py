@@ -14,6 +14,8 @@ from holdfast.types import Summary
 if TYPE_CHECKING:
     from holdfast.store.log import MessageOutline
 
+    Outlines = Sequence[MessageOutline]
+
 
 # The rank of what would be in less detail than something older, or hardly shorter than it is.
 _DISORDERED = 3
@@ -23,7 +25,7 @@ _SHORTEST = 16
 _OVERRUN = 1.1
 
 
-def cuts(lines: Sequence[MessageOutline]) -> list[bool]:
+def cuts(lines: Outlines) -> list[bool]:
     """Return before which lines a chat may be cut, and whether after the last.
 
     A call is never parted from its result. A result belongs to the nearest earlier call with its id. A call
@@ -53,7 +55,7 @@ def cuts(lines: Sequence[MessageOutline]) -> list[bool]:
     return allowed
 
 
-def tail_start(lines: Sequence[MessageOutline], allowed: Sequence[bool], budget: int, how: Compaction) -> int:
+def tail_start(lines: Outlines, allowed: Sequence[bool], budget: int, how: Compaction) -> int:
     """Return where the fresh tail begins; the number of lines if there is none."""
     cap = share_of(budget, how.tail)
     whole = part = kept = len(lines)
@@ -96,7 +98,7 @@ class Want(NamedTuple):
 
 
 def chunks(
-    lines: Sequence[MessageOutline], allowed: Sequence[bool], until: int, want: Want, how: Compaction
+    lines: Outlines, allowed: Sequence[bool], until: int, want: Want, how: Compaction
 ) -> list[tuple[int, int]]:
     """Return the sources of leaves, oldest first, as ranges of lines before the tail.
 
@@ -115,20 +117,15 @@ def chunks(
     until = _turn(lines, allowed, until, 1, most) if until else 0
     start = 0
     while start < until and (need > 0 or not found):
-        end, size = start, 0
         wanted = max(min(1.5 * need, need + most), least)
-        blocked = False
-        while end < until and size < wanted and not blocked:
-            stop = next(place for place in range(end + 1, len(lines) + 1) if allowed[place])
-            group = sum(line.tokens for line in lines[end:stop])
-            # What is too short for a leaf goes with what follows it, however large that is, and what is short
-            # with what is too large for any leaf, which is one by itself in any case.
-            least_alone = largest // 8 if group > largest else worth
-            blocked = stop > until or (size >= max(worth, least_alone) and size + group > largest)
-            if not blocked:
-                end, size = stop, size + group
-        turn = _turn(lines, allowed, end, until, min(most, largest - size))
-        end, size = turn, size + sum(line.tokens for line in lines[end:turn])
+        end = _enough(lines, allowed, start, until, wanted, worth, largest)
+        room = min(most, largest - _tokens(lines, start, end))
+        turn = _turn(lines, allowed, end, until, room)
+        if _tokens(lines, start, turn) - wanted > most:
+            # A leaf beyond what is wanted: rather the turn before, if that is long enough.
+            before = _turn(lines, allowed, end, start, math.inf)
+            turn = before if _tokens(lines, start, before) >= least else turn
+        end, size = turn, _tokens(lines, start, turn)
         if size < (worth if end < until else least):
             break
         found.append((start, end))
@@ -137,7 +134,28 @@ def chunks(
     return found
 
 
-def _turn(lines: Sequence[MessageOutline], allowed: Sequence[bool], start: int, stop: int, most: int) -> int:
+def _enough(
+    lines: Outlines, allowed: Sequence[bool], start: int, until: int, wanted: float, worth: int, largest: int
+) -> int:
+    """Return where enough was said for a leaf from `start` on, or where it may be no larger."""
+    end, size = start, 0
+    while end < until and size < wanted:
+        stop = next(place for place in range(end + 1, len(lines) + 1) if allowed[place])
+        group = _tokens(lines, end, stop)
+        # What is too short for a leaf goes with what follows it, however large that is, and what is short
+        # with what is too large for any leaf, which is one by itself in any case.
+        least_alone = largest // 8 if group > largest else worth
+        if stop > until or (size >= max(worth, least_alone) and size + group > largest):
+            break
+        end, size = stop, size + group
+    return end
+
+
+def _tokens(lines: Outlines, start: int, end: int) -> int:
+    return sum(line.tokens for line in lines[start:end])
+
+
+def _turn(lines: Outlines, allowed: Sequence[bool], start: int, stop: int, most: float) -> int:
     """Return the place nearest to `start`, towards `stop`, where a turn begins, or `start`."""
     step = 1 if start < stop else -1
     for place in range(start, stop + step, step):

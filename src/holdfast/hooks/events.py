@@ -92,11 +92,9 @@ class HookEvents:
                 found = self._session_start()
             case "prompt":
                 found = self._prompt()
-            case "before-compaction":
-                found = self._before_compaction()
             case _:
-                # What has no answer is done in `after`.
-                found = Outcome()
+                # A stop and the end of a session have no answer: what they do is done in `after`.
+                found = self._before_compaction()
         return replace(found, project=self.project)
 
     def _session_start(self) -> Outcome:

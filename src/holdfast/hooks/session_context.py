@@ -18,6 +18,7 @@ from holdfast.runtime import runtime_of
 from holdfast.safety.guard import mask, masked_summary
 from holdfast.store import records, snapshots, summaries
 from holdfast.store.records import NOW, RecordFilter
+from holdfast.text.sentences import one_line
 from holdfast.text.shorten import shorten_line
 from holdfast.text.tokens import estimate_tokens
 
@@ -93,17 +94,12 @@ def waiting_wishes(memory: Memory, since: float, options: HookOptions) -> str:
     if not wishes:
         return ""
     newest = wishes[-_WISHES:]
-    said = [f"  {one.id}: {shorten_line(_visible(mask(one.text)), _LONGEST_WISH)}" for one in newest]
+    said = [f"  {one.id}: {shorten_line(one_line(mask(one.text)), _LONGEST_WISH)}" for one in newest]
     more = [f"  and {len(wishes) - len(newest)} more"] if len(wishes) > len(newest) else []
     named = (("--db", options.db), ("--tenant", options.tenant), ("--user", options.user))
     place = " ".join(("--project .", *(f"{name} {quote(value)}" for name, value in named if value)))
     keep = f"Keep one: holdfast quarantine {place} --release ID; with --to user, in all of your projects."
     return "\n".join((_HEARD, *said, *more, keep))
-
-
-def _visible(text: str) -> str:
-    """Return a text without characters that a terminal would obey or not show."""
-    return "".join(one if one.isprintable() else " " for one in text)
 
 
 def _resumed(memory: Memory, session: str) -> list[str]:

@@ -27,7 +27,7 @@ from holdfast.learning.results import WorkResult
 from holdfast.learning.scheduler import EMBED, GUARD, OWN
 from holdfast.learning.throttle import rest
 from holdfast.llm.errors import logged
-from holdfast.llm.llm_request import LLMRequest, Unreadable
+from holdfast.llm.llm_request import Ask, LLMRequest, Unreadable
 from holdfast.llm.model import Model
 from holdfast.store import jobs, watermarks
 from holdfast.store.database import retry_transaction
@@ -56,12 +56,7 @@ class Stopped(Exception):
     """The work is to end before a request is made again. Its text is the reason."""
 
 
-def ask_and_read(
-    ask: Callable[[LLMRequest], str],
-    request: LLMRequest,
-    read: Callable[[str], T],
-    model: str,
-) -> T:
+def ask_and_read(ask: Ask, request: LLMRequest, read: Callable[[str], T], model: str) -> T:
     """Return what `read` makes of a model's answer. An answer that cannot be read is requested once more.
 
     Raises:

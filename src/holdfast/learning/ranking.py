@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from holdfast.errors import InvalidInput, ModelFailed, shown
 from holdfast.llm.json_answers import has, listed, parse, picked
-from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
+from holdfast.llm.llm_request import Ask, LLMRequest, Unreadable, exactly
 from holdfast.llm.prompt_files import load
 from holdfast.text.message_text import without_reasoning
 from holdfast.types import Record, check_count, is_whole
@@ -71,7 +71,7 @@ def rank(
     limit: int,
     *,
     hits: Sequence[str] = (),
-    ask: Callable[[LLMRequest], str] | None = None,
+    ask: Ask | None = None,
 ) -> Ranking:
     """Return at most `limit` episodes for a query, the best first; without a query, the newest.
 
@@ -102,7 +102,7 @@ def rank(
     return Ranking(tuple(found[:most]), strategy)
 
 
-def _by_model(shown: Sequence[Record], query: str, limit: int, ask: Callable[[LLMRequest], str]) -> Ranking:
+def _by_model(shown: Sequence[Record], query: str, limit: int, ask: Ask) -> Ranking:
     if not shown or not limit:
         return Ranking((), "llm")
     try:

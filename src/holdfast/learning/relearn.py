@@ -27,7 +27,7 @@ from holdfast.learning.extraction_prompt import FACT
 from holdfast.learning.job_context import JobContext, UnitResult
 from holdfast.learning.job_run import FOR_ALL, ask_and_read
 from holdfast.learning.results import Relearning
-from holdfast.llm.llm_request import LLMRequest
+from holdfast.llm.llm_request import Ask, LLMRequest
 from holdfast.llm.model import Model
 from holdfast.llm.prompt_files import PromptTemplate
 from holdfast.records.draft import RecordDraft, as_record, policy, prepare, quarantine_reason
@@ -182,11 +182,7 @@ def _learned_by_chat(context: JobContext, wanted: Wanted) -> dict[str, list[Reco
 
 
 def _relearned(
-    context: JobContext,
-    chat: str,
-    stored: Sequence[Record],
-    wanted: Wanted,
-    ask: Callable[[LLMRequest], str],
+    context: JobContext, chat: str, stored: Sequence[Record], wanted: Wanted, ask: Ask
 ) -> RelearnedChat:
     """Extract from all of a chat, and compare the result with what is stored.
 
@@ -216,11 +212,7 @@ def _relearned(
 
 
 def _episode(
-    context: JobContext,
-    chat: str,
-    stored: Sequence[Record],
-    wanted: Wanted,
-    ask: Callable[[LLMRequest], str],
+    context: JobContext, chat: str, stored: Sequence[Record], wanted: Wanted, ask: Ask
 ) -> RelearnedChat:
     """Write the episode of a chat again, and compare it with those that it has.
 

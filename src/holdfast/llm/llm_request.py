@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 
@@ -34,12 +34,18 @@ class LLMRequest:
 
         The answer is escaped, and each of its lines indented, so that nothing in it can leave its frame.
         """
+        shown = answer if len(answer) <= _SHOWN else f"{answer[:_SHOWN]}…"
+        framed = "\n".join(f"    {line}" for line in escape(shown, quote=False).splitlines())
         return replace(
             self,
             prompt=f"{self.prompt}\n\nYour last answer could not be used: {why}\n"
-            f"<answer>\n{_framed(answer)}\n</answer>\n"
+            f"<answer>\n{framed}\n</answer>\n"
             "Answer again, with the JSON alone.",
         )
+
+
+# Calls a model with a request, and returns its answer.
+Ask = Callable[[LLMRequest], str]
 
 
 def exactly(properties: Mapping[str, object]) -> Mapping[str, object]:
@@ -50,8 +56,3 @@ def exactly(properties: Mapping[str, object]) -> Mapping[str, object]:
         "required": list(properties),
         "additionalProperties": False,
     }
-
-
-def _framed(answer: str) -> str:
-    shown = answer if len(answer) <= _SHOWN else f"{answer[:_SHOWN]}…"
-    return "\n".join(f"    {line}" for line in escape(shown, quote=False).splitlines())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Denied, InvalidInput, shown
@@ -113,11 +112,9 @@ class Grants:
         return sessions.projects(self._database, self._scope)
 
     def _carried(self, id: str, to: str, by: Writer | None, *, keep: bool) -> Record:
-        target = self._scope.named(to)
-        linked = moving.carry(self._intake(by), check_name(id, "The id of a record"), target, keep=keep)
-        for scope, record in linked:
-            self._events.tell_of(scope, [record])
-        return replace(linked[0][1], space=self._scope.reference(target.space))
+        return moving.carry(
+            self._intake(by), check_name(id, "The id of a record"), to, self._events, keep=keep
+        )
 
     @retry_transaction
     def _put(
@@ -151,14 +148,8 @@ class Grants:
         return Scope(self._scope.tenant).reference(Scope(self._scope.tenant, user).space)
 
     def _grant(self, space: str, row: grants.GrantRow) -> Grant:
-        return Grant(
-            self._scope.reference(space),
-            self._reference(row.grantee),
-            row.rights,
-            row.actor,
-            from_micros(row.at),
-            row.why,
-        )
+        to, since = self._reference(row.grantee), from_micros(row.at)
+        return Grant(self._scope.reference(space), to, row.rights, row.actor, since, row.why)
 
     def __repr__(self) -> str:
         return f"Grants({self._scope})"

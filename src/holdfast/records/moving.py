@@ -15,27 +15,43 @@ from holdfast.store.records import NOW, RecordFilter
 from holdfast.types import scope_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
+    from holdfast.events import Events
     from holdfast.records.intake import Intake
     from holdfast.types import Record, Scope
 
+    Release = Callable[[Writing], Record] | None
 
-@retry_transaction
-def carry(intake: Intake, identity: str, target: Scope, *, keep: bool) -> list[tuple[Scope, Record]]:
+
+def carry(
+    intake: Intake, identity: str, to: str, events: Events, *, keep: bool = False, free: Release = None
+) -> Record:
     """Move a record from the nearest space that has it to another one, or with `keep` copy it.
 
-    Returns the record there and, of a move, the one that was taken back here, each with whose it is.
+    Returns the record there. `free` releases it before that, where it waits in quarantine.
 
     Raises:
-        InvalidInput: there is no such record, it is in quarantine, of a run, or in that space already.
+        InvalidInput: there is no such record or space, it is in quarantine, of a run, or there already.
         Denied: a right is missing on one of the spaces, or this writer may not change the kind.
         Conflict: the other space has one like it.
 
     """
-    spaces = tuple(dict.fromkeys((*intake.scope.spaces, target.space)))
-    with _writing(intake, spaces) as changes:
-        source, found = _find(intake, changes, identity)
+    target = intake.scope.named(to)
+    linked = _carry(intake, identity, target, keep=keep, free=free)
+    for scope, record in linked:
+        events.tell_of(scope, [record])
+    return replace(linked[0][1], space=intake.scope.reference(target.space))
+
+
+@retry_transaction
+def _carry(
+    intake: Intake, identity: str, target: Scope, *, keep: bool, free: Release
+) -> list[tuple[Scope, Record]]:
+    """Return the record there and, of a move, the one that was taken back here, each with whose it is."""
+    with _writing(intake, {*intake.scope.spaces, target.space}) as changes:
+        found = free(changes[intake.space]) if free else None
+        source, found = (intake.space, found) if found else _find(intake, changes, identity)
         if source == target.space:
             raise InvalidInput(f"{identity!r} is in this space already.", "Name another space.")
         here, there = _in(intake, source), _in(intake, target.space)
@@ -47,16 +63,14 @@ def carry(intake: Intake, identity: str, target: Scope, *, keep: bool) -> list[t
         wordings = tuple(replace(one, chat="", messages=None) for one in found.wordings)
         alone = replace(found, chat="", messages=None, wordings=wordings, replaces="", uses=0, used=None)
         origin = f"from {target.reference(source)} ({found.id})"
-        action = "copy" if keep else "move"
-        made = there.put(changes[target.space], alone, None, action, origin)
-        linked = [(there.scope, made)]
-        if not keep:
-            allow(rules_of(intake.kinds, found.kind), intake.by, "remove")
-            away = f"moved to {intake.scope.reference(target.space)} ({made.id})"
-            gone = here.take_back(changes[source], found, "retract", away)
-            moves.link(changes[source].tx, (source, gone.version), (target.space, made.version))
-            linked.append((here.scope, gone))
-        return linked
+        made = there.put(changes[target.space], alone, None, "copy" if keep else "move", origin)
+        if keep:
+            return [(there.scope, made)]
+        allow(rules_of(intake.kinds, found.kind), intake.by, "remove")
+        away = f"moved to {intake.scope.reference(target.space)} ({made.id})"
+        gone = here.take_back(changes[source], found, "retract", away)
+        moves.link(changes[source].tx, (source, gone.version), (target.space, made.version))
+        return [(there.scope, made), (here.scope, gone)]
 
 
 def _in(intake: Intake, space: str) -> Intake:
@@ -65,7 +79,7 @@ def _in(intake: Intake, space: str) -> Intake:
 
 
 @contextmanager
-def _writing(intake: Intake, spaces: tuple[str, ...]) -> Iterator[Mapping[str, Writing]]:
+def _writing(intake: Intake, spaces: Collection[str]) -> Iterator[Mapping[str, Writing]]:
     """Open one transaction for changes of spaces, which are locked in one order whoever comes."""
     with intake.database.writing() as tx, ExitStack() as last:
         for space in sorted(spaces):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.records.view import agents_of
@@ -39,18 +40,26 @@ class Quarantine:
         wanted = RecordFilter(agents=agents_of(self._scope), run=None, trust=("quarantined",))
         return iter(records.read(self._database, self._scope.space, NOW.version, wanted))
 
-    def release(self, id: str, *, by: Writer | None = None) -> Record:
+    def release(self, id: str, *, to: str = "", by: Writer | None = None) -> Record:
         """Release a record from quarantine. If it was to replace another text, it does so now.
 
+        With `to`, such as "user" or "team:core", it goes to another space, as by `Grants.move`, in the same
+        change: where it cannot, it stays in quarantine.
+
         Raises:
-            Denied: somebody else than the user wants it.
-            InvalidInput: there is no such record in quarantine.
+            Denied: somebody else than the user wants it, or a right on the other space is missing.
+            InvalidInput: there is no such record in quarantine, or no such space.
+            Conflict: the other space has this text already.
 
         """
         # Loaded by the first that goes back.
-        from holdfast.records import revision
+        from holdfast.records import moving, revision
 
-        return self._announced(revision.release(self._intake(by), check_name(id, "The id of a record")))
+        intake, identity = self._intake(by), check_name(id, "The id of a record")
+        if to:
+            free = partial(revision.released, intake, identity)
+            return moving.carry(intake, identity, to, self._events, free=free)
+        return self._announced(revision.release(intake, identity))
 
     def release_all(self, *, chat: str | None = None, by: Writer | None = None) -> list[Record]:
         """Release all that is in quarantine, or what was learned in one chat, as one change to `undo`.

@@ -255,9 +255,12 @@ def _undo_one(intake: Intake, changes: Writing, version: int, batch: int, by: Wr
 def release(intake: Intake, identity: str) -> Record:
     """Release a record from quarantine; see `memory.quarantine.release`."""
     with intake.writing() as changes:
-        held = _held(intake, changes, identity, "release")
-        allow(policy(intake.kinds, held.kind), intake.by, "add")
-        return set_free(intake, changes, held, replace(held, trust="released", replaces=""))
+        return released(intake, identity, changes)
+
+
+def released(intake: Intake, identity: str, changes: Writing) -> Record:
+    """Release a record from quarantine within a transaction."""
+    return _free(intake, changes, _held(intake, changes, identity, "release"))
 
 
 @retry_transaction
@@ -267,11 +270,12 @@ def release_all(intake: Intake, chat: str | None) -> list[Record]:
         _check_user(intake, "release")
         wanted = RecordFilter(agents=intake.agents, run=None, trust=("quarantined",))
         held = records.read(changes.tx, intake.space, NOW.version, wanted)
-        released = []
-        for one in held if chat is None else [one for one in held if one.chat == chat]:
-            allow(policy(intake.kinds, one.kind), intake.by, "add")
-            released.append(set_free(intake, changes, one, replace(one, trust="released", replaces="")))
-        return released
+        return [_free(intake, changes, one) for one in held if chat is None or one.chat == chat]
+
+
+def _free(intake: Intake, changes: Writing, held: Record) -> Record:
+    allow(policy(intake.kinds, held.kind), intake.by, "add")
+    return set_free(intake, changes, held, replace(held, trust="released", replaces=""))
 
 
 def set_free(intake: Intake, changes: Writing, held: Record, freed: Record, why: str = "") -> Record:
