@@ -46,6 +46,7 @@ ADAPTERS += {"integrations": 205}  # Microsoft Agent Framework; what is known an
 ADAPTERS += {"hooks": 35, "cli": 10}  # wishes that wait for the person's word
 ADAPTERS += {"io": 20}  # two imports of records at once
 ADAPTERS += {"hooks": 55, "io": 15}  # transcripts of Codex and Gemini CLI, what hooks add to a prompt
+ADAPTERS += {"hooks": 11, "io": 2}  # the transcripts of Cursor
 # Sessions read without the rest of their messages; page by page.
 ADAPTERS += {"store": 34, "integrations": 25}
 BUDGETS = {

@@ -91,8 +91,26 @@ def test_why_a_session_starts() -> None:
     assert call_of("codex", "stop").source == ""
 
 
-def test_a_call_without_a_transcript_has_none() -> None:
+def test_a_call_without_a_transcript_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
     assert call_of("cursor", "session-start").transcript == ""
+
+
+def test_the_transcript_of_cursors_command_line_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    parse = client_of("cursor").parse
+    for session, name in (("a-1", "a-1.jsonl"), ("b-2", "b-2/b-2.jsonl")):
+        assert parse("stop", {"conversation_id": session}).transcript == ""
+        path = tmp_path / ".cursor" / "projects" / "shop" / "agent-transcripts" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        assert parse("stop", {"conversation_id": session, "transcript_path": None}).transcript == str(path)
+    # No id leads out of the folder, or matches several; plain text is read by nothing.
+    for session in ("*", "../a-1", "a-?"):
+        assert parse("stop", {"conversation_id": session}).transcript == ""
+    assert parse("stop", {"conversation_id": "a-1", "transcript_path": "/a-1.txt"}).transcript == ""
 
 
 def test_cursor_is_not_taken_for_claude_code_whose_hooks_it_runs() -> None:

@@ -1,4 +1,4 @@
-"""Transcripts of Codex and Gemini CLI, as these wrote them, imported by their hooks."""
+"""Transcripts of Codex and Gemini CLI, as these wrote them, and of Cursor, imported by their hooks."""
 
 from __future__ import annotations
 
@@ -41,11 +41,13 @@ class Session:
             return [(one.role, one.content) for one in memory.chat(self.id).history()]
 
 
-@pytest.fixture(params=["codex", "gemini"])
+@pytest.fixture(params=["codex", "cursor", "gemini"])
 def session(request: pytest.FixtureRequest, tmp_path: Path) -> Session:
     client = request.param
     recorded, identity = {
         "codex": ("codex-0.169.0-session.jsonl", "01a20ea4-1fed-71b1-96be-8b2ca59b86fa"),
+        # What others have published of the editor's transcripts, which have no times.
+        "cursor": ("cursor-by-hand.jsonl", "0f3c1f6e-8f0b-4c61-9d8e-2f7f4a0b9c11"),
         "gemini": ("gemini-0.61.0.jsonl", "ee302b2c-e50c-4b61-a325-ef00c13e40e1"),
     }[client]
     lines = (IMPORTED / recorded).read_text("utf-8").splitlines(keepends=True)

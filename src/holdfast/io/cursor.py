@@ -1,4 +1,4 @@
-"""Cursor: the chats in its database `state.vscdb`, those it exports, transcripts of its command line."""
+"""Cursor: the chats in its database `state.vscdb`, those it exports, its transcripts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ATTACHED = ("attachedCodeChunks", "codebaseContextChunks", "attachedFolders", "
 # Where versions of before 2025 kept chats.
 _ITEMS = "ItemTable"
 _OLD = "workbench.panel.aichat.view.aichat.chatdata"
-# How the command line marks what the user wrote, among what it adds to it.
+# How transcripts mark what the user wrote, among what it adds to it.
 _QUERY = re.compile(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)
 _EXPORTED = re.compile(r"# [^\n]{0,1000}\n_Exported on [^\n]{1,200} from Cursor \([^\n]{1,40}\)_")
 _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
@@ -188,11 +188,11 @@ def _tool_result(name: str, identity: str, call: _Json, result: str, at: object)
     return replace(formats.parse(item), id=clean(name), raw=raw)
 
 
-# The transcripts of the command line
+# The transcripts
 
 
 def is_line(value: _Json) -> bool:
-    """Return whether an object is a line of a transcript of the command line."""
+    """Return whether an object is a message of a transcript."""
     message = value.get("message")
     return "type" not in value and value.get("role") in _ROLES.values() and "content" in dict_of(message)
 
@@ -202,7 +202,9 @@ def read(file: File) -> Iterator[Item]:
     chat = ImportedChat(file.name.rsplit("/", 1)[-1])
 
     def items(line: int, value: dict[str, object]) -> Iterator[Item] | None:
-        return iter([parsed(chat, line, _line, line, value)]) if is_line(value) else None
+        if is_line(value):
+            return iter([parsed(chat, line, _line, line, value)])
+        return iter([Skip(line, "the end of a turn")]) if value.get("type") == "turn_ended" else None
 
     return read_objects(lines(file), items, "no message")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from holdfast.hooks.clients import Client, NativeHook, document, session_in, source_in, text_in
 from holdfast.hooks.hook_call import Event, HookCall
@@ -26,11 +27,24 @@ def parse(event: Event, payload: Mapping[str, object]) -> HookCall:
         event=event,
         session=session_in(payload, "conversation_id", "session_id"),
         cwd=text_in(payload, "cwd") or _root(payload),
-        transcript=text_in(payload, *(("agent_transcript_path",) if agent else ()), "transcript_path"),
+        transcript=_transcript(payload, agent),
         prompt=text_in(payload, "prompt") if event == "prompt" else "",
         source=source_in(payload) if event == "session-start" else "",
         agent=agent,
     )
+
+
+def _transcript(payload: Mapping[str, object], agent: str) -> str:
+    """Return the transcript; the command line does not name its own, and early versions wrote plain text."""
+    named = text_in(payload, *(("agent_transcript_path",) if agent else ()), "transcript_path")
+    session = text_in(payload, "conversation_id", "session_id")
+    if named or agent or not session.replace("-", "").isalnum():
+        return named if named.endswith(".jsonl") else ""
+    folders = (Path.home() / ".cursor" / "projects").glob("*/agent-transcripts")
+    paths = (
+        folder / name for folder in folders for name in (f"{session}.jsonl", f"{session}/{session}.jsonl")
+    )
+    return str(next(filter(Path.is_file, paths), ""))
 
 
 def _root(payload: Mapping[str, object]) -> str:
