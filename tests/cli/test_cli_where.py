@@ -31,6 +31,9 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
         ("lang == de", {"lang": {"$eq": "de"}}),
         ("lang!=de", {"lang": {"$ne": "de"}}),
         ("topic=the garden=green", {"topic": {"$eq": "the garden=green"}}),
+        ("topic=rock and roll, loud", {"topic": {"$eq": "rock and roll, loud"}}),
+        ('topic="a and b=c"', {"topic": {"$eq": "a and b=c"}}),
+        ('tags=["a", "b=c"]', {"tags": {"$eq": ["a", "b=c"]}}),
         ('code="12"', {"code": {"$eq": "12"}}),
         ("code=12", {"code": {"$eq": 12}}),
         ("paid=true", {"paid": {"$eq": True}}),
@@ -70,6 +73,12 @@ NONE = [
     "$gte=4",
     "a b",
     "stars=>4",
+    "stars~4",
+    "a,b",
+    "stars>=4 and lang=de",
+    "stars>=4,lang=de",
+    "lang=de OR who.name!=ada",
+    "stars>=4 && lang = de",
     "n in ,",
     "n in a,,b",
     "n in a,",
@@ -93,7 +102,14 @@ def test_what_is_no_filter(text: str) -> None:
 
 
 def test_long_input_is_read_in_linear_time() -> None:
-    for text in ("a" * 200_000, " " * 200_000 + "=", "a not" + " " * 200_000, "!" * 200_000, '"\\' * 100_000):
+    for text in (
+        "a" * 200_000,
+        " " * 200_000 + "=",
+        "a not" + " " * 200_000,
+        "!" * 200_000,
+        "a=b c" + ",a" * 100_000 + ",b=",
+        '"\\' * 100_000,
+    ):
         with pytest.raises(typer.BadParameter):
             read_where(text)
 

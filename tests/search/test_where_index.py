@@ -209,7 +209,7 @@ def test_records_are_retracted_by_their_metadata(memory: Memory) -> None:
 
 @pytest.mark.parametrize("keys", ["lang", [1], ["$lang"], ["a\0"], [f"k{n}" for n in range(40)]])
 def test_what_cannot_be_declared(keys: list[str]) -> None:
-    with pytest.raises(InvalidInput):
+    with pytest.raises(InvalidInput, match="index_meta"):
         Memory(":memory:", index_meta=keys)
 
 

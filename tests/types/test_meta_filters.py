@@ -135,6 +135,8 @@ ENDLESS["$not"] = ENDLESS
         ({"$nor": [{"a": 1}]}, "Unknown operator '$nor'"),
         ({"$gte": 4}, "stands beside keys"),
         ({"a": {"gte": 4}}, "Write operators with $"),
+        ({"a": {"icontains": "x"}}, "neither operators nor keys"),
+        ({"a": {"$not": "de"}}, "Pass a dict of operators, or use $ne"),
         ({"a": {"$gte": 4, "b": 1}}, "neither operators nor keys"),
         ({"a": {}}, "neither operators nor keys"),
         ({"a": {"b": {"$gte": None}}}, "Compare with a number or a text"),

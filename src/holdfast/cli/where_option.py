@@ -26,13 +26,15 @@ _OPERATORS = {
 }
 _QUOTED = r'"(?:[^"\\]|\\.)*+"'
 # A key with blanks or signs stands in quotes.
-_KEY = rf'\s*+({_QUOTED}|[^\s=<>!"]++)'
+_KEY = rf'\s*+({_QUOTED}|[^\s=<>!"~,;&|]++)'
 # A value that begins like an operator, as in stars=>4, is a slip; in quotes it is one.
 _COMPARED = re.compile(rf"{_KEY}\s*+(>=|<=|!=|==|=|>|<)\s*+((?:[^\s=<>!].*+)?)", re.DOTALL)
 _LISTED = re.compile(rf"{_KEY}\s++(not\s++in|in)\s++(.*+)", re.DOTALL)
 _PRESENT = re.compile(rf"\s*+(!?){_KEY}\s*+", re.DOTALL)
 # What stands between commas; one within quotes parts nothing.
 _ITEM = re.compile(rf"\s*+({_QUOTED}(?=\s*+,)|[^,]*+)[^,]*+,")
+# What joins filters elsewhere, within a value without quotes.
+_JOINED = re.compile(r"(?:\s(?:and|or)\s|&&|\|\||[,;])\s*+[\w.]++\s*+[=<>!]", re.IGNORECASE)
 # More than those of any number that a filter takes.
 _MOST_DIGITS = 400
 
@@ -57,7 +59,11 @@ def read_where(text: str) -> MetaFilter:
     if text.lstrip().startswith("{"):
         found = _json(text)
     elif compared := _COMPARED.fullmatch(text):
-        found = {_key(compared[1]): {_OPERATORS[compared[2]]: _json(compared[3].strip())}}
+        value = _json(compared[3].strip())
+        if value == compared[3].strip() and _JOINED.search(compared[3]):
+            todo = "give --where once for each, JSON for $or, or the value in quotes."
+            raise typer.BadParameter(f"{text[:80]!r} is several filters: {todo}")
+        found = {_key(compared[1]): {_OPERATORS[compared[2]]: value}}
     elif listed := _LISTED.fullmatch(text):
         several = _items(listed[3])
         found = several and {_key(listed[1]): {_OPERATORS[" ".join(listed[2].split())]: several}}

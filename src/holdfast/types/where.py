@@ -33,6 +33,8 @@ _OPERATORS: Mapping[str, tuple[Test, str, bool]] = {
     "$nin": ("in", "not in", True),
     "$exists": ("exists", "exists", False),
 }
+# Operators of mem0's that there are none for.
+_OF_OTHERS = ("contains", "icontains")
 _JOINS: Mapping[str, str] = {
     "$and": "and",
     "AND": "and",
@@ -206,7 +208,7 @@ class _Parser:
         operators = [name for name in value if isinstance(name, str) and name.startswith("$")]
         if operators and len(operators) == len(value):
             return _all([self._operator(key, name, value[name], depth + 1) for name in operators])
-        if operators or not value or all(f"${name}" in _OPERATORS for name in value):
+        if operators or not value or all(f"${name}" in _OPERATORS or name in _OF_OTHERS for name in value):
             what = f"`{key}` has {shown(value)}, which is neither operators nor keys."
             raise InvalidInput(what, f"Write operators with $, as $gte; and a nested key as {key}.KEY.")
         nested = [self._of_key(f"{key}.{_check_key(name)}", one, depth + 1) for name, one in value.items()]
@@ -215,6 +217,8 @@ class _Parser:
     def _operator(self, key: str, operator: str, value: object, depth: int) -> Where:
         if operator == "$not" and isinstance(value, Mapping):
             return Joined("not", (self._of_key(key, value, depth),))
+        if operator == "$not":
+            raise _wrong(key, operator, value, "Pass a dict of operators, or use $ne.")
         if operator not in _OPERATORS:
             raise InvalidInput(
                 f"Unknown operator {shown(operator)} on `{key}`.",
@@ -291,7 +295,10 @@ def check_keys(keys: object) -> frozenset[str]:
         raise InvalidInput(f"`index_meta` is {shown(keys)}.", 'Pass a list of keys such as ["lang"].')
     if len(keys) > MAX_DEPTH:
         raise InvalidInput(f"`index_meta` has {len(keys):,} keys.", f"Use at most {MAX_DEPTH}.")
-    return frozenset(map(_check_key, keys))
+    found = frozenset(check_name(key, "A key of `index_meta`") for key in keys)
+    if any(key.startswith("$") for key in found):
+        raise InvalidInput("A key of `index_meta` is an operator.", "Name keys of metadata.")
+    return found
 
 
 def _wrong(key: str, operator: str, value: object, todo: str) -> InvalidInput:
