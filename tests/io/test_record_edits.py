@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -135,7 +136,8 @@ def test_entries_that_are_gone_twice_or_elsewhere_are_listed(quick: Memory, tmp_
     path.write_text(whole.replace(tea, tea.replace('"id"', '"no"')), "utf-8")
     assert import_paths(quick, path).problems[0].reason == "a comment that was changed: it has no id"
     path.write_text(whole.replace('"id": "', '"id": "x', 1) + "more", "utf-8")
-    assert {one.reason for one in import_paths(quick, path).problems} == {"a text behind the end"}
+    reasons = sorted(one.reason[:21] for one in import_paths(quick, path).problems)
+    assert reasons == ["a text behind the end", "not known here, but o"]
     assert quick.version() == version
 
 
@@ -170,6 +172,23 @@ def test_only_a_file_that_is_named_is_trusted_and_only_such_files_are_shown(
     assert (report.records, report.ignored) == (0, {".md": 1})
     with pytest.raises(InvalidInput):
         import_paths(quick, [tmp_path / "folder"], dry_run=True)
+
+
+def test_records_of_another_memory_are_named_and_added_without_their_comments(
+    quick: Memory, location: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "known.md"
+    fill(quick)
+    number = written(quick, path).records
+    with Memory(location, user="ada") as other:
+        report = import_paths(other, path)
+        assert (report.records, len(report.edits)) == (0, number)
+        assert {one.action for one in report.edits} == {"conflict"}
+        assert all("of another memory" in one.why for one in report.edits)
+        text = re.sub(r"(?m)^<!-- record .*-->$", "<!-- new -->", path.read_text("utf-8"))
+        path.write_text(text, "utf-8")
+        assert import_paths(other, path).records == number
+        assert import_paths(other, path).records == 0
 
 
 def test_records_of_other_spaces_are_left_alone(app: Memory, tmp_path: Path) -> None:

@@ -51,7 +51,20 @@ def test_a_run_has_temporary_values_of_its_own(quick: Memory) -> None:
 
 def test_what_is_no_placeholder_stands_as_it_is(quick: Memory) -> None:
     text = 'Answer {"as": [1, {}]} or { x } or {a b} or {other:name} or {{topic}} or {{user:x?}}.'
+    text += ' {user: x} or {1st} or {user:"x"}'
     assert system(quick, text) == text.replace("{{topic}}", "{topic}").replace("{{user:x?}}", "{user:x?}")
+
+
+def test_names_of_any_language_are_filled_and_after_a_prefix_those_with_blanks_and_signs(
+    quick: Memory,
+) -> None:
+    quick.chat("trip").scratchpad["тема"] = "Berlin"
+    assert system(quick, "{тема}{naïve?}") == "Berlin"
+    for name in ("имя", "first name", "1st", "a/b", "it's", "x" * 200):
+        quick.scratchpad[name] = "Ada"
+        assert system(quick, f"Hello {{user:{name}}}{{temp:{name}?}}") == "Hello Ada"
+        with pytest.raises(InvalidInput, match="which no scratchpad has"):
+            system(quick, f"Hello {{app:{name}}}")
 
 
 def test_a_value_that_gives_orders_is_withheld(quick: Memory) -> None:

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -214,12 +213,12 @@ def tools(
 
     """
     made = memory.tools(chat, allow=allow, read_only=read_only, confirm=confirm)
-    return [_function_tool(tool) for tool in made]
+    return [_function_tool(memory, tool) for tool in made]
 
 
-def _function_tool(tool: Tool) -> FunctionTool:
+def _function_tool(memory: Memory, tool: Tool) -> FunctionTool:
     async def invoke(_: ToolContext[object], arguments: str) -> str:
-        return (await asyncio.to_thread(tool, arguments)).text
+        return (await off_loop(memory, tool, arguments)).text
 
     return FunctionTool(
         name=tool.name,

@@ -14,7 +14,6 @@ its messages keep their times; messages created for each run, as from a browser,
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.chat import Chat
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
+from holdfast.integrations.off_loop import off_loop
 from holdfast.integrations.opaque_items import recalled
 from holdfast.llm.adapters import resolve
 from holdfast.llm.model import LLM
@@ -126,7 +126,8 @@ class Remembering(AbstractCapability[AgentDepsT]):
         tools = request_context.model_request_parameters.function_tools
         self._expand = any(tool.name == "expand" for tool in tools)
         given = list(request_context.messages)
-        shown = await asyncio.to_thread(self._prompted, self._chosen(ctx), given, ctx.run_id)
+        chat = self._chosen(ctx)
+        shown = await off_loop(chat, self._prompted, chat, given, ctx.run_id)
         request_context.messages = shown
         return request_context
 
@@ -134,15 +135,16 @@ class Remembering(AbstractCapability[AgentDepsT]):
         self, ctx: RunContext[AgentDepsT], *, handler: WrapRunHandler
     ) -> AgentRunResult[object]:
         """Store the messages after the last request, however the run ends, and compact the chat if wanted."""
+        chat = self._chosen(ctx)
         if self.compact is not False:
             # Raises for a policy that cannot compact, before the run rather than after it.
-            await asyncio.to_thread(self._chosen(ctx).needs_compaction)
+            await off_loop(chat, chat.needs_compaction)
         try:
             result = await handler()
         finally:
-            await asyncio.to_thread(self._store, self._chosen(ctx))
+            await off_loop(chat, self._store, chat)
         if self.compact is not False:
-            await asyncio.to_thread(self._compacted, self._chosen(ctx))
+            await off_loop(chat, self._compacted, chat)
         return result
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _SOURCE = "markdown"
 _EMPTY = "its text is empty in the file"
 _CHANGED = "changed here and in the file since the export: left as it is here"
-_GONE = "not known here, or retracted since the export: left so"
+_GONE = "retracted here since the export: left so"
+_UNKNOWN = "not known here, but of another memory, or erased: to add it, begin it with <!-- new -->"
 _OTHER_KIND = "in the section of another kind, which a record cannot change"
 _TWICE = "the file has it twice"
 _ONLY_ONE = "there is a {} already, which is left as it is"
@@ -76,7 +77,7 @@ def apply_edits(memory: Memory, path: str | Path, *, dry_run: bool = False) -> R
     known = {one.id: one for one in own_records(memory)}
     edits = tuple(
         edit if dry_run or edit.action == "conflict" else _made(memory, edit, entry, known)
-        for entry, edit in _decided(entries, known)
+        for entry, edit in _decided(entries, known, lambda identity: bool(memory.changes(id=identity)))
     )
     missing = exported - len({entry.id for entry in entries if entry.id})
     if missing > 0:
@@ -85,7 +86,7 @@ def apply_edits(memory: Memory, path: str | Path, *, dry_run: bool = False) -> R
 
 
 def _decided(
-    entries: list[RecordEntry], known: dict[str, Record]
+    entries: list[RecordEntry], known: dict[str, Record], was_known: Callable[[str], bool]
 ) -> Iterator[tuple[RecordEntry, RecordEdit]]:
     """Yield the entries that change something, or cannot, with what they change."""
     seen: set[object] = {(one.kind, one.text) for one in known.values()}
@@ -103,6 +104,8 @@ def _decided(
             )
         elif entry.id and key in seen:
             yield entry, replace(edit, why=_TWICE)
+        elif entry.id and current is None and not was_known(entry.id):
+            yield entry, replace(edit, why=_UNKNOWN)
         elif entry.id and _is_edited(entry, current):
             yield entry, _of_record(edit, entry, current)
         seen.add(key)

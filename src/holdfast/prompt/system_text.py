@@ -9,7 +9,10 @@ from holdfast.errors import InvalidInput
 from holdfast.prompt.entry_marks import harmless_value
 
 # With braces around it, it stands for itself: `{{topic}}`.
-_PLACEHOLDER = re.compile(r"(\{?)\{((?:user:|app:|temp:)?)([A-Za-z_][A-Za-z0-9_.-]{0,99})(\??)\}(\}?)")
+# After a prefix a name may have blanks and some signs; without one, braces of code would be placeholders.
+_PLACEHOLDER = re.compile(
+    r"(\{?)\{(?:(user:|app:|temp:)(\w[\w ./@+'-]{0,511})|([^\W\d][\w.-]{0,99}))(\??)\}(\}?)"
+)
 
 
 def filled(text: str, look_up: Callable[[str, str], str | None]) -> str:
@@ -24,7 +27,8 @@ def filled(text: str, look_up: Callable[[str, str], str | None]) -> str:
     """
 
     def value(found: re.Match[str]) -> str:
-        before, prefix, name, optional, behind = found.groups()
+        before, prefix, of_all, of_chat, optional, behind = found.groups(default="")
+        name = of_all or of_chat
         if before and behind:
             return found[0][1:-1]
         stored = look_up(prefix, name)

@@ -64,9 +64,9 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     new version, one that is removed by a message that records it. What a step stores does not grow with the
     thread: values are stored by the versions of their channels, and messages each once.
 
-    Threads belong to the user of the memory; for another one, make a saver of `memory.scoped(user=…)`.
-    Messages that nodes change in place are noticed if their `content` is another object, or among the newest
-    eight; give others back to the channel. Tuples of one `list` share their messages.
+    Threads belong to the user of the memory; for many, open one without, and make a saver of its
+    `scoped(user=…)`. Messages that nodes change in place are noticed if their `content` is another object, or
+    among the newest eight; give others back to the channel. Tuples of one `list` share their messages.
 
     Args:
         memory: the memory whose user the threads belong to.
