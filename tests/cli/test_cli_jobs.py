@@ -19,7 +19,8 @@ cli, server = pytest.fixture(with_queue), pytest.fixture(served)
 def test_end_leaves_jobs(cli: Cli) -> None:
     text = cli.text("chats", "end", "queue")
     assert text.startswith("We decided to use PostgreSQL")
-    assert "\nQueued 2 jobs: observe:queue, episode:queue.\n→ Run them: holdfast work" in text
+    assert "\nQueued 2 jobs: observe:queue, episode:queue.\n" in text
+    assert "\n→ Run them, with a model by --llm NAME: holdfast work" in text
     answer = cli.json("chats", "end", "queue")
     assert set(answer) == {"chat", "title", "jobs"}
     assert {job["status"] for job in answer["jobs"]} == {"open"}

@@ -111,7 +111,7 @@ def test_messages_are_numbers(cli: Cli) -> None:
 
 def test_episodes(cli: Cli) -> None:
     assert cli.text("learn", "episodes") == (
-        "No episodes yet.\n→ Have one written: holdfast chats end CHAT, then holdfast work\n"
+        "No episodes yet.\n→ Have one written: holdfast chats end CHAT && holdfast work\n"
     )
     cli.text("work")
     text = cli.text("learn", "episodes", "which", "database", "for", "the", "delivery", "queue")

@@ -91,6 +91,27 @@ def test_a_long_text_is_cut_and_says_where_the_rest_is(cli: Cli) -> None:
     assert "the end" in cli.text("records", one)
 
 
+def test_a_command_to_be_pasted_ends_with_its_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full stop or a comma after `--project .` would name another project."""
+    monkeypatch.setenv("COLUMNS", "200")
+    with Memory(cli.db, project=str(cli.folder)) as memory:
+        memory.remember(ORDER, "finding", source="a page", by="tool")
+        memory.chat("c").append(role="user", content="Where is the log?")
+    monkeypatch.chdir(cli.folder)
+    here = ("--project", ".")
+    lines = cli.text("quarantine", *here).splitlines()
+    assert lines[-2:] == [
+        "Release one: holdfast quarantine --release ID --project .",
+        "Discard it: holdfast quarantine --discard ID --project .",
+    ]
+    assert cli.text("chats", "end", "c", *here).splitlines()[-1].endswith(": holdfast work --project .")
+    episodes = cli.text("learn", "episodes", *here).splitlines()
+    assert episodes[-1].endswith("holdfast chats end CHAT --project . && holdfast work --project .")
+    (cli.folder / "log.jsonl").write_text('{"role": "user", "content": "hello there"}\n')
+    imported = cli.text("import", cli.folder / "log.jsonl", *here).splitlines()
+    assert [line.endswith(" --project .") for line in imported[-2:]] == [True, True]
+
+
 def test_release(cli: Cli, held: str) -> None:
     assert "Only the user may release" in cli.complaint("quarantine", "--release", held, "--by", "agent")
     assert cli.text("quarantine", "--release", held) == f"Released: finding {held}: {ORDER}\n"
@@ -286,7 +307,7 @@ def test_what_waits_is_found_with_how_to_release_it(cli: Cli, held: str) -> None
     assert cli.json("recall", "evil", "data")["hits"] == []
     text = cli.text("recall", "evil", "data", "--untrusted")
     assert "flags: instruction, quarantined" in text
-    assert f"Release one: holdfast quarantine --release {held}. " in text
+    assert f"Release one: holdfast quarantine --release {held}\n" in text
     (hit,) = cli.json("recall", "evil", "data", "--untrusted")["hits"]
     assert hit["id"] == held
     assert cli.json("why", "evil data", held, "--untrusted")["found"] is True

@@ -25,6 +25,7 @@ from holdfast.cli import app
 from holdfast.hooks import journal, pause
 from holdfast.hooks.clients import client_of
 from holdfast.hooks.doctor import Evidences, examine
+from holdfast.hooks.install import Setup, hook_command
 from holdfast.hooks.journal import HookRun
 from holdfast.hooks.transcript_proof import deliveries
 from holdfast.text.tokens import estimate_tokens
@@ -96,7 +97,11 @@ class Patient:
         file = self.home / known.folder / known.user_file
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps({"hooks": hooks}), "utf-8")
+        self.changed(file, NOW - 7_200)
         return file
+
+    def changed(self, file: Path, at: float) -> None:
+        os.utime(file, (at, at))
 
     def transcript(self, rows: list[Any] | None = None) -> Path:
         file = self.home / ".claude" / "projects" / "-home-ada-shop" / f"{SESSION}.jsonl"
@@ -268,6 +273,90 @@ def test_a_journal_that_cannot_be_written_needs_action(
 def test_codex_hooks_that_never_ran_wait_for_trust(patient: Patient) -> None:
     patient.install("codex")
     assert "Type /hooks in Codex and trust them" in patient.ask().stdout
+
+
+def test_hooks_that_changed_since_they_ran_are_not_called_well(patient: Patient) -> None:
+    """Codex leaves out a command that changed; of other clients, an edit of the file alone is no fault."""
+    patient.ran(*(HookRun(NOW - 60, "codex", event, ms=50) for event in ("session-start", "prompt", "stop")))
+    file = patient.install("codex")
+    assert "Codex calls the hooks in" in patient.ask().stdout
+    patient.changed(file, NOW - 30)
+    assert patient.actions() == [f"No hook of Codex ran since {file} was changed."]
+    assert "Type /hooks in Codex and trust them" in patient.ask().stdout
+    patient.ran(HookRun(NOW - 10, "codex", "prompt", ms=50))
+    assert patient.actions() == []
+
+
+def test_a_file_that_changed_since_its_hooks_ran_is_a_note_elsewhere(patient: Patient) -> None:
+    patient.whole()
+    file = patient.home / ".claude" / "settings.json"
+    patient.changed(file, NOW - 30)
+    found = patient.found()
+    assert found["healthy"]
+    hooks = [(one["state"], one["what"]) for one in found["checks"] if one["subject"] == "hooks"]
+    assert hooks == [("note", f"No hook of Claude Code ran since {file} was changed.")]
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        ({"~": True}, "~"),
+        ({"settings.json": True}, "settings.json"),
+        ({"settings.local.json": True, "~": False}, "settings.local.json"),
+        ({"settings.json": False, "~": True}, ""),
+        ({"settings.local.json": False, "settings.json": True}, ""),
+        ({"settings.local.json": "yes", "~": True}, "~"),
+    ],
+)
+def test_hooks_that_the_settings_switch_off_need_action(
+    patient: Patient, files: dict[str, object], named: str
+) -> None:
+    """The file that is nearest to the session counts: local, then of the project, then of the user."""
+    patient.whole()
+    settings = patient.home / ".claude" / "settings.json"
+    places = {name: settings if name == "~" else patient.project / ".claude" / name for name in files}
+    for name, value in files.items():
+        places[name].parent.mkdir(exist_ok=True)
+        before = json.loads(places[name].read_text("utf-8")) if name == "~" else {}
+        places[name].write_text(json.dumps({**before, "disableAllHooks": value}), "utf-8")
+        patient.changed(places[name], NOW - 7_200)
+    off = [f"Claude Code runs no hooks: {places[named]} has `disableAllHooks`."] if named else []
+    assert patient.actions() == off
+    text = patient.ask().stdout
+    assert ("Claude Code calls the hooks" in text) is not bool(named)
+
+
+def test_settings_that_switch_off_what_nobody_installed_are_no_matter(patient: Patient) -> None:
+    patient.whole()
+    settings = patient.home / ".claude" / "settings.json"
+    settings.write_text('{"disableAllHooks": true}', "utf-8")
+    assert any("runs no hooks" in action for action in patient.actions())
+    journal.path().unlink()
+    assert patient.actions() == ["No coding agent calls Holdfast."]
+
+
+def test_a_committed_hook_without_holdfast_on_the_path_names_it(patient: Patient) -> None:
+    file = patient.project / ".cursor" / "hooks.json"
+    file.parent.mkdir()
+    hooks = {
+        hook.native: [{"command": hook_command(client_of("cursor"), hook.event, Setup(), shared=True)}]
+        for hook in client_of("cursor").hooks
+    }
+    file.write_text(json.dumps({"version": 1, "hooks": hooks}), "utf-8")
+    (todo,) = (one["todo"] for one in patient.found()["checks"] if "never ran" in one["what"])
+    assert todo.startswith("`holdfast` is not on the PATH")
+    program = patient.home / "holdfast"
+    program.write_text("#!/bin/sh\n", "utf-8")
+    program.chmod(0o755)
+    (todo,) = (one["todo"] for one in patient.found()["checks"] if "never ran" in one["what"])
+    assert todo.startswith("Start a session")
+
+
+def test_comments_in_a_configuration_are_read_as_install_reads_them(patient: Patient) -> None:
+    file = patient.install("gemini")
+    text = file.read_text("utf-8")
+    file.write_text(f"\ufeff// mine\n{text[:-1]},\n}}  // the end\n", "utf-8")
+    assert patient.actions() == [f"The hooks in {file} never ran."]
 
 
 def test_an_event_that_never_ran_is_named(patient: Patient) -> None:

@@ -15,6 +15,8 @@ from hook_runs import FIXTURES, Hooks
 
 from holdfast import Memory
 from holdfast.hooks.hook_call import EVENTS
+from holdfast.io.everything import database_of
+from holdfast.store import imports
 from transcripts import claude
 
 ABOUT = "The billing service stores invoices in PostgreSQL 16, because tenants need row level security."
@@ -410,7 +412,9 @@ def test_an_event_gives_up_when_its_time_is_over(hooks: Hooks) -> None:
 @pytest.mark.parametrize("limit", ["soon", "0", "-1", "nan", "inf", "1e999"])
 def test_a_limit_that_is_none_is_noted(hooks: Hooks, limit: str) -> None:
     assert hooks.raw("prompt", hooks.payload(prompt="hello there"), HOLDFAST_HOOK_MS=limit) == ""
-    assert hooks.journal()[-1].error
+    assert hooks.journal()[-1].error == (
+        f"HOLDFAST_HOOK_MS is {limit!r}: set milliseconds from 1 to 600000, or unset it."
+    )
 
 
 @pytest.mark.slow
@@ -426,6 +430,21 @@ def test_what_nobody_waits_for_may_take_longer_than_the_answer(hooks: Hooks) -> 
     assert program.communicate() == (b"", b"")
     with hooks.memory() as memory:
         assert memory.chat("s1").stats().messages
+
+
+def test_the_rules_of_the_folder_of_a_session_are_known(hooks: Hooks) -> None:
+    git = hooks.shop / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (hooks.shop / "pkg").mkdir()
+    (hooks.shop / "pkg" / "CLAUDE.md").write_text("Deploy on Mondays.")
+    write(hooks, "s1", "The staging server is called heron.")
+    for there, known in ((hooks.shop, []), (hooks.shop / "pkg", ["Deploy on Mondays."])):
+        hooks.raw("stop", hooks.payload(cwd=str(hooks.shop)), "--wait", CLAUDE_PROJECT_DIR=str(there))
+        with hooks.memory() as memory:
+            database = database_of(memory)
+            assert database
+            assert imports.known_texts(database, memory.scope.space) == known
 
 
 def test_where_no_process_can_be_started_the_journal_says_so(hooks: Hooks) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -39,13 +40,13 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def notes(home: Path) -> Path:
+def notes(home: Path, project: str = "shop") -> Path:
     """Name the folder in which Claude Code keeps its notes of the project."""
-    return home / ".claude" / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(home / "shop")) / "memory"
+    return home / ".claude" / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(home / project)) / "memory"
 
 
-def found(home: Path) -> list[str]:
-    return [one.text for one in known_texts(home / "shop", home)]
+def found(home: Path, folder: str = "shop", root: str = "shop") -> list[str]:
+    return [one.text for one in known_texts(home / root, home, home / folder)]
 
 
 def test_the_files_of_a_project_and_of_the_user(home: Path) -> None:
@@ -66,6 +67,31 @@ def test_the_files_of_a_project_and_of_the_user(home: Path) -> None:
     write(shop / "README.md", "not shown")
     write(shop / "src" / "CLAUDE.md", "not shown")
     assert sorted(found(home)) == sorted(f"says {path}" for path in paths)
+
+
+def test_the_files_from_the_folder_of_a_session_upwards(home: Path) -> None:
+    shop = home / "shop"
+    names = ["CLAUDE.md", "shop/pkg/CLAUDE.md", "shop/pkg/AGENTS.md", "shop/CLAUDE.local.md"]
+    for name in names:
+        write(home / name, f"says {name}")
+    for name in ("shop/pkg/deep/CLAUDE.md", "shop/other/CLAUDE.md", "elsewhere/CLAUDE.md"):
+        write(home / name, "not shown")
+    write(home / "elsewhere" / "secret.txt", "secret")
+    (home.parent / "CLAUDE.md").symlink_to("/etc/hostname")
+    (shop / "pkg" / "GEMINI.md").symlink_to(home / "elsewhere" / "secret.txt")
+    assert sorted(found(home, "shop/pkg")) == sorted(f"says {name}" for name in names)
+    # A session that went elsewhere does not bring the files of that folder with it.
+    assert sorted(found(home, "elsewhere")) == ["says CLAUDE.md", "says shop/CLAUDE.local.md"]
+
+
+def test_worktrees_share_the_notes_of_their_repository(home: Path) -> None:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-C", str(home / "shop")]
+    for words in (["init", "-q"], ["commit", "-qm", "x", "--allow-empty"], ["worktree", "add", "../tree"]):
+        subprocess.run([*git, *words], check=True, capture_output=True)
+    write(notes(home) / "MEMORY.md", "of the repository")
+    write(notes(home, "tree") / "MEMORY.md", "of the worktree")
+    assert sorted(found(home, "tree", "tree")) == ["of the repository", "of the worktree"]
+    assert found(home) == ["of the repository"]
 
 
 def test_nothing_is_known_where_nothing_is(home: Path) -> None:

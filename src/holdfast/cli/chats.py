@@ -169,4 +169,4 @@ def end(options: Options, *, chat: ChatId) -> None:
     screen = options.answer({"chat": chat, "title": title, "jobs": plain(queued)})
     screen.say((title or chat, "bold"), f"  ({chat})")
     screen.say(f"Queued {count(len(queued), 'job')}: {', '.join(job.id for job in queued)}.")
-    screen.say(f"→ Run them: {options.line('work')}, with a model by --llm NAME.")
+    screen.say(f"→ Run them, with a model by --llm NAME: {options.line('work')}")

@@ -14,7 +14,7 @@ from holdfast.errors import HoldfastError, Unavailable
 from holdfast.hooks import journal, pause
 from holdfast.hooks.clients import NAMES
 from holdfast.hooks.doctor import Evidences, HealthReport, examine
-from holdfast.hooks.installations import client_version, installations
+from holdfast.hooks.installations import client_version, hooks_switch, installations
 from holdfast.hooks.project import project_of
 from holdfast.hooks.transcript_proof import deliveries
 from holdfast.store.file_state import FileState, file_state
@@ -39,7 +39,8 @@ def doctor(options: Examined) -> None:
     """
     home = _home()
     runs = journal.read()
-    installed = installations(home, project_of(Path.cwd()).root)
+    root = project_of(Path.cwd()).root
+    installed = installations(home, root)
     if not options.named and (named := next((one.database for one in installed if one.database), "")):
         # What the hooks work on, not what this shell would.
         options = replace(options, db=named)
@@ -53,6 +54,7 @@ def doctor(options: Examined) -> None:
         versions={"holdfast": __version__, **versions},
         pauses=pause.read(),
         unwritable="" if journal.is_writable() else str(journal.folder()),
+        switched_off=hooks_switch(home, root),
     )
     report = examine(found, time.time())
     document = {

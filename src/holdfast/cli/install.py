@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Context, Option
+from typer.core import TyperCommand
 
 from holdfast.cli.arguments import Yes
 from holdfast.cli.options import Options, confirm, one_of
@@ -55,6 +56,22 @@ _InProject = Annotated[
     bool, Option("--project", help="For this project only, not for all projects of this user.")
 ]
 _OnlyPrint = Annotated[bool, Option("--print", help="Print what to add, and write nothing.")]
+
+
+class InstallCommand(TyperCommand):
+    """A command that explains `--user` alone, which elsewhere stands for the configuration of the user."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of typer
+        """Parse the words of the command line.
+
+        Raises:
+            BadParameter: `--user` names nobody.
+
+        """
+        if args[-1:] == ["--user"]:
+            what = "it needs a name, whose memory it is; leave it out: without --project the user's "
+            raise BadParameter(f"{what}configuration is changed.", ctx=ctx, param_hint="--user")
+        return super().parse_args(ctx, args)
 
 
 @dataclass(frozen=True, slots=True)

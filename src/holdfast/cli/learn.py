@@ -134,7 +134,7 @@ def episodes(
         screen.say(record.text, indent=4)
         screen.say("")
     if not found:
-        written = f"{options.line('chats', 'end', 'CHAT')}, then {options.line('work')}"
+        written = f"{options.line('chats', 'end', 'CHAT')} && {options.line('work')}"
         todo = "Try other words, or none." if question else f"Have one written: {written}"
         what = f"No episodes{options.whose()} {'that answer this' if question else 'yet'}."
         options.say_nothing(screen, what, todo)

@@ -104,9 +104,9 @@ def _list_quarantine(options: Options, memory: Memory, chat: str | None, limit: 
 
 
 def ways_out(options: Options, identity: str) -> str:
-    """Name the commands that end the quarantine of a record."""
+    """Name the commands that end the quarantine of a record, each at the end of a line, to be pasted."""
     release, discard = (options.line("quarantine", way, identity) for way in ("--release", "--discard"))
-    return f"Release one: {release}. Discard it: {discard}."
+    return f"Release one: {release}\nDiscard it: {discard}"
 
 
 def _show_held(screen: Screen, record: Record) -> None:

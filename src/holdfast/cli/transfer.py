@@ -175,9 +175,8 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
     _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem])
     if report.added:
         screen.say("")
-        screen.say(
-            f"Next: {options.line('recall', 'what did we decide about …')}, or {options.line('chats')}"
-        )
+        screen.say(f"Next: {options.line('recall', 'what did we decide about …')}")
+        screen.say(f"Or: {options.line('chats')}")
 
 
 def _show_edits(screen: Screen, report: "ImportReport") -> None:

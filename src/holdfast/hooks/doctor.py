@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal
 
 from holdfast.hooks.clients import NAMES, client_of
@@ -80,7 +81,8 @@ class Evidences:
     """What the checks look at: all of it was read before, so that they only judge.
 
     `database` is the state of the file, or a sentence on why the database cannot be used, "" if it can.
-    `unwritable` is the folder of the journal if it cannot be written, else "".
+    `unwritable` is the folder of the journal if it cannot be written, else "". `switched_off` is the file by
+    which Claude Code runs no hooks at all, None if it does.
     """
 
     runs: Sequence[HookRun]
@@ -90,6 +92,7 @@ class Evidences:
     versions: Mapping[str, str]
     pauses: Pauses = field(default_factory=Pauses)
     unwritable: str = ""
+    switched_off: Path | None = None
 
 
 def examine(evidences: Evidences, now: float) -> HealthReport:
@@ -99,7 +102,7 @@ def examine(evidences: Evidences, now: float) -> HealthReport:
     recent = [run for run in runs if now - _DAYS * _DAY <= run.at]
     timings = tuple(_timings(recent))
     checks = (
-        *_installed(evidences.installed, runs),
+        *_installed(evidences, runs),
         *_reached(evidences.deliveries),
         *_database(evidences.database),
         *_journal(evidences.unwritable),
@@ -117,7 +120,8 @@ def examine(evidences: Evidences, now: float) -> HealthReport:
     )
 
 
-def _installed(installed: Sequence[Installation], runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
+def _installed(evidences: Evidences, runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
+    installed, switched_off = evidences.installed, evidences.switched_off
     ran = Counter(run.client for run in runs)
     listed = {one.client for one in installed if one.commands}
     if not listed and not ran:
@@ -127,6 +131,10 @@ def _installed(installed: Sequence[Installation], runs: Sequence[HookRun]) -> It
             "No coding agent calls Holdfast.",
             "Run `holdfast install claude-code`, or codex, cursor or gemini; --help shows more.",
         )
+    off = "claude-code" if switched_off and "claude-code" in ran.keys() | listed else ""
+    if off:
+        what = f"{_title(off)} runs no hooks: {switched_off} has `disableAllHooks`."
+        yield HealthCheck("action", "hooks", what, "Set it to false there, or remove it.")
     for client in ran.keys() - listed:
         what = f"{_title(client)} called hooks, yet its files list none: a plugin has them, or they are gone."
         yield HealthCheck("note", "hooks", what)
@@ -140,7 +148,8 @@ def _installed(installed: Sequence[Installation], runs: Sequence[HookRun]) -> It
         wanted = {hook.event for hook in client_of(one.client).hooks}
         if absent := [event for event in EVENTS if event in wanted - one.commands.keys()]:
             yield HealthCheck("action", "hooks", f"{one.path} lacks {', '.join(absent)}.", again)
-        yield from _ran(one, runs)
+        if one.client != off:
+            yield from _ran(one, runs)
     for client, count in Counter(one.client for one in installed if one.commands).items():
         if count > 1:
             what = f"{_title(client)} has hooks for the user and for this project: each runs twice here."
@@ -151,11 +160,13 @@ def _ran(one: Installation, runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
     """Yield what hooks of an installation never ran, or that they do."""
     own = [run for run in runs if run.client == one.client]
     title = _title(one.client)
-    if not own:
-        todo = "Start a session, submit a prompt, and run this again."
-        if one.client == "codex":
-            todo = "Type /hooks in Codex and trust them: before, Codex leaves them out and says nothing."
-        yield HealthCheck("action", "hooks", f"The hooks in {one.path} never ran.", todo)
+    last = max((run.at for run in own), default=0.0)
+    if last <= one.since:
+        what = f"No hook of {title} ran since {one.path} was changed."
+        what = what if own else f"The hooks in {one.path} never ran."
+        # Other clients run changed hooks, and keep other settings in the same file.
+        state: State = "note" if own and one.client != "codex" and not one.needs_path else "action"
+        yield HealthCheck(state, "hooks", what, _way_to_run(one))
         return
     ran = {run.event for run in own}
     never = [event for event in EVENTS if event in one.commands.keys() - ran]
@@ -169,9 +180,20 @@ def _ran(one: Installation, runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
     if waiting := [event for event in never if event not in needed]:
         yield HealthCheck("note", "hooks", f"{title} did not call {', '.join(waiting)} yet.")
     if not missed:
-        last = datetime.fromtimestamp(max(run.at for run in own), UTC)
-        what = f"{title} calls the hooks in {one.path}, last at {last:%Y-%m-%d %H:%M} UTC."
+        at = datetime.fromtimestamp(last, UTC)
+        what = f"{title} calls the hooks in {one.path}, last at {at:%Y-%m-%d %H:%M} UTC."
         yield HealthCheck("ok", "hooks", what)
+
+
+def _way_to_run(one: Installation) -> str:
+    """Return what to do so that hooks run that did not."""
+    todo = "Start a session, submit a prompt, and run this again."
+    if one.client == "codex":
+        todo = "Type /hooks in Codex and trust them: before, Codex leaves them out and says nothing."
+    if one.needs_path:
+        what = f"`holdfast` is not on the PATH, and without it they do nothing: {_title(one.client)} must"
+        todo = f"{what} be started with its folder there. {todo}"
+    return todo
 
 
 def _reached(deliveries: Sequence[Delivery]) -> Iterator[HealthCheck]:

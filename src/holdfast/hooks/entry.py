@@ -78,10 +78,12 @@ def _limit(event: Event) -> float:
         ValueError: `HOLDFAST_HOOK_MS` is no number of them.
 
     """
-    named = os.environ.get(PATIENCE)
-    limit = float(named or LIMITS[event])
+    named = os.environ.get(PATIENCE, "")
+    limit = 0.0
+    with suppress(ValueError):
+        limit = float(named or LIMITS[event])
     if not 0 < limit <= DETACHED:
-        raise ValueError(f"{PATIENCE} is {named}, which is not between 1 and {DETACHED} milliseconds.")
+        raise ValueError(f"{PATIENCE} is {named[:40]!r}: set milliseconds from 1 to {DETACHED}, or unset it.")
     return limit
 
 

@@ -69,12 +69,15 @@ class HookEvents:
         return self._state.project
 
     def _begin(self) -> None:
-        folder = self._call.cwd or "."
-        if self._call.client == "claude-code" and os.environ.get(_STARTED_IN):
-            folder = os.environ[_STARTED_IN]
-        project = project_of(folder)
+        project = project_of(self._folder)
         self._state.project, self._state.root = project.name, str(project.root)
         self._state.note(project=project.name, root=str(project.root))
+
+    @property
+    def _folder(self) -> str:
+        """The folder that the session was started in, as far as the client tells, else the one it is in."""
+        started = os.environ.get(_STARTED_IN) if self._call.client == "claude-code" else ""
+        return (started or self._call.cwd or ".").replace("\0", "")
 
     # What the client waits for
 
@@ -180,7 +183,8 @@ class HookEvents:
             else:
                 self._keep(memory, "assistant", self._call.answer)
             self._compact(memory)
-            note_known(memory, Path(self._state.root), Path.home(), Privacy.read())
+            root = Path(self._state.root)
+            note_known(memory, root, Path.home(), Privacy.read(), Path(self._folder))
             if self._call.event in ("stop", "session-end"):
                 self._learn(memory)
             self._freeze(memory)

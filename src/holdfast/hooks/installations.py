@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -11,8 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.errors import Conflict
 from holdfast.hooks.clients import NAMES, Client, client_of
 from holdfast.hooks.hook_call import EVENTS
+from holdfast.hooks.json_text import JsonText
 from holdfast.hooks.transcript_proof import config_folder
 
 _MOST = 4 << 20  # bytes of a configuration
@@ -53,6 +54,12 @@ class Installation:
         programs = {next(iter(_words(command)), "") for command in self.commands.values()}
         return sorted(name for name in programs if Path(name).is_absolute() and not Path(name).exists())
 
+    @property
+    def needs_path(self) -> bool:
+        """Whether the hooks look for `holdfast` on the path, as those that others run too, and it is not."""
+        by_name = any(_words(command)[:1] in (["if"], ["holdfast"]) for command in self.commands.values())
+        return by_name and shutil.which("holdfast") is None
+
 
 def installations(home: Path, root: Path) -> list[Installation]:
     """Return the files of all clients that list hooks of ours, of the user and of a project."""
@@ -65,6 +72,25 @@ def installations(home: Path, root: Path) -> list[Installation]:
         ]
         found += [one for path in dict.fromkeys(places) if not (one := _installation(client, path)).is_empty]
     return found
+
+
+def hooks_switch(home: Path, root: Path) -> Path | None:
+    """Return the settings of Claude Code that switch off all hooks, None if they run.
+
+    The local settings of the project count before its own, and those before the user's.
+    """
+    folder = root / ".claude"
+    user = config_folder("claude-code", home) / "settings.json"
+    for path in (folder / "settings.local.json", folder / "settings.json", user):
+        try:
+            with path.open("rb") as stream:
+                settings = JsonText(stream.read(_MOST).decode("utf-8")).root.plain
+        except (OSError, ValueError, Conflict):
+            continue
+        off = settings.get("disableAllHooks") if isinstance(settings, dict) else None
+        if isinstance(off, bool):
+            return path if off else None
+    return None
 
 
 def client_version(name: str) -> str:
@@ -97,8 +123,9 @@ def _installation(client: Client, path: Path) -> Installation:
     if b"holdfast" not in content:
         return Installation(client.name, path, {}, since)
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
+        # As `holdfast install` reads it: Gemini CLI, for one, allows comments.
+        document = JsonText(content.decode("utf-8")).root.plain
+    except (ValueError, Conflict):
         return Installation(client.name, path, {}, since, "It is no JSON, and the client may ignore it.")
     commands = {}
     for command in _commands(document):

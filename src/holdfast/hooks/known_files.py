@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.hooks.project import main_folder
+
 if TYPE_CHECKING:
     from holdfast.hooks.privacy import Privacy
     from holdfast.memory import Memory
 
-# Of a project; of the user, below the home.
+# Of a project, and of each folder that a session is in or below; of the user, below the home.
 _OF_PROJECT = (
     "CLAUDE.md",
     "CLAUDE.local.md",
@@ -42,30 +44,34 @@ class KnownText:
     text: str
 
 
-def known_texts(root: Path, home: Path) -> list[KnownText]:
-    """Return what the files say that clients show in a project.
+def known_texts(root: Path, home: Path, folder: Path | None = None) -> list[KnownText]:
+    """Return what the files say that clients show in a folder of a project, by default in its root.
 
-    These are its instructions, those of the user, what these import (`@path`), and the notes that Claude Code
-    keeps of the project itself.
+    These are the instructions there and in the folders above, those of the user, what these import (`@path`),
+    and the notes that Claude Code keeps itself, for all worktrees of a repository beside the main one's.
 
-    Only regular files are read, of bounded size, and of the project only those that lie within it.
+    Only regular files are read, of bounded size, and of the project only those that lie within it; of a
+    folder above it only those that lie there.
     """
-    root, home = Path(os.path.realpath(root)), Path(os.path.realpath(home))
+    root, home, folder = (Path(os.path.realpath(path)) for path in (root, home, folder or root))
     reader = _Reader(home)
-    for name in _OF_PROJECT:
-        reader.read(root / name, root)
+    # A session that went elsewhere still has the instructions of its project. Clients read none of `/`.
+    start = folder if folder.is_relative_to(root) else root
+    for place in [start, *start.parents][: min(len(start.parts) - 1, _MOST_FILES)]:
+        for name in _OF_PROJECT:
+            reader.read(place / name, root if place.is_relative_to(root) else place)
     for name in _OF_USER:
         reader.read(home / name, home)
     for top in dict.fromkeys((root, home)):
         for path in _markdown(top / ".claude" / "rules"):
             reader.read(path, top)
-    notes = _notes(root, home)
-    for path in _markdown(notes):
-        reader.read(path, notes, hops=0)
+    for notes in dict.fromkeys(_notes(one, home) for one in (root, main_folder(root))):
+        for path in _markdown(notes):
+            reader.read(path, notes, hops=0)
     return reader.found
 
 
-def note_known(memory: Memory, root: Path, home: Path, privacy: Privacy) -> int:
+def note_known(memory: Memory, root: Path, home: Path, privacy: Privacy, folder: Path | None = None) -> int:
     """Store in a memory what the files of its project say, so that it is not learned; return their number.
 
     Files that the user ignores are left out, and what is marked as private in the others.
@@ -77,7 +83,7 @@ def note_known(memory: Memory, root: Path, home: Path, privacy: Privacy) -> int:
 
     texts = {
         str(one.path): without_private(one.text)
-        for one in known_texts(root, home)
+        for one in known_texts(root, home, folder)
         if not privacy.covers(str(one.path), str(root), follow=True)
     }
     if database := database_of(memory):

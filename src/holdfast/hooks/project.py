@@ -65,6 +65,11 @@ def project_of(cwd: str | os.PathLike[str]) -> Project:
     return Project(_safe(remote or str(main)), root)
 
 
+def main_folder(root: Path) -> Path:
+    """Return the folder of the main worktree of a repository, or the folder itself where there is none."""
+    return _repository(_real(root))[1]
+
+
 def _repository(folder: Path) -> tuple[Path, Path, GitConfig | None]:
     """Return the root of a repository, the folder of its main worktree, and its settings.
 
