@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
@@ -76,18 +77,25 @@ ON_EACH = {"store"}
 # What takes longest begins first, or one process would be busy with it when all others have ended.
 LONGEST = {
     "test_any_character",
+    "test_bench_agents",
+    "test_bench_keeping",
+    "test_bench_recall",
+    "test_end_to_end",
     "test_killed",
     "test_linear",
     "test_plans",
+    "test_real_claude_code",
     "test_recalled_again",
     "test_tree_shape",
 }
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what tests a room above the store once more, on another kind of database."""
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Mark as slow what tests a room above the store once more, on another kind of database.
+
+    Of those that are to run, the longest stand first in each of the parts that processes begin with.
+    """
     for item in items:
         room, *below = item.path.relative_to(ROOT / "tests").parts
         if not below or room in ON_EACH:
@@ -95,6 +103,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         on_file = isinstance(item, pytest.Function) and _given(item, "location") == "file"
         if on_file or "postgres" in item.name.partition("[")[2]:
             item.add_marker("slow")
+    yield
+    number = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    longest = [item for item in items if item.path.stem in LONGEST]
+    others = [item for item in items if item.path.stem not in LONGEST]
+    parts = (part * len(others) // number for part in range(number + 1))
+    items[:] = [
+        item
+        for part, (first, end) in enumerate(pairwise(parts))
+        for item in (*longest[part::number], *others[first:end])
+    ]
 
 
 def _given(item: pytest.Function, fixture: str) -> object:
