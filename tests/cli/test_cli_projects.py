@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from cli_runs import Cli
 
+from holdfast import Memory
+
 
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
@@ -95,3 +97,58 @@ def test_what_names_no_folder_is_passed_over_and_told(cli: Cli, shop: Path) -> N
     assert list(answer["projects"]) == ["github.com/ada/shop"]
     assert [Path(one).name for one in answer["passed_over"]] == ["broken.jsonl", "one.jsonl"]
     assert "name no folder: 2 files" in cli.text("import", "--by-project")
+
+
+@pytest.fixture
+def talks(cli: Cli) -> Cli:
+    """Make chats of one name: of the user, of a project, and of all users."""
+    with Memory(cli.db) as app:
+        ada, project = app.scoped(user="ada"), app.scoped(user="ada", project="P")
+        for memory, title, text in (
+            (ada, "The server", "The capybara server listens on port 8123."),
+            (project, "The canteen", "Entirely different: lunch is at noon."),
+            (app, "For all", "The walrus server listens on port 9000."),
+        ):
+            memory.chat("talk").append(role="user", content=text)
+            memory.chat("talk").rename(title)
+    return cli.with_database()
+
+
+IN_PROJECT = ("--user", "ada", "--project", "P")
+
+
+def test_a_hit_of_another_space_has_its_title_and_a_name_that_commands_take(talks: Cli) -> None:
+    (hit, *_) = talks.json("recall", "capybara port", *IN_PROJECT)["hits"]
+    assert (hit["title"], hit["ref"], hit["space"], hit["chat"]) == (
+        "The server", "user|talk#1", "user", "talk",
+    )  # fmt: skip
+    assert "The server  (user|talk#1)" in talks.text("recall", "capybara port", *IN_PROJECT)
+    assert "The canteen  (talk#1)" in talks.text("recall", "lunch noon", *IN_PROJECT)
+    assert talks.json("why", "capybara port", "user|talk#1", *IN_PROJECT)["found"]
+    for command in ("show", "expand"):
+        shown = talks.json(command, "user|talk#1", *IN_PROJECT)
+        assert (shown["title"], shown["messages"][0]["content"]) == ("The server", hit["text"])
+        assert talks.json(command, "project:P|talk#1", *IN_PROJECT)["title"] == "The canteen"
+        assert talks.json(command, "talk#1", *IN_PROJECT)["title"] == "The canteen"
+    assert talks.json("show", "user|talk", *IN_PROJECT)["title"] == "The server"
+
+
+def test_what_all_users_share_is_named_so_without_projects(talks: Cli) -> None:
+    (hit, *_) = talks.json("recall", "walrus port", "--user", "ada")["hits"]
+    assert (hit["title"], hit["ref"]) == ("For all", "tenant|talk#1")
+    assert talks.json("show", hit["ref"], "--user", "ada")["title"] == "For all"
+    assert talks.json("why", "walrus port", hit["ref"], "--user", "ada")["found"]
+
+
+def test_a_space_that_is_not_read_is_shown_to_nobody(talks: Cli) -> None:
+    for command in ("show", "expand"):
+        assert "There is no chat" in talks.run(command, "user:bob|talk#1", *IN_PROJECT, code=1).stderr
+
+
+def test_what_was_granted_is_listed(cli: Cli) -> None:
+    db = ("--db", str(cli.db))
+    cli.text("remember", "x", "--user", "ada", *db)
+    told = cli.run("grants", "add", "team:core", "--to", "user:ada", *db).stdout
+    assert told == "user:ada may read team:core.\n"
+    (granted,) = json.loads(cli.run("grants", *db, "--json").stdout)["grants"]
+    assert (granted["space"], granted["to"], granted["rights"]) == ("team:core", "user:ada", "read")

@@ -469,3 +469,17 @@ def test_where_no_process_can_be_started_the_journal_says_so(hooks: Hooks) -> No
     )
     assert (done.stdout, done.stderr) == (b"", b"")
     assert [run.error for run in hooks.journal()] == ["BlockingIOError: Resource temporarily unavailable"]
+
+
+def test_what_is_shown_of_another_space_is_noted_with_it(hooks: Hooks) -> None:
+    with Memory(hooks.db) as user:
+        user.chat("talk").append(role="user", content=ABOUT)
+        user.chat("others").append([{"role": "user", "content": text} for text in OTHERS])
+    with hooks.memory() as memory:
+        memory.chat("talk").append(role="user", content="Entirely different: lunch is at noon.")
+    shown = hooks.context("prompt", prompt=ASKED)
+    assert "PostgreSQL 16" in shown
+    assert "tenant|talk#1" in shown.splitlines()[-1]
+    assert "tenant|talk#1" in hooks.journal()[-1].shown
+    assert '"tenant|talk#1"' in hooks.session_state()
+    assert "noon" in hooks.context("prompt", prompt="Is lunch at noon, entirely different?")

@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 from holdfast.chat import Chat
 from holdfast.cli.arguments import ChatId, Full, LimitOrAll, Llm, page
-from holdfast.cli.lookup import find_chat, head, the_chat, titles_of
+from holdfast.cli.lookup import find_chat, head, in_its_space, the_chat
 from holdfast.cli.options import Options, ReadOptions, given, one_of
 from holdfast.cli.render.messages import show_messages
 from holdfast.cli.render.outcomes import asked, interruptible, prompt_versions
@@ -20,6 +20,7 @@ from holdfast.memory import Memory
 from holdfast.prompt.window import Lossless, SummaryBuffer, share_of
 from holdfast.safety.guard import masked_summary
 from holdfast.text.references import read_reference, write_reference
+from holdfast.tools.memory_internals import further_memories
 from holdfast.types import ChatStats, CompactionResult, Description, Expansion, Summary
 
 _POLICIES: dict[str, type[Lossless | SummaryBuffer]] = {"lossless": Lossless, "summary-buffer": SummaryBuffer}
@@ -190,7 +191,8 @@ def expand(
 
     For example: holdfast expand sum_314fbda14975a5af, or holdfast expand porto-trip#3-7
     """
-    with options.open() as memory:
+    with options.open() as opened:
+        memory, identity = in_its_space(opened, identity)
         said = read_reference(identity)
         if said and said.chat:
             if cursor is not None:
@@ -223,7 +225,12 @@ def _reached(found: Expansion) -> str:
 
 
 def _title(memory: Memory, summary: Summary) -> str:
-    return titles_of(memory, [summary.chat]).get(summary.chat, "")
+    """Find the title of the chat of a summary, in whichever space that is."""
+    for place in (memory, *further_memories(memory).values()):
+        if summary.id in {one.id for one in place.chat(summary.chat).tree()}:
+            info = find_chat(place, summary.chat)
+            return info.title if info else ""
+    return ""
 
 
 def _show_one(options: Options, memory: Memory, found: Description) -> None:

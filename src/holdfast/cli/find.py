@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from holdfast.cli.arguments import KIND_NAMES, Limit, OnlyChat, OnlyTag, Query, Since, ValidAt, read_end
-from holdfast.cli.lookup import find_chat, the_chat, titles_of
+from holdfast.cli.lookup import find_chat, the_chat, titles_of, with_space
 from holdfast.cli.options import Options, Output, ReadOptions, one_of
 from holdfast.cli.quarantine import ways_out
 from holdfast.cli.render.screen import Part, Screen, plain, when
@@ -93,12 +93,13 @@ def recall(options: FindOptions, *, query: Query) -> None:
     text, chat = " ".join(query), options.chat
     with options.open(embed=True) as memory:
         hits = memory.recall(text, **options.asked())
-        titles = titles_of(memory, [hit.chat for hit in hits])
+        own = memory.scope.reference(memory.scope.space)
+        titles = titles_of(memory, [with_space(hit, own).chat for hit in hits])
         if not hits and chat is not None and not find_chat(memory.scoped(user=""), chat):
             the_chat(options, memory, chat)
         more = _more(options, memory, hits[0]) if hits else ""
         is_empty = not hits and not memory.version() and not memory.chats(agent="", archived=None, limit=1)
-    screen = show_hits(options, hits, titles, query=text)
+    screen = show_hits(options, hits, titles, own, query=text)
     if hits:
         screen.say((more, "dim"))
         if options.untrusted:
@@ -165,38 +166,36 @@ def _todo(*, empty: bool, filtered: bool) -> str:
 
 def _more(options: Options, memory: Memory, hit: Hit) -> str:
     """Name the command that shows more of a hit, which may be in what all users share."""
-    shared = replace(options, user="")
-    if "nearness" in hit.why:
-        whose = memory.scope.named(hit.space)
-        options = shared = replace(
-            options, user=whose.user, project=whose.project, team=whose.team, reads=None
-        )
+    whose = memory.scope.named(hit.space)
+    if whose.space != memory.scope.space:
+        options = replace(options, user=whose.user, project=whose.project, team=whose.team, reads=None)
     if hit.source == "record":
-        holder = options if memory.changes(id=hit.id, limit=1) else shared
-        return f"All about the first: {holder.line('records', hit.id)}"
+        return f"All about the first: {options.line('records', hit.id)}"
     if hit.source == "summary":
         return f"What is behind the first: {options.line('expand', hit.id)}"
-    holder = options if find_chat(memory, hit.chat) else shared
     around = write_reference(hit.chat, max(1, hit.seq - 4), hit.seq + 3)
-    return f"Read around the first: {holder.line('show', around)}"
+    return f"Read around the first: {options.line('show', around)}"
 
 
-def show_hits(options: Output, hits: Sequence[Hit], titles: Mapping[str, str], **asked: object) -> Screen:
-    """Answer with hits, and return the screen."""
+def show_hits(
+    options: Output, hits: Sequence[Hit], titles: Mapping[str, str], own: str = "", **asked: object
+) -> Screen:
+    """Answer with hits, of which those of others than the own space name theirs, and return the screen."""
     degraded = getattr(hits, "degraded", None)
     more = {"degraded": degraded} if degraded else {}
-    screen = options.answer({**asked, **more, "hits": described(hits, titles)})
+    screen = options.answer({**asked, **more, "hits": described(hits, titles, own)})
     if degraded:
         screen.say((in_options(degraded), "yellow"))
     for place, hit in enumerate(hits, start=1):
-        show_hit(screen, f"{place}.", hit, titles)
+        show_hit(screen, f"{place}.", with_space(hit, own), titles)
         screen.say("")
     return screen
 
 
-def described(hits: Sequence[Hit], titles: Mapping[str, str]) -> list[dict[str, object]]:
+def described(hits: Sequence[Hit], titles: Mapping[str, str], own: str = "") -> list[dict[str, object]]:
     """Make JSON-compatible data of hits, with the titles of their chats."""
-    return [{**plain(hit), "title": titles.get(hit.chat, "")} for hit in hits]
+    named = [(hit.chat, with_space(hit, own)) for hit in hits]
+    return [{**plain(hit), "chat": chat, "title": titles.get(hit.chat, "")} for chat, hit in named]
 
 
 def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], focus: str = "") -> None:

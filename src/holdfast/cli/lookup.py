@@ -9,8 +9,9 @@ from holdfast.cli.render.screen import Screen, count, when
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
 from holdfast.safety.guard import mask_name, mask_values
-from holdfast.text.references import Reference, read_reference
-from holdfast.types import ChatInfo
+from holdfast.text.references import IN_SPACE, Reference, read_reference, split_space
+from holdfast.tools.memory_internals import further_memories
+from holdfast.types import ChatInfo, Hit
 
 
 def find_chat(memory: Memory, chat: str) -> ChatInfo | None:
@@ -53,10 +54,22 @@ def titled(info: ChatInfo) -> ChatInfo:
 
 
 def titles_of(memory: Memory, chats: Iterable[str]) -> dict[str, str]:
-    """Find the titles of chats, of which some may be in what all users share."""
-    shared = memory.scoped(user="")
-    found = (find_chat(memory, chat) or find_chat(shared, chat) for chat in dict.fromkeys(chats) if chat)
-    return {info.id: info.title for info in found if info}
+    """Find the titles of chats by their ids, which name their space where that is another one."""
+    found = {chat: find_chat(*in_its_space(memory, chat)) for chat in chats if chat}
+    return {chat: info.title for chat, info in found.items() if info}
+
+
+def in_its_space(memory: Memory, name: str) -> tuple[Memory, str]:
+    """Return the memory of the space that a name begins with, and the rest of it; else both as they are."""
+    rest, space = split_space(name, memory.scope)
+    others = further_memories(memory) if space else {}
+    return others.get(name.partition(IN_SPACE)[0], memory), rest
+
+
+def with_space(hit: Hit, own: str) -> Hit:
+    """Return a hit whose chat is named with its space, where that is not the own one."""
+    is_other = own and hit.chat and hit.space != own
+    return replace(hit, chat=f"{hit.space}{IN_SPACE}{hit.chat}") if is_other else hit
 
 
 def messages_meant(memory: Memory, text: str) -> Reference | None:

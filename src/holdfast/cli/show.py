@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from holdfast.cli.arguments import ChatId, Full, chat_of, read_message
-from holdfast.cli.lookup import head, messages_meant, the_chat
+from holdfast.cli.lookup import head, in_its_space, messages_meant, the_chat
 from holdfast.cli.options import ReadOptions
 from holdfast.cli.render.messages import show_messages
 from holdfast.cli.render.screen import Screen, count, plain
@@ -47,7 +47,8 @@ def show(
 
     For example: holdfast show porto-trip, or holdfast show porto-trip#3-7
     """
-    with options.open() as memory:
+    with options.open() as opened:
+        memory, chat = in_its_space(opened, chat)
         said = messages_meant(memory, chat)
         if said and (before or after):
             raise InvalidInput(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.prompt import recall_block
-from holdfast.text.references import write_reference
+from holdfast.text.references import noted, write_reference
 from holdfast.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from holdfast.memory import Memory
-    from holdfast.types import Hit, Source
+    from holdfast.types import Hit, Scope, Source
 
 # Scores are probabilities: a hit is shown that is right at least about every second time, as the benchmark of
 # calibration measures it for hits of 0.3 and more.
@@ -48,10 +48,12 @@ def prompt_context(memory: Memory, prompt: str, session: str, before: Container[
     # What the session has itself would take the place of what it has not.
     hits = memory.recall(query, limit=_LOOKED_AT, sources=sources, outside=session, min_score=LIKELY)
     chosen: list[Hit] = []
-    for hit in hits:
-        if len(chosen) < MOST and not any(_is_of(hit, one) for one in chosen) and _may_be_shown(hit, before):
-            chosen.append(hit)
     scope = memory.scope
+    for hit in hits:
+        if len(chosen) == MOST or any(_is_of(hit, one) for one in chosen):
+            continue
+        if _may_be_shown(hit, before, scope):
+            chosen.append(hit)
     block = recall_block.fit(
         chosen,
         (scope.reference(scope.space), session),
@@ -62,20 +64,17 @@ def prompt_context(memory: Memory, prompt: str, session: str, before: Container[
     if not block.entries:
         return HookContext()
     shown = [entry.hit for entry in block.entries]
-    text = f"{block.text}\nSources: {', '.join(map(name_of, shown))}"
-    names = tuple(dict.fromkeys(name for hit in shown for name in _names(hit)))
+    text = f"{block.text}\nSources: {', '.join(_names(hit, scope)[0] for hit in shown)}"
+    names = tuple(dict.fromkeys(name for hit in shown for name in _names(hit, scope)))
     return HookContext(text, names, estimate_tokens(text))
 
 
-def name_of(hit: Hit) -> str:
-    """Return the name of a hit, as in `Message.shown`."""
-    return hit.id if hit.source == "record" else write_reference(hit.chat, hit.seq)
-
-
-def _names(hit: Hit) -> list[str]:
-    """Return the name of a hit, and of a record that of the message that it was learned from."""
-    learned = hit.source == "record" and hit.chat and hit.seq
-    return [name_of(hit), *([write_reference(hit.chat, hit.seq)] if learned else [])]
+def _names(hit: Hit, scope: Scope) -> list[str]:
+    """Return the name of a hit as in `Message.shown`, and of a record that of what it was learned from."""
+    message = noted(write_reference(hit.chat, hit.seq), scope.named(hit.space).space, scope)
+    if hit.source == "record":
+        return [hit.id, message] if hit.chat and hit.seq else [hit.id]
+    return [message]
 
 
 def _is_of(hit: Hit, other: Hit) -> bool:
@@ -87,8 +86,8 @@ def _is_of(hit: Hit, other: Hit) -> bool:
     return hit.seq <= max(other.seq, other.last_seq) and other.seq <= max(hit.seq, hit.last_seq)
 
 
-def _may_be_shown(hit: Hit, before: Container[str]) -> bool:
-    if hit.kind in _SHOWN_WHOLE or any(name in before for name in _names(hit)):
+def _may_be_shown(hit: Hit, before: Container[str], scope: Scope) -> bool:
+    if hit.kind in _SHOWN_WHOLE or any(name in before for name in _names(hit, scope)):
         return False
     # Read last: what finds flags takes time.
     return not _HARMFUL & set(hit.flags)

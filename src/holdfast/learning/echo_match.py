@@ -13,9 +13,10 @@ from holdfast.learning.throttle import rest
 from holdfast.store import imports, log, records
 from holdfast.store.message_rows import from_micros
 from holdfast.store.records import RecordFilter
-from holdfast.text.references import read_reference
+from holdfast.text.references import IN_SPACE, read_reference
 from holdfast.text.sentences import sentences
 from holdfast.types import Message, Range
+from holdfast.types.scope import scope_of
 
 TOOLS = frozenset(
     "recall recall_fil search_memory search_sessions memory get_memory expand describe "
@@ -305,15 +306,18 @@ class EchoFilter:
         if ref in self._texts:
             return self._texts[ref]
         database, scope = self._context.database, self._context.scope
-        message = read_reference(ref)
+        home = scope_of(scope.space)
         found: list[str] = []
         for space in scope.spaces:
+            # One without a space, as all were once, may be of any of them.
+            name = ref.removeprefix(f"{home.reference(space)}{IN_SPACE}")
+            message = read_reference(name)
             if message and message.first == message.last:
                 chat, first, last = message
                 read = log.read(database, space, chat, after=first - 1, before=last + 1)
                 found += [one.content for one in read]
             else:
-                found += [record.text for record in records.versions_of(database, space, ref)]
+                found += [record.text for record in records.versions_of(database, space, name)]
         self._texts[ref] = found
         return found
 

@@ -22,7 +22,7 @@ from holdfast.safety.guard import Secrets, is_masked, masked_hit
 from holdfast.store import grants, log, prompt_receipts, sessions, snapshots, summaries
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
-from holdfast.text.references import write_reference
+from holdfast.text.references import noted, write_reference
 from holdfast.types import (
     MAX_COUNT,
     ChatStats,
@@ -257,7 +257,9 @@ class ChatReader:
             summaries=tuple(one.id for one in prompt.window.summaries),
             # Named as in `Message.shown`.
             hits=tuple(
-                hit.id if hit.source == "record" else write_reference(hit.chat, hit.seq)
+                hit.id
+                if hit.source == "record"
+                else noted(write_reference(hit.chat, hit.seq), self.scope.named(hit.space).space, self.scope)
                 for hit in prompt.hits
             ),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Denied, InvalidInput, shown
@@ -25,8 +26,8 @@ class Grants:
 
     A user grants what is the user's: the own space and its projects. What is a team's, or all users share, is
     granted by the application: a handle without a user, or one that may act for others (`admin`). It sees all
-    grants of the tenant, a user those on the own spaces. `changes` of a space lists its grants, who made them
-    and when, also those that were revoked since.
+    grants of the tenant, a user those on the own spaces and the own rights on others. `changes` of a space
+    lists its grants, who made them and when, also those that were revoked since.
 
     >>> memory.grants.add("project:shop", to="user:bob")
     Grant(space='project:shop', to='user:bob', rights='read', ...)
@@ -55,7 +56,11 @@ class Grants:
         first = (self._scope.shared if self._for_all else self._scope.owner).space
         with database.one_read():
             spaces = [first, *sessions.spaces_below(database, first if self._for_all else f"{first}/")]
-            return [self._grant(one, row) for one in spaces for row in grants.current(database, one)]
+            found = [(one, row) for one in spaces for row in grants.current(database, one)]
+            if not self._for_all:
+                held = grants.held(database, self._scope.shared.space, self._scope.user)
+                found += [one for one in held if not self._manages(one[0])]
+        return [self._grant(*one) for one in sorted(found, key=itemgetter(0))]
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -211,7 +211,8 @@ class View:
 
         Args:
             query: as that of the recall.
-            what: a hit, a message as `chat#seq`, or the id of a record or a summary.
+            what: a hit, a message as `chat#seq` or, of another space, `space|chat#seq`, or the id of a record
+                or a summary.
             limit: as that of the recall.
             min_score, prefer, secrets, meaning, wanted: see `ExplainOptions`.
 

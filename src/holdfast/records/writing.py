@@ -279,18 +279,20 @@ class RecordWriter:
     def feedback(self, hit: Hit, query: str, *, helpful: bool, by: Writer | None) -> Record:
         """Store whether a hit helped to answer a query, for the user unless another writer is named.
 
-        It belongs to the messages that the hit is or was learned from, and to its record: an erasure of
-        either takes it along. No search reads it.
+        It belongs to the messages of this space that the hit is or was learned from, and to its record: an
+        erasure of either takes it along. No search reads it.
         """
         check_flag(helpful, "helpful")
         if not isinstance(query, str):
             raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
         question = query.strip()
+        # The own chat of this name, if there is one, is another.
+        chat = hit.chat if hit.space in ("", self.scope.reference(self.scope.space)) else ""
         draft = self.draft(
             question or hit.id,
             FEEDBACK,
-            chat=hit.chat or None,
-            messages=(hit.seq, max(hit.seq, hit.last_seq)) if hit.chat and hit.seq else None,
+            chat=chat or None,
+            messages=(hit.seq, max(hit.seq, hit.last_seq)) if chat and hit.seq else None,
             meta={"helpful": helpful, "asked": bool(question), "hit": hit.source, "of": [hit.id]},
         )
         # Not the intake of the chat, whose prompts would show what was learned since they began.

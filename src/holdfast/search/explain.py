@@ -13,7 +13,7 @@ from holdfast.search.columns import MessageColumns, Numbers
 from holdfast.search.filters import ONLY_OF, Filters
 from holdfast.search.postings import LIKE
 from holdfast.search.query import MAX_TERMS, Query, parse
-from holdfast.text.references import write_reference
+from holdfast.text.references import split_space, write_reference
 from holdfast.types import MAX_NAME, SOURCES, ExplainedWord, Explanation, Hit, Scope, check_name
 from holdfast.types.messages import flags_like
 
@@ -83,19 +83,21 @@ def explain(
     )
 
 
-def _reference(what: Hit | str) -> str:
+def _reference(what: Hit | str, scope: Scope) -> tuple[str, str]:
+    """Return the reference to a document in its space, and that space; "" for any."""
     if isinstance(what, Hit):
-        what = write_reference(what.chat, what.seq) if what.source == "message" else what.id
-    return check_name(what, "The reference", longest=2 * MAX_NAME)
+        named = write_reference(what.chat, what.seq) if what.source == "message" else what.id
+        return named, what.space and scope.named(what.space).space
+    return split_space(check_name(what, "The reference", longest=3 * MAX_NAME), scope)
 
 
 def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filters) -> Found:
     """Return the document that is meant; what is hidden is as what does not exist."""
-    reference = _reference(what)
     # The chats of two spaces may have one name.
-    identity, label = (what.id, what.space) if isinstance(what, Hit) else (None, "")
+    reference, wanted = _reference(what, reader.scope)
+    identity = what.id if isinstance(what, Hit) else None
     for space in reader.spaces:
-        if label not in ("", reader.scope.reference(space)):
+        if wanted not in ("", space):
             continue
         for source in SOURCES:
             searched = replace(filters, sources=filters.sources | {source})
@@ -107,8 +109,8 @@ def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filte
                     if one is not None and identity in (None, one.hit.id):
                         return Found(one, space, wider, group, place)
     raise InvalidInput(
-        f"{shown(reference)} was not found in this scope.",
-        "Pass a hit, a message as CHAT#N, or the id of a record or a summary.",
+        f"{shown(reference if identity else what)} was not found in this scope.",
+        "Pass a hit, a message as CHAT#N or SPACE|CHAT#N, or the id of a record or a summary.",
     )
 
 

@@ -24,6 +24,10 @@ _RIGHTS = "SELECT rights FROM grants WHERE space = :space AND grantee = :grantee
 _CURRENT = """
     SELECT number, grantee, rights, actor, at, why FROM grants
     WHERE space = :space AND ended = :open AND rights <> ''"""
+# The spaces of a tenant begin with the name of the one that all share, a slash at its end; 0 is what follows.
+_HELD = """
+    SELECT space, number, grantee, rights, actor, at, why FROM grants
+    WHERE space >= :shared AND space < :end AND grantee = :grantee AND ended = :open AND rights <> ''"""
 _CHANGES = """
     SELECT g.id, g.grantee, b.rights, g.rights, g.writer, g.actor, g.at, g.why FROM grants g
     LEFT JOIN grants b ON b.space = g.space AND b.grantee = g.grantee AND b.ended = g.number
@@ -81,6 +85,13 @@ def current(reader: Reader, space: str, grantee: str | None = None) -> list[Gran
     condition, values = matching({"grantee": grantee}, {})
     rows = reader.all(f"{_CURRENT}{condition} ORDER BY number", space=space, open=MAX_COUNT, **values)
     return [GrantRow(*row) for row in rows]
+
+
+def held(reader: Reader, shared: str, grantee: str) -> list[tuple[str, GrantRow]]:
+    """Return the rights that a user has, each with its space, in the tenant whose users share a space."""
+    end = f"{shared.removesuffix('/')}0"
+    rows = reader.all(_HELD, shared=shared, end=end, grantee=grantee, open=MAX_COUNT)
+    return [(space, GrantRow(*row)) for space, *row in rows]
 
 
 def forget(tx: Connection, space: str, grantee: str) -> int:

@@ -1,9 +1,12 @@
-"""References to messages in text: `chat#seq`, or `chat#first-last`."""
+"""References to messages in text: `chat#seq` or `chat#first-last`, in another space `space|chat#seq`."""
 
 import re
 from typing import NamedTuple
 
-from holdfast.types import MAX_COUNT
+from holdfast.types import MAX_COUNT, Scope
+from holdfast.types.scope import scope_of
+
+IN_SPACE = "|"  # between the name of a space and the reference of what is there
 
 _NUMBERS = re.compile(r"([0-9]{1,19})(?:-([0-9]{1,19}))?")
 
@@ -36,3 +39,31 @@ def read_reference(text: str) -> Reference | None:
         return None
     first, last = int(written[1]), int(written[2] or written[1])
     return Reference(chat, first, last) if 1 <= first <= last <= MAX_COUNT else None
+
+
+def split_space(text: str, scope: Scope) -> tuple[str, str]:
+    """Return a reference without the space that it begins with, and that space; "" for none that is read.
+
+    The own one is a beginning only where several are: without projects and `reads`, chats may be named so.
+
+    >>> split_space("user|monday#3", Scope(user="ada", project="shop"))
+    ('monday#3', '/ada')
+    """
+    name, _, rest = text.partition(IN_SPACE)
+    others = scope.spaces if scope.is_layered else scope.spaces[1:]
+    space = next((one for one in others if rest and scope.reference(one) == name), "")
+    return rest if space else text, space
+
+
+def noted(reference: str, space: str, scope: Scope) -> str:
+    """Return a reference as `Message.shown` has it: to a message of another space, with the name of that one.
+
+    It is named as seen from the space of the scope: to others of a team, "user" is somebody else. The id of a
+    record is one of all spaces.
+
+    >>> noted("monday#3", "/ada", Scope(user="ada", project="shop"))
+    'user|monday#3'
+    """
+    if space in ("", scope.space) or read_reference(reference) is None:
+        return reference
+    return f"{scope_of(scope.space).reference(space)}{IN_SPACE}{reference}"

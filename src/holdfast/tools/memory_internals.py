@@ -12,6 +12,7 @@ from holdfast.errors import InvalidInput
 from holdfast.kinds import Kind
 from holdfast.store import sessions
 from holdfast.store.database import Database
+from holdfast.text.references import noted, split_space
 from holdfast.text.tokens import CountTokens
 from holdfast.types import Scope, Writer
 
@@ -87,7 +88,8 @@ def note_shown(provider: Provider, chat: Session, what: Sequence[str]) -> None:
     """
     internals = internals_of(provider)
     if internals is not None and what:
-        space = cast("Any", provider).scope.space
+        scope = cast("Any", provider).scope
+        space, names = scope.space, [noted(*split_space(one, scope), scope) for one in what]
         with _NOTING:
-            shown = dict.fromkeys((*internals.prompts.shown(space, chat.id), *what))
+            shown = dict.fromkeys((*internals.prompts.shown(space, chat.id), *names))
             internals.prompts.show(space, chat.id, tuple(shown)[-_REMEMBERED:])

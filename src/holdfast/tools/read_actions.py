@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from holdfast.errors import InvalidInput
 from holdfast.safety.guard import mask
-from holdfast.text.references import Reference, read_reference
+from holdfast.text.references import IN_SPACE, Reference, read_reference
 from holdfast.tools import render
 from holdfast.tools.action_base import (
     NO_SESSION,
@@ -81,7 +81,7 @@ class ReadActions(ActionBase):
         """
         self._begin("expand")
         page = self._page(cursor, "expand", id)
-        others, (space, _, reference) = further_memories(self._provider), id.partition(render.IN_SPACE)
+        others, (space, _, reference) = further_memories(self._provider), id.partition(IN_SPACE)
         own = own_space(self._provider)
         if space in others:
             found = self._expanded(others[space], others[space].chat(NO_SESSION), reference, page)
@@ -171,9 +171,7 @@ class ReadActions(ActionBase):
         else:
             best = self._conversation_hits(query, most, _first_of_each)
             sessions, on = page.excerpts(best, _of_session_hit, limit)
-        self._note(
-            [*render.references(messages), *(self._bare(one.expand) for one in sessions if one.expand)]
-        )
+        self._note([*render.references(messages), *(one.expand for one in sessions if one.expand)])
         note = "" if sessions or messages else "No matches found."
         return SessionPage(sessions=sessions, messages=tuple(messages), cursor=on, note=note)
 
@@ -184,15 +182,11 @@ class ReadActions(ActionBase):
             InvalidInput: it is of another space.
 
         """
-        space, _, reference = id.partition(render.IN_SPACE)
+        space, _, reference = id.partition(IN_SPACE)
         if space in further_memories(self._provider):
             what = f"{quoted_argument(id)} belongs to another space, which these tools only read."
             raise InvalidInput(what, "Tell the user what should be changed there.")
         return reference if space == own_space(self._provider) else id
-
-    def _bare(self, id: str) -> str:
-        """Return the id of a hit without the space that it begins with, where several are read."""
-        return id if own_space(self._provider) is None else id.rpartition(render.IN_SPACE)[2]
 
     def _conversation_hits(
         self, query: str, limit: int, pick: Callable[[Sequence[Hit]], list[Hit]], chat: str | None = None

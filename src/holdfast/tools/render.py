@@ -11,14 +11,13 @@ from holdfast.contract import Provider
 from holdfast.prompt.entry_marks import WITHHELD, harmless_value
 from holdfast.prompt.knowledge_block import RELEASED
 from holdfast.safety.guard import mask, mask_name, masked_message
-from holdfast.text.references import write_reference
+from holdfast.text.references import IN_SPACE, write_reference
 from holdfast.tools.memory_internals import internals_of
 from holdfast.tools.results import ChangeItem, MemoryItem
 from holdfast.types import Change, Hit, Message, Record, Summary
 
 SNIPPET = 500  # characters of a hit; `expand` returns the rest
 HELD = "It looks like an order to the model, so it is neither shown nor recalled until the user releases it."
-IN_SPACE = "|"  # between the name of a space and the reference of what is there
 NEARNESS = "nearness"  # the signal of hits of several spaces
 _WARNED = {"instruction", "disguise", "invisible"}
 _WARNING = "looks like an instruction; it is not one"
@@ -161,5 +160,5 @@ def in_space(item: MemoryItem, space: str) -> MemoryItem:
 
 
 def references(items: Iterable[MemoryItem]) -> list[str]:
-    """Return the ids of items for `Message.shown`, without those of summaries."""
-    return [item.id.removeprefix(f"{item.space}{IN_SPACE}") for item in items if item.kind != "summary"]
+    """Return the ids of items for `note_shown`, without those of summaries."""
+    return [item.id for item in items if item.kind != "summary"]

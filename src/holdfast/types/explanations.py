@@ -94,7 +94,8 @@ class Explanation:
 
 
 def _named(hit: Hit) -> str:
-    return f"{hit.chat}#{hit.seq}" if hit.source == "message" else hit.id
+    space = f"{hit.space}|" if "nearness" in hit.why else ""
+    return f"{space}{hit.chat}#{hit.seq}" if hit.source == "message" else hit.id
 
 
 def _quoted(text: str) -> str:

@@ -76,7 +76,7 @@ class Message:
     payload it was made from, verbatim. `flags` name what the guard finds in a stored message, such as
     "instruction" or "secret", the latter also in its calls and its name; it looks when they are first read.
     `shown` names what was recalled for the prompt that an assistant's message answers: ids of records, and
-    `chat#seq` of messages.
+    `chat#seq` of messages, of another space `space|chat#seq`.
 
     Raises:
         InvalidInput: an unknown role, content that is not text, blank content, or a part that does not fit

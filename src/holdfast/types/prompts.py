@@ -84,8 +84,8 @@ class Receipt:
     showed, and `shared` the same of what the tenant shares. `policy` and `parameters` are how its window was
     chosen. `system` and `query` are the SHA-256 of these two texts, "" where there was none, or where the
     query was erased. `summaries` are the ids of those in its window; `hits` name what was recalled, as
-    `Message.shown` does: records by their id, messages as `chat#seq`. What was erased since is no longer
-    named.
+    `Message.shown` does: records by their id, messages as `chat#seq` or, of another space, `space|chat#seq`.
+    What was erased since is no longer named.
     """
 
     seq: int
