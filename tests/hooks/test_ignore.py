@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -139,12 +140,120 @@ def test_hostile_patterns_and_paths_are_compared_in_time(home: Path) -> None:
     assert covered(found, home, "a" * 60 + "b") == ["a" * 60 + "b"]
 
 
-NAME = st.sampled_from(["a", "b", "c.env", "d.txt", "x y"])
-PATTERN = st.sampled_from(
-    "a,b,*.env,!c.env,a/,/a,/a/b,a/*,a/**,**/b,b/**/c.env,!a/b,d.*,[ab],?,!b,x y,x\\ y,a*/c.env,*,!a/".split(
-        ","
-    )
+@pytest.mark.parametrize(
+    ("name", "of_it"),
+    {
+        "alnum": "a7",
+        "alpha": "az",
+        "blank": " ",
+        "cntrl": "\x07\x7f",
+        "digit": "09",
+        "graph": "a7~",
+        "lower": "az",
+        "print": "a ~",
+        "punct": "!-@[\\]^`~",
+        "space": " \t",
+        "upper": "aZ",
+        "xdigit": "0fA",
+    }.items(),
 )
+def test_classes_of_posix(home: Path, name: str, of_it: str) -> None:
+    """Each of the characters in a class, and all others by its opposite; capitals are small letters."""
+    all_of_them = "aZz09f~ !-@[\\]^`\x07\x7f\t;"
+    found = rules(home, f"in[[:{name}:]]", f"out[^[:{name}:]]")
+    assert all(found.covers(f"in{one}", "", follow=False) for one in of_it)
+    out = [one for one in all_of_them if not found.covers(f"in{one}", "", follow=False)]
+    assert not set(out) & set(of_it)
+    assert all(found.covers(f"out{one}", "", follow=False) for one in out)
+    if name != "upper":
+        assert not any(found.covers(f"out{one}", "", follow=False) for one in of_it)
+
+
+@pytest.mark.filterwarnings("error")
+def test_sets_are_those_of_git(home: Path) -> None:
+    found = rules(
+        home, "key[[:digit:]].txt", "*.p[[:alpha:]]m", "a[\\]]b", "[z-a].x", "b[[:none:]]", "c[d-", "e[!x]f"
+    )
+    paths = ["key7.txt", "src/key.PEM", "x.pem", "a]b", "z.x", "b:", "c[d-", "keyx.txt", "e/f", "eyf"]
+    expected = ["key7.txt", "src/key.PEM", "x.pem", "a]b", "z.x", "eyf"]
+    assert [path for path in paths if found.covers(path, "", follow=False)] == expected
+    found = rules(home, "[[]", "[a--]", "[&&;;||]", "*[[:upper:]]*[!-.]*q")
+    paths = ["[", "a", "&", ";", "|", "zZb.q", "z1!q"]
+    assert covered(found, home, *paths) == paths
+
+
+def test_three_stars_are_two(home: Path) -> None:
+    found = rules(home, "***/a", "/b/****/c")
+    assert covered(found, home, "a", "x/y/a", "b/c", "b/x/y/c", "x/b/c") == ["a", "x/y/a", "b/c", "b/x/y/c"]
+
+
+def test_a_folder_may_be_let_in(home: Path) -> None:
+    """What lies above a path is a folder; a path itself is one if it is on the disk or ends like one."""
+    found = rules(home, "/*", "!/src/", "!/gone/", "/src/*", "!/src/lib/")
+    (home / "shop" / "src" / "lib").mkdir()
+    paths = ["src/lib/a.py", "src/lib", "src", "src/", "gone/", "gone/.", "."]
+    assert covered(found, home, *paths) == []
+    others = ["a.py", "src/app.py", "gone", "lib/a.py"]
+    assert covered(found, home, *others) == others
+    found = rules(home, "*", "!*/", "!*.py")
+    assert covered(found, home, "src/a.py", "b.py", "gone/c/d.py", "src", "src/a.env") == ["src/a.env"]
+
+
+def test_patterns_of_a_shell_in_folders(home: Path) -> None:
+    found = rules(home, "secrets/", "*.env")
+    (home / "shop" / "secrets").mkdir()
+    for name in ("secrets/a", "prod.env", "src/b.py"):
+        (home / "shop" / name).touch()
+    (home / "shop" / "src" / "link").symlink_to("../secrets")
+    ways = [
+        "sec*/*",
+        "secret?/a",
+        "s*/a",
+        "*/a",
+        "sr?/lin[!x]/a",
+        "prod.en[v]",
+        "prod.en[^x]",
+        "s[[:lower:]]*/a",
+    ]
+    assert covered(found, home, *ways) == ways
+    others = ["s*/b.py", "*/c", "sec*/c", "src/*.py", "**/b.py", "prod.en[x]", "[", "[[", "a[0]", "x[[:no:]]"]
+    assert covered(found, home, *others) == []
+
+
+def test_the_folder_of_a_shell(home: Path) -> None:
+    found = rules(home, "/secrets/")
+    ways = [f"{here}/secrets/a" for here in ("$PWD", "${PWD}", "$(pwd)", "`pwd`", "$HOME/shop")]
+    assert covered(found, home, *ways, "$PWDX/secrets/a") == ways
+
+
+def test_hostile_sets_and_patterns_of_a_shell_are_read_in_time(home: Path) -> None:
+    began = time.process_time()
+    for line in (
+        "[" * 500_000,
+        "[[:" * 300_000,
+        "[[:a" * 200_000 + "]",
+        "[a-\\" * 200_000,
+        "*[ab]" * 10_000,
+    ):
+        covered(rules(home, line), home, "a" * 4000, "[" * 200)
+    found = rules(home, "*[a-b]*[[:alpha:]]" * 30 + "1")
+    for depth in range(8):
+        (home / "shop" / "src" / f"loop{depth}").symlink_to(".")
+    assert covered(found, home, "a" * 255, "src/" + "*/" * 1000 + "x", "a*" * 60 + "b", "[" * 4000) == []
+    assert time.process_time() - began < 20
+
+
+NAME = st.sampled_from(["a", "b", "c.env", "d.txt", "x y", "7", "a]"])
+PATTERN = st.sampled_from(
+    "a,b,*.env,!c.env,a/,/a,/a/b,a/*,a/**,**/b,b/**/c.env,!a/b,d.*,[ab],?,!b,x y,x\\ y,a*/c.env,*,!a/,/*,"
+    "!/a/,!*/,!/b/,!*.env,***/b,[[:digit:]],[^[:digit:]],[![:alpha:]x],?[[:punct:]],a[]],a[\\]],[z-a],!/a/b/,"
+    "[[:nope:]],[[:alpha:]].[[:lower:]]*,*[[:space:]]*,![[:xdigit:]]/,[^[:upper:]].env".split(",")
+)
+
+
+def is_ignored(root: Path, path: str) -> bool:
+    asked = ["git", "-C", str(root), "check-ignore", "--no-index", "-q", path]
+    return subprocess.run(asked, check=False, capture_output=True).returncode == 0
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -152,20 +261,22 @@ PATTERN = st.sampled_from(
 def test_what_git_ignores_is_covered(
     home: Path, patterns: list[str], nested: list[str], names: list[str]
 ) -> None:
-    """As git itself decides; of a name that may be a file or a folder, either."""
+    """As git itself decides: of a folder on the disk, and of a name that may be of a file too, either."""
     root = home / "git"
-    (root / "a").mkdir(parents=True, exist_ok=True)
-    if not (root / ".git").exists():
+    if not root.exists():
         subprocess.run(["git", "init", "-q", root], check=True)
+    path = "/".join(names)
     for folder, lines in ((root, patterns), (root / "a", nested)):
+        folder.mkdir(exist_ok=True)
         for name in (".gitignore", ".holdfastignore"):
             (folder / name).write_text("\n".join(lines))
-    found = IgnoreRules(root, home / "none", home / "none")
-    path = "/".join(names)
-    asked = subprocess.run(
-        ["git", "-C", root, "check-ignore", "--no-index", "-q", path], check=False, capture_output=True
-    )
-    if asked.returncode == 0:
-        assert found.covers(path, str(root), follow=False)
-    elif not any(line.endswith(("/", "/**", "/*")) for line in (*patterns, *nested)):
-        assert not found.covers(path, str(root), follow=False)
+    as_file = path != "a" and is_ignored(root, path)
+    (root / path).mkdir(parents=True, exist_ok=True)
+    as_folder = is_ignored(root, path)
+    assert IgnoreRules(root, home, home / "own").covers(path, str(root), follow=False) == as_folder
+    for folder in (root / path, *(root / path).parents):
+        if folder not in (root, root / "a", *root.parents):
+            folder.rmdir()
+    expected = as_folder if path == "a" else as_file or as_folder
+    assert IgnoreRules(root, home, home / "own").covers(path, str(root), follow=False) == expected
+    assert IgnoreRules(root, home, home / "own").covers(f"{path}/", str(root), follow=False) == as_folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -126,6 +127,66 @@ def test_what_tools_do_with_an_ignored_file_is_in_no_byte(
         assert word.encode() not in database_bytes(memory, location, tmp_path)
     if location.endswith(".db"):
         assert word.encode() not in Path(location).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat sec*/*",
+        "cat secret?/a",
+        "cat [s]ecrets/a",
+        "cat **/plan.md",
+        "cat $(pwd)/secrets/plan.md",
+        "cat `pwd`/secrets/plan.md",
+        'cat "$(pwd)"/secrets/plan.md',
+        'cat "$PWD"/secrets/plan.md',
+        "cat $PWD/secrets/plan.md",
+        "cat ${PWD}/secrets/plan.md",
+        "cat ${HOME}/shop/secrets/plan.md",
+        'cat "sec"rets/plan.md',
+        "cat $(pwd)/prod.env",
+        "cat prod.en[v]",
+    ],
+)
+def test_however_a_shell_names_an_ignored_file(quick: Memory, home: Path, command: str) -> None:
+    ignore(home, "/secrets/", "/*.env")
+    for name in ("secrets/plan.md", "secrets/a", "prod.env"):
+        (home / "shop" / name).touch()
+    path = session(home, ("assistant", {"command": command}), ("tool", "the cranes are sold"))
+    brought_in(quick, path)
+    assert said(quick) == [json.dumps({"command": IGNORED}), IGNORED]
+
+
+def test_a_pattern_of_a_shell_is_found_among_many(quick: Memory, home: Path) -> None:
+    ignore(home, "secrets/")
+    (home / "shop" / "secrets" / "a").touch()
+    code = "".join(f"x{number}[{number}] *y{number} z{number}*/w?;\n" for number in range(20_000))
+    began = time.process_time()
+    path = session(
+        home,
+        ("assistant", {"command": f"cat > a.c <<X\n{code}X"}),
+        ("tool", "ok"),
+        ("assistant", {"command": f"cat > a.c <<X\n{code}X\ncat [s]ecrets/a"}),
+        ("tool", "the cranes are sold"),
+    )
+    brought_in(quick, path)
+    assert time.process_time() - began < 60
+    assert said(quick)[1:] == ["ok", json.dumps({"command": IGNORED}), IGNORED]
+
+
+def test_what_is_let_in_again_is_stored(quick: Memory, home: Path) -> None:
+    ignore(home, "/*", "!/src/")
+    read, listed = {"file_path": "src/a.py"}, {"path": "src/"}
+    path = session(home, ("assistant", read), ("tool", "x = 1"), ("assistant", listed), ("tool", "a.py"))
+    brought_in(quick, path)
+    assert said(quick) == [json.dumps(read), "x = 1", json.dumps(listed), "a.py"]
+
+
+def test_a_session_in_a_folder_that_is_let_in_is_stored(quick: Memory, home: Path) -> None:
+    ignore(home, "/*", "!/src/")
+    path = session(home, ("assistant", {"command": "make all"}), ("tool", "done"), folder="shop/src")
+    brought_in(quick, path)
+    assert said(quick) == [json.dumps({"command": "make all"}), "done"]
 
 
 def test_what_tools_do_with_other_files_is_stored_whole(quick: Memory, home: Path) -> None:

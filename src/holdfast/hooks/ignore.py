@@ -7,7 +7,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from glob import has_magic
@@ -19,12 +19,25 @@ NAME = ".holdfastignore"
 _MOST = 1 << 20  # bytes of a file of patterns
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _HOME = re.compile(r"^(?:~(?=[\\/]|$)|\$HOME\b|\$\{HOME\})")
-_MATCHES = 200  # files that a pattern in a command is taken for
+# What a shell puts the folder that it is in for, and how paths end that are folders.
+_HERE = re.compile(r"^(?:\$PWD\b|\$\{PWD\}|\$\(pwd\)|`pwd`)")
+_FOLDER = re.compile(r"(?:^|/)\.{0,2}\Z")
+_MATCHES = 1000  # files that a pattern in a command is taken for
+_LISTED = 200  # folders that are listed for it, and names in each of them
 _REMEMBERED = 100_000  # paths of which the decision is kept
 # An expression, and whether what it fits is covered.
 _Pattern = tuple[re.Pattern[str], bool]
 # In the expression of a pattern: a star, and what comes before the next one in the same name.
-_STARS = re.compile(r"\[\^/\]\*((?:\\.|\[\^?\]?[^\]]{0,200}\](?!\*)|[^\[\\/()?+*|])+?)(?=\[\^/\]\*)")
+_STARS = re.compile(r"\[\^/\]\*((?:\\.|\[\^/\](?!\*)|[^\[\\/()?+*|])+?)(?=\[\^/\]\*)")
+# A set of characters in a pattern: whether all others are meant, what is in it, and whether it ends.
+_SET = re.compile(r"\\.|\[([!^]?)(\]?(?:\\.|\[:[^\]]{0,20}:\]|[^\]\\])*+)(\]?)")
+# In a set: a class of POSIX, or a character and the last one of a range.
+_IN_SET = re.compile(r"\[:([^\]]{0,20}):\]|\\?(.)(?:-\\?(.))?")
+_CLASSES = dict(
+    pair.split("=")
+    for pair in r"alnum=0-9a-z alpha=a-z blank=\x20\t cntrl=\x00-\x1f\x7f digit=0-9 graph=!-~ lower=a-z "
+    r"print=\x20-~ punct=!-/:-@\[-`{-~ space=\x20\t-\r upper=A-Z xdigit=0-9a-f".split()
+)
 # How expressions end that cover what is in a folder too, and how they end for the folder itself.
 _ENDS = {"(?:(?P<ps_d>/)|$)": "/?$", "(?P<ps_d>/)": "/$", "/": "/."}
 # Patterns by which a file covers all of its folder.
@@ -51,7 +64,7 @@ class IgnoreRules:
         """Return whether nothing of the project is to be stored: its root is covered, or all in it."""
         if _covers_all(Path(self._root, NAME)):
             return True
-        return any(self._is_covered(root) for root in self._roots if root != self._home)
+        return any(self._is_covered(f"{root}/") for root in self._roots if root != self._home)
 
     def covers(self, path: str, cwd: str, *, follow: bool) -> bool:
         """Return whether a path is covered, as written from a folder, and with `follow` where it leads."""
@@ -67,9 +80,10 @@ class IgnoreRules:
         return False
 
     def _full(self, path: str, cwd: str) -> str:
-        """Return a path from the root of the system, in its plain form."""
-        path = _HOME.sub(lambda _: self._home, path.removeprefix("file://"), count=1)
-        return _plain(path if _is_absolute(path) else f"{cwd or self._root}/{path}")
+        """Return a path from the root of the system, in its plain form, with a slash behind a folder."""
+        path = _HERE.sub(".", _HOME.sub(lambda _: self._home, path.removeprefix("file://"), count=1))
+        full = _plain(path if _is_absolute(path) else f"{cwd or self._root}/{path}")
+        return f"{full.rstrip('/')}/" if _FOLDER.search(path) else full
 
     def _is_ours(self, path: str) -> bool:
         return any(_is_within(path, top) for top in (*self._roots, *self._homes))
@@ -79,19 +93,22 @@ class IgnoreRules:
         if len(self._known) > _REMEMBERED:
             self._known.clear()
         for slash in (*re.finditer("/", path), None):
-            part = path[: slash.start()] if slash else path
+            part = path[: slash.end()] if slash else path
             if part not in self._known:
-                self._known[part] = bool(part) and self._decide(part)
+                self._known[part] = self._decide(part)
             if self._known[part]:
                 return True
         return False
 
     def _decide(self, path: str) -> bool:
-        """Return whether a path is covered, as a file or a folder, whatever it lies in."""
-        return any(self._decide_of(form, posixpath.dirname(path)) for form in (path, f"{path}/"))
+        """Return whether a path is covered, whatever it lies in: as a folder, or as a file if it may be."""
+        as_folder = self._decide_of(f"{path.rstrip('/')}/")
+        if as_folder or path.endswith("/"):
+            return as_folder
+        return self._decide_of(path) and not (self._is_ours(path) and posixpath.isdir(path))
 
-    def _decide_of(self, form: str, above: str) -> bool:
-        for folder, spec in self._asked(above):
+    def _decide_of(self, form: str) -> bool:
+        for folder, spec in self._asked(posixpath.dirname(form.rstrip("/"))):
             relative = form[len(folder) :].lstrip("/").lower()
             for pattern, covers in spec:
                 if pattern.search(relative):
@@ -124,34 +141,51 @@ class IgnoreRules:
 
 def _spec(file: Path) -> list[_Pattern]:
     """Return the patterns of a file, in small letters, the last one first; none if there is no such file."""
-    lines = _lines(file)
-    if not lines:
-        return []
-    # Only where such a file is.
-    from pathspec import GitIgnoreSpec
-
-    patterns: list[_Pattern] = []
-    for line in map(_bounded, lines):
-        # As in git, a pattern that is none covers nothing.
-        with suppress(ValueError):
-            for one in GitIgnoreSpec.from_lines([line.lower()]).patterns:
-                regex: re.Pattern[str] | None = getattr(one, "regex", None)
-                if regex is not None and one.include is not None:
-                    patterns.append((_exact(regex.pattern), one.include))
-    return patterns[::-1]
+    return [(_compiled(line, _of_git), not line.startswith("!")) for line in reversed(_lines(file))]
 
 
-def _exact(expression: str) -> re.Pattern[str]:
+def _compiled(line: str, translate: Callable[[str], str]) -> re.Pattern[str]:
+    """Return a pattern as an expression for small letters; as in git, one that is none covers nothing.
+
+    Sets of characters are read here, as git reads them: `translate` gets NUL, which is in no path, for each.
+    """
+    sets: list[str] = []
+
+    def read(found: re.Match[str]) -> str:
+        if found[0].startswith("\\"):
+            return found[0]
+        inside = "".join(
+            f"{re.escape(low)}-{re.escape(max(low, high))}" if low else _CLASSES[name]
+            for name, low, high in dict.fromkeys(_IN_SET.findall(found[2]))
+        )
+        # Of small letters, none is lost where all but capitals are meant.
+        flag = "" if found[1] and not line.startswith("!") else "i"
+        sets.append(f"(?{flag}:(?!/)[{'^' if found[1] else ''}{inside}])" if found[3] else "(?!)")
+        return "\0"
+
+    try:
+        expression = translate(_SET.sub(read, line.partition("\0")[0]).lower())
+    except (ValueError, KeyError):
+        return re.compile("(?!)")
+    following = iter(sets)
+    return re.compile(re.sub("\0", lambda _: next(following), expression))
+
+
+def _of_git(line: str) -> str:
     """Return the expression of a pattern for the path itself: what is in a folder is decided on its own.
 
     A name with many stars would be compared with all ways to divide it: the first one will do.
     """
-    expression = _STARS.sub(r"(?>[^/]*?\1)", expression)
-    for end, exact in _ENDS.items():
-        if expression.endswith(end):
-            expression = expression.removesuffix(end) + exact
-            break
-    return re.compile(expression)
+    # Only where there is a file of patterns.
+    from pathspec import GitIgnoreSpec
+
+    (pattern,) = GitIgnoreSpec.from_lines([_bounded(re.sub(r"\*{3,}", "**", line))]).patterns
+    regex: re.Pattern[str] | None = getattr(pattern, "regex", None)
+    if regex is None:
+        return "(?!)"
+    expression = _STARS.sub(r"(?>[^/]*?\1)", regex.pattern)
+    end = next((end for end in _ENDS if expression.endswith(end)), "")
+    return expression.removesuffix(end) + _ENDS.get(end, "")
 
 
 def _bounded(line: str) -> str:
@@ -201,18 +235,32 @@ def _plain(path: str) -> str:
 
 def _where_it_leads(path: str) -> list[str]:
     """Return where symbolic links lead from a path, or from the files that a pattern stands for."""
-    found = [path]
-    folder, name = posixpath.split(path)
-    if not has_magic(folder) and has_magic(name):
-        with suppress(OSError):
-            names = [one.name for one in Path(folder).iterdir()]
-            found += [f"{folder}/{one}" for one in islice(fnmatch.filter(names, name), _MATCHES)]
-    return list({*found[1:], *map(_real, found)} - {path})
+    # Tools that search in all folders leave some out.
+    found = _matches(path) if has_magic(path) and "/**/" not in path else []
+    return list({*found, *map(_real, (path, *found))} - {path})
+
+
+def _matches(path: str) -> list[str]:
+    """Return the files that a pattern of a shell stands for, a number of them at most."""
+    first, *names = path.split("/")
+    found, left = [first], _LISTED
+    for name in names:
+        folders, found = found, [one for folder in found if os.path.lexists(one := f"{folder}/{name}")]
+        if has_magic(name):
+            pattern = _compiled(name, fnmatch.translate)
+            for folder in folders[:left]:
+                with suppress(OSError):
+                    fitting = (
+                        str(one) for one in Path(f"{folder}/").iterdir() if pattern.match(one.name.lower())
+                    )
+                    found += map(_plain, islice(fitting, _LISTED))
+            left = max(left - len(folders), 0)
+    return found[:_MATCHES]
 
 
 @lru_cache(maxsize=4096)
 def _real(path: str) -> str:
     try:
-        return _plain(os.path.realpath(path))
+        return _plain(os.path.realpath(path)) + "/" * path.endswith("/")
     except (OSError, ValueError):
         return path

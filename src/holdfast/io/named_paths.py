@@ -17,6 +17,8 @@ _LONGEST = 1024  # characters of a path
 _DEPTH = 6  # of arguments within arguments
 _DRIVE = r"(?:[A-Za-z]:(?=[\\/]))?"
 _TOKEN = re.compile(rf"{_DRIVE}(?:\\.|[^\s\"'`|&;<>()={{}}\[\],:\\]|\\(?!\s))++")
+# What a shell takes for one word when there are no quotes: with sets of characters, and where it is.
+_WORD = re.compile(rf"{_DRIVE}(?:\\.|\$\(pwd\)|`pwd`|\$\{{\w{{1,40}}\}}|[^\s`|&;<>()={{}},:\\]|\\(?!\s))++")
 _QUOTED = re.compile(r"\"([^\"\n]{1,1024})\"|'([^'\n]{1,1024})'")
 _PATCHED = re.compile(
     r"^\*\*\* (?:Add|Update|Delete) File: ([^\n]{1,1024})$|^\*\*\* Move to: ([^\n]{1,1024})$", re.MULTILINE
@@ -90,7 +92,9 @@ def _in_arguments(value: object, key: str, depth: int) -> Iterator[str]:
 def _in_command(text: str) -> Iterator[str]:
     for quoted in _QUOTED.finditer(text):
         yield quoted[1] or quoted[2]
-    for token in _TOKEN.findall(text):
+    # Without quotes, as a shell joins what they divide; to most shells two stars are one.
+    plain = re.sub(r"[\"']", "", text).replace("**", "*")
+    for token in (*_TOKEN.findall(text), *_WORD.findall(plain)):
         if len(token) <= _LONGEST:
             yield token
             if "\\" in token:

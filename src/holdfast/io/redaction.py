@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from glob import has_magic
 from typing import Protocol, cast
 
 from holdfast.io.import_items import (
@@ -40,6 +41,7 @@ _ENVELOPE = frozenset(
     "role id name tool_call_id call_id tool_use_id is_error chat at created_at".split()
 )
 _LONGEST_FIELD = 1024
+_PATTERNS = 200  # in a call, for which files are looked up
 # How clients write files that a prompt names into it.
 _REMINDER = re.compile(r"<system-reminder>(?:(?!</system-reminder>).)*+(?:</system-reminder>)?", re.DOTALL)
 _CALLED = re.compile(r"Called the \w{1,40} tool with the following input: (\{[^\n]{0,4000}\})")
@@ -163,9 +165,11 @@ class Redactor:
     def _is_call_covered(self, call: ToolCall) -> bool:
         if IGNORED in json.dumps(call.arguments, default=str):
             return True
-        return self._covers(
-            [*named_in_call(call.arguments), *([self._cwd] if self._cwd else [])], follow=True
-        )
+        # The slash says that it is a folder.
+        named = {*named_in_call(call.arguments), self._cwd and f"{self._cwd}/"}
+        # Patterns of a shell are looked up on the disk: of very many, those that look most like paths.
+        late = sorted(filter(has_magic, named), key=lambda one: ("/" not in one, one))[_PATTERNS:]
+        return self._covers(named.difference(late), follow=True) or self._covers(late, follow=False)
 
     def _is_result_covered(self, chat: str, message: Message) -> bool:
         """Return whether a result is about a covered file, by its call, its details, or what it names."""
