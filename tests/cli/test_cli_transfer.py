@@ -108,6 +108,18 @@ def test_import_of_nothing_that_is_known(cli: Cli, tmp_path: Path) -> None:
     assert "There was nothing to import." in cli.text("import", empty)
 
 
+@pytest.mark.parametrize("option", [(), ("--dry-run",)])
+def test_edits_in_another_encoding_change_nothing(cli: Cli, tmp_path: Path, option: tuple[str, ...]) -> None:
+    cli.run("remember", "Sie wohnt in Zürich.")
+    path = tmp_path / "u.md"
+    cli.run("export", "--records", "-o", path)
+    path.write_text(path.read_text("utf-8"), "cp1252")
+    complaint = cli.complaint("import", *option, path)
+    assert "is not valid UTF-8" in complaint
+    assert "→ Nothing was changed: save it as UTF-8" in complaint
+    assert "Zürich" in cli.text("records")
+
+
 def test_the_default_database_is_in_the_data_folder(cli: Cli, transcript: Path) -> None:
     cli.monkeypatch.delenv("HOLDFAST_DB")
     if sys.platform != "linux":

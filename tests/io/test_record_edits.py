@@ -169,7 +169,8 @@ def test_only_a_file_that_is_named_is_trusted_and_only_such_files_are_shown(
     written(quick, path)
     changed(path, ("Drinks tea", "Drinks milk"))
     report = import_paths(quick, tmp_path / "folder")
-    assert (report.records, report.ignored) == (0, {".md": 1})
+    assert (report.records, report.formats.total()) == (0, 0)
+    assert [one.reason for one in report.skipped] == ["an export of records: name the file itself"]
     with pytest.raises(InvalidInput):
         import_paths(quick, [tmp_path / "folder"], dry_run=True)
 

@@ -70,8 +70,11 @@ def test_a_file_in_no_known_format_is_refused_by_name_and_reported_in_a_folder(t
     for name in texts:
         with pytest.raises(UnknownFormat) as error:
             sources(tmp_path / name)
-        assert all(known.name in str(error.value) for known in FORMATS)
-    assert unread(tmp_path) == dict.fromkeys(texts, "in no format that is known here")
+        is_strange = "in no format that is known here" in error.value.what
+        assert all((known.name in error.value.todo) == is_strange for known in FORMATS)
+    strange = "in no format that is known here"
+    reasons = [strange, strange, "empty", strange, "not valid JSON"]
+    assert unread(tmp_path) == dict(zip(texts, reasons, strict=True))
 
 
 def test_nothing_is_imported_when_one_of_the_paths_is_wrong(tmp_path: Path) -> None:

@@ -161,7 +161,9 @@ def test_what_is_left_out_is_told_once(folder: Folder) -> None:
         ("talk.jsonl", 1, ["not a JSON object"]),
     ]
     append(path, '{"role": "user"}\n')
-    ((name, added, reasons),) = folder.look()
+    (folder.path / "all.jsonl").write_text('{"holdfast": "everything", "schema": 1}\n')
+    everything, (name, added, reasons) = folder.look()
+    assert everything == ("all.jsonl", 0, ["an export of everything: name the file itself"])
     assert (name, added, len(reasons)) == ("talk.jsonl", 0, 2)
 
 

@@ -231,7 +231,7 @@ def read_export(file: File) -> Iterator[Item]:
     if len(text) > MAX_LINE:
         yield Skip(0, f"longer than {MAX_LINE >> 20} MiB", problem=True)
         return
-    head, *spoken = _SPEAKER.split(text.decode("utf-8-sig", "replace").replace("\r\n", "\n"))
+    head, *spoken = _SPEAKER.split(text.decode("utf-8-sig").replace("\r\n", "\n"))
     chat = ImportedChat(file.name, head.strip().partition("\n")[0].removeprefix("# "))
     for place, (speaker, said) in enumerate(zip(spoken[::2], spoken[1::2], strict=True), 1):
         role = "user" if speaker == "User" else "assistant"

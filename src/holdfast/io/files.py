@@ -20,9 +20,12 @@ MAX_VALUE = 2 << 30  # characters of one JSON value
 _CHUNK = 1 << 20
 _SPACE = re.compile(r"[\s,]*")
 _BAD_BYTE = re.compile(r"[\udc80-\udcff]")  # what `surrogateescape` makes of a byte that is not UTF-8
-_NOT_UTF8 = "not valid UTF-8"
+NOT_UTF8 = "not valid UTF-8"
+SAVE = "save it as UTF-8, with LF or CRLF"
 _NOT_JSON = "not valid JSON"
 _DECODER = json.JSONDecoder()
+# UTF-16, by its mark or by characters of ASCII, of which every other byte is NUL.
+IS_UTF16 = re.compile(rb"\xff\xfe|\xfe\xff|(?:[\t-~]\x00){4}|(?:\x00[\t-~]){4}").match
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,21 @@ def lines(file: File) -> Iterator[tuple[int, dict[str, object]] | Skip]:
                 yield (number, value) if isinstance(value, dict) else Skip(number, value, problem=True)
 
 
+def text_problems(file: File) -> Iterator[Skip]:
+    """Yield why a text is not read: its lines that are not UTF-8, or ended by CR alone.
+
+    Such a text is left out whole. Most are in another encoding, and what was taken from one in part would
+    stand in another order when the rest follows.
+    """
+    with file.open() as stream:
+        for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), 1):
+            is_first = number == 1
+            if _BAD_BYTE.search(line.decode(errors="surrogateescape")) or (is_first and IS_UTF16(line)):
+                yield Skip(number, NOT_UTF8, problem=True)
+            elif is_first and b"\r" in line and not line.endswith(b"\n"):
+                yield Skip(number, "ended by CR alone", problem=True)
+
+
 def object_in(value: object) -> dict[str, object] | str:
     """Return the JSON object that is written in a line or in a value of a database, or why there is none."""
     if isinstance(value, str):
@@ -69,7 +87,7 @@ def object_in(value: object) -> dict[str, object] | str:
     try:
         value, _ = _decode(value.decode())
     except UnicodeDecodeError:
-        return _NOT_UTF8
+        return NOT_UTF8
     except RecursionError:
         return TOO_DEEP
     except ValueError:
@@ -115,7 +133,7 @@ def values(file: File) -> Iterator[tuple[int, object] | Skip]:
                 yield Skip(position, value.reason, problem=True)
                 return
             place = position if in_array or position > 1 or window.next_character() else 0
-            yield Skip(place, _NOT_UTF8, problem=True) if window.bad else (place, value[0])
+            yield Skip(place, NOT_UTF8, problem=True) if window.bad else (place, value[0])
             position += 1
 
 

@@ -49,7 +49,7 @@ class Marks:
             for place, data in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), 1):
                 # Git and editors may have changed all ends of lines.
                 ending = "\r\n" if place == 1 and data.endswith(b"\r\n") else ending
-                line = data.decode(errors="replace").removesuffix(ending)
+                line = data.decode().removesuffix(ending)
                 if mark := self._mark.fullmatch(line.rstrip()):
                     if block:
                         if mark[1] in self._headed and block.lines and block.lines[-1].startswith("#"):

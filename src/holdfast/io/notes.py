@@ -79,7 +79,7 @@ def read(file: File) -> Iterator[Item]:
     if len(data) > _LARGEST:
         yield Skip(0, f"larger than {_LARGEST >> 20} MiB", problem=True)
         return
-    text = clean(data.decode("utf-8-sig", errors="replace"))
+    text = clean(data.decode("utf-8-sig"))
     lines = text.replace("\r\n", "\n").split("\n")
     fields, odd, start = _front_matter(lines)
     yield from (Skip(line, _ODD) for line in odd)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from holdfast.errors import InvalidInput
-from holdfast.io.files import File
+from holdfast.io.files import SAVE, File, text_problems
 from holdfast.io.import_items import list_of, text_of
 from holdfast.io.marks import Marks, comment
 from holdfast.kinds import FEEDBACK
@@ -92,20 +92,24 @@ def digest(text: str, category: str, tags: Iterable[str]) -> str:
 
 
 def is_records(path: Path) -> bool:
-    """Return whether a file is an export of records as Markdown, by its first line."""
+    """Return whether a file is an export of records as Markdown, by its first line, in UTF-16 too."""
     if not path.is_file():
         return False
     with path.open("rb") as stream:
-        return stream.read(len(START) + 3).decode(errors="replace").lstrip("\ufeff").startswith(START)
+        start = stream.read(2 * len(START) + 3).replace(b"\0", b"")
+    return start.lstrip(b"\xef\xbb\xbf\xff\xfe").startswith(START.encode())
 
 
 def read(file: File) -> tuple[list[RecordEntry], list[tuple[int, str]], int]:
     """Return the entries of a file, what is wrong in it by lines, and how many records were exported.
 
     Raises:
-        InvalidInput: its end is missing, so that the last text may be a part of one.
+        InvalidInput: it is not UTF-8, or its end is missing, so that the last text may be a part of one.
 
     """
+    if problem := next(text_problems(file), None):
+        what = f"Line {problem.line} of {file.path!r} is {problem.reason}."
+        raise InvalidInput(what, f"Nothing was changed: {SAVE}.")
     kind, entries, wrong = "", list[RecordEntry](), list[tuple[int, str]]()
     for name, line, fields, lines in _MARKS.blocks(file):
         text = _MARKS.unescape("\n".join(lines)).strip()

@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from io import BufferedReader, RawIOBase
 from itertools import islice
@@ -30,8 +30,9 @@ from holdfast.io import (
     openai_sessions,
     specstory,
 )
-from holdfast.io.files import File, lines, values
+from holdfast.io.files import IS_UTF16, NOT_UTF8, SAVE, File, lines, text_problems, values
 from holdfast.io.import_items import Item, Skip
+from holdfast.io.record_markdown import START as RECORDS
 from holdfast.store.foreign_sqlite import is_sqlite, open_foreign
 from holdfast.text.clean import clean
 
@@ -54,10 +55,17 @@ class Format(NamedTuple):
     options: str = ""  # whatever else decides how a file is read
 
 
+def _when_named(what: str) -> Callable[[File], Iterator[Item]]:
+    """Return the reader of a file that is trusted, and so taken only where its own path is given."""
+    return lambda _: iter([Skip(0, f"an export of {what}: name the file itself")])
+
+
 NOTES = Format("notes", notes.read, is_text=lambda _: True)
 """Notes without front matter, which any Markdown is: read where it is asked for only."""
 _JSONL = Format("JSONL", jsonl.read, is_line=jsonl.is_message)
 FORMATS = (
+    Format("Holdfast", _when_named("everything"), is_line=lambda one: one.get("holdfast") == "everything"),
+    Format("records as Markdown", _when_named("records"), is_text=lambda text: text.startswith(RECORDS)),
     Format("Claude Code", claude_code.read, is_line=claude_code.is_line),
     Format("Codex", codex.read, is_line=codex.is_line),
     Format("Gemini CLI", gemini.read, is_line=gemini.is_chat),
@@ -87,13 +95,23 @@ _START = 4096  # bytes that show whether a file is a JSON array
 _HEAD = 50  # lines or values by which a format is recognised
 _UNPACK = "unpack the zip and import the folder"
 _UNKNOWN = "in no format that is known here"
+_EMPTY, _UTF16, _CUT = "empty", "in UTF-16", "a zip that is damaged or cut off"
+_TABLE = "a table whose columns are not named"
+_BROKEN = "It is damaged or cut off: export or copy it again."
+_TODOS = {
+    _EMPTY: "Export it again.",
+    _TABLE: "Name them, as in `--map content=text,role=speaker`.",
+    **dict.fromkeys((_UTF16, NOT_UTF8), "Save it as UTF-8."),
+    **dict.fromkeys((_CUT, "not valid JSON", "cut off"), _BROKEN),
+}
+"""What to do about a file that is in no format, by the reason."""
 _MAX_UNPACKED = 2 << 30  # bytes of one file in a zip
 _MAX_TOGETHER = 16 << 30  # bytes of all files in a zip
 _MAX_RATIO = 400  # compression of one file; transcripts have 3 to 30
 _MAX_RATIO_TOGETHER = 100  # of all files to the zip, in which files can share compressed data
 _SMALL = 16 << 20  # bytes below which compression is not limited
 _MAX_MEMBERS = 100_000
-READ_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error, Unavailable)
+READ_ERRORS = (OSError, EOFError, UnicodeDecodeError, zipfile.BadZipFile, zlib.error, Unavailable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +123,12 @@ class SourceFile:
 
     def read(self) -> Iterator[Item]:
         """Yield its messages and what is left out; an error of the file comes last."""
+        problem = None
         try:
-            yield from self.format.read(self.file)
+            for problem in text_problems(self.file) if self.format.is_text else ():
+                yield replace(problem, reason=f"{problem.reason}; nothing of the file was taken: {SAVE}")
+            if problem is None:
+                yield from self.format.read(self.file)
         except READ_ERRORS as error:
             yield Skip(0, _unreadable(error), problem=True)
 
@@ -149,11 +171,11 @@ def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -
             return _whole_zip(path, formats)
         file = File.at(path)
         format = recognise(file, formats)
+        if format is None:
+            raise _unknown(path, _why_unknown(file), formats)
     except (OSError, Unavailable) as error:
         what = f"{str(path)!r} cannot be read ({_one_line(error)})."
         raise InvalidInput(what, "Check the path and its rights.") from error
-    if format is None:
-        raise _unknown(path, formats)
     return iter([SourceFile(file, format)])
 
 
@@ -196,9 +218,23 @@ def _first_match(
     return next((format for value in objects for format, test in tests if test(value)), None)
 
 
-def _unknown(path: Path, formats: Sequence[Format]) -> UnknownFormat:
+def _why_unknown(file: File) -> str:
+    """Return why a file is in no format, as far as its beginning shows it."""
+    with file.open() as stream:
+        start = stream.read(_START)
+    text = start.removeprefix(b"\xef\xbb\xbf").strip()
+    first = next(values(file), None) if text.startswith((b"{", b"[")) else None
+    damage = first.reason.partition(";")[0] if isinstance(first, Skip) else _UNKNOWN
+    is_table = file.path.lower().endswith((".csv", ".tsv"))
+    is_zip = start.startswith(b"PK\x03\x04")
+    reasons = {_EMPTY: not text, _TABLE: is_table, _UTF16: IS_UTF16(start), _CUT: is_zip}
+    return next((reason for reason, is_so in reasons.items() if is_so), damage)
+
+
+def _unknown(path: Path, reason: str, formats: Sequence[Format]) -> UnknownFormat:
     names = ", ".join(dict.fromkeys(one.name for one in formats))
-    return UnknownFormat(f"{str(path)!r} is {_UNKNOWN}.", f"Convert it to one of these: {names}.")
+    todo = _TODOS.get(reason, f"Convert it to one of these: {names}.")
+    return UnknownFormat(f"{str(path)!r} is {reason}.", todo)
 
 
 def _one_line(error: Exception) -> str:
@@ -244,13 +280,13 @@ def found_at(path: Path, root: Path, formats: Sequence[Format] = FORMATS) -> Ite
 
 def _look(file: File, formats: Sequence[Format]) -> Source:
     try:
-        format = recognise(file, formats)
+        if format := recognise(file, formats):
+            return SourceFile(file, format)
+        ending, reason = Path(file.path).suffix.lower(), _why_unknown(file)
     except READ_ERRORS as error:
         return _problem(file.path, _unreadable(error))
-    if format is None:
-        ending = Path(file.path).suffix.lower()
-        return Ignored(ending) if ending in _OTHER_ENDINGS else Unread(file.path, Skip(0, _UNKNOWN))
-    return SourceFile(file, format)
+    is_other = ending in _OTHER_ENDINGS and reason != _UTF16
+    return Ignored(ending) if is_other else Unread(file.path, Skip(0, reason))
 
 
 def _whole_zip(path: Path, formats: Sequence[Format]) -> Iterator[Source]:
@@ -259,7 +295,7 @@ def _whole_zip(path: Path, formats: Sequence[Format]) -> Iterator[Source]:
         empty = empty and not isinstance(source, SourceFile)
         yield source
     if empty:
-        raise _unknown(path, formats)
+        raise _unknown(path, _UNKNOWN, formats)
 
 
 def _zip(path: Path, folder: str, formats: Sequence[Format]) -> Iterator[Source]:

@@ -74,7 +74,7 @@ def _blocks(file: File) -> Iterator[_Block | str | Skip]:
     in_tool = False
     with file.open() as stream:
         for number, data in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), 1):
-            line = data.decode(errors="replace").rstrip("\r\n")
+            line = data.decode().rstrip("\r\n")
             if in_tool and (found := _FENCE.match(line)):
                 fence = "" if fence and line.strip() == fence else fence or found[0]
             in_tool = (in_tool and (bool(fence) or line != _TOOL_END)) or bool(_TOOL.match(line))
@@ -87,7 +87,7 @@ def _blocks(file: File) -> Iterator[_Block | str | Skip]:
                 block.lines.append(line)
             elif session := _SESSION.fullmatch(line):
                 yield session[1]
-            elif line and not line.startswith(("<!--", "# ", "---")):
+            elif line and not line.startswith(("<!--", "# ", "---", "\ufeff<!--")):
                 yield Skip(number, "before the first message")
     if block:
         yield block
