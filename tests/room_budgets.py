@@ -47,6 +47,10 @@ ADAPTERS += {"hooks": 35, "cli": 10}  # wishes that wait for the person's word
 ADAPTERS += {"io": 20}  # two imports of records at once
 ADAPTERS += {"hooks": 55, "io": 15}  # transcripts of Codex and Gemini CLI, what hooks add to a prompt
 ADAPTERS += {"hooks": 11, "io": 2}  # the transcripts of Cursor
+ADAPTERS += {"hooks": 44, "cli": 9}  # doctor: hooks changed or switched off; instructions around a session
+ADAPTERS += {"hooks": 33, "io": 4}  # sets, folders and patterns of a shell in .holdfastignore
+ADAPTERS += {"io": 46}  # texts that are not UTF-8, why a file is in no format
+ADAPTERS += {"text": 11, "store": 7, "search": 1, "records": 6, "cli": 13}  # names with their space
 # Sessions read without the rest of their messages; page by page.
 ADAPTERS += {"store": 34, "integrations": 25}
 BUDGETS = {
