@@ -56,7 +56,6 @@ class IgnoreRules:
         self._roots = {self._root, _plain(os.path.realpath(root))}
         self._homes = {self._home, _plain(os.path.realpath(home))}
         self._own = _spec(own)
-        self._specs: dict[str, list[_Pattern]] = {}
         self._asked_in: dict[str, Sequence[tuple[str, list[_Pattern]]]] = {}
         self._known: dict[str, bool] = {}
 
@@ -117,26 +116,22 @@ class IgnoreRules:
 
     def _asked(self, folder: str) -> Sequence[tuple[str, list[_Pattern]]]:
         """Return the patterns that are asked for what is in a folder, those that decide first first."""
-        if folder in self._asked_in:
-            return self._asked_in[folder]
-        asked = []
-        current = folder
-        while self._is_ours(current):
-            if spec := self._spec_in(current):
-                asked.append((current, spec))
-            current = posixpath.dirname(current)
-        if self._own:
-            top = next((one for one in self._roots if _is_within(folder, one)), "")
-            asked.append((top, self._own))
+        top = next((one for one in self._roots if _is_within(folder, one)), "")
+        return (*self._asked_above(folder), (top, self._own)) if self._own else self._asked_above(folder)
+
+    def _asked_above(self, folder: str) -> Sequence[tuple[str, list[_Pattern]]]:
+        """Return the patterns of a folder and of those above it; each is looked into once."""
         if len(self._asked_in) > _REMEMBERED:
             self._asked_in.clear()
-        self._asked_in[folder] = asked
+        folders = []
+        while folder not in self._asked_in and self._is_ours(folder):
+            folders.append(folder)
+            folder = posixpath.dirname(folder)
+        asked = self._asked_in.get(folder, ())
+        for one in reversed(folders):
+            spec = _spec(Path(one, NAME))
+            asked = self._asked_in[one] = ((one, spec), *asked) if spec else asked
         return asked
-
-    def _spec_in(self, folder: str) -> list[_Pattern]:
-        if folder not in self._specs:
-            self._specs[folder] = _spec(Path(folder, NAME))
-        return self._specs[folder]
 
 
 def _spec(file: Path) -> list[_Pattern]:
