@@ -8,8 +8,9 @@ written as lines until the budget is full. There is no randomness in it, and no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC
+from functools import cache
 from html import unescape
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from holdfast.text.tokens import estimate_tokens
 from holdfast.types import Hit, Message, Prompt
 
 BUDGETS = (2_000, 4_000, 8_000)
+SYSTEMS = ("Holdfast", "Holdfast, compacted", "recall, top hits", "newest")
 _SMALLEST = 10  # tokens of a line of a hit at least: so many hits are recalled as could fill a budget
 
 Shown = Callable[[str, int], set[str]]  # a question and a budget: the ids of the turns that are there whole
@@ -41,9 +43,12 @@ Answers = dict[tuple[int, str], list[Shares]]  # by budget and system
 
 
 def run_evidence(
-    paths: Sequence[Path], progress: Callable[[str], None] = lambda _: None
+    paths: Sequence[Path],
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    systems: Collection[str] = SYSTEMS,
 ) -> tuple[dict[str, object], list[Table]]:
-    """Measure on LoCoMo files, or folders of them; files of other kinds are passed over.
+    """Measure some of the systems on LoCoMo files, or folders of them; other files are passed over.
 
     Raises:
         InvalidInput: there is no such file, or none of them is a LoCoMo file.
@@ -58,23 +63,24 @@ def run_evidence(
         usable = sum(bool(question.gold) for question in corpus.questions)
         progress(f"LoCoMo: prompts for {usable} questions about {corpus.name}")
         unusable += len(corpus.questions) - usable
-        _ask(corpus, answers)
+        _ask(corpus, answers, systems)
     return _numbers(answers, unusable), [_table(answers, budget) for budget in BUDGETS]
 
 
-def _ask(corpus: Corpus, answers: Answers) -> None:
+def _ask(corpus: Corpus, answers: Answers, chosen: Collection[str]) -> None:
     """Append a conversation to one chat, and ask every question about it within every budget."""
     messages = corpus.messages()
     with Memory(":memory:", user="person", admin=True) as memory:
         chat = memory.chat(corpus.name)
         chat.append(messages)
-        compacted = {budget: _compacted(memory, corpus.name, messages, budget) for budget in BUDGETS}
-        systems = {
-            "Holdfast": _prompted(chat),
-            "Holdfast, compacted": lambda question, budget: _prompted(compacted[budget])(question, budget),
-            "recall, top hits": _recalled(memory),
-            "newest": _newest(chat),
-        }
+        compacted = cache(lambda budget: _compacted(memory, corpus.name, messages, budget))
+        every: Sequence[Shown] = (
+            _prompted(chat),
+            lambda question, budget: _prompted(compacted(budget))(question, budget),
+            _recalled(memory),
+            _newest(chat),
+        )
+        systems = {name: shown for name, shown in zip(SYSTEMS, every, strict=True) if name in chosen}
         for question in corpus.questions:
             if not question.gold or question.kind not in locomo.MAIN:
                 continue

@@ -173,7 +173,21 @@ def lex_rank(units: Sequence[SentenceUnit]) -> list[int]:
     # An optional dependency.
     from sumy.summarizers.lex_rank import LexRankSummarizer
 
-    return _by_sumy(LexRankSummarizer, units)
+    class LexRank(LexRankSummarizer):  # type: ignore[misc]  # it has no types
+        @staticmethod
+        def cosine_similarity(
+            one: Sequence[str],
+            other: Sequence[str],
+            terms: Mapping[str, float],
+            other_terms: Mapping[str, float],
+            idf: Mapping[str, float],
+        ) -> float:
+            # So it is of most pairs: the formula for them takes minutes.
+            if terms.keys().isdisjoint(other_terms):
+                return 0.0
+            return float(LexRankSummarizer.cosine_similarity(one, other, terms, other_terms, idf))
+
+    return _by_sumy(LexRank, units)
 
 
 def _text_rank(units: Sequence[SentenceUnit]) -> list[int]:
