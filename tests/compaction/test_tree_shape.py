@@ -25,10 +25,17 @@ SYLLABLES = "ba ko ri ten mal so ver lin dar pe gu nis tor em fal".split()
 
 def sentences(words: int, random: Random) -> str:
     """Write so many words, nearly all of them new."""
-    made = [
-        "".join(random.choice(SYLLABLES) for _ in range(random.randint(1, 4))) + "." * (n % 11 == 10)
-        for n in range(words)
-    ]
+    bits, made = random.getrandbits, []
+    for n in range(words):
+        # As `randint` and `choice` do, in a third of their time.
+        while (length := bits(3)) > 3:
+            pass
+        word = ""
+        for _ in range(length + 1):
+            while (syllable := bits(4)) == 15:
+                pass
+            word += SYLLABLES[syllable]
+        made.append(f"{word}." if n % 11 == 10 else word)
     return " ".join(made) + "."
 
 
