@@ -59,8 +59,9 @@ def read_where(text: str) -> MetaFilter:
     if text.lstrip().startswith("{"):
         found = _json(text)
     elif compared := _COMPARED.fullmatch(text):
-        value = _json(compared[3].strip())
-        if value == compared[3].strip() and _JOINED.search(compared[3]):
+        written = compared[3].strip()
+        value = _json(written)
+        if value == written and _JOINED.search(written):
             todo = "give --where once for each, JSON for $or, or the value in quotes."
             raise typer.BadParameter(f"{text[:80]!r} is several filters: {todo}")
         found = {_key(compared[1]): {_OPERATORS[compared[2]]: value}}

@@ -31,7 +31,8 @@ _PATIENT = 30.0
 _LATER = "the database was locked: what is left is done afterwards"
 # Jobs of learning without a model that one stop runs, and the seconds after which it begins no other one.
 _JOBS, _LEARNING = 4, 30
-# Clients whose transcripts are read from their beginning each time: later lines change what earlier ones say.
+# Clients whose transcripts are read from their beginning each time: later lines may change what earlier ones
+# say (Codex, Gemini CLI), or ids are made of places and words (Cursor).
 _READ_WHOLE = ("codex", "cursor", "gemini")
 # The folder that Claude Code was started in, whatever folder its commands go to.
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
