@@ -85,7 +85,7 @@ class Receipt:
     chosen. `system` and `query` are the SHA-256 of these two texts, "" where there was none, or where the
     query was erased. `summaries` are the ids of those in its window; `hits` name what was recalled, as
     `Message.shown` does: records by their id, messages as `chat#seq` or, of another space, `space|chat#seq`.
-    What was erased since is no longer named.
+    What was erased since in the space of the chat is no longer named.
     """
 
     seq: int
