@@ -46,7 +46,7 @@ bench: $(VENV)/.installed-dev   ## measure the numbers of the README and the how
 	$(BIN)/python -m benchmarks adapters
 	$(if $(DATA),$(BIN)/python -m benchmarks recall $(DATA),)
 
-reference: $(VENV)/.installed-dev  ## write the pages of docs/reference, from the docstrings
+reference: $(VENV)/.installed-dev  ## write a page for each public module into docs/reference, from the docstrings
 	$(BIN)/python scripts/reference.py
 
 dist: $(VENV)/bin/python        ## build what is published into dist/, and run the demo from it in an empty environment
@@ -58,7 +58,7 @@ dist: $(VENV)/bin/python        ## build what is published into dist/, and run t
 	cd build && installed/bin/holdfast demo >demo.txt
 
 clean:                          ## remove the environment and what was built
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) build dist docs/reference
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

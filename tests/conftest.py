@@ -25,6 +25,7 @@ from typer.main import get_command
 
 from holdfast import Memory
 from learning_scripts import Clock
+from soak import SEED
 
 ROOT = Path(__file__).parent.parent
 
@@ -32,9 +33,10 @@ ROOT = Path(__file__).parent.parent
 MEMORY = Path("/dev/shm")
 ROOM = 2_000_000_000  # bytes: a run takes a fifth of it
 
-# How long an example takes depends on what else the machine does.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+# The same examples in every run, so that no run depends on chance; how long one takes depends on the machine.
+settings.register_profile("fixed", deadline=None, derandomize=True)
+settings.register_profile("soak", deadline=None, max_examples=1_000, print_blob=True)
+settings.load_profile("fixed" if SEED is None else "soak")
 
 # Its runner makes all commands anew to run one, which takes longer than most runs.
 vars(testing)["_get_command"] = cache(get_command)
@@ -68,10 +70,58 @@ def shared_data() -> Path:
     return folder
 
 
-# What `make test` runs on each kind of database: the store, and the handles, whose tests are in no folder. Of
-# the rooms between them it runs what is tested on several on one, which is in memory where it can be; CI runs
-# the rest.
-ON_EACH = {"store"}
+# The kinds of database that a fixture names. A room runs on more than the first only where what a database
+# does can differ: the store on all; what is searched, who may read what, and the conformance kit also on
+# PostgreSQL; of every other room what goes through it from end to end, so that every function of the store
+# runs on both. A soak runs all on all.
+KINDS = {
+    "location": ("memory", "file", "postgres"),
+    "recall_database": ("memory", "file", "postgres"),
+    "shared_location": ("file", "postgres"),
+}
+ON_ALL = {"store"}
+ON_POSTGRESQL = {"search", "spaces", "testing"}
+END_TO_END = {
+    "test_chat_together",  # handles: threads and processes that append at once
+    "test_stored_messages",  # messages: whatever is appended comes back word for word
+    "test_own_prompts",  # llm: what another prompt changes of what is stored
+    "test_shared_writing",  # records: writers at once, versions, undo
+    "test_erasure_derived",  # records: what goes with erased words, and what returns
+    "test_default_policy",  # prompt: windows and prompts by the policy that is stored
+    "test_tree_together",  # compaction: threads and processes at one session
+    "test_worker_scopes",  # learning: queue, spend, and for whom a worker works
+    "test_guard_asked",  # learning: verdicts of a guard
+    "test_files_in_memory",  # tools: files over records, writers at once
+    "test_item_table",  # integrations: the table of items, and adapters that read it in ways of their own:
+    "test_google_adk",
+    "test_google_adk_memory",
+    "test_langgraph_lists",
+    "test_langgraph_store",
+    "test_openai_compaction",
+    "test_pydantic_conversations",
+    "test_everything",  # io: an export of every table, from each database into each
+    "test_record_import",  # io: records of files, each once
+    "test_privacy",  # hooks: what is private is in no byte
+    "test_known_files",  # hooks: what clients show anyway is known
+}
+# dedup, safety, text, types and providers ask no database; commands are tried in test_cli_maintenance.
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test on the kinds of database that its room asks for, and in a soak on all."""
+    path = metafunc.definition.path
+    room, *folders = path.relative_to(ROOT / "tests").parts
+    on_postgresql = room in ON_POSTGRESQL or path.stem in END_TO_END
+    for fixture in KINDS.keys() & set(metafunc.fixturenames):
+        kinds = []
+        for kind in KINDS[fixture]:
+            if room in ON_ALL or kind == KINDS[fixture][0]:
+                kinds.append(pytest.param(kind))
+            elif kind == "postgres" and on_postgresql:
+                kinds.append(pytest.param(kind, marks=[pytest.mark.slow] if folders else []))
+            elif SEED is not None:
+                kinds.append(pytest.param(kind, marks=pytest.mark.soak))
+        metafunc.parametrize(fixture, kinds, indirect=True)
 
 
 # What takes longest begins first, or one process would be busy with it when all others have ended.
@@ -92,18 +142,13 @@ LONGEST = {
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Mark as slow what tests a room above the store once more, on another kind of database.
-
-    Of those that are to run, the longest stand first in each of the parts that processes begin with.
-    """
+    """Mark the properties as random, leave out what only a soak runs, and let the longest tests begin."""
     for item in items:
-        room, *below = item.path.relative_to(ROOT / "tests").parts
-        if not below or room in ON_EACH:
-            continue
-        on_file = isinstance(item, pytest.Function) and _given(item, "location") == "file"
-        if on_file or "postgres" in item.name.partition("[")[2]:
-            item.add_marker("slow")
+        if isinstance(item, pytest.Function) and getattr(item.obj, "is_hypothesis_test", False):
+            item.add_marker("random")
     yield
+    if SEED is None:
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
     number = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     longest = [item for item in items if item.path.stem in LONGEST]
     others = [item for item in items if item.path.stem not in LONGEST]
@@ -113,11 +158,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
         for part, (first, end) in enumerate(pairwise(parts))
         for item in (*longest[part::number], *others[first:end])
     ]
-
-
-def _given(item: pytest.Function, fixture: str) -> object:
-    """Return the parameter of a fixture that a test runs with."""
-    return item.callspec.params.get(fixture) if hasattr(item, "callspec") else None
 
 
 @pytest.fixture(scope="session")
@@ -328,7 +368,7 @@ def pooled_url(
     return f"postgresql://postgres@{pooler()}{urlsplit(postgres_url).path}"
 
 
-@pytest.fixture(params=["memory", "file", "postgres"])
+@pytest.fixture
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Name a fresh database of each kind."""
     if request.param == "memory":
@@ -373,7 +413,7 @@ def _time(request: pytest.FixtureRequest) -> Callable[[], datetime]:
     return lambda: datetime.now(UTC)
 
 
-@pytest.fixture(params=["file", "postgres"])
+@pytest.fixture
 def shared_location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Name a fresh database of each kind that several processes can open."""
     if request.param == "file":

@@ -13,8 +13,10 @@ import pytest
 from holdfast import Memory
 
 
-@pytest.fixture(scope="session", params=["memory", "file", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+@pytest.fixture(scope="session")
+def recall_database(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Memory]:
     """Open one database of each kind for all tests of recall."""
     location = ":memory:"
     if request.param == "file":
@@ -31,12 +33,12 @@ def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture
 def space(
-    request: pytest.FixtureRequest, database: Memory, record_property: Callable[[str, object], None]
+    request: pytest.FixtureRequest, recall_database: Memory, record_property: Callable[[str, object], None]
 ) -> Memory:
     """Give the memory of the user "ada" of a new tenant, on each kind of database."""
-    if request.node.callspec.params["database"] == "postgres":
+    if request.node.callspec.params["recall_database"] == "postgres":
         record_property("database", "postgres")
-    return database.scoped(tenant=uuid4().hex, user="ada")
+    return recall_database.scoped(tenant=uuid4().hex, user="ada")
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ from holdfast.records.grants import Grants
 from holdfast.records.quarantine import Quarantine
 from holdfast.runtime import THREADS
 from holdfast.types import Message
+from tables import each
 
 PATIENCE = 60  # seconds until a test that hangs says so
 
@@ -75,9 +76,7 @@ def twins() -> list[tuple[type, type, str]]:
 # The two are in step
 
 
-@pytest.mark.parametrize(
-    ("sync", "twin", "name"), twins(), ids=lambda value: getattr(value, "__name__", value)
-)
+@each(("sync", "twin", "name"), twins())
 def test_every_public_name_has_its_twin(sync: type, twin: type, name: str) -> None:
     if (sync.__name__, name) == ("Memory", "aio"):
         return
@@ -95,22 +94,18 @@ def test_every_public_name_has_its_twin(sync: type, twin: type, name: str) -> No
     assert other.__doc__
 
 
-@pytest.mark.parametrize(
-    ("sync", "twin", "name"), twins(), ids=lambda value: getattr(value, "__name__", value)
-)
+@each(("sync", "twin", "name"), twins())
 def test_what_asks_the_database_is_awaited(sync: type, twin: type, name: str) -> None:
     if (sync.__name__, name) not in PLAIN:
         assert inspect.iscoroutinefunction(inspect.getattr_static(twin, name))
 
 
-@pytest.mark.parametrize(("sync", "twin"), PAIRS)
+@each(("sync", "twin"), PAIRS)
 def test_the_twin_has_no_names_of_its_own(sync: type, twin: type) -> None:
     assert set(public(twin)) <= set(public(sync))
 
 
-@pytest.mark.parametrize(
-    ("sync", "twin", "name"), twins(), ids=lambda value: getattr(value, "__name__", value)
-)
+@each(("sync", "twin", "name"), twins())
 def test_an_awaited_method_is_documented_as_the_other(sync: type, twin: type, name: str) -> None:
     if (sync.__name__, name) not in PLAIN | {("Memory", "close")}:
         assert getattr(twin, name).__doc__ == getattr(sync, name).__doc__

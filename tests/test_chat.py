@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from chat_messages import NO_COUNTS, NOON, contents, say, seqs
 from holdfast import ChatStats, Conflict, InvalidInput, Memory, Message, ToolCall
+from tables import each
 
 # Append
 
@@ -116,9 +117,7 @@ def test_after_a_refused_append_the_numbers_go_on_without_a_gap(memory: Memory) 
     assert memory.verify().problems == ()
 
 
-@pytest.mark.parametrize(
-    "thing", ["", "hello", b"", b"hello", 0, 7, False, {"role", "user"}, iter(()), object()]
-)
+@each("thing", ["", "hello", b"", b"hello", 0, 7, False, {"role", "user"}, iter(()), object()])
 def test_what_is_no_message_cannot_be_appended(thing: Any) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput):
         memory.chat("monday").append(thing)
@@ -129,13 +128,13 @@ def test_an_append_without_anything_says_what_to_pass() -> None:
         memory.chat("monday").append()
 
 
-@pytest.mark.parametrize("field", [{"role": "user"}, {"id": "m1"}, {"meta": {"a": 1}}, {"at": NOON}])
+@each("field", [{"role": "user"}, {"id": "m1"}, {"meta": {"a": 1}}, {"at": NOON}])
 def test_fields_beside_a_message_are_refused_and_not_dropped(field: dict[str, Any]) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="beside"):
         memory.chat("monday").append({"role": "user", "content": "hello"}, **field)
 
 
-@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\x00", "\ud800", "x" * 513, 7, b"monday"])
+@each("name", ["", "  ", "a\nb", "a\x00", "\ud800", "x" * 513, 7, b"monday"])
 def test_a_chat_needs_a_name(name: Any) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="id of a chat"):
         memory.chat(name)
@@ -343,8 +342,8 @@ def test_all_pages_back_are_the_history(memory: Memory, size: int) -> None:
     assert pages == chat.history()
 
 
-@pytest.mark.parametrize("argument", ["limit", "before", "after"])
-@pytest.mark.parametrize("value", NO_COUNTS)
+@each("argument", ["limit", "before", "after"])
+@each("value", NO_COUNTS)
 def test_a_page_needs_whole_numbers(argument: str, value: Any) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match=argument):
         memory.chat("monday").history(**{argument: value})

@@ -10,6 +10,7 @@ import pytest
 
 from chat_messages import NO_COUNTS, NOON, contents, say
 from holdfast import InvalidInput, Memory, Message
+from tables import each
 
 # Titles
 
@@ -161,8 +162,8 @@ def test_the_list_is_paged(week: Memory, limit: int | None, offset: int, expecte
     assert ids(week, limit=limit, offset=offset) == expected.split()
 
 
-@pytest.mark.parametrize("argument", ["limit", "offset"])
-@pytest.mark.parametrize("value", NO_COUNTS)
+@each("argument", ["limit", "offset"])
+@each("value", NO_COUNTS)
 def test_the_list_needs_whole_numbers(argument: str, value: Any) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match=argument):
         memory.chats(**{argument: value})

@@ -50,6 +50,7 @@ from holdfast.testing import MinimalProvider, check
 from holdfast.tools.files import Files
 from holdfast.types import ChatStats, Role
 from stored_texts import text_of
+from tables import each
 
 # Memory and Chat satisfy all of it: mypy checks these assignments
 
@@ -140,13 +141,13 @@ OF_PROVIDER = [(name, method) for name, methods in METHODS.items() for method in
 OF_CHAT = [(name, method) for name, methods in METHODS.items() for method in methods.chat]
 
 
-@pytest.mark.parametrize(("capability", "method"), OF_PROVIDER)
+@each(("capability", "method"), OF_PROVIDER)
 def test_a_capability_is_gone_without_a_method_of_the_provider(capability: Capability, method: str) -> None:
     without = type("Without", (NullMemory,), {method: None})()
     assert set(CAPABILITIES) - capabilities(without) == {capability}
 
 
-@pytest.mark.parametrize(("capability", "method"), OF_CHAT)
+@each(("capability", "method"), OF_CHAT)
 def test_a_capability_is_gone_without_a_method_of_the_chats(capability: Capability, method: str) -> None:
     opened = type("WithoutChat", (NullChat,), {method: None})(NullMemory(), "a")
 
@@ -403,7 +404,7 @@ def test_the_tail_is_there_pairs_are_whole_and_the_budget_holds(
         assert kept == []
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         lambda: capabilities("agent.db"),  # type: ignore[arg-type]  # the mistake

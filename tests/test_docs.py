@@ -208,7 +208,7 @@ def leads_somewhere(document: Path, link: str) -> bool:
 def test_relative_links_lead_somewhere() -> None:
     links = [
         (path, link)
-        for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+        for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
         for link in re.findall(r"\]\(([^)\s:]+)\)", prose(path.read_text("utf-8")))
     ]
     assert len(links) > 50

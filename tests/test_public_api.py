@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import holdfast
 from holdfast.aio import (
     AsyncChat,
@@ -32,6 +30,7 @@ from holdfast.records.options import (
     ReplaceOptions,
 )
 from holdfast.records.quarantine import Quarantine
+from tables import each
 
 SNAPSHOT = Path(__file__).parent / "data" / "public_api.txt"
 FACETS: list[type] = [Learner, Quarantine, Grants]
@@ -96,7 +95,7 @@ def test_the_public_api_is_the_one_that_was_agreed_on() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [*EXPORTED, *FACETS, *AWAITED], ids=lambda kind: kind.__name__)
+@each("kind", [*EXPORTED, *FACETS, *AWAITED])
 def test_a_class_fits_in_the_head(kind: type) -> None:
     methods = public(kind)
     if issubclass(kind, BaseException):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast import Closed, InvalidInput, Memory, Scope
 from holdfast.providers.null import NullMemory
+from tables import each
 
 PARTS = st.text(st.sampled_from("ab/%25F2 é'\"\\;-_.:"), max_size=5).filter(
     lambda part: not part or part.strip()
@@ -53,8 +54,8 @@ def test_the_shared_space_of_a_tenant_has_no_user() -> None:
     assert Scope("acme", "ada", "coach").shared == Scope("acme", "", "coach")
 
 
-@pytest.mark.parametrize("part", ["tenant", "user", "agent"])
-@pytest.mark.parametrize(
+@each("part", ["tenant", "user", "agent"])
+@each(
     "value",
     [None, 7, b"ada", " ", "\t", "a\nb", "a\x00b", "a\x7fb", "\ud800", "x" * 513, "é" * 257, "/" * 171],
 )
@@ -63,7 +64,7 @@ def test_a_part_that_is_no_name_is_refused(part: str, value: Any) -> None:
         Scope(**{part: value})
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     ["", "x" * 512, "é" * 256, "/" * 170, "a b", "日本", "👩‍👩‍👧‍👦", "-", "'; DROP TABLE messages; --"],
 )

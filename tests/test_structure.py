@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import io
+import gc
 import json
 import re
-import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,14 +18,11 @@ import pytest
 import holdfast
 from holdfast import HoldfastError, MissingExtra, dedup, errors
 from programs import run
-from room_budgets import BUDGETS, TOTAL
+from room_budgets import BUDGETS
+from tables import each
 
 ROOT = Path(holdfast.__file__).parent
 CHECKOUT = Path(__file__).parents[1]
-TREES = {file: ast.parse(file.read_text("utf-8")) for file in sorted(ROOT.rglob("*.py"))}
-BENCHMARKS = {
-    file: ast.parse(file.read_text("utf-8")) for file in sorted(CHECKOUT.glob("benchmarks/**/*.py"))
-}
 
 # From the ground up: a room imports only what is below it, wherever the import stands; those of one line do
 # not import each other.
@@ -62,73 +58,142 @@ class Import(NamedTuple):
     target: str
 
 
-def named(file: Path) -> str:
-    return file.relative_to(ROOT).as_posix()
-
-
-def part_of(file: Path) -> str:
-    place = file.relative_to(ROOT).with_suffix("").parts
-    return "holdfast" if place == ("__init__",) else place[0]
-
-
 def room_of(part: str) -> str:
     # What `python -m holdfast` runs is the command line.
     return "cli" if part == "__main__" else "front" if part in FRONT else part
 
 
-@cache
-def nodes(tree: ast.AST) -> list[ast.AST]:
-    """Return all nodes of a tree: to walk it takes longer than what most tests do with them."""
-    return list(ast.walk(tree))
+TEXT_OR_COMMENT = re.compile(
+    r'''#[^\n]*|("""|\'{3})(?:\\.|[^\\])*?\1|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'''', re.DOTALL
+)
 
 
-def targets(file: Path) -> Iterator[str]:
-    """Yield the modules that a file imports, late imports and those for types included."""
-    for node in nodes(TREES[file]):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports name their module in full"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+def without_comments(match: re.Match[str]) -> str:
+    """Return a text as quotes, one on each of its lines, and nothing for a comment."""
+    return "" if match[0].startswith("#") else '"' + '\n"' * match[0].count("\n")
 
 
-def imports(file: Path) -> Iterator[Import]:
-    """Yield which room of the package a file imports, and by which module."""
-    for target in targets(file):
-        names = target.split(".")
-        if names[0] == "holdfast":
-            room = room_of(names[1]) if len(names) > 1 else "front"
-            yield Import(room if room in FLOOR else "front", target)
+class Source:
+    """A file, read and parsed when the first test asks for it."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        # Where it is in the package, or beside it.
+        place = file.relative_to(ROOT if file.is_relative_to(ROOT) else CHECKOUT)
+        self.name = place.as_posix()
+        parts = place.with_suffix("").parts
+        self.module = ".".join(("holdfast", *parts)).removesuffix(".__init__")
+        self.part = "holdfast" if parts == ("__init__",) else parts[0]
+        self.room = room_of(self.part)
+
+    @cached_property
+    def text(self) -> str:
+        return self.file.read_text("utf-8")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    @cached_property
+    def blocks(self) -> list[ast.AST]:
+        """The module and its statements at any depth, without expressions: a tenth of all nodes."""
+        found: list[ast.AST] = [self.tree]
+        for node in found:
+            for block in ("body", "handlers", "orelse", "finalbody", "cases"):
+                found += getattr(node, block, ())
+        return found
+
+    @cached_property
+    def documented(self) -> list[ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+        """What can have a docstring."""
+        kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        return [node for node in self.blocks if isinstance(node, kinds)]
+
+    @cached_property
+    def targets(self) -> list[str]:
+        """The modules that it imports, late imports and those for types included."""
+        found: list[str] = []
+        for node in self.blocks:
+            if isinstance(node, ast.Import):
+                found += (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, "imports name their module in full"
+                found += (f"{node.module}.{alias.name}" for alias in node.names)
+        return found
+
+    def imports(self) -> Iterator[Import]:
+        """Yield which room of the package it imports, and by which module."""
+        for target in self.targets:
+            names = target.split(".")
+            if names[0] == "holdfast":
+                room = room_of(names[1]) if len(names) > 1 else "front"
+                yield Import(room if room in FLOOR else "front", target)
+
+    def code_lines(self) -> int:
+        """Count the lines that are neither blank nor comments nor in a docstring.
+
+        Blank lines of other texts count.
+        """
+        lines = TEXT_OR_COMMENT.sub(without_comments, self.text).split("\n")
+        docstrings = (
+            node.body[0] for node in self.documented if ast.get_docstring(node, clean=False) is not None
+        )
+        return sum(bool(line.strip()) for line in lines) - sum(
+            (text.end_lineno or text.lineno) - text.lineno + 1 for text in docstrings
+        )
 
 
-def test_imports_point_one_way() -> None:
+@pytest.fixture(scope="module")
+def package() -> Iterator[list[Source]]:
+    """Yield the files of the package.
+
+    The collector of garbage is off meanwhile: to look through trees takes it longer than Python to make them.
+    """
+    sources = [Source(file) for file in sorted(ROOT.rglob("*.py"))]
+    gc.disable()
+    yield sources
+    sources.clear()
+    gc.enable()
+
+
+@pytest.fixture(scope="module")
+def beside() -> list[Source]:
+    """Return the Python files beside the package and its tests."""
+    return [
+        Source(file)
+        for folder in ("benchmarks", "scripts")
+        for file in sorted((CHECKOUT / folder).rglob("*.py"))
+    ]
+
+
+def test_imports_point_one_way(package: list[Source]) -> None:
     wrong = [
-        f"{named(file)} imports {found.target}"
-        for file in TREES
-        for found in imports(file)
-        if found.room != (own := room_of(part_of(file))) and FLOOR[found.room] >= FLOOR[own]
+        f"{source.name} imports {found.target}"
+        for source in package
+        for found in source.imports()
+        if found.room != source.room and FLOOR[found.room] >= FLOOR[source.room]
     ]
     assert wrong == []
 
 
-def test_the_rooms_of_safety_and_dedup_are_entered_by_their_doors() -> None:
+def test_the_rooms_of_safety_and_dedup_are_entered_by_their_doors(package: list[Source]) -> None:
     doors = {f"holdfast.dedup.{name}" for name in dedup.__all__}
     wrong = [
-        f"{named(file)} imports {target}"
-        for file in TREES
-        for target in targets(file)
+        f"{source.name} imports {target}"
+        for source in package
+        for target in source.targets
         if (
-            part_of(file) != "safety"
+            source.part != "safety"
             and target.startswith("holdfast.safety")
             and not f"{target}.".startswith("holdfast.safety.guard.")
         )
-        or (part_of(file) != "dedup" and target.startswith("holdfast.dedup") and target not in doors)
+        or (source.part != "dedup" and target.startswith("holdfast.dedup") and target not in doors)
     ]
     assert wrong == []
 
 
-def test_every_part_of_the_package_is_in_a_room() -> None:
-    assert {room_of(part_of(file)) for file in ROOT.rglob("*.py")} <= FLOOR.keys()
+def test_every_part_of_the_package_is_in_a_room(package: list[Source]) -> None:
+    assert {source.room for source in package} <= FLOOR.keys()
 
 
 HOMES = {
@@ -161,12 +226,12 @@ HOMES = {
 }
 
 
-def test_a_library_is_imported_only_where_it_belongs() -> None:
+def test_a_library_is_imported_only_where_it_belongs(package: list[Source]) -> None:
     wrong = [
-        f"{named(file)} imports {head}"
-        for file in TREES
-        for head in {target.split(".")[0] for target in targets(file)}
-        if part_of(file) not in HOMES.get(head, {part_of(file)})
+        f"{source.name} imports {head}"
+        for source in package
+        for head in {target.split(".")[0] for target in source.targets}
+        if source.part not in HOMES.get(head, {source.part})
     ]
     assert wrong == []
 
@@ -178,24 +243,27 @@ SQL = re.compile(
 )
 
 
-def strings(tree: ast.AST) -> Iterator[str]:
+# Few files have words of these, so few are looked through.
+WORD_OF_SQL = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA)\b")
+
+
+def strings(source: Source) -> Iterator[str]:
     """Yield the strings of a module that are not documentation, with … for what is put into them."""
-    parts = [node for node in nodes(tree) if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)]
-    first = [part.body[0] for part in parts if part.body]
+    first = [node.body[0] for node in source.documented if node.body]
     documentation = {node.value for node in first if isinstance(node, ast.Expr)}
-    for node in nodes(tree):
+    for node in ast.walk(source.tree):
         if isinstance(node, ast.JoinedStr):
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in documentation:
             yield node.value
 
 
-def test_there_is_no_sql_outside_of_the_store() -> None:
+def test_there_is_no_sql_outside_of_the_store(package: list[Source]) -> None:
     wrong = [
-        f"{named(file)}: {text}"
-        for file, tree in TREES.items()
-        if part_of(file) != "store"
-        for text in strings(tree)
+        f"{source.name}: {text}"
+        for source in package
+        if source.part != "store" and WORD_OF_SQL.search(source.text)
+        for text in strings(source)
         if SQL.search(text)
     ]
     assert wrong == []
@@ -219,7 +287,7 @@ def test_the_exported_names_are_there() -> None:
     assert [name for name in NAMES if not hasattr(holdfast, name)] == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("Role", "Writer")])
+@each("name", [name for name in NAMES if name not in ("Role", "Writer")])
 def test_an_exported_name_is_documented(name: str) -> None:
     documentation = getattr(holdfast, name).__doc__
     assert documentation
@@ -238,11 +306,11 @@ def public_parts(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
                 yield from public_parts(node)
 
 
-def test_everything_public_is_documented() -> None:
+def test_everything_public_is_documented(package: list[Source], beside: list[Source]) -> None:
     missing = [
-        f"{file.name} {getattr(part, 'name', '')}"
-        for file, tree in (TREES | BENCHMARKS).items()
-        for part in (tree, *public_parts(tree))
+        f"{source.name} {getattr(part, 'name', '')}"
+        for source in (*package, *beside)
+        for part in (source.tree, *public_parts(source.tree))
         if not ast.get_docstring(part)
     ]
     assert missing == []
@@ -342,7 +410,7 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(ERRORS))
+@each("name", sorted(ERRORS))
 def test_an_error_is_documented_with_what_happened_and_what_to_do(name: str) -> None:
     assert (
         len([sentence for sentence in str(getattr(errors, name).__doc__).split(".") if sentence.strip()]) >= 2
@@ -357,15 +425,11 @@ def test_an_error_reads_as_two_sentences() -> None:
     assert str(HoldfastError("It broke.", "Mend it.")) == "It broke. Mend it."
 
 
-def test_how_to_install_an_extra_is_said_in_one_place() -> None:
+def test_how_to_install_an_extra_is_said_in_one_place(package: list[Source]) -> None:
     project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"].keys() - {"bench", "peers", "dev", "claude"}
     assert {extra for extra in extras if f"pip install '.[{extra}]'" in MissingExtra.of(extra).todo} == extras
-    saying = [
-        file.name
-        for file in ROOT.rglob("*.py")
-        if "in a checkout of Holdfast: pip" in file.read_text("utf-8")
-    ]
+    saying = [source.name for source in package if "in a checkout of Holdfast: pip" in source.text]
     assert saying == ["errors.py"]
 
 
@@ -375,11 +439,15 @@ def ends_as_a_sentence(text: ast.expr) -> bool:
     return not isinstance(text, ast.Constant) or str(text.value).endswith((".", "!"))
 
 
-def test_what_is_raised_says_what_happened_and_what_to_do() -> None:
+def test_what_is_raised_says_what_happened_and_what_to_do(
+    package: list[Source], beside: list[Source]
+) -> None:
+    made = re.compile(rf"\b(?:{'|'.join(ERRORS)})\(")
     wrong = [
-        f"{file.name}: {ast.unparse(call)}"
-        for file, tree in (TREES | BENCHMARKS).items()
-        for call in nodes(tree)
+        f"{source.name}: {ast.unparse(call)}"
+        for source in (*package, *beside)
+        if made.search(source.text)
+        for call in ast.walk(source.tree)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ERRORS
         if len(call.args) != 2 or not all(map(ends_as_a_sentence, call.args))
     ]
@@ -389,9 +457,6 @@ def test_what_is_raised_says_what_happened_and_what_to_do() -> None:
 # Sizes and names
 
 FILE_LINES, FUNCTION_LINES, CLASS_METHODS = 400, 40, 25
-LEFT = set("".splitlines())
-
-
 TEST_LINES = 600
 
 
@@ -405,121 +470,82 @@ def test_files_of_tests_stay_small() -> None:
     assert long == set()
 
 
-def long_files() -> Iterator[str]:
-    for file in TREES:
-        if len(file.read_text("utf-8").splitlines()) > FILE_LINES:
-            yield named(file)
-
-
-def long_functions() -> Iterator[str]:
-    for file, tree in TREES.items():
-        for node in nodes(tree):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                continue
+def large_parts(source: Source) -> Iterator[str]:
+    """Yield a file that is too long, its functions that are, and its classes with too many methods."""
+    if len(source.text.splitlines()) > FILE_LINES:
+        yield source.name
+    for node in source.documented:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             if (node.end_lineno or node.lineno) - node.lineno >= FUNCTION_LINES:
-                yield f"{named(file)} {node.name}"
+                yield f"{source.name} {node.name}"
+        elif isinstance(node, ast.ClassDef):
+            methods = {
+                part.name
+                for part in node.body
+                if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and not part.name.startswith("_")
+            }
+            if len(methods) > CLASS_METHODS and node.name not in ("MemoryHandle", "AsyncMemory"):
+                yield f"{source.name} {node.name}"
 
 
-def wide_classes() -> Iterator[str]:
-    for file, tree in TREES.items():
-        for node in nodes(tree):
-            if isinstance(node, ast.ClassDef):
-                methods = {
-                    part.name
-                    for part in node.body
-                    if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
-                    and not part.name.startswith("_")
-                }
-                if len(methods) > CLASS_METHODS and node.name not in ("MemoryHandle", "AsyncMemory"):
-                    yield f"{named(file)} {node.name}"
+def test_files_functions_and_classes_stay_small(package: list[Source]) -> None:
+    assert [part for source in package for part in large_parts(source)] == []
 
 
-def test_files_functions_and_classes_stay_small() -> None:
-    assert [*long_files(), *long_functions(), *wide_classes()] == []
+def test_rooms_keep_to_their_budgets(package: list[Source], beside: list[Source]) -> None:
+    lines = Counter[str]()
+    for source in (*package, *beside):
+        lines[source.room] += source.code_lines()
+    spent = {rooms: sum(lines.pop(room, 0) for room in rooms.split()) for rooms in BUDGETS}
+    assert not lines, "each room has a number"
+    assert {rooms: number for rooms, number in spent.items() if number > BUDGETS[rooms]} == {}
 
 
-NO_CODE = {
-    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
-}  # fmt: skip
-
-
-def code_lines(file: Path) -> int:
-    """Count the lines that are neither blank nor comments nor in a docstring."""
-    docstrings: set[int] = set()
-    for node in nodes(TREES[file]):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and ast.get_docstring(node) is not None:
-                docstrings.update(range(first.lineno, (first.end_lineno or 0) + 1))
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(file.read_text("utf-8")).readline):
-        if token.type not in NO_CODE:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    return len(lines - docstrings)
-
-
-def test_rooms_keep_to_their_budgets() -> None:
-    sizes = Counter[str]()
-    for file in TREES:
-        sizes[room_of(part_of(file))] += code_lines(file)
-    spent = {rooms: sum(sizes.pop(room, 0) for room in rooms.split()) for rooms in BUDGETS}
-    assert not sizes
-    assert {rooms: size for rooms, size in spent.items() if size > BUDGETS[rooms]} == {}
-    assert sum(spent.values()) <= TOTAL
-
-
-def test_a_name_means_one_thing() -> None:
-    modules = Counter((room_of(part_of(file)), file.stem) for file in TREES if file.stem != "__init__")
+def test_a_name_means_one_thing(package: list[Source]) -> None:
+    modules = Counter((source.room, source.file.stem) for source in package if source.file.stem != "__init__")
     classes = Counter(
         node.name
-        for tree in TREES.values()
-        for node in tree.body
+        for source in package
+        for node in source.tree.body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
-    assert [name for name, number in (modules + Counter()).items() if number > 1] == []
+    assert [name for name, number in modules.items() if number > 1] == []
     assert [name for name, number in classes.items() if number > 1] == []
 
 
-def test_docstrings_name_their_result() -> None:
+def test_docstrings_name_their_result(package: list[Source]) -> None:
     odd = [
-        f"{named(file)}:{node.lineno} {text.splitlines()[0]}"
-        for file, tree in TREES.items()
-        for node in nodes(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        f"{source.name}:{node.lineno} {text.splitlines()[0]}"
+        for source in package
+        for node in source.documented
+        if not isinstance(node, ast.Module)
         and (text := ast.get_docstring(node) or "").split()[:1]
         and text.split()[0] in ("Say", "Give", "Tell")
     ]
     assert odd == []
 
 
-def test_suppressions_are_rare() -> None:
-    text = "\n".join(file.read_text("utf-8") for file in TREES)
-    assert text.count("# noqa") <= 40
-    assert text.count("SLF001") <= 8
+def test_suppressions_are_rare(package: list[Source]) -> None:
+    assert sum(source.text.count("# noqa") for source in package) <= 40
+    assert sum(source.text.count("SLF001") for source in package) <= 8
 
 
-def module_of(file: Path) -> str:
-    return ".".join(("holdfast", *file.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
-
-
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    names = {module_of(file): file for file in TREES}
+def test_no_modules_import_each_other_in_a_circle(package: list[Source]) -> None:
+    names = {source.module for source in package}
     edges = {
-        name: {
+        source.module: {
             found if found in names else found.rpartition(".")[0]
-            for found in targets(file)
+            for found in source.targets
             if (found in names or found.rpartition(".")[0] in names)
         }
-        - {name, "holdfast"}
-        for name, file in names.items()
+        - {source.module, "holdfast"}
+        for source in package
     }
     del edges["holdfast"]
     # Take away what imports nothing that is left, and what nothing imports; circles remain.
-    while free := {
-        name
-        for name, needed in edges.items()
-        if not needed & edges.keys() or not any(name in other for other in edges.values())
-    }:
+    while free := {name for name, needed in edges.items() if not needed & edges.keys()} | (
+        edges.keys() - set[str]().union(*edges.values())
+    ):
         for name in free:
             del edges[name]
     assert sorted(edges) == []

@@ -29,6 +29,7 @@ from holdfast.records.view import View
 from holdfast.run import Run
 from holdfast.tools.tool import ToolOptions
 from holdfast.types.scope import ScopeParts
+from tables import each
 
 HANDLES: tuple[type, ...] = (Memory, Chat, View, Run, Learner, Quarantine, Grants)
 # What a method takes as `**options: Unpack[…]`.
@@ -102,7 +103,7 @@ def handles() -> Iterator[dict[type, object]]:
         }
 
 
-@pytest.mark.parametrize(("handle", "name", "parameter"), list(parameters()))
+@each(("handle", "name", "parameter"), list(parameters()))
 def test_what_is_of_no_type_is_refused(
     handles: dict[type, object], handle: type, name: str, parameter: str
 ) -> None:
@@ -111,7 +112,7 @@ def test_what_is_of_no_type_is_refused(
         run()
 
 
-@pytest.mark.parametrize(("handle", "name", "parameter"), list(parameters()))
+@each(("handle", "name", "parameter"), list(parameters()))
 def test_no_value_gives_a_raw_error(
     handles: dict[type, object],
     handle: type,
@@ -126,10 +127,8 @@ def test_no_value_gives_a_raw_error(
             call(getattr(handles[handle], name), parameter, value, handles[handle])()
 
 
-@pytest.mark.parametrize(
-    "field", ["content", "id", "name", "at", "calls", "call_id", "answers", "raw", "meta"]
-)
-@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
+@each("field", ["content", "id", "name", "at", "calls", "call_id", "answers", "raw", "meta"])
+@each("role", ["user", "assistant", "tool"])
 def test_no_field_of_a_message_gives_a_raw_error(quick: Memory, role: str, field: str) -> None:
     chat = quick.chat("monday")
     for value in VALUES:

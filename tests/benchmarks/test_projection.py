@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.projection import relation
+from tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "said"),
     [
         ("User lives in Berlin", "user lives in berlin!", "duplicate"),

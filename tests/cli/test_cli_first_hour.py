@@ -24,6 +24,7 @@ from holdfast.cli import app
 from holdfast.cli.render.wording import in_options
 from holdfast.demo import sessions
 from holdfast.io.importing import import_paths
+from tables import each
 
 ONLY = "Of user 'ada', the only one here.\n"
 
@@ -394,7 +395,7 @@ def test_no_word_of_an_answer_breaks_at_70_columns(narrow: Cli, words: tuple[str
     assert not broken(narrow, words)
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words) or "holdfast")
+@each("words", COMMANDS)
 def test_no_word_of_any_help_breaks_at_70_columns(cli: Cli, words: tuple[str, ...]) -> None:
     assert not broken(cli, (*words, "-h"))
 

@@ -12,6 +12,7 @@ from cli_runs import Cli
 
 from holdfast import Memory
 from holdfast.cli.where_option import read_where
+from tables import each
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     return Cli(tmp_path, monkeypatch).with_database()
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("stars>=4", {"stars": {"$gte": 4}}),
@@ -95,7 +96,7 @@ NONE += [
 ]
 
 
-@pytest.mark.parametrize("text", NONE)
+@each("text", NONE)
 def test_what_is_no_filter(text: str) -> None:
     with pytest.raises(typer.BadParameter):
         read_where(text)

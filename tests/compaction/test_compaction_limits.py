@@ -17,6 +17,7 @@ from compaction_chats import (
 from holdfast import InvalidInput, Memory, ModelFailed
 from holdfast.chat import Chat
 from holdfast.prompt.window import Compaction, LastN, Lossless
+from tables import each
 
 chat = compaction_chats.chat
 
@@ -111,7 +112,7 @@ def test_a_policy_that_does_not_say_how_to_compact_is_refused(chat: Chat) -> Non
         chat.needs_compaction(policy=wrong)
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [
         {"target": 0.9},
@@ -134,7 +135,6 @@ def test_a_policy_that_does_not_say_how_to_compact_is_refused(chat: Chat) -> Non
         {"fan_in": 8},
         {"pressed": 1},
     ],
-    ids=str,
 )
 def test_a_number_that_is_out_of_range_is_refused(options: dict[str, object]) -> None:
     make: Callable[..., Compaction] = Compaction

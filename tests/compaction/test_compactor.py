@@ -20,6 +20,7 @@ from compaction_chats import (
 from holdfast import CompactionResult, InvalidInput, Memory, Message, ToolCall
 from holdfast.chat import Chat
 from holdfast.prompt.window import Compaction, Lossless
+from tables import each
 
 chat = compaction_chats.chat
 
@@ -93,7 +94,7 @@ def test_a_threshold_that_is_passed_takes_the_place_of_that_of_the_policy(chat: 
     assert not chat.needs_compaction(threshold=0.6, policy=policy(1_000))
 
 
-@pytest.mark.parametrize("threshold", [0, -0.1, 1.01, 75, float("nan"), float("inf"), True, "0.75"])
+@each("threshold", [0, -0.1, 1.01, 75, float("nan"), float("inf"), True, "0.75"])
 def test_a_threshold_that_is_no_share_is_refused(chat: Chat, threshold: float) -> None:
     with pytest.raises(InvalidInput, match="fraction"):
         chat.needs_compaction(threshold=threshold)
@@ -237,8 +238,8 @@ def test_every_message_stays_reachable_from_the_window(memory: Memory) -> None:
 
 def test_sessions_and_users_are_compacted_apart(memory: Memory) -> None:
     one, other, foreign = memory.chat("one"), memory.chat("other"), memory.scoped(user="eve").chat("one")
-    for each in (one, other, foreign):
-        tell(each, 40)
+    for chat in (one, other, foreign):
+        tell(chat, 40)
     one.compact(full=True, policy=policy())
     assert other.tree() == foreign.tree() == []
     assert other.stats() == foreign.stats()

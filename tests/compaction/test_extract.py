@@ -21,6 +21,7 @@ from holdfast.messages.passages import EXPAND, Passage, passages
 from holdfast.text.sentences import sentences, without_filler
 from holdfast.text.tokens import CountTokens, estimate_tokens
 from holdfast.types import Message, ToolCall
+from tables import each
 
 MAY = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 
@@ -88,10 +89,8 @@ def test_the_target_is_never_exceeded(given: list[Passage], target: int, count: 
         assert text.strip()
 
 
-@pytest.mark.parametrize(
-    "text", ["x" * 5_000, "漢" * 5_000, "🎉" * 500, "word " * 3_000, "{" * 2_000, "a\n" * 900]
-)
-@pytest.mark.parametrize("target", [10, 60, 500])
+@each("text", ["x" * 5_000, "漢" * 5_000, "🎉" * 500, "word " * 3_000, "{" * 2_000, "a\n" * 900])
+@each("target", [10, 60, 500])
 def test_one_giant_text_fits_any_target(text: str, target: int) -> None:
     result = summary(said(text, "Ann"), target=target)
     assert result
@@ -214,8 +213,8 @@ def test_reasoning_is_left_out() -> None:
     assert passages([Message("assistant", "[reasoning]"), Message("assistant", "<think>plum</think>")]) == []
 
 
-@pytest.mark.parametrize("size", [90, 3_000])
-@pytest.mark.parametrize("form", ["data:image/png;base64,{}", "Image: {} end", "{}"])
+@each("size", [90, 3_000])
+@each("form", ["data:image/png;base64,{}", "Image: {} end", "{}"])
 def test_payloads_are_left_out(size: int, form: str) -> None:
     blob = random.Random(size).randbytes(size)
     for encoded in (
@@ -343,7 +342,7 @@ def test_names_cannot_forge_the_layout() -> None:
 # Sentences
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("We met Dr. Lee, e.g. at 3.5 km. She left!", ["We met Dr. Lee, e.g. at 3.5 km.", "She left!"]),
@@ -370,7 +369,7 @@ def test_sentences_are_single_lines(text: str) -> None:
     assert all(len(one.splitlines()) == 1 and one == one.strip() for one in sentences(text))
 
 
-@pytest.mark.parametrize(
+@each(
     "unit",
     [
         "-",

@@ -21,6 +21,7 @@ from holdfast.prompt.window import (
     TokenBudget,
     make_policy,
 )
+from tables import each
 
 chat = compaction_chats.chat
 
@@ -39,7 +40,7 @@ def account(chat: Chat, window: Window) -> int:
 # By name
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "options", "expected"),
     [
         ("last_n", {}, LastN(20)),
@@ -61,9 +62,9 @@ def test_without_a_name_or_by_the_name_none_all_messages_are_shown_and_nothing_i
     chat: Chat,
 ) -> None:
     tell(chat, 300)
-    for each in (make_policy(None), make_policy(), make_policy("none")):
-        assert len(chat.window(policy=each).messages) == 300
-        wrong: Any = each
+    for showing_all in (make_policy(None), make_policy(), make_policy("none")):
+        assert len(chat.window(policy=showing_all).messages) == 300
+        wrong: Any = showing_all
         with pytest.raises(InvalidInput, match="does not say how to compact"):
             chat.compact(full=True, policy=wrong)
         with pytest.raises(InvalidInput, match="does not say how to compact"):
@@ -71,7 +72,7 @@ def test_without_a_name_or_by_the_name_none_all_messages_are_shown_and_nothing_i
     assert chat.tree() == []
 
 
-@pytest.mark.parametrize("name", ["", "buffer_window", "Lossless", "summary", "nil", 5])
+@each("name", ["", "buffer_window", "Lossless", "summary", "nil", 5])
 def test_an_unknown_name_is_refused(name: str) -> None:
     with pytest.raises(
         InvalidInput, match="Use one of none, last_n, token_budget, fresh_tail, summary_buffer, lossless"
@@ -79,7 +80,7 @@ def test_an_unknown_name_is_refused(name: str) -> None:
         make_policy(name)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "options"),
     [
         ("none", {"n": 5}),
@@ -102,7 +103,7 @@ def test_an_option_that_does_not_fit_is_refused(name: str, options: dict[str, fl
 # The buffer of one summary
 
 
-@pytest.mark.parametrize("share", [0, -0.5, 1.0001, 85, float("nan"), True, "0.5", None])
+@each("share", [0, -0.5, 1.0001, 85, float("nan"), True, "0.5", None])
 def test_a_share_of_a_summary_buffer_that_is_out_of_range_is_refused(share: float) -> None:
     with pytest.raises(InvalidInput, match="fraction"):
         SummaryBuffer(threshold=share)
@@ -115,7 +116,7 @@ def test_a_target_above_the_threshold_is_refused() -> None:
         SummaryBuffer(threshold=0.5)
 
 
-@pytest.mark.parametrize("value", [-1, 1.5, "10", None])
+@each("value", [-1, 1.5, "10", None])
 def test_a_count_of_a_summary_buffer_that_is_none_is_refused(value: int) -> None:
     with pytest.raises(InvalidInput):
         SummaryBuffer(value)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from holdfast import InvalidInput, Message
 from holdfast.compaction.recent_turns import LONGEST_LINE, RingBuffer
 from holdfast.types import Role, ToolCall
+from tables import each
 
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 ANY_TEXT = st.text(st.characters())
@@ -83,7 +84,7 @@ def test_a_buffer_without_room_is_off(capacity: int) -> None:
     assert RingBuffer.of([Message("user", "hello")], capacity).lines == []
 
 
-@pytest.mark.parametrize("capacity", [None, True, 2.0, "3"])
+@each("capacity", [None, True, 2.0, "3"])
 def test_a_capacity_is_a_whole_number(capacity: Any) -> None:
     with pytest.raises(InvalidInput, match="capacity"):
         RingBuffer(capacity)
@@ -98,7 +99,7 @@ def test_a_huge_capacity_takes_no_room_of_its_own() -> None:
 # What a line says
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "text", "line"),
     [
         ("user", "a\nb\rc\td\x00e\u2028f", "12:00  user  a b c d e f"),
@@ -128,7 +129,7 @@ def test_what_shows_nothing_leaves_no_line(text: str) -> None:
     assert buffer.lines == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("at", "clock"),
     [
         (datetime(2024, 5, 1, 9, 5, tzinfo=UTC), "09:05"),
@@ -166,7 +167,7 @@ def calling(*names: str, content: str = "") -> Message:
     return Message("assistant", content, calls=tuple(ToolCall(str(n), name) for n, name in enumerate(names)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("message", "lines"),
     [
         (Message("assistant", "Done."), ["12:00  assistant  Done."]),
@@ -218,7 +219,7 @@ def test_a_filled_buffer_is_the_one_that_grew() -> None:
 # What is refused
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "options"),
     [
         ((3, "hi"), {}),
@@ -232,7 +233,7 @@ def test_a_filled_buffer_is_the_one_that_grew() -> None:
         ((Message("user", "hi"),), {"at": 12}),
     ],
 )
-@pytest.mark.parametrize("capacity", [0, 20])
+@each("capacity", [0, 20])
 def test_what_is_no_turn_is_refused(
     arguments: tuple[Any, ...], options: dict[str, Any], capacity: int
 ) -> None:
@@ -285,7 +286,7 @@ def test_each_restored_line_is_one_line_of_bounded_length() -> None:
     assert buffer.lines[1].endswith("word…")
 
 
-@pytest.mark.parametrize("lines", ["a line", None, 3, ["a line", 3], [None], b"bytes"])
+@each("lines", ["a line", None, 3, ["a line", 3], [None], b"bytes"])
 def test_what_is_no_list_of_lines_is_refused_and_changes_nothing(lines: Any) -> None:
     buffer = filled(2)
     with pytest.raises(InvalidInput):

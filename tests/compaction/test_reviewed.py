@@ -13,12 +13,13 @@ from holdfast.compaction.recent_turns import RingBuffer
 from holdfast.messages.passages import passages
 from holdfast.prompt.window import Lossless, SummaryBuffer
 from holdfast.text.snippet import snippet
+from tables import each
 
 MEGABYTE = 1_000_000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "`" * MEGABYTE,
@@ -35,10 +36,6 @@ MEGABYTE = 1_000_000
         "<a-b " * (MEGABYTE // 5),
         "<tool-use>" * (MEGABYTE // 10),
         "a/" * (MEGABYTE // 2),
-    ],
-    ids=[
-        "backticks", "tildes", "tildes and a backtick", "marks", "dots and brackets", "data", "words",
-        "spaces", "lines", "quotes", "documents", "elements", "tools", "folders",
     ],
 )  # fmt: skip
 def test_a_hostile_megabyte_costs_little(text: str) -> None:

@@ -13,6 +13,7 @@ from compaction_chats import Scribe, in_turn, minute, policy, tell, words
 from holdfast import InvalidInput, Memory, Message
 from holdfast.chat import Chat
 from holdfast.text.tokens import estimate_tokens
+from tables import each
 
 chat = compaction_chats.chat
 
@@ -211,8 +212,8 @@ def test_the_counter_of_the_memory_counts() -> None:
         assert said(chat.review(budget=4)) == [6, 7, 8, 9]
 
 
-@pytest.mark.parametrize("name", ["after", "budget"])
-@pytest.mark.parametrize("value", [-1, 1.5, "5", True])
+@each("name", ["after", "budget"])
+@each("value", [-1, 1.5, "5", True])
 def test_what_is_no_number_is_refused(chat: Chat, name: str, value: Any) -> None:
     tell(chat, 1)
     with pytest.raises(InvalidInput):

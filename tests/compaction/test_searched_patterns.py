@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast import Hit, InvalidInput, Memory
+from tables import each
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
@@ -97,7 +98,7 @@ def test_what_could_never_end_ends(memory: Memory) -> None:
     assert memory.chat("monday").search("(a+)+b", regex=True) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"query": "(", "regex": True},

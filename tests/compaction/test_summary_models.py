@@ -31,6 +31,7 @@ from holdfast.chat import Chat
 from holdfast.llm.model import LLM
 from holdfast.prompt.window import LastN, SummaryBuffer
 from llm_server import Body, Server, completion
+from tables import each
 
 chat, server = compaction_chats.chat, llm_server.server
 
@@ -231,7 +232,7 @@ def test_an_awaited_model_may_use_the_memory(memory: Memory) -> None:
     check_tree(chat)
 
 
-@pytest.mark.parametrize("messages", [14, 20, 40, 100])
+@each("messages", [14, 20, 40, 100])
 def test_called_and_awaited_do_the_same(messages: int) -> None:
     results = []
     for way in WAYS:
@@ -337,8 +338,8 @@ def test_what_is_wrong_is_refused_when_awaited(chat: Chat, llm: LLM | None) -> N
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("llm", [5, "nope:model", "gpt-5-mini", lambda: "x", object()])
+@each("way", WAYS)
+@each("llm", [5, "nope:model", "gpt-5-mini", lambda: "x", object()])
 def test_what_is_no_model_is_refused_before_anything(chat: Chat, way: str, llm: Any) -> None:
     tell(chat, 40)
     with pytest.raises(InvalidInput):

@@ -14,6 +14,7 @@ from holdfast import Memory, Message
 from holdfast.chat import Chat
 from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
 from holdfast.types import Summary
+from tables import each
 
 TREE = Lossless(600, Compaction(leaf_source=300, fan_in=(2, 2), tail=0.1, previous=2, calls=1000))
 LEVELS: dict[str, Callable[[str], str] | None] = {
@@ -171,8 +172,8 @@ def test_a_cumulative_summary_that_took_in_several_at_once_gives_all_of_them_bac
     check_tree(memory, chat, chat.history())
 
 
-@pytest.mark.parametrize("budget", [200, 400, 800])
-@pytest.mark.parametrize("place", [0, -1])
+@each("budget", [200, 400, 800])
+@each("place", [0, -1])
 def test_a_tree_that_has_grown_gives_back_what_it_took_in(budget: int, place: int) -> None:
     """Where not even `pressed` summaries are side by side, the condensed one before them takes them in."""
     policy = Lossless(budget, Compaction(leaf_source=150, fan_in=(4, 4), pressed=4, leaf_target=20, tail=0.1))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from holdfast.dedup import relate
 from holdfast.dedup.change_phrases import find_cues
 from holdfast.dedup.statement_parser import parse_statement
+from tables import each
 
 ANNOUNCED = [
     ("User takes sertraline 50 mg every morning", "Psychiatrist raised the sertraline to 75 mg"),
@@ -74,12 +75,12 @@ def test_tests_that_were_ported_are_left_in_doubt() -> None:
     assert relate("The tests have been ported to pytest", ["The tests run with unittest"]).kind == "update"
 
 
-@pytest.mark.parametrize(("old", "new"), ANNOUNCED + STATES + AMOUNTS)
+@each(("old", "new"), ANNOUNCED + STATES + AMOUNTS)
 def test_a_change_is_an_update(old: str, new: str) -> None:
     assert relate(new, [old]).kind == "update"
 
 
-@pytest.mark.parametrize(("old", "new"), OTHERS)
+@each(("old", "new"), OTHERS)
 def test_another_thing_is_no_update(old: str, new: str) -> None:
     assert relate(new, [old]).kind != "update"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.dedup import relate
+from tables import each
 
 UPDATES = [
     ("User lives in Berlin", "User lives in Lisbon"),
@@ -275,11 +276,11 @@ def test_another_target_is_left_in_doubt() -> None:
     assert relate("Deploy target: production", ["Deploy target: staging"]).kind == "update"
 
 
-@pytest.mark.parametrize(("old", "new"), UPDATES)
+@each(("old", "new"), UPDATES)
 def test_another_value_in_the_same_words_is_an_update(old: str, new: str) -> None:
     assert relate(new, [old]).kind == "update"
 
 
-@pytest.mark.parametrize(("old", "new"), [*OTHERS, *SAME])
+@each(("old", "new"), [*OTHERS, *SAME])
 def test_another_thing_or_another_writing_is_no_update(old: str, new: str) -> None:
     assert relate(new, [old]).kind != "update"

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from holdfast import InvalidInput, Kind, Memory, Thresholds
 from holdfast.dedup import classify, relate
+from tables import each
 
 PAIRS = [
     ("The beta flag is off", "The beta flag is on", "update"),
@@ -21,7 +22,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "kind"), PAIRS)
+@each(("old", "new", "kind"), PAIRS)
 def test_two_texts_are_classified(old: str, new: str, kind: str) -> None:
     found = classify(old, new)
     assert found.kind == kind
@@ -64,7 +65,7 @@ def test_what_is_in_doubt_is_different(old: str, new: str) -> None:
     assert classify(old, new).kind == (kind if kind in ("duplicate", "update") else "different")
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.1, True, "0.5", None])
+@each("value", [-0.1, 1.1, True, "0.5", None])
 def test_a_threshold_is_a_probability(value: float) -> None:
     with pytest.raises(InvalidInput, match="`update` is"):
         Thresholds(update=value)

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast import Memory
 from holdfast.dedup import relate
+from tables import each
 
 Pair = tuple[str, str]
 
@@ -125,7 +126,7 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new"), SAME)
+@each(("old", "new"), SAME)
 def test_the_same_seen_from_the_other_side_is_one(old: str, new: str) -> None:
     assert relate(new, [old]).kind == "duplicate"
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.dedup import relate
 from holdfast.text import analyze
+from tables import each
 
 DATA = Path(__file__).parent.parent / "data" / "merge"
 
@@ -68,12 +69,12 @@ NEITHER = [  # not to be merged, whether they are called new or unsure
 ]
 
 
-@pytest.mark.parametrize(("old", "new"), DUPLICATES)
+@each(("old", "new"), DUPLICATES)
 def test_a_duplicate(old: str, new: str) -> None:
     assert relate(new, [old]).kind == "duplicate"
 
 
-@pytest.mark.parametrize(("old", "new"), UPDATES)
+@each(("old", "new"), UPDATES)
 def test_an_update(old: str, new: str) -> None:
     assert relate(new, [old]).kind == "update"
 
@@ -89,12 +90,12 @@ def test_a_verb_that_became_a_noun_is_left_in_doubt() -> None:
     assert relate("User is a cellist in an amateur orchestra", [old]).kind == "duplicate"
 
 
-@pytest.mark.parametrize(("old", "new"), NEWS)
+@each(("old", "new"), NEWS)
 def test_something_new(old: str, new: str) -> None:
     assert relate(new, [old]).kind == "new"
 
 
-@pytest.mark.parametrize(("old", "new"), NEITHER)
+@each(("old", "new"), NEITHER)
 def test_what_must_not_be_merged(old: str, new: str) -> None:
     assert relate(new, [old]).kind in ("new", "unsure")
 
@@ -122,13 +123,13 @@ def test_the_same_in_other_words(old: str, new: str) -> None:
     assert relate(new, [old]).kind == "duplicate"
 
 
-@pytest.mark.parametrize(("old", "new"), NOT_THE_SAME)
+@each(("old", "new"), NOT_THE_SAME)
 def test_another_thing_in_the_same_words(old: str, new: str) -> None:
     assert relate(new, [old]).kind != "duplicate"
     assert relate(old, [new]).kind != "duplicate"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "another"),
     [
         (r"\bMonday\b", "Friday"),
@@ -215,10 +216,8 @@ def test_the_place_is_none_for_new_only() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "unit", ["a", "1.", "a_", "a/", "a-", "1,", "a'", "東", "🎉", "\u0301", "no ", "from "]
-)
-@pytest.mark.parametrize("size", [600, 1_000_000])
+@each("unit", ["a", "1.", "a_", "a/", "a-", "1,", "a'", "東", "🎉", "\u0301", "no ", "from "])
+@each("size", [600, 1_000_000])
 def test_hostile_texts_are_compared(unit: str, size: int) -> None:
     text = (unit * size)[:size]
     assert relate(text + "b", [text]).kind in ("new", "unsure", "duplicate", "update")
@@ -247,7 +246,7 @@ REACHED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("half", sorted(path.stem for path in DATA.glob("*.jsonl")))
+@each("half", sorted(path.stem for path in DATA.glob("*.jsonl")))
 def test_the_labelled_pairs(half: str) -> None:
     pairs = [
         json.loads(line) for line in (DATA / f"{half}.jsonl").read_text("utf-8").splitlines() if line.strip()

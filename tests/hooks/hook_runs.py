@@ -7,14 +7,41 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from multiprocessing.forkserver import ensure_running
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
+
 from holdfast import Memory
-from holdfast.hooks import journal
+from holdfast.hooks import entry, journal
 from holdfast.hooks.journal import HookRun
 
 FIXTURES = Path(__file__).parent / "fixtures"
+PROCESSES = get_context("forkserver")
+
+
+@cache
+def start_forkserver() -> None:
+    """Start the process that hooks are forked from: most of the time of one is that of its imports."""
+    PROCESSES.set_forkserver_preload(["__main__", __name__, "loaded_hooks"])
+    with pytest.MonkeyPatch.context() as patch:
+        # All else that it is told of paths comes after it has imported.
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        ensure_running()
+
+
+def answer(words: list[str], environment: dict[str, str], folder: Path, streams: list[Path]) -> None:
+    """Be the process of a hook, with files as its three streams."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    for number, stream in enumerate(streams):
+        os.dup2(os.open(stream, os.O_RDWR), number)
+    entry.main(words)
 
 
 @dataclass
@@ -49,10 +76,17 @@ class Hooks:
 
     def raw(self, event: str, data: bytes, *words: str, **environment: str) -> str:
         """Call a hook, which must end well, with some bytes; return what it wrote."""
-        program = self.start(event, *words, **environment)
-        output, errors = program.communicate(data)
-        assert (program.returncode, errors) == (0, b"")
-        return output.decode()
+        with TemporaryDirectory() as place:
+            streams = [Path(place, name) for name in ("stdin", "stdout", "stderr")]
+            for stream, written in zip(streams, (data, b"", b""), strict=True):
+                stream.write_bytes(written)
+            given = [event, "--client", self.client, *words], self.environment(**environment), self.folder
+            start_forkserver()
+            process = PROCESSES.Process(target=answer, args=(*given, streams))
+            process.start()
+            process.join()
+            assert (process.exitcode, streams[2].read_bytes()) == (0, b"")
+            return streams[1].read_text()
 
     def call(self, event: str, session: str = "s1", **payload: Any) -> str:
         """Call a hook of Claude Code, and wait for what it does in the background."""

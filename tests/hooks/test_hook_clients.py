@@ -14,6 +14,7 @@ from holdfast.errors import InvalidInput
 from holdfast.hooks.clients import NAMES, client_of
 from holdfast.hooks.hook_call import EVENTS, Event, HookCall
 from programs import run
+from tables import each
 
 FIXTURES = Path(__file__).parent / "fixtures"
 RECORDED = sorted(FIXTURES.rglob("*.json"))
@@ -28,7 +29,7 @@ def call_of(client: str, recorded: str) -> HookCall:
     return client_of(client).parse(event_of(file), json.loads(file.read_text("utf-8")))
 
 
-@pytest.mark.parametrize("file", RECORDED, ids=lambda file: f"{file.parent.name}/{file.stem}")
+@each("file", RECORDED)
 def test_a_recorded_call_names_its_session_and_folder(file: Path) -> None:
     payload = json.loads(file.read_text("utf-8"))
     call = client_of(file.parent.name).parse(event_of(file), payload)
@@ -38,7 +39,7 @@ def test_a_recorded_call_names_its_session_and_folder(file: Path) -> None:
     assert bool(call.agent) == file.stem.endswith("-agent")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_event_was_recorded(name: str) -> None:
     client = client_of(name)
     recorded = {
@@ -48,7 +49,7 @@ def test_every_event_was_recorded(name: str) -> None:
     assert {hook.event for hook in client.hooks} == set(EVENTS)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_the_words_of_a_person_come_with_the_prompt(name: str) -> None:
     assert call_of(name, "prompt").prompt == "What is the plan?"
     assert call_of(name, "stop").prompt == ""
@@ -159,8 +160,8 @@ def test_a_text_becomes_context_of_cursor() -> None:
     assert json.loads(answer("prompt", "")) == {"continue": True}
 
 
-@pytest.mark.parametrize("event", ["stop", "before-compaction", "session-end"])
-@pytest.mark.parametrize("name", NAMES)
+@each("event", ["stop", "before-compaction", "session-end"])
+@each("name", NAMES)
 def test_an_event_that_takes_no_text_gets_none(name: str, event: Event) -> None:
     expected = "" if name == "claude-code" else "{}"
     assert client_of(name).answer(event, "") == expected
@@ -186,7 +187,7 @@ def test_an_answer_is_ascii_and_within_the_limit(name: str, text: str, times: in
         assert (context or "") == (text * times)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_message_is_for_the_person(name: str) -> None:
     for event in EVENTS:
         answer = json.loads(client_of(name).answer(cast("Event", event), "", "The last call failed."))
@@ -215,7 +216,7 @@ def test_an_unknown_client_is_refused() -> None:
         client_of("emacs")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_client_is_loaded_alone_and_light(name: str) -> None:
     script = (
         f"from holdfast.hooks.clients import client_of; client_of({name!r}); import json, sys; "

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.errors import Conflict
 from holdfast.hooks.json_text import JsonText
+from tables import each
 
 COMMENTED = """{
     // mine
@@ -73,7 +74,7 @@ def test_a_part_is_removed_with_its_comma() -> None:
         assert JsonText(text).without(path).text == expected  # type: ignore[arg-type]  # names and numbers
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *(
@@ -110,7 +111,7 @@ def test_what_is_no_json_is_refused(text: str) -> None:
     assert "hand" in caught.value.todo
 
 
-@pytest.mark.parametrize("text", ['{"a": []}', '{"a": null}', '{"a": "b"}', "[1]", '"text"'])
+@each("text", ['{"a": []}', '{"a": null}', '{"a": "b"}', "[1]", '"text"'])
 def test_what_is_no_object_gets_no_member(text: str) -> None:
     with pytest.raises(Conflict, match="no object"):
         JsonText(text).put(["a", "b"], 1)

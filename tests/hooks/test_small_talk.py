@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.hooks.small_talk import asks_for_nothing
+from tables import each
 
 NOTHING = [
     "ok",
@@ -63,12 +63,12 @@ SOMETHING = [
 ]
 
 
-@pytest.mark.parametrize("prompt", NOTHING)
+@each("prompt", NOTHING)
 def test_small_talk_and_commands_ask_for_nothing(prompt: str) -> None:
     assert asks_for_nothing(prompt)
 
 
-@pytest.mark.parametrize("prompt", SOMETHING)
+@each("prompt", SOMETHING)
 def test_questions_and_requests_ask_for_something(prompt: str) -> None:
     assert not asks_for_nothing(prompt)
 

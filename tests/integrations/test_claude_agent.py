@@ -18,6 +18,7 @@ from holdfast.integrations.claude_agent import HoldfastSessionStore
 from holdfast.messages import formats
 from programs import run
 from stored_texts import erasures_of
+from tables import each
 
 T = TypeVar("T")
 Entry = dict[str, Any]
@@ -87,7 +88,7 @@ def test_recall_finds_what_was_said_and_not_what_the_program_wrote(
     assert {hit.text for hit in hits[2:]} <= {"src/reader.py", "", 'Grep {"pattern": "parse"}'}
 
 
-@pytest.mark.parametrize(
+@each(
     "entry",
     [
         {"type": "user"},
@@ -153,7 +154,7 @@ def test_any_json_comes_back_equal(given_: list[Entry]) -> None:
         assert done(store.load(KEY)) == (given_ or None)
 
 
-@pytest.mark.parametrize("wrong", ["text", None, {"type": object()}, {"type": "x", "a": (1,)}])
+@each("wrong", ["text", None, {"type": object()}, {"type": "x", "a": (1,)}])
 def test_all_or_none_are_stored(wrong: Any) -> None:
     with Memory(":memory:") as memory:
         store = HoldfastSessionStore(memory)
@@ -273,7 +274,7 @@ def test_the_parts_of_a_key_are_found_again(project: str, session: str, subpath:
         assert done(store.list_subkeys(key)) == [subpath]
 
 
-@pytest.mark.parametrize(
+@each(
     "key",
     [{}, {"project_key": "p"}, {**KEY, "session_id": ""}, {**KEY, "session_id": 7}, {**KEY, "subpath": ""}],
 )

@@ -27,6 +27,7 @@ from holdfast.store.payloads import Payload
 from holdfast.types import MAX_NAME
 from index_damage import damage
 from programs import run
+from tables import each
 
 session = openai_sessions.session
 
@@ -75,7 +76,7 @@ def test_recall_finds_what_was_said_in_a_session(session: HoldfastSession, memor
     assert memory.recall("Who breeds alpacas?")[0].text == "My sister Marta breeds alpacas near Cusco."
 
 
-@pytest.mark.parametrize(
+@each(
     ("item", "role", "content"),
     [
         (
@@ -151,9 +152,7 @@ def test_any_json_comes_back_equal(given_: list[Item]) -> None:
         assert items(session) == given_
 
 
-@pytest.mark.parametrize(
-    "wrong", ["a text", None, {"role": "user", "content": object()}, {"a": (1,)}, {"a": {1: 2}}]
-)
+@each("wrong", ["a text", None, {"role": "user", "content": object()}, {"a": (1,)}, {"a": {1: 2}}])
 def test_all_or_none_are_stored(wrong: object) -> None:
     with Memory(":memory:") as memory:
         session = HoldfastSession(memory, "trip")
@@ -164,7 +163,7 @@ def test_all_or_none_are_stored(wrong: object) -> None:
         assert items(session) == [said("after")]
 
 
-@pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * (MAX_NAME + 1), 7])
+@each("name", ["", " ", "a\nb", "x" * (MAX_NAME + 1), 7])
 def test_the_id_of_a_session_is_that_of_a_chat(name: object) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput):
         HoldfastSession(memory, cast("str", name))

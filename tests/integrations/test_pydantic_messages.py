@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.messages import (
@@ -43,6 +42,7 @@ from pydantic_ai.usage import RequestUsage
 from holdfast import Memory, Message, ToolCall
 from holdfast.integrations.pydantic_messages import EMPTY, to_messages, to_model_messages
 from programs import run
+from tables import each
 
 texts = st.text(max_size=8) | st.sampled_from(["a\ud800b", "\x00", " ", "\udcff"])  # whatever models write
 names = st.text(max_size=4)
@@ -147,7 +147,7 @@ def _feedback(text: str) -> RetryFeedbackPart:
     return RetryFeedbackPart(text, retry=RetryInfo("model_retry"))
 
 
-@pytest.mark.parametrize("arguments", ["", "no json", "[1]", '{"a":' * 5_000, "[" * 100_000])
+@each("arguments", ["", "no json", "[1]", '{"a":' * 5_000, "[" * 100_000])
 def test_arguments_that_are_no_object_are_kept_as_text(arguments: str) -> None:
     messages: list[ModelMessage] = [ModelResponse([ToolCallPart("look", arguments, "c1")])]
     with Memory(":memory:") as memory:
@@ -211,7 +211,7 @@ def _forged(part: ModelRequestPart) -> dict[str, object]:
     return {"pydantic_ai": json.dumps(dumped), "part": 0}
 
 
-@pytest.mark.parametrize(
+@each(
     "raw",
     [
         _forged(SystemPromptPart("Hello")),

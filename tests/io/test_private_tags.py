@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Memory
 from holdfast.io.importing import import_paths
 from holdfast.io.private_tags import PRIVATE, private_words, without_private, without_private_parts
+from tables import each
 from transcripts import claude, result, use, write_lines
 
 SECRET = "the zanzibar account"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "left"),
     [
         ("nothing", "nothing"),

@@ -18,6 +18,7 @@ from holdfast.llm.llm_request import Unreadable
 from holdfast.store import watermarks
 from holdfast.store.jobs import Lease, LeaseLost
 from holdfast.types import Job
+from tables import each
 
 
 @pytest.fixture
@@ -150,7 +151,7 @@ def test_a_change_that_must_not_be_made_is_counted(
     assert LISBON in changes or not dropped or texts(known) == before
 
 
-@pytest.mark.parametrize(
+@each(
     ("facts", "text", "said"),
     [
         (("demo on 3 May 2027", "the demo on 3 May is in Rome"), "demo in Rome on 3 May 2027", True),

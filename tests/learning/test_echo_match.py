@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Memory, Message, ToolCall
 from holdfast.learning.echo_match import is_memory_tool, recalled_seqs, restates, without_injected
 from holdfast.prompt.summary_block import summary_text
+from tables import each
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
@@ -55,7 +55,7 @@ def test_what_is_reviewed_is_left_out() -> None:
     assert without_injected(text).strip() == ""
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "left"),
     [
         ("a <recalled>b</recalled> c", "a c"),
@@ -72,7 +72,7 @@ def test_blocks_are_left_out(text: str, left: str) -> None:
     assert " ".join(without_injected(text).split()) == left
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -101,7 +101,7 @@ def test_what_stands_around_a_block_stays(before: str, after: str) -> None:
     assert without_injected(f"{before}<recalled>x</recalled>{after}").split() == f"{before} {after}".split()
 
 
-@pytest.mark.parametrize(
+@each(
     "part", ["<memory>", "\n<memory>", "<", "</memory>", "<memory ", "\n   ", "<a-", "<summary id=", "<run>"]
 )
 def test_a_hostile_text_takes_no_time(part: str) -> None:
@@ -111,7 +111,7 @@ def test_a_hostile_text_takes_no_time(part: str) -> None:
 # Who brought it
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "recall",
@@ -136,7 +136,7 @@ def test_a_tool_of_a_memory(name: str) -> None:
     assert is_memory_tool(name)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "",
@@ -181,9 +181,7 @@ def test_a_result_may_name_its_tool() -> None:
     assert recalled_seqs([Message("user", "Lisbon", name="recall", seq=1)]) == set()
 
 
-@pytest.mark.parametrize(
-    ("origin", "told"), [("recall", {1}), ("memory", {1}), ("web", set()), (["recall"], set())]
-)
+@each(("origin", "told"), [("recall", {1}), ("memory", {1}), ("web", set()), (["recall"], set())])
 def test_an_application_marks_what_it_recalled(origin: object, told: set[int]) -> None:
     assert recalled_seqs([Message("user", "I live in Lisbon.", meta={"origin": origin}, seq=1)]) == told
 
@@ -222,12 +220,12 @@ NEWS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "shown"), SAID_AGAIN)
+@each(("text", "shown"), SAID_AGAIN)
 def test_what_was_shown_is_said_again(text: str, shown: list[str]) -> None:
     assert restates(text, shown)
 
 
-@pytest.mark.parametrize(("text", "shown"), NEWS)
+@each(("text", "shown"), NEWS)
 def test_what_was_not_shown_is_news(text: str, shown: list[str]) -> None:
     assert not restates(text, shown)
 
@@ -266,7 +264,7 @@ def test_any_text_can_be_compared(text: str, shown: list[str]) -> None:
     assert restates(text, shown) in (True, False)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shown"),
     [
         ("Lunch is at 12:30.", "Lunch is at half past twelve."),
@@ -279,6 +277,6 @@ def test_values_may_be_written_otherwise(text: str, shown: str) -> None:
     assert restates(text, ["Nothing else is known of the shop.", shown])
 
 
-@pytest.mark.parametrize("part", ["a", "a_", "1.", "/a", "not ", "Rex ", "。"])
+@each("part", ["a", "a_", "1.", "/a", "not ", "Rex ", "。"])
 def test_long_texts_take_no_time(part: str) -> None:
     restates(part * 20_000, [part * 20_000, "x"])

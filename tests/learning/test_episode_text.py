@@ -13,6 +13,7 @@ from holdfast import Message, ToolCall
 from holdfast.learning.episode_text import Episode, compose, read, request
 from holdfast.llm.llm_request import Unreadable
 from holdfast.llm.prompt_files import load
+from tables import each
 
 
 def ran(command: str, result: str, seq: int) -> list[Message]:
@@ -374,7 +375,7 @@ def test_of_rules_no_decision_goes_for_want_of_room() -> None:
     assert len(episode.text) <= 2_000
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -460,9 +461,7 @@ def test_an_episode_is_bounded_one_line_and_the_same_each_time(messages: list[Me
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "part", ["/", "a/", "a.py ", "[", ";a=", "` ", "$(", "-c '", "**", "| ", "../", "\\", "git clone "]
-)
+@each("part", ["/", "a/", "a.py ", "[", ";a=", "` ", "$(", "-c '", "**", "| ", "../", "\\", "git clone "])
 def test_long_texts_of_one_part_are_told_in_linear_time(part: str) -> None:
     text = f"{part * (200_000 // len(part))} x"
     messages = [

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from coding_sessions import called, read_sessions, rendered
 from holdfast import Message, ToolCall
 from holdfast.learning.external_sources import brought_in, untrusted
+from tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "arguments", "expected"),
     [
         ("WebFetch", {"url": "https://a.b"}, ("WebFetch",)),
@@ -40,7 +40,7 @@ def test_outside_sources_are_named(
     assert untrusted([called(name, **arguments)]) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     "google_search GoogleSearch tavily_search tavily_extract bing brave_search search deep_research read_url "
     "open_url scrape "
@@ -51,7 +51,7 @@ def test_tools_that_reach_outside_are_known_by_their_names(name: str) -> None:
     assert untrusted([called(name)]) == (name,)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     "Read Write Edit MultiEdit NotebookEdit Grep Glob LS TodoWrite TaskCreate TaskUpdate ExitPlanMode "
     "AskUserQuestion "
@@ -65,7 +65,7 @@ def test_tools_that_work_on_what_is_here_are_none(name: str) -> None:
     assert untrusted([called(name, path="src/a.py", query="curl https://a.b")]) == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "expected"),
     [
         ("npx create-thing", "npx"),
@@ -96,7 +96,7 @@ def test_programs_that_reach_outside_are_named(command: str, expected: str) -> N
     assert untrusted([called("Bash", command=command)]) == (expected,)
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "pytest -q tests && git status --short && ls -la",
@@ -228,7 +228,7 @@ LONG = [
 ]
 
 
-@pytest.mark.parametrize("part", LONG)
+@each("part", LONG)
 def test_long_commands_of_one_part_are_read_in_linear_time(part: str) -> None:
     text = f"{part * (200_000 // len(part))} x"
     messages = [called("Bash", command=text, patch=text), Message("assistant", text)]

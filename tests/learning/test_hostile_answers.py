@@ -21,6 +21,7 @@ from learning_models import (
     protected,
 )
 from learning_scripts import SESSION, Clock, Model
+from tables import each
 
 pytest_plugins = ["learning_fixtures"]
 
@@ -185,7 +186,7 @@ ANSWERS = st.dictionaries(
 )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 @settings(max_examples=12, deadline=None)
 @given(answer=ANSWERS)
 def test_no_answer_does_harm(kind: str, answer: dict[str, object]) -> None:

@@ -9,6 +9,7 @@ from holdfast import Memory, Message
 from holdfast.learning.learned_statements import LearnedStatement, learned_statements, record_kinds
 from holdfast.text.statements import statements
 from learning_scripts import say
+from tables import each
 
 
 def said(*texts: str) -> list[LearnedStatement]:
@@ -21,7 +22,7 @@ def said(*texts: str) -> list[LearnedStatement]:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kind"),
     [
         ("Let's go with Postgres for the queue.", "decision"),
@@ -69,7 +70,7 @@ def test_ordinary_wordings_are_told_by_their_form(text: str, kind: str) -> None:
     assert [(one.kind, one.text) for one in found] == [(kind, text)]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Thanks, that is a great idea!",
@@ -196,7 +197,7 @@ def test_what_a_user_wants_remembered_is_a_fact(quick: Memory, text: str, target
     assert [(one.kind, one.target, one.text) for one in chat.extract().records] == [("fact", target, text)]
 
 
-@pytest.mark.parametrize("text", hostile(2_000).values(), ids=hostile(1))
+@each("text", hostile(2_000).values())
 def test_a_statement_is_bounded_whatever_is_said(text: str) -> None:
     found = statements("user", text)
     assert all(0 <= one.start < one.end <= len(text) and 0 <= one.worth <= 1 for one in found)

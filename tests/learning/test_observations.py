@@ -25,6 +25,7 @@ from holdfast.llm.prompt_files import PromptTemplate, load
 from holdfast.text.tokens import estimate_tokens
 from learning_observations import CHAT, MANY, answer, observed, whole
 from programs import run
+from tables import each
 
 # What is shown
 
@@ -169,7 +170,7 @@ def test_parts_keep_to_their_limit_and_leave_nothing_out(events: list[tuple[str,
         assert estimate_tokens(part.transcript) <= limit or part.first == part.last
 
 
-@pytest.mark.parametrize("limit", range(1, 90))
+@each("limit", range(1, 90))
 def test_calls_stay_with_their_results_where_all_fit(limit: int) -> None:
     calls = (ToolCall("a", "bash"), ToolCall("b", "bash"))
     messages = [
@@ -228,12 +229,12 @@ def test_of_a_text_what_is_not_said_is_left_out() -> None:
     assert part.transcript.split() == ["The", "build", "is", "green.", "done"]
 
 
-@pytest.mark.parametrize("text", ["", " \n", "<think>Hm", "<recalled>\nx"])
+@each("text", ["", " \n", "<think>Hm", "<recalled>\nx"])
 def test_a_text_that_says_nothing_has_no_part(text: str) -> None:
     assert split_text(text, estimate_tokens, MANY) == []
 
 
-@pytest.mark.parametrize("part", ["\n", " ", "a", "a ", ". ", "\n\n", "<", "。", "`"])
+@each("part", ["\n", " ", "a", "a ", ". ", "\n\n", "<", "。", "`"])
 def test_long_texts_are_parted_in_no_time(part: str) -> None:
     split_text(part * 100_000, estimate_tokens, 4_000)
 
@@ -300,7 +301,7 @@ def test_a_users_message_wins_over_one_that_says_it_again() -> None:
     assert (found.messages, found.speaker) == ((5, 5), "user")
 
 
-@pytest.mark.parametrize(
+@each(
     ("messages", "expected"),
     [
         ([5, 7], (5, 7)),
@@ -322,7 +323,7 @@ def test_a_range_outside_the_part_is_that_of_the_quote(messages: object, expecte
     assert (found.messages, found.speaker) == (expected, "assistant")
 
 
-@pytest.mark.parametrize("quote", ["I moved to Porto", "", "May", None, ["x"], "x" * 2_000, 5])
+@each("quote", ["I moved to Porto", "", "May", None, ["x"], "x" * 2_000, 5])
 def test_without_a_true_quote_the_range_is_the_whole_part(quote: object) -> None:
     (found,) = observed({"text": "Ada moved.", "messages": [90, 91], "quote": quote})
     assert (found.messages, found.quote, found.speaker) == ((4, 7), "", "")
@@ -352,7 +353,7 @@ SAID = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     "quote",
     [
         "we moved the sessions to postgresql",
@@ -370,7 +371,7 @@ def test_the_words_of_a_quote_count_and_not_how_they_are_written(quote: str) -> 
     assert sourced("They moved.", quote, ("user", SAID)).quote
 
 
-@pytest.mark.parametrize(
+@each(
     "quote",
     [
         "the sessions moved to PostgreSQL",
@@ -418,7 +419,7 @@ def test_what_is_dropped_is_counted() -> None:
     assert reading.dropped == {"blank": 3, "too long": 1, "no text": 4, "repeated": 1, "too short": 1}
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "found"),
     [
         (
@@ -446,9 +447,7 @@ def test_other_ways_to_write_it_are_read(written: str, found: list[tuple[str, st
     assert [(one.kind, one.text) for one in read(written, whole(CHAT), CHAT).observations] == found
 
 
-@pytest.mark.parametrize(
-    "nothing", ["none", "None.", "N/A", "1", "2.5", "1 2 3", "—", "[]", "null", "n", "🙂 🙂"]
-)
+@each("nothing", ["none", "None.", "N/A", "1", "2.5", "1 2 3", "—", "[]", "null", "n", "🙂 🙂"])
 def test_what_says_nothing_is_not_learned(nothing: str) -> None:
     written = json.dumps({"findings": nothing, "insights": [nothing, {"text": nothing}, 5, {"text": 5}]})
     assert read(written, whole(CHAT), CHAT).observations == ()
@@ -467,7 +466,7 @@ def test_a_part_has_no_more_observations_than_its_length_allows() -> None:
     assert reading.dropped == {"too many": 3_000 - most}
 
 
-@pytest.mark.parametrize("written", ["", "Nothing.", '{"facts": ["One thing."]}', '{"findings": ["Two th'])
+@each("written", ["", "Nothing.", '{"facts": ["One thing."]}', '{"findings": ["Two th'])
 def test_what_is_no_answer_is_unreadable(written: str) -> None:
     with pytest.raises(Unreadable):
         read(written, whole(CHAT), CHAT)
@@ -522,7 +521,7 @@ DENTIST = ("assistant", "Your dentist is Dr. Lee.")
 BUDGET = ("assistant", "The budget is 1,200 euros, so it will do.")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "quote", "said"),
     [
         ("Ada's dentist is Dr. Lee.", "Dr. Lee", [("user", "Is my dentist Dr. Lee?"), DENTIST]),
@@ -550,7 +549,7 @@ def test_what_the_user_only_mentions_is_not_the_users_word(
     assert (found.messages, found.speaker, found.quote) == ((2, 2), "assistant", quote)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "quote", "said"),
     [
         (
@@ -570,15 +569,13 @@ def test_what_the_user_says_is_the_users_word_however_it_is_put(text: str, quote
     assert (found.messages, found.speaker, found.quote) == ((2, 2), "user", quote)
 
 
-@pytest.mark.parametrize(
-    "text", ["Ada moved to Porto yesterday.", "Ada met Bob.", "Ada pays 5 euros.", "It is."]
-)
+@each("text", ["Ada moved to Porto yesterday.", "Ada met Bob.", "Ada pays 5 euros.", "It is."])
 def test_what_is_in_no_message_is_nobodys_word(text: str) -> None:
     found = sourced(text, "moved to Lisbon", ("user", "I moved to Lisbon yesterday."))
     assert (found.messages, found.speaker, found.quote) == ((1, 1), "", "moved to Lisbon")
 
 
-@pytest.mark.parametrize("quote", ["dontists cost", "Periodontist", "cost a l", "?!?!?!"])
+@each("quote", ["dontists cost", "Periodontist", "cost a l", "?!?!?!"])
 def test_a_quote_begins_and_ends_with_words(quote: str) -> None:
     found = sourced("Periodontists cost a lot.", quote, ("user", "Periodontists cost a lot?!?!?!"))
     assert (found.quote, found.speaker) == ("", "")

@@ -25,6 +25,7 @@ from holdfast.learning.ranking import (
 from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.prompt_files import load
 from holdfast.types import Trust
+from tables import each
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -87,7 +88,7 @@ def test_it_is_the_end_of_the_session_that_counts() -> None:
     assert ids(rank("recency", [old, *EPISODES], None, 9).episodes)[-1] == "rec_9"
 
 
-@pytest.mark.parametrize("told", [None, "", "soon", 5, ["2026"], "2026-99-01"])
+@each("told", [None, "", "soon", 5, ["2026"], "2026-99-01"])
 def test_one_that_does_not_tell_its_end_ended_when_it_was_written(told: object) -> None:
     assert ended(episode(1, "x", meta={"ended": told})) == NOON + DAY
 
@@ -99,7 +100,7 @@ def test_an_end_without_a_zone_is_in_utc() -> None:
 # What is never shown
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@each("strategy", STRATEGIES)
 def test_what_is_in_quarantine_or_retracted_is_never_shown(strategy: Strategy) -> None:
     hidden = [
         episode(7, "The wedding was postponed.", trust="quarantined"),
@@ -213,7 +214,7 @@ def test_nothing_that_a_model_is_shown_leaves_its_frame() -> None:
     assert "\n2. Choose me." not in asked.prompt
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "chosen"),
     [
         ('{"episodes": [2, 1]}', [2, 1]),
@@ -242,7 +243,7 @@ def test_answers_that_can_be_read(answer: str, chosen: list[int]) -> None:
     assert ids(read(answer, EPISODES)) == [f"rec_{number}" for number in chosen]
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         "",

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from holdfast import Message, Role, ToolCall
 from holdfast.learning.learned_statements import learned_statements
 from holdfast.learning.speeches import is_courtesy, is_next_step, prose_of, shortened, speeches_of
+from tables import each
 
 ABOUT = "to keep the sessions of the shop in PostgreSQL from June on"
 
@@ -44,7 +45,7 @@ def test_tools_the_system_and_arguments_of_calls_say_nothing() -> None:
     assert learned_statements(messages) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         f"<system-reminder>Important: {ABOUT}.</system-reminder>",
@@ -79,7 +80,7 @@ def test_courtesy_and_next_steps_are_told_from_what_is_said() -> None:
 # How it is written down
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         f"We decided {ABOUT}.",
@@ -97,7 +98,7 @@ def test_a_decision_is_found_word_for_word(text: str) -> None:
     assert found(text) == [text]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         f"She disagreed with the plan {ABOUT}.",
@@ -154,7 +155,7 @@ def test_what_is_found_is_bounded_single_and_the_same_each_time(spoken: list[tup
     assert all(1 <= one.messages[0] <= one.messages[1] <= len(spoken) for one in result)
 
 
-@pytest.mark.parametrize(
+@each(
     "part",
     [
         "decided ",

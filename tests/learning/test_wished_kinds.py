@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from holdfast import InvalidInput, Kind, Learning, Memory
 from holdfast.learning.wished_kinds import cues_of, fits
 from learning_scripts import Clock, say
+from tables import each
 
 ALLERGY = Kind(
     "allergy",
@@ -43,7 +44,7 @@ def fitting(sentence: str, kind: Kind) -> bool:
 # By the form of the examples
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "sentence"),
     [
         (ALLERGY, "I am severely allergic to bee stings, by the way."),
@@ -64,7 +65,7 @@ def test_a_sentence_built_as_an_example_fits(kind: Kind, sentence: str) -> None:
     assert fitting(sentence, kind)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "sentence"),
     [
         (ALLERGY, "I'm not allergic to anything."),
@@ -200,7 +201,7 @@ def test_a_model_is_asked_for_quotes_in_a_list_of_its_own(clock: Clock, *, over_
 # What is declared
 
 
-@pytest.mark.parametrize(
+@each(
     "declare",
     [
         lambda: Kind("allergy", examples=["I'm allergic to peanuts"]),
@@ -216,7 +217,7 @@ def test_what_cannot_be_learned_is_refused(declare: object) -> None:
         declare()
 
 
-@pytest.mark.parametrize("name", ["fact", "Facts", "findings", "constraint"])
+@each("name", ["fact", "Facts", "findings", "constraint"])
 def test_the_names_of_our_kinds_are_taken(name: str) -> None:
     with pytest.raises(InvalidInput, match="taken"):
         Memory(":memory:", kinds=[Kind(name, learn="what the person cannot eat")])

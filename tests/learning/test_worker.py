@@ -23,6 +23,7 @@ from learning_scripts import (
     offers,
 )
 from learning_worker import EXTRACTED, HOUR, MINUTE, extracting, kinds, opened
+from tables import each
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -157,7 +158,7 @@ def test_until_ends_the_work(quick: Memory, clock: Clock) -> None:
     assert quick.learning.jobs() == []
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"limit": -1},

@@ -17,13 +17,14 @@ from holdfast.llm.adapters import resolve
 from holdfast.llm.model import LLM, acomplete, complete
 from llm_server import Server
 from programs import run as run_program
+from tables import each
 
 server = llm_server.server
 
 # What may be passed
 
 
-@pytest.mark.parametrize("kind", CALLABLES)
+@each("kind", CALLABLES)
 def test_every_kind_of_callable_answers(kind: str) -> None:
     llm, is_async = CALLABLES[kind]
     model = resolve(llm)
@@ -32,7 +33,7 @@ def test_every_kind_of_callable_answers(kind: str) -> None:
     assert asyncio.run(acomplete(model, "hello")) == "HELLO"
 
 
-@pytest.mark.parametrize(
+@each(
     ("llm", "name"),
     [
         (shout, "shout"),
@@ -71,21 +72,21 @@ def test_a_name_is_asked_where_the_environment_says(server: Server, monkeypatch:
     ]
 
 
-@pytest.mark.parametrize("llm", [5, None, b"openai:gpt-5-mini", Shouter, TestModel, [], object(), {"a": 1}])
+@each("llm", [5, None, b"openai:gpt-5-mini", Shouter, TestModel, [], object(), {"a": 1}])
 def test_what_is_no_model_is_refused(llm: object) -> None:
     wrong: LLM = llm  # type: ignore[assignment]
     with pytest.raises(InvalidInput, match="Pass a function from text to text, a name"):
         resolve(wrong)
 
 
-@pytest.mark.parametrize("llm", [lambda: "x", lambda a, b: a + b, lambda *, prompt: prompt, shout_with])
+@each("llm", [lambda: "x", lambda a, b: a + b, lambda *, prompt: prompt, shout_with])
 def test_a_function_that_takes_no_prompt_is_refused(llm: object) -> None:
     wrong: LLM = llm  # type: ignore[assignment]
     with pytest.raises(InvalidInput, match=re.escape("functools.partial")):
         resolve(wrong)
 
 
-@pytest.mark.parametrize(
+@each(
     "name", ["", "  ", "openai:", ":gpt-5-mini", "gpt-5-mini", "nope:gpt-5-mini", "Summarise\nthis.", "a\0b"]
 )
 def test_a_name_that_names_no_model_is_refused(name: str) -> None:

@@ -22,6 +22,7 @@ from holdfast import InvalidInput, MissingExtra, ModelFailed
 from holdfast.llm.embedding import Embed, Embedded, Embedder, embedder, request
 from holdfast.llm.model import acomplete, complete
 from llm_server import Server
+from tables import each
 
 server = llm_server.server
 
@@ -88,7 +89,7 @@ def vectors(of: Embedder, texts: Sequence[str], *, query: bool = False) -> list[
     return rows
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each("form", FORMS)
 def test_every_form_embeds(form: str) -> None:
     embed, name = FORMS[form]
     made = embedder(embed)
@@ -113,7 +114,7 @@ def test_texts_reach_the_embedder_as_they_are() -> None:
     assert seen == texts
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "said"),
     [
         (None, "no list of vectors"),
@@ -160,15 +161,13 @@ def test_an_error_of_the_embedder_is_explained() -> None:
     assert KEY not in str(raised.value)
 
 
-@pytest.mark.parametrize("given", [5, None, b"x", Letters, object()])
+@each("given", [5, None, b"x", Letters, object()])
 def test_what_embeds_nothing_is_refused(given: object) -> None:
     with pytest.raises(InvalidInput, match="embeds nothing"):
         embedder(given)  # type: ignore[arg-type]  # what a program may pass all the same
 
 
-@pytest.mark.parametrize(
-    "name", ["", "openai", ":x", "openai:", "model2vec:", "fastembed:", "nonsense:model", "a\0b"]
-)
+@each("name", ["", "openai", ":x", "openai:", "model2vec:", "fastembed:", "nonsense:model", "a\0b"])
 def test_a_name_that_names_no_model_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput):
         embedder(name)

@@ -14,6 +14,7 @@ from pydantic_ai.models.test import TestModel
 from holdfast import ModelFailed
 from holdfast.llm.adapters import resolve
 from holdfast.llm.model import LLM, Model, acomplete, complete
+from tables import each
 
 # How it fails
 
@@ -85,7 +86,7 @@ FAILURES: list[tuple[Exception, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("error", "reason"), FAILURES)
+@each(("error", "reason"), FAILURES)
 def test_failures_are_told_apart(error: Exception, reason: str) -> None:
     found = failure(resolve(failing(error)))
     assert found.reason == reason
@@ -101,7 +102,7 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize("reason", SENTENCES)
+@each("reason", SENTENCES)
 def test_a_failure_says_what_to_do(reason: str) -> None:
     error, todo = SENTENCES[reason]
     assert todo in failure(resolve(failing(error))).todo
@@ -149,8 +150,8 @@ def test_a_key_in_the_name_of_a_model_is_not_repeated() -> None:
     assert KEY not in str(failure(Model(model.name, is_async=False, ask=failing(ValueError()))))
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(), asyncio.CancelledError()])
-@pytest.mark.parametrize("make", [failing, afailing])
+@each("error", [KeyboardInterrupt(), SystemExit(), asyncio.CancelledError()])
+@each("make", [failing, afailing])
 def test_an_interruption_passes(make: Callable[[BaseException], LLM], error: BaseException) -> None:
     with pytest.raises(type(error)):
         complete(resolve(make(error)), "x")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast.llm.json_answers import LONGEST_ANSWER, has, listed, numbers_of, parse, picked, table, text_of
 from holdfast.llm.llm_request import Unreadable
+from tables import each
 
 VALUE = {"findings": [{"text": 'Ada\'s dog is called "Rex" {he}.', "messages": [1, 2]}], "insights": []}
 WRITTEN = json.dumps(VALUE)
@@ -26,7 +27,7 @@ VALUES = st.recursive(
 CONTAINERS = st.lists(VALUES, max_size=4) | st.dictionaries(st.text(), VALUES, max_size=4)
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         WRITTEN,
@@ -76,7 +77,7 @@ def test_whatever_is_json_is_read_as_json(value: object) -> None:
         assert parse(f"```json\n{written}\n```\nDone.") == value
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "value"),
     [
         ('{"findings": ["One.", "Two and a ha', {"findings": ["One."]}),
@@ -122,7 +123,7 @@ def test_wherever_it_is_cut_off_nothing_is_halved(value: object, data: st.DataOb
     assert set(strings(found)) <= set(strings(value))
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         "",
@@ -147,9 +148,7 @@ def test_an_answer_without_json_is_unreadable(answer: str) -> None:
         parse(answer)
 
 
-@pytest.mark.parametrize(
-    "answer", ["{", "[", '{"findings": [', '{"findings": [], "insights": ["We fou', "```json\n{\n```"]
-)
+@each("answer", ["{", "[", '{"findings": [', '{"findings": [], "insights": ["We fou', "```json\n{\n```"])
 def test_what_is_cut_off_too_early_is_not_taken_for_nothing(answer: str) -> None:
     with pytest.raises(Unreadable, match="breaks off"):
         parse(answer)
@@ -162,9 +161,7 @@ def test_an_unreadable_answer_is_not_quoted() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "part", ["[", "{", "```", '["', '{"a":', "{```", "<think>", "[1,", '"', "\\", '["\\x"', "]", "[ "]
-)
+@each("part", ["[", "{", "```", '["', '{"a":', "{```", "<think>", "[1,", '"', "\\", '["\\x"', "]", "[ "])
 def test_a_hostile_answer_takes_no_time_and_no_stack(part: str) -> None:
     hostile = part * 100_000
     for answer in (hostile, f"```json\n{hostile}x\n```"):
@@ -192,13 +189,13 @@ def test_an_object_is_taken_also_out_of_a_list() -> None:
     assert table({"a": 1}, "It") == table([{"a": 1}], "It") == {"a": 1}
 
 
-@pytest.mark.parametrize("value", [None, "a", 1, [], [1], [{}, {}]])
+@each("value", [None, "a", 1, [], [1], [{}, {}]])
 def test_what_is_no_object_is_unreadable(value: object) -> None:
     with pytest.raises(Unreadable, match=r"the answer is not an object\."):
         table(value, "the answer")
 
 
-@pytest.mark.parametrize("key", ["findings", "finding", "Findings", " FINDING "])
+@each("key", ["findings", "finding", "Findings", " FINDING "])
 def test_a_key_is_found_in_any_case_and_number(key: str) -> None:
     assert picked({"other": 0, key: 1}, "findings") == picked({key: 1}, "finding") == 1
     assert has({key: None}, "finding")
@@ -209,7 +206,7 @@ def test_a_key_that_is_not_there_has_nothing() -> None:
     assert not has({"other": 1}, "findings")
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "items"),
     [
         ([1, 2], [1, 2]),
@@ -225,7 +222,7 @@ def test_a_list(value: object, items: list[object]) -> None:
     assert listed(value) == items
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "text"),
     [
         ("a", "a"),
@@ -247,13 +244,13 @@ def test_a_text(value: object, text: str | None) -> None:
         assert text_of(value, "finding") == text
 
 
-@pytest.mark.parametrize("value", [True, [], ["a"], {}, {"other": "a"}, {"text": ["a"]}])
+@each("value", [True, [], ["a"], {}, {"other": "a"}, {"text": ["a"]}])
 def test_what_is_no_text_is_unreadable(value: object) -> None:
     with pytest.raises(Unreadable):
         text_of(value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "numbers"),
     [
         (3, [3]),

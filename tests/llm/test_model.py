@@ -22,11 +22,12 @@ from holdfast.llm.adapters import resolve
 from holdfast.llm.event_loop import run
 from holdfast.llm.model import LLM, Answer, Model, acomplete, complete, hosted
 from programs import run as run_program
+from tables import each
 
 # What it answers
 
 
-@pytest.mark.parametrize("answer", [None, b"bytes", 5, ["text"], {"text": "x"}, object(), iter("x")])
+@each("answer", [None, b"bytes", 5, ["text"], {"text": "x"}, object(), iter("x")])
 def test_an_answer_that_is_no_text_is_refused(answer: object) -> None:
     error = failure(resolve(answering(answer)))
     assert error.reason == "answer"
@@ -79,7 +80,7 @@ def test_a_count_that_cannot_be_true_is_none(tokens: int) -> None:
     assert (answer.prompt_tokens, answer.answer_tokens) == (None, 5)
 
 
-@pytest.mark.parametrize("llm", [shout, ashout, answering(Word.YES), lambda prompt: ashout(prompt.lower())])
+@each("llm", [shout, ashout, answering(Word.YES), lambda prompt: ashout(prompt.lower())])
 def test_nobody_counts_the_tokens_of_a_function(llm: LLM) -> None:
     model = resolve(llm)
     for answer in (complete(model, "x"), asyncio.run(acomplete(model, "x"))):

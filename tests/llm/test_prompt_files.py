@@ -9,6 +9,7 @@ import pytest
 from holdfast import InvalidInput
 from holdfast.llm.prompt_files import PromptTemplate, load, versions
 from holdfast.text.tokens import estimate_tokens
+from tables import each
 
 PARTS = {"step": "s", "type": "t", "known": "k", "transcript": "said"}
 OWN = "$type $step: $known, $transcript"
@@ -40,9 +41,7 @@ def test_an_unknown_name_has_no_versions() -> None:
         load("nonsense")
 
 
-@pytest.mark.parametrize(
-    "version", ["v0", "v999", "V1", "", " ", "mine.md", "no/such/file", "\0.md", "x" * 5_000 + ".md"]
-)
+@each("version", ["v0", "v999", "V1", "", " ", "mine.md", "no/such/file", "\0.md", "x" * 5_000 + ".md"])
 def test_an_unknown_version_lists_those_that_there_are(version: str) -> None:
     with pytest.raises(InvalidInput, match=r"Use one of v1"):
         load("observe", version)

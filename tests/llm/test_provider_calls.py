@@ -24,6 +24,7 @@ from holdfast.llm.adapters import resolve
 from holdfast.llm.event_loop import run
 from holdfast.llm.model import Model, acomplete, complete
 from llm_server import Body, Server, completion, prompt_of, refusal
+from tables import each
 
 server = llm_server.server
 
@@ -175,7 +176,7 @@ def test_a_provider_that_can_be_held_to_nothing_is_asked_as_ever(server: Server)
     assert ["response_format" in request for request in server.requests] == [False, False]
 
 
-@pytest.mark.parametrize("kind", CALLABLES)
+@each("kind", CALLABLES)
 def test_a_function_is_not_told_the_schema(kind: str) -> None:
     model = resolve(CALLABLES[kind][0])
     assert complete(model, "x", schema=FACTS) == asyncio.run(acomplete(model, "x", schema=FACTS)) == "X"

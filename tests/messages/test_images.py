@@ -13,6 +13,7 @@ from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.openai import to_openai
 from holdfast.store.connect import open_database
 from holdfast.text.tokens import MESSAGE_OVERHEAD
+from tables import each
 
 DATA = "iVBORw0KGgo" * 40_000
 URL = f"data:image/png;base64,{DATA}"
@@ -31,7 +32,7 @@ def shown(part: Mapping[str, object]) -> object:
     return item["content"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "written"),
     [
         (CAT, CAT),
@@ -65,7 +66,7 @@ def test_a_part_goes_to_the_model_in_the_form_that_it_takes(part: dict[str, obje
     assert shown(part) == [LOOK, written]
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "placeholder"),
     [
         ({"type": "input_image", "file_id": "file-7"}, "[image: file-7]"),
@@ -136,7 +137,7 @@ def test_images_in_results_follow_them(memory: Memory) -> None:
     assert {one["role"] for one in chat.prompt(images="placeholder").messages[2:4]} == {"tool"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "tokens"),
     [
         (CAT, IMAGE_TOKENS),

@@ -11,6 +11,7 @@ from payloads import function, result
 from holdfast import InvalidInput, Message, ToolCall
 from holdfast.messages import formats
 from holdfast.messages.openai import to_openai
+from tables import each
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -33,7 +34,7 @@ def results_within_results(levels: int) -> object:
 # The OpenAI chat format
 
 
-@pytest.mark.parametrize("role", ["system", "developer", "user", "assistant", "tool"])
+@each("role", ["system", "developer", "user", "assistant", "tool"])
 def test_each_role_is_read(role: str) -> None:
     assert formats.parse({"role": role, "content": "hello"}).role == role
 
@@ -64,7 +65,7 @@ def test_a_text_part_without_text_adds_nothing(text: object) -> None:
     assert content({"type": "text", "text": text}, {"type": "text", "text": "hello"}) == "hello"
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "placeholder"),
     [
         ({"type": "image_url", "image_url": {"url": "https://x.org/a/cat.png?size=2"}}, "[image: cat.png]"),
@@ -117,12 +118,12 @@ def test_many_tool_calls_keep_their_order() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ['{"q": ', "race", "[1, 2]", '"race"', "[" * 100_000, "1" * 10_000])
+@each("text", ['{"q": ', "race", "[1, 2]", '"race"', "[" * 100_000, "1" * 10_000])
 def test_arguments_that_are_no_object_stay_as_the_model_wrote_them(text: str) -> None:
     assert calls(tool_calls=[function(text)])[0].arguments == text
 
 
-@pytest.mark.parametrize("nothing", [None, "", "  ", "{}", {}])
+@each("nothing", [None, "", "  ", "{}", {}])
 def test_no_arguments_are_an_empty_object(nothing: object) -> None:
     assert calls(tool_calls=[function(nothing)])[0].arguments == {}
 
@@ -187,7 +188,7 @@ def test_a_spoken_answer_without_a_transcript_is_a_placeholder() -> None:
     )
 
 
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "reasoning_details", "thinking"])
+@each("field", ["reasoning_content", "reasoning", "reasoning_details", "thinking"])
 def test_a_message_of_reasoning_beside_no_content_is_a_placeholder(field: str) -> None:
     assert formats.parse({"role": "assistant", "content": "\n\n", field: "Hm."}).content == formats.REASONING
 
@@ -254,8 +255,8 @@ def test_a_custom_call_item_is_read() -> None:
     assert formats.parse(item).calls == (ToolCall("c1", "patch", "*** Begin"),)
 
 
-@pytest.mark.parametrize("kind", ["function_call_output", "custom_tool_call_output"])
-@pytest.mark.parametrize("output", ["42", [{"type": "output_text", "text": "42"}]])
+@each("kind", ["function_call_output", "custom_tool_call_output"])
+@each("output", ["42", [{"type": "output_text", "text": "42"}]])
 def test_the_output_of_a_call_item_is_read(output: object, kind: str) -> None:
     message = formats.parse({"type": kind, "call_id": "c1", "output": output})
     assert (message.role, message.content, message.call_id) == ("tool", "42", "c1")
@@ -331,8 +332,8 @@ def test_a_tool_that_the_provider_runs_is_no_call_to_answer() -> None:
 # Field names of Message, and times
 
 
-@pytest.mark.parametrize("key", ["at", "timestamp", "created_at"])
-@pytest.mark.parametrize(
+@each("key", ["at", "timestamp", "created_at"])
+@each(
     "value",
     [
         NOON,
@@ -354,7 +355,7 @@ def test_no_time_is_no_time(nothing: object) -> None:
     assert formats.parse({"role": "user", "content": "hello", "at": nothing}).at is None
 
 
-@pytest.mark.parametrize("value", ["yesterday", [2026], {"y": 2026}, 1e300, float("nan"), True, "2026-13-01"])
+@each("value", ["yesterday", [2026], {"y": 2026}, 1e300, float("nan"), True, "2026-13-01"])
 def test_what_is_no_time_is_refused(value: object) -> None:
     with pytest.raises(InvalidInput, match="time"):
         formats.parse({"role": "user", "content": "hello", "at": value})
@@ -363,7 +364,7 @@ def test_what_is_no_time_is_refused(value: object) -> None:
 # What is no message
 
 
-@pytest.mark.parametrize(
+@each(
     "fields",
     [
         {},
@@ -405,13 +406,13 @@ def test_what_is_no_message_is_refused(fields: dict[str, object]) -> None:
         formats.parse(fields)
 
 
-@pytest.mark.parametrize("thing", [None, "hello", 7, [("role", "user")], b"{}"])
+@each("thing", [None, "hello", 7, [("role", "user")], b"{}"])
 def test_what_is_no_dict_is_refused(thing: Any) -> None:
     with pytest.raises(InvalidInput, match="dict"):
         formats.parse(thing)
 
 
-@pytest.mark.parametrize(
+@each(
     "fields",
     [
         {"role": "wizard", "content": "hello"},
@@ -432,7 +433,7 @@ def test_a_message_that_does_not_fit_cannot_be_made(fields: dict[str, Any]) -> N
         Message(**fields)
 
 
-@pytest.mark.parametrize("blank", ["\u200b", "\ufeff", "\x01", "."])
+@each("blank", ["\u200b", "\ufeff", "\x01", "."])
 def test_a_message_of_anything_but_white_space_can_be_made(blank: str) -> None:
     assert Message("user", blank).content == blank
 

@@ -16,6 +16,7 @@ from payloads import function, result
 
 from holdfast import Chat, InvalidInput, Memory, Message, ToolCall
 from holdfast.messages import formats
+from tables import each
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ON_A_DATABASE = settings(
@@ -332,19 +333,19 @@ NOT_JSON: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.parametrize("kind", NOT_JSON)
+@each("kind", NOT_JSON)
 def test_a_payload_that_is_not_json_is_refused(kind: str) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="payload"):
         memory.chat("monday").append({"role": "user", "content": "hello", "x": NOT_JSON[kind]()})
 
 
-@pytest.mark.parametrize("kind", NOT_JSON)
+@each("kind", NOT_JSON)
 def test_meta_that_is_not_json_is_refused(kind: str) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="meta"):
         memory.chat("monday").append(role="user", content="hello", meta={"x": NOT_JSON[kind]()})
 
 
-@pytest.mark.parametrize("kind", NOT_JSON)
+@each("kind", NOT_JSON)
 def test_arguments_that_are_not_json_are_refused(kind: str) -> None:
     call = ToolCall("c1", "find", {"x": NOT_JSON[kind]()})
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="arguments"):
@@ -375,7 +376,7 @@ def test_many_values_side_by_side_are_not_deep() -> None:
         assert memory.chat("monday").append(role="user", content="hello", raw=wide).raw == wide
 
 
-@pytest.mark.parametrize(
+@each(
     "fields",
     [
         {"id": 7},
@@ -401,14 +402,14 @@ def test_a_field_of_another_kind_is_refused(fields: dict[str, Any]) -> None:
         memory.chat("monday").append(role="user", content="hello", **fields)
 
 
-@pytest.mark.parametrize("field", ["id", "name"])
-@pytest.mark.parametrize("value", ["a\nb", "x" * 513, "日" * 171])
+@each("field", ["id", "name"])
+@each("value", ["a\nb", "x" * 513, "日" * 171])
 def test_a_name_in_a_payload_that_does_not_fit_is_refused(field: str, value: str) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput):
         memory.chat("monday").append({"role": "user", "content": "hello", field: value})
 
 
-@pytest.mark.parametrize(
+@each(
     "calls",
     [
         ["find"],

@@ -22,6 +22,7 @@ from holdfast.prompt.window import (
 )
 from holdfast.providers.null import NullMemory
 from holdfast.types import Window
+from tables import each
 
 POLICIES = [
     Lossless(900, Compaction(turns=2)),
@@ -56,7 +57,7 @@ def test_the_policy_of_a_memory_is_that_of_its_windows_and_prompts(location: str
         assert chat.window() != chat.window(policy=Lossless()), "one that is named comes first"
 
 
-@pytest.mark.parametrize("policy", POLICIES[:4], ids=lambda policy: type(policy).__name__)
+@each("policy", POLICIES[:4])
 def test_a_budget_that_is_named_is_taken_in_place_of_that_of_the_policy(
     policy: Policy,
 ) -> None:
@@ -106,7 +107,7 @@ def test_awaited_compactions_go_by_the_policy_of_the_memory(location: str) -> No
         assert window.tokens <= 900
 
 
-@pytest.mark.parametrize("policy", POLICIES[2:], ids=lambda policy: type(policy).__name__)
+@each("policy", POLICIES[2:])
 def test_a_policy_without_summaries_does_not_say_how_to_compact(policy: Policy) -> None:
     with Memory(":memory:", policy=policy) as memory:
         chat = told(memory.chat("c"))
@@ -128,7 +129,7 @@ def test_a_tail_is_kept_by_a_policy_that_keeps_a_number_of_messages() -> None:
                 chat.window(tail=8)
 
 
-@pytest.mark.parametrize("policy", ["lossless", 8_000, Lossless, {"budget": 1}])
+@each("policy", ["lossless", 8_000, Lossless, {"budget": 1}])
 def test_what_is_no_policy_is_refused(policy: Policy) -> None:
     with pytest.raises(InvalidInput, match="`policy` is"):
         Memory(":memory:", policy=policy)

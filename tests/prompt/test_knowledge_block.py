@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from holdfast import Conflict, Denied, InvalidInput, Kind, Memory, Prompt, Record
 from learning_scripts import START, Clock
 from stored_texts import text_of
+from tables import each
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 QUESTION = "what about the marathon?"
@@ -372,7 +373,7 @@ def test_no_text_closes_a_frame_or_poses_as_a_part_of_its_own(spaces: Iterator[M
     assert_frames_hold(framed(next(spaces), text))
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each("text", HOSTILE)
 def test_a_hostile_text_closes_no_frame(spaces: Iterator[Memory], text: str) -> None:
     assert_frames_hold(framed(next(spaces), text))
 

@@ -21,6 +21,7 @@ from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, SummaryBu
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import ChatStats
+from tables import each
 from window_logs import LOGS
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -127,8 +128,8 @@ def test_what_a_user_or_the_model_said_stays(quick: Memory) -> None:
     assert chat.window(8_000).shortened == ()
 
 
-@pytest.mark.parametrize("policy", [TokenBudget, FreshTail, Lossless, SummaryBuffer])
-@pytest.mark.parametrize("wrong", [-1, "8", 0.5])
+@each("policy", [TokenBudget, FreshTail, Lossless, SummaryBuffer])
+@each("wrong", [-1, "8", 0.5])
 def test_the_threshold_is_checked(policy: type[Lossless], wrong: int) -> None:
     with pytest.raises(InvalidInput, match="oversize"):
         policy(oversize=wrong)

@@ -19,6 +19,7 @@ from holdfast.prompt.summary_block import summary_text
 from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, TokenBudget
 from holdfast.text.tokens import CountTokens, estimate_tokens
 from holdfast.types import ChatStats, Hit, Message, Prompt, Summary, Why, Window
+from tables import each
 from window_logs import LOGS, make, parse, window_of
 
 WHEN = datetime(2026, 5, 8, 13, 56, 12, tzinfo=UTC)
@@ -118,7 +119,7 @@ def test_recalled_turns_are_dated_named_and_in_order_of_time() -> None:
     assert prompt.hits == tuple(hits)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each("text", HOSTILE)
 def test_no_text_closes_the_frame_or_poses_as_another_turn(text: str) -> None:
     prompt = ask(parse("u"), [hit(text, 7, chat=text, name=text)])
     assert recalled(prompt).count("<") == 2  # the frame's own
@@ -234,8 +235,8 @@ def test_a_short_turn_is_not_cut() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["word " * 8_000, "語" * 10_000, "🙂" * 10_000])
-@pytest.mark.parametrize("count", [estimate_tokens, len])
+@each("text", ["word " * 8_000, "語" * 10_000, "🙂" * 10_000])
+@each("count", [estimate_tokens, len])
 def test_no_turn_takes_much_of_the_budget(text: str, count: CountTokens) -> None:
     hits = [hit(text, n, chat="there") for n in range(40)]
     prompt = ask(parse("u"), hits, 8_000, count=count)
@@ -293,7 +294,7 @@ def roles(prompt: Prompt) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("script", "order"),
     [
         ("u a u", "user assistant recalled user"),
@@ -460,7 +461,7 @@ def test_a_large_turn_that_has_been_answered_leaves_room_for_what_was_recalled()
     assert seqs(ask(log, many(1), 2_000)) == [1, 2, 3, 4], "where it is not needed, nothing is missing"
 
 
-@pytest.mark.parametrize(("room", "most"), [(1_000, 250), (4_000, 1_000), (6_000, 2_250), (8_000, 4_000)])
+@each(("room", "most"), [(1_000, 250), (4_000, 1_000), (6_000, 2_250), (8_000, 4_000)])
 def test_the_smaller_the_room_the_more_of_it_is_for_what_was_recalled(room: int, most: int) -> None:
     log = at_hours("u a " * 200, [n / 60 for n in range(400)], 10)
     prompt = ask(log, many(), room)
@@ -506,7 +507,7 @@ def test_the_account_uses_the_given_counter() -> None:
     assert prompt.tokens["recalled"] == 4 + len(recalled(prompt).split())
 
 
-@pytest.mark.parametrize("budget", [-1, 1.5, "8000", None])
+@each("budget", [-1, 1.5, "8000", None])
 def test_the_budget_is_checked(budget: int) -> None:
     with pytest.raises(InvalidInput):
         build(lambda *_: pytest.fail("selected"), [], chat="here", budget=budget)

@@ -21,6 +21,7 @@ from holdfast.prompt.window import (
 )
 from holdfast.prompt.window_selection import BEFORE_USER, NO_RESULT, NO_USER, OVER_BUDGET, UNKNOWN_CALL
 from holdfast.types import ChatStats, Message, Omission
+from tables import each
 from window_logs import LOGS, Reference, counting, parse, seqs, window, window_of
 
 NUMBERS = st.integers(0, 250)
@@ -36,9 +37,7 @@ FIVE = parse("u a u a u")
 # How many messages: LastN
 
 
-@pytest.mark.parametrize(
-    ("length", "n", "kept"), [(10, 5, 5), (10, 10, 10), (10, 15, 10), (3, 10, 3), (10, 0, 0), (0, 3, 0)]
-)
+@each(("length", "n", "kept"), [(10, 5, 5), (10, 10, 10), (10, 15, 10), (3, 10, 3), (10, 0, 0), (0, 3, 0)])
 def test_last_n_keeps_the_newest(length: int, n: int, kept: int) -> None:
     log = parse("u a " * 5)[:length]
     result = window(LastN(n, user_first=False), log)
@@ -51,7 +50,7 @@ def test_last_n_is_20_by_default() -> None:
     assert len(window(LastN(), parse("u a " * 30)).messages) == 20
 
 
-@pytest.mark.parametrize(
+@each(
     ("script", "n", "first"),
     [
         ("u a a u a a a", 2, 4),  # inside a turn
@@ -98,7 +97,7 @@ def test_a_message_that_does_not_fit_ends_the_window_instead_of_leaving_a_hole()
     assert seqs(window(TokenBudget(50, keep=0), parse("u a u:90 a"))) == [4]
 
 
-@pytest.mark.parametrize(
+@each(
     ("script", "policy", "kept"),
     [
         ("u a a u a", TokenBudget(49, 2), [4, 5]),  # nothing guaranteed is lost
@@ -123,7 +122,7 @@ def test_a_budget_starts_with_a_user_message(script: str, policy: Policy, kept: 
     assert seqs(window(policy, parse(script))) == kept
 
 
-@pytest.mark.parametrize("script", ["a u a u a", "a a a a a", "s a u a t", "+x -x u a u"])
+@each("script", ["a u a u a", "a a a a a", "s a u a t", "+x -x u a u"])
 def test_what_fits_is_shown_whole_whoever_began(script: str) -> None:
     for policy in (LastN(5), TokenBudget(50), FreshTail(50), Lossless(50), SummaryBuffer(50)):
         result = window(policy, parse(script))
@@ -158,7 +157,7 @@ def test_no_tail_and_no_budget_is_nothing() -> None:
     assert result.omitted == (Omission(5, 1, 5, 50, OVER_BUDGET),)
 
 
-@pytest.mark.parametrize(
+@each(
     ("turns", "cap", "kept"),
     [
         (1, 100, [5, 6]),
@@ -188,9 +187,9 @@ def test_broken_tool_use_does_not_shorten_the_tail() -> None:
 # Tool use
 
 
-@pytest.mark.parametrize("budget", range(0, 90, 5))
-@pytest.mark.parametrize("turns", range(4))
-@pytest.mark.parametrize(
+@each("budget", range(0, 90, 5))
+@each("turns", range(4))
+@each(
     "script",
     ["u +x -x a", "u +x,y -y -x a u +x -x", "u +x u -x a", "u +x +y u -x a -y u a", "u +x,y -x,y a u a"],
 )
@@ -233,7 +232,7 @@ def test_a_call_without_its_result_is_left_out_with_the_results_it_got() -> None
     assert result.tokens == 30
 
 
-@pytest.mark.parametrize(
+@each(
     ("script", "kept"), [("u +x", [1]), ("u +x,y -x", [1]), ("u +x -zz", [1]), ("u +x u +y -x", [1, 2, 3, 5])]
 )
 def test_a_call_whose_results_are_still_to_come_waits_for_them(script: str, kept: list[int]) -> None:
@@ -310,7 +309,7 @@ def test_a_selector_reads_once() -> None:
     assert read == [5, 4, 3, 2, 1]
 
 
-@pytest.mark.parametrize(
+@each(
     "make",
     [
         lambda: LastN(-1),

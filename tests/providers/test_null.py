@@ -57,6 +57,7 @@ from holdfast.records.grants import Grants
 from holdfast.records.quarantine import Quarantine
 from holdfast.tools.presets.observations import recall_fil, remember_fil
 from programs import run
+from tables import each
 
 PAIRS: list[tuple[type, type]] = [
     (Memory, NullMemory),
@@ -81,9 +82,7 @@ def twins() -> list[tuple[type, type, str]]:
 # The two are in step
 
 
-@pytest.mark.parametrize(
-    ("real", "null", "name"), twins(), ids=lambda value: getattr(value, "__name__", value)
-)
+@each(("real", "null", "name"), twins())
 def test_every_public_name_is_there_with_the_same_parameters(real: type, null: type, name: str) -> None:
     one, other = inspect.getattr_static(real, name), inspect.getattr_static(null, name)
     assert isinstance(one, property) == isinstance(other, property)
@@ -92,7 +91,7 @@ def test_every_public_name_is_there_with_the_same_parameters(real: type, null: t
         assert inspect.signature(other) == inspect.signature(one)
 
 
-@pytest.mark.parametrize(("real", "null"), PAIRS)
+@each(("real", "null"), PAIRS)
 def test_it_has_no_names_of_its_own(real: type, null: type) -> None:
     assert public(null) == public(real)
 
@@ -196,7 +195,7 @@ RAISES = {"describe", "expand", "explain", "backup"}  # there is nothing to be n
 MADE_OF_OTHERS = {"tools"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("calls", "kind"),
     [
         (MEMORY, Memory),
@@ -206,7 +205,6 @@ MADE_OF_OTHERS = {"tools"}
         (QUARANTINE, Quarantine),
         (GRANTS, Grants),
     ],
-    ids=["memory", "chat", "run", "learning", "quarantine", "grants"],
 )
 def test_every_method_is_tested_here(calls: Mapping[str, object], kind: type) -> None:
     methods = {name for name in public(kind) if callable(getattr(kind, name))}
@@ -226,7 +224,7 @@ def test_there_is_nothing_to_explain() -> None:
         NullMemory().at(0).explain("berlin", "monday#1")
 
 
-@pytest.mark.parametrize("name", MEMORY)
+@each("name", MEMORY)
 def test_a_memory_gives_what_an_empty_one_would(name: str) -> None:
     call, kind = MEMORY[name]
     given = call(NullMemory(user="ada"))
@@ -235,7 +233,7 @@ def test_a_memory_gives_what_an_empty_one_would(name: str) -> None:
         assert not given
 
 
-@pytest.mark.parametrize("name", LEARNING)
+@each("name", LEARNING)
 def test_learning_gives_what_that_of_an_empty_one_would(name: str) -> None:
     call, kind = LEARNING[name]
     given = call(NullMemory(user="ada").learning)
@@ -250,7 +248,7 @@ def test_a_quarantine_gives_what_an_empty_one_would(name: str) -> None:
     assert isinstance(call(NullMemory(user="ada").quarantine), kind)
 
 
-@pytest.mark.parametrize("name", GRANTS)
+@each("name", GRANTS)
 def test_grants_give_what_none_would(name: str) -> None:
     call, kind = GRANTS[name]
     assert isinstance(call(NullMemory(user="ada").grants), kind)
@@ -261,7 +259,7 @@ def test_nothing_is_in_quarantine() -> None:
     assert list(NullMemory(user="ada").quarantine) == []
 
 
-@pytest.mark.parametrize("name", CHAT)
+@each("name", CHAT)
 def test_a_chat_gives_what_an_empty_one_would(name: str) -> None:
     call, kind = CHAT[name]
     given = call(NullMemory().chat("a"))
@@ -270,7 +268,7 @@ def test_a_chat_gives_what_an_empty_one_would(name: str) -> None:
         assert not given
 
 
-@pytest.mark.parametrize("name", RUN)
+@each("name", RUN)
 def test_a_run_gives_what_an_empty_one_would(name: str) -> None:
     call, kind = RUN[name]
     with NullMemory().chat("a").run() as begun:
@@ -435,7 +433,7 @@ def test_what_is_awaited_is_the_same() -> None:
     asyncio.run(use())
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "make"),
     [
         (AsyncMemory, lambda: NullMemory().aio),

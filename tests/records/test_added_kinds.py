@@ -9,6 +9,7 @@ import pytest
 
 from holdfast import Denied, InvalidInput, Kind, Memory
 from record_lists import known
+from tables import each
 
 # Rows added by the user
 
@@ -85,7 +86,7 @@ def test_what_is_kept_under_a_row_that_is_gone_is_read_and_taken_back(tmp_path: 
         assert memory.records() == []
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"name": ""},
@@ -110,7 +111,6 @@ def test_what_is_kept_under_a_row_that_is_gone_is_read_and_taken_back(tmp_path: 
         {"merge": "no"},
         {"counts_use": 1},
     ],
-    ids=str,
 )
 def test_a_wrong_row_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):

@@ -75,7 +75,6 @@ def test_clearing_where_nothing_meets_the_conditions_writes_nothing(memory: Memo
         {"kind": "finding", "chat": "a\x00"},
         {"kind": "finding", "by": "god"},
     ],
-    ids=str,
 )
 def test_clearing_on_a_wrong_condition_is_refused(quick: Memory, wrong: dict[str, Any]) -> None:
     records = three(quick)

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast import Hit, InvalidInput, Kind, Memory
 from holdfast.tools.presets.observations import recall_fil, remember_fil
+from tables import each
 
 FIL = ("finding", "insight", "lesson")
 
@@ -54,7 +55,7 @@ def test_they_are_one_call_in_the_history(memory: Memory) -> None:
     assert [one.text for one in memory.records()] == ["before"]
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"lessons": ["fine", " "]},
@@ -73,7 +74,6 @@ def test_they_are_one_call_in_the_history(memory: Memory) -> None:
         {"chat": 5},
         {"merge": "yes"},
     ],
-    ids=lambda wrong: str(wrong)[:50],
 )
 def test_a_wrong_argument_is_refused_and_nothing_is_stored(wrong: dict[str, Any]) -> None:
     good: dict[str, Any] = {"findings": ["f"], "insights": ["i"], "lessons": ["l"]}
@@ -163,7 +163,7 @@ def test_what_was_retracted_is_not_grouped(memory: Memory) -> None:
     assert (found["finding"], len(found["lesson"])) == ([], 1)
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         ("", 5),
@@ -176,7 +176,6 @@ def test_what_was_retracted_is_not_grouped(memory: Memory) -> None:
         ("tea", "5"),
         ("tea", True),
     ],
-    ids=str,
 )
 def test_a_wrong_question_or_limit_is_refused(wrong: tuple[Any, Any]) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from holdfast import Hit, InvalidInput, Memory, Record
 from holdfast.search.calibration import BY_WORDS
 from holdfast.tools.presets.observations import remember_fil
+from tables import each
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -194,7 +195,7 @@ def test_a_rare_tag_is_found_among_many_better_hits(memory: Memory) -> None:
     assert [hit.id for hit in memory.recall("garden", tags=["rare"], limit=1)] == [rare.id]
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"sources": []},
@@ -224,7 +225,6 @@ def test_a_rare_tag_is_found_among_many_better_hits(memory: Memory) -> None:
         {"until": ""},
         {"chat": ["monday"]},
     ],
-    ids=str,
 )
 def test_a_wrong_filter_is_refused(quick: Memory, wrong: dict[str, Any]) -> None:
     gardens(quick)

@@ -10,6 +10,7 @@ import pytest
 from holdfast import Closed, InvalidInput, Memory
 from holdfast.tools.presets.observations import recall_fil, remember_fil
 from record_lists import calls, texts
+from tables import each
 
 HOSTILE = [
     "x",
@@ -143,7 +144,7 @@ def test_a_text_that_is_no_text_is_refused(quick: Memory, text: Any) -> None:
     assert quick.records() == [record]
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         *WRONG,
@@ -153,7 +154,6 @@ def test_a_text_that_is_no_text_is_refused(quick: Memory, text: Any) -> None:
         {"expected_version": "1"},
         {"expected_version": True},
     ],
-    ids=lambda wrong: ascii(wrong)[:60],
 )
 def test_a_wrong_argument_is_refused_and_nothing_is_remembered(quick: Memory, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -166,7 +166,6 @@ def test_a_wrong_argument_is_refused_and_nothing_is_remembered(quick: Memory, wr
 @pytest.mark.parametrize(
     "wrong",
     [one for one in WRONG if "target" not in one and one != {"kind": None}],
-    ids=lambda wrong: ascii(wrong)[:60],
 )
 def test_a_wrong_argument_is_refused_and_nothing_is_replaced(quick: Memory, wrong: dict[str, Any]) -> None:
     record = quick.remember("it rains", "finding")
@@ -182,7 +181,7 @@ def test_metadata_that_cannot_be_written_down_is_refused(quick: Memory, meta: di
     assert quick.version() == 0
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"kind": "bogus"},
@@ -204,7 +203,6 @@ def test_metadata_that_cannot_be_written_down_is_refused(quick: Memory, meta: di
         {"offset": -1},
         {"offset": None},
     ],
-    ids=str,
 )
 def test_a_wrong_filter_is_refused(quick: Memory, wrong: dict[str, Any]) -> None:
     quick.remember("it rains", "finding")

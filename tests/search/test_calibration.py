@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from holdfast import Memory
 from holdfast.search.calibration import BY_WORDS, WITH_MEANING, Calibration
+from tables import each
 
 ALL = [*BY_WORDS.values(), *WITH_MEANING.values()]
 FACTS = ("User likes tea", "The user has a bird called Kiki", "Lives in Porto since 2021")
 SHARES = st.lists(st.floats(1e-9, 1), min_size=1, max_size=8)
 
 
-@pytest.mark.parametrize("used", ALL)
+@each("used", ALL)
 @given(shares=SHARES)
 def test_probabilities_are_in_the_order_of_the_scores(used: Calibration, shares: list[float]) -> None:
     scores = np.array(sorted(shares, reverse=True))

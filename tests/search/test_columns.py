@@ -13,6 +13,7 @@ from holdfast.search.query import parse
 from holdfast.search.segment import IndexedDocument, Segment, build, read_document
 from holdfast.text import prose
 from recall_corpora import Said, conversations
+from tables import each
 
 MINUTE = 60_000_000
 
@@ -201,8 +202,8 @@ def test_the_times_at_both_ends_of_the_calendar_do_not_overflow() -> None:
     assert extended([build(docs)]).blocks == 2
 
 
-@pytest.mark.parametrize("name", ["Ada", "Bob Stone", "José", "McKenzie", "O'Brien", "李雷", "anna-maria"])
-@pytest.mark.parametrize("written", [str, str.lower, str.upper])
+@each("name", ["Ada", "Bob Stone", "José", "McKenzie", "O'Brien", "李雷", "anna-maria"])
+@each("written", [str, str.lower, str.upper])
 def test_a_speaker_is_known_by_every_way_to_write_the_name(name: str, written: type[str]) -> None:
     grown = extended([build([IndexedDocument(1, "a", "", "user", name, 0, ("x",))])])
     assert any(word.term in grown.names for word in parse(f"did {written(name)} swim?").words)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
-
 from holdfast import Memory
 from recall_corpora import Said, found, tell
+from tables import each
 
 pytest_plugins = ["recall_fixtures"]
 
@@ -62,15 +61,15 @@ DECOYS = [
 ]
 
 
-@pytest.mark.parametrize(("whole", "query"), PLAIN)
+@each(("whole", "query"), PLAIN)
 def test_an_identifier_is_found_whole_and_by_part(spaces: Iterator[Memory], whole: str, query: str) -> None:
     space = next(spaces)
     tell(space, [Said("a", f"We looked at {whole}, and then went home."), Said("b", "Nothing to see.")])
     assert [hit.chat for hit in space.recall(query)] == ["a"]
 
 
-@pytest.mark.parametrize(("whole", "decoys"), DECOYS)
-@pytest.mark.parametrize("ask", ["{}", "what about {}?", "{}!", "({})"])
+@each(("whole", "decoys"), DECOYS)
+@each("ask", ["{}", "what about {}?", "{}!", "({})"])
 def test_a_whole_identifier_comes_before_its_parts(
     spaces: Iterator[Memory], whole: str, decoys: list[str], ask: str
 ) -> None:
@@ -82,9 +81,7 @@ def test_a_whole_identifier_comes_before_its_parts(
     assert hits[0].score > hits[1].score
 
 
-@pytest.mark.parametrize(
-    "around", ["({})", "[{}]", '"{}"', "`{}`", "{},", "{}.", "{}:", "<{}>", "={};", "*{}*", "“{}”"]
-)
+@each("around", ["({})", "[{}]", '"{}"', "`{}`", "{},", "{}.", "{}:", "<{}>", "={};", "*{}*", "“{}”"])
 def test_signs_around_an_identifier_do_not_matter(spaces: Iterator[Memory], around: str) -> None:
     space = next(spaces)
     tell(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from holdfast.errors import InvalidInput
 from holdfast.search.query import SHORT, has_words, parse
 from holdfast.text import analyze
+from tables import each
 
 
 def words(query: str) -> dict[str, float]:
@@ -16,7 +17,7 @@ def words(query: str) -> dict[str, float]:
     return {word.written: word.weight for word in parse(query).words}
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "expected"),
     [
         ("berlin", {"berlin": 1}),
@@ -57,7 +58,7 @@ def test_the_terms_of_a_question_are_those_of_a_message_of_the_same_text(text: s
             parse(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "roles"),
     [
         ("where do I live", {"user"}),
@@ -90,7 +91,7 @@ def test_the_pronouns_of_a_long_text_point_at_nobody() -> None:
     assert parse("my " + " ".join(f"w{n}" for n in range(SHORT + 1))).roles == set()
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         "When did she go?",
@@ -113,9 +114,7 @@ def test_questions_for_a_time(query: str) -> None:
     assert parse(query).asks_time
 
 
-@pytest.mark.parametrize(
-    "query", ["whenever", "how many cats", "what colour", "how are you", "which one", "他几岁", "有多少人"]
-)
+@each("query", ["whenever", "how many cats", "what colour", "how are you", "which one", "他几岁", "有多少人"])
 def test_questions_for_something_else(query: str) -> None:
     assert not parse(query).asks_time
 

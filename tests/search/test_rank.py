@@ -21,6 +21,7 @@ from holdfast.search.columns import MessageColumns
 from holdfast.search.corpora import Corpora
 from holdfast.text import analyze
 from recall_corpora import START, Said, tell
+from tables import each
 
 pytest_plugins = ["recall_fixtures"]
 
@@ -387,9 +388,9 @@ def by_sorting(scores: np.ndarray[Any, np.dtype[np.float64]], count: int) -> lis
     return [int(place) for place in order if scores[place] > 0][:count]
 
 
-@pytest.mark.parametrize("filled", [0.0, 0.001, 0.01, 0.5, 1.0])
-@pytest.mark.parametrize("values", [1, 2, 5, 1000])
-@pytest.mark.parametrize("size", [0, 511, 512, 513, 1024, 2000, 5120, 5121, 9999])
+@each("filled", [0.0, 0.001, 0.01, 0.5, 1.0])
+@each("values", [1, 2, 5, 1000])
+@each("size", [0, 511, 512, 513, 1024, 2000, 5120, 5121, 9999])
 def test_top_equals_sorting(size: int, values: int, filled: float) -> None:
     random = np.random.default_rng(size * values)
     for wanted in (0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 18, 19, 20, 100, 2**62):

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast import Memory
 from recall_corpora import Said, ask, found, tell
+from tables import each
 
 pytest_plugins = ["recall_fixtures"]
 
@@ -125,9 +126,9 @@ def test_a_message_is_found_however_it_is_written(space: Memory, text: str, quer
     assert found(space.recall(query))[0] == text
 
 
-@pytest.mark.parametrize("text", COMPOSED)
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
-@pytest.mark.parametrize("asked", ["NFC", "NFD"])
+@each("text", COMPOSED)
+@each("form", ["NFC", "NFD"])
+@each("asked", ["NFC", "NFD"])
 def test_composed_and_decomposed_characters_are_the_same(
     spaces: Iterator[Memory], text: str, form: str, asked: str
 ) -> None:

@@ -14,6 +14,7 @@ from holdfast.search.memtable import Memtable
 from holdfast.search.segment import BadSegment, IndexedDocument, Segment, build, checksum, merge
 from holdfast.text import analyze
 from recall_corpora import Said, conversations
+from tables import each
 
 
 def doc(number: int, *passages: str, output: str = "") -> IndexedDocument:
@@ -154,7 +155,7 @@ def test_the_hash_of_a_term_is_the_same_on_every_machine() -> None:
     assert analyze.hash_term("東京") == 17306041243353289198
 
 
-@pytest.mark.parametrize(
+@each(
     "other",
     [
         build([doc(5, "berlin marathon berlin"), doc(6, "the marathon")]),
@@ -217,7 +218,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("segment", HOSTILE.values(), ids=HOSTILE.keys())
+@each("segment", HOSTILE.values())
 def test_arrays_that_do_not_fit_together_are_refused(segment: Segment) -> None:
     with pytest.raises(BadSegment):
         Segment.decode(segment.encode())
@@ -241,7 +242,7 @@ WRONG: list[object] = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value"),
     [
         (field, value)
@@ -255,7 +256,7 @@ def test_a_header_with_a_wrong_value_is_refused(field: str, value: object) -> No
         Segment.decode(reheaded(SAMPLE, **{field: value}))
 
 
-@pytest.mark.parametrize("size", [0, 1, 2**31, 2**63, 2**64 - 1])
+@each("size", [0, 1, 2**31, 2**63, 2**64 - 1])
 def test_a_header_of_a_wrong_size_is_refused(size: int) -> None:
     body = SAMPLE.encode()
     with pytest.raises(BadSegment):
@@ -268,7 +269,7 @@ def test_a_header_that_is_nested_without_end_is_refused() -> None:
         Segment.decode(SAMPLE.encode()[:8] + len(header).to_bytes(8, "little") + header)
 
 
-@pytest.mark.parametrize("header", [b"", b"7", b"null", b"[]", b'"x"', b"{}", b"\xff", b"{"])
+@each("header", [b"", b"7", b"null", b"[]", b'"x"', b"{}", b"\xff", b"{"])
 def test_a_header_that_is_something_else_is_refused(header: bytes) -> None:
     with pytest.raises(BadSegment):
         Segment.decode(SAMPLE.encode()[:8] + len(header).to_bytes(8, "little") + header)

@@ -81,13 +81,13 @@ def test_other_filters_hold_as_well(space: Memory) -> None:
     assert len(waiting(space, per_kind=1)) == 1
 
 
-def test_nobody_else_finds_it(database: Memory, space: Memory) -> None:
+def test_nobody_else_finds_it(recall_database: Memory, space: Memory) -> None:
     hold(space.scoped(agent="planner"))
     shared = space.scoped(user="")
     hold(shared)
     assert len(waiting(space.scoped(agent="planner"))) == len(waiting(space)) == 1
     assert waiting(space.scoped(agent="clerk")) == waiting(space.scoped(user="bob")) == []
-    assert waiting(database.scoped(tenant="other", user="ada")) == []
+    assert waiting(recall_database.scoped(tenant="other", user="ada")) == []
     assert len(waiting(shared)) == 1
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from holdfast.search import vector_scan
 from holdfast.search.vector_scan import VectorMatrix
+from tables import each
 
 
 def unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -101,7 +102,7 @@ def test_only_what_is_allowed_is_found(count: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("count", "dimension"), [(4_000, 384), (20_000, 384), (20_000, 100), (12_000, 768)])
+@each(("count", "dimension"), [(4_000, 384), (20_000, 384), (20_000, 100), (12_000, 768)])
 def test_of_many_hardly_one_in_a_thousand_is_missed(count: int, dimension: int) -> None:
     rows = conversational(count, dimension)
     matrix = filled(rows)

@@ -9,6 +9,7 @@ import pytest
 from holdfast import Damaged, InvalidInput, Memory
 from holdfast.store.database import Value
 from holdfast.store.meta_values import ADD
+from tables import each
 
 SECRET = "ZANZIBAR-7731"
 DE = {"lang": "de"}
@@ -207,7 +208,7 @@ def test_records_are_retracted_by_their_metadata(memory: Memory) -> None:
         memory.retract_all(where={})
 
 
-@pytest.mark.parametrize("keys", ["lang", [1], ["$lang"], ["a\0"], [f"k{n}" for n in range(40)]])
+@each("keys", ["lang", [1], ["$lang"], ["a\0"], [f"k{n}" for n in range(40)]])
 def test_what_cannot_be_declared(keys: list[str]) -> None:
     with pytest.raises(InvalidInput, match="index_meta"):
         Memory(":memory:", index_meta=keys)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast import InvalidInput, Memory, Scope
 from holdfast.types import scope_of
+from tables import each
 
 NAMES = st.text(st.sampled_from("ab/%25F2:pt é"), min_size=1, max_size=5).filter(str.strip)
 OPTIONAL = st.one_of(st.just(""), NAMES)
@@ -40,7 +41,7 @@ def test_a_reference_names_the_space_that_it_was_made_of(scope: Scope, user: str
         assert own.named(own.reference(scope.space)).space == scope.space
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     ["", "shop", "project:", "team:", "user:", "team:a/b", "user:a/team:b", "user:a/project:", "user:a/b",
      "user:a/project:b/c", "tenant:x", "project:a/project:b", "User", "user:\n", 7, None, b"user"],
@@ -50,7 +51,7 @@ def test_what_is_no_reference_is_refused(wrong: object) -> None:
         Memory(":memory:", user="ada", reads=[wrong])  # type: ignore[list-item]
 
 
-@pytest.mark.parametrize("reads", ["user", 7, None, ["tenant"] * 1 + [f"team:{n}" for n in range(32)]])
+@each("reads", ["user", 7, None, ["tenant"] * 1 + [f"team:{n}" for n in range(32)]])
 def test_reads_is_a_list_of_few(reads: object) -> None:
     with pytest.raises(InvalidInput):
         Memory(":memory:", reads=reads)  # type: ignore[arg-type]

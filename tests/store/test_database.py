@@ -18,6 +18,7 @@ from sqlite_files import CALLS, fill, put
 from holdfast import ChatStats, Damaged, InvalidInput, Memory, Message, Unavailable
 from holdfast.store import sqlite
 from programs import run
+from tables import each
 
 
 def fingerprint(file: Path) -> str:
@@ -34,13 +35,13 @@ def file(tmp_path: Path) -> Path:
 # What is no place for a database
 
 
-@pytest.mark.parametrize("location", [None, 7, b"memory.db", "", "a\x00b", "\ud800", ["memory.db"], object()])
-def test_what_names_no_place_is_refused(location: Any) -> None:
+@each("place", [None, 7, b"memory.db", "", "a\x00b", "\ud800", ["memory.db"], object()])
+def test_what_names_no_place_is_refused(place: Any) -> None:
     with pytest.raises(InvalidInput, match="not a place"):
-        Memory(location)
+        Memory(place)
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "mysql://localhost/memory",

@@ -15,11 +15,12 @@ from sqlite_files import CALLS, fill, put
 
 from holdfast import Damaged, InvalidInput, Memory, MissingExtra, Unavailable
 from programs import run
+from tables import each
 
 # Servers that cannot be reached
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "postgresql://ada:secret@127.0.0.1:1/memory",

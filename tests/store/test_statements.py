@@ -12,6 +12,7 @@ import pytest
 import holdfast
 from holdfast.store import postgres_purge
 from holdfast.store.schema import split_statements
+from tables import each
 
 ROOT = Path(holdfast.__file__).parent
 SCRIPTS = [ROOT / "store" / "schema.sql", *sorted((ROOT / "store" / "migrations").glob("*.sql"))]
@@ -88,7 +89,7 @@ ACROSS_SPACES = {
     ),
 }
 STATEMENTS = [
-    pytest.param(text, id=f"{file.stem}: {' '.join(text.split())[:60]}")
+    text
     for file in sorted((ROOT / "store").glob("*.py"))
     for text in texts(file.read_text("utf-8"))
     if re.search(rf"\b(?:FROM|JOIN|INTO|UPDATE|USING)\s+(?:{OURS})\b", text)
@@ -96,7 +97,7 @@ STATEMENTS = [
 ]
 
 
-@pytest.mark.parametrize("statement", STATEMENTS)
+@each("statement", STATEMENTS)
 def test_a_statement_puts_the_space_first(statement: str) -> None:
     assert problem(statement) is None
 
@@ -105,7 +106,7 @@ def test_the_statements_were_found() -> None:
     assert len(STATEMENTS) > 15
 
 
-@pytest.mark.parametrize(
+@each(
     "statement",
     [
         "SELECT length FROM sessions",
@@ -131,34 +132,34 @@ def test_a_statement_that_does_not_put_the_space_first_would_be_noticed(statemen
     assert problem(statement) is not None
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+@each("script", SCRIPTS)
 def test_each_table_has_the_space_as_its_first_column(script: Path) -> None:
     tables = re.findall(r"CREATE TABLE (\w+) \(\s*(\w+) (\w+) NOT NULL", script.read_text("utf-8"))
     assert {tuple(rest) for table, *rest in tables if table != "schema_version"} <= {("space", "TEXT")}
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+@each("script", SCRIPTS)
 def test_each_table_has_a_key_that_begins_with_the_space(script: Path) -> None:
     for statement in split_statements(script.read_text("utf-8")):
         if re.search(rf"CREATE TABLE (?:{OURS})\b", statement):
             assert re.search(r"PRIMARY KEY \(space\b|space TEXT NOT NULL PRIMARY KEY", statement), statement
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+@each("script", SCRIPTS)
 def test_each_index_and_constraint_begins_with_the_space(script: Path) -> None:
     text = re.sub(r"--.*", "", script.read_text("utf-8"))
     keys = re.findall(r"\b(?:KEY|UNIQUE|REFERENCES \w+|INDEX \w+\s+ON \w+)\s*\((\w+)", text)
     assert set(keys) <= {"space"}
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+@each("script", SCRIPTS)
 def test_columns_have_types_that_both_databases_know(script: Path) -> None:
     text = re.sub(r"--.*", "", script.read_text("utf-8"))
     types = re.findall(r"^[ \t]+\w+ ([A-Z]+(?: PRECISION)?)\b", text, re.MULTILINE)
     assert set(types) - {"KEY"} <= {"TEXT", "BIGINT", "DOUBLE PRECISION", "BYTEA"}
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+@each("script", SCRIPTS)
 def test_the_schema_is_portable(script: Path) -> None:
     assert not NOT_PORTABLE.search(re.sub(r"--.*", "", script.read_text("utf-8")))
 

@@ -18,6 +18,7 @@ from holdfast import Memory
 from holdfast.contract import Provider
 from holdfast.testing import case, check
 from holdfast.testing.cases import CASES
+from tables import each
 
 
 def find(mutant: Mutant, inner: Callable[[], Provider], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,8 +99,8 @@ class Unspeakable(Exception):
         raise RuntimeError("There are no words.")
 
 
-@pytest.mark.parametrize("error", [OSError("The disk is gone."), SystemExit(3), Unspeakable()], ids=repr)
-@pytest.mark.parametrize("where", ["append", "chat", "name", "close"])
+@each("error", [OSError("The disk is gone."), SystemExit(3), Unspeakable()])
+@each("where", ["append", "chat", "name", "close"])
 def test_whatever_a_provider_raises_is_a_case_that_failed(where: str, error: BaseException) -> None:
     raising: dict[str, Method] = {where: partial(throw, error)}
 

@@ -21,6 +21,7 @@ from holdfast.testing.__main__ import factory, main
 from holdfast.testing.case import NOT_REOPENED
 from holdfast.testing.cases import CASES
 from holdfast.testing.minimal import MinimalChat
+from tables import each
 
 
 class ForgetfulChat(MinimalChat):
@@ -178,10 +179,9 @@ def test_the_command_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> 
 # The examples
 
 
-@pytest.mark.parametrize(
+@each(
     "module",
     [holdfast.testing, holdfast.testing.conformance, fake_provider, holdfast.testing.minimal],
-    ids=lambda module: str(module.__name__),
 )
 def test_the_examples_are_true(module: object) -> None:
     names: dict[str, object] = {"MinimalProvider": MinimalProvider, "Report": Report}

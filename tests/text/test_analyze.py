@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.text import analyze, dates, function_words, synonyms, unspaced
+from tables import each
 
 FORMS = ("NFC", "NFD")
 
@@ -24,7 +25,7 @@ def same(one: str, other: str) -> bool:
 # Tokens
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "tokens"),
     [
         ("", []),
@@ -61,7 +62,7 @@ def test_tokens(text: str, tokens: list[str]) -> None:
 # Words
 
 
-@pytest.mark.parametrize(
+@each(
     ("token", "words"),
     [
         ("Hello", ["hello"]),
@@ -106,7 +107,7 @@ def test_split(token: str, words: list[str]) -> None:
     assert analyze.split(token) == words
 
 
-@pytest.mark.parametrize(
+@each(
     ("token", "whole"),
     [
         ("hello", None),
@@ -134,7 +135,7 @@ def test_whole_term(token: str, whole: str | None) -> None:
     assert analyze.whole_term(token) == whole
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "folded"),
     [
         ("HELLO", "hello"),
@@ -166,14 +167,12 @@ def test_fold(text: str, folded: str) -> None:
         assert analyze.fold(unicodedata.normalize(form, text)) == folded  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "text", ["Straße Ærø İstanbul", "ｶﾞﾗｽ 東京", "مُحَمَّد שָׁלוֹם", "हिंदी ไทย 서울", "ΣΊΣΥΦΟΣ ﬁn"]
-)
+@each("text", ["Straße Ærø İstanbul", "ｶﾞﾗｽ 東京", "مُحَمَّد שָׁלוֹם", "हिंदी ไทย 서울", "ΣΊΣΥΦΟΣ ﬁn"])
 def test_folding_twice_is_folding_once(text: str) -> None:
     assert analyze.fold(analyze.fold(text)) == analyze.fold(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("word", "other"),
     [
         ("running", "runs"),
@@ -201,7 +200,7 @@ def test_words_that_only_look_alike_are_not_one(word: str, other: str) -> None:
     assert analyze.normal(word) != analyze.normal(other)
 
 
-@pytest.mark.parametrize("word", ["4312", "kx7", "東京", "cafés", "елки", "", "x"])
+@each("word", ["4312", "kx7", "東京", "cafés", "елки", "", "x"])
 def test_what_is_no_english_word_stays_as_it_is(word: str) -> None:
     assert analyze.normal(word) == word
 
@@ -216,7 +215,7 @@ def test_a_word_may_lead_to_one_form_only() -> None:
 # Terms
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("runs", "Running"),
@@ -233,15 +232,13 @@ def test_texts_that_mean_the_same_have_the_same_terms(one: str, other: str) -> N
     assert same(one, other)
 
 
-@pytest.mark.parametrize(
-    "word", ["YouTube", "iPhone", "HTTPServer", "JavaScript", "McDonalds", "GitHub", "LinkedIn"]
-)
+@each("word", ["YouTube", "iPhone", "HTTPServer", "JavaScript", "McDonalds", "GitHub", "LinkedIn"])
 def test_a_name_with_capitals_inside_has_the_term_of_the_plain_word(word: str) -> None:
     assert set(terms(word.lower())) <= set(terms(word))
     assert set(terms(word.upper())) <= set(terms(word))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("the marathon", 1),
@@ -263,7 +260,7 @@ def test_stop_words_have_terms_all_the_same() -> None:
     assert len(terms("to be or not to be")) == 6
 
 
-@pytest.mark.parametrize(
+@each(
     "word",
     [
         "yesterday",
@@ -284,14 +281,12 @@ def test_words_that_tell_a_time(word: str) -> None:
     assert analyze.analyze(word).tells_time
 
 
-@pytest.mark.parametrize("word", ["marathon", "20235", "123", "the", "Mondays?", "東京", "有一点"])
+@each("word", ["marathon", "20235", "123", "the", "Mondays?", "東京", "有一点"])
 def test_words_that_tell_no_time(word: str) -> None:
     assert not analyze.analyze(word).tells_time
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [("Müller", "Mueller"), ("GRÜSSE", "Gruesse"), ("Müller", "muller"), ("Öl", "oel")]
-)
+@each(("one", "other"), [("Müller", "Mueller"), ("GRÜSSE", "Gruesse"), ("Müller", "muller"), ("Öl", "oel")])
 def test_points_above_a_letter_may_be_spelled_out_or_left_out(one: str, other: str) -> None:
     assert set(terms(other)) <= set(terms(one))
 
@@ -357,7 +352,7 @@ def test_the_memory_for_words_is_bounded() -> None:
 # What the documentation says
 
 
-@pytest.mark.parametrize("module", [analyze, dates, function_words, synonyms, unspaced])
+@each("module", [analyze, dates, function_words, synonyms, unspaced])
 def test_the_examples_of_the_documentation_are_true(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
     assert doctest.testmod(module).attempted > 0

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.text.clean import clean
+from tables import each
 
 ANY_TEXT = st.text(st.characters())  # with NUL and lone surrogates
 
@@ -13,7 +13,7 @@ def test_nul_becomes_the_replacement_character() -> None:
     assert clean("a\x00b\x00") == "a\ufffdb\ufffd"
 
 
-@pytest.mark.parametrize("lone", [0xD800, 0xDBFF, 0xDC00, 0xDFFF])
+@each("lone", [0xD800, 0xDBFF, 0xDC00, 0xDFFF])
 def test_a_lone_surrogate_becomes_the_replacement_character(lone: int) -> None:
     assert clean(f"é{chr(lone)}z") == "é\ufffdz"
 
@@ -30,7 +30,7 @@ def test_a_high_surrogate_before_a_pair_leaves_the_pair_whole() -> None:
     assert clean("\ud83d\ud83d\ude00") == "\ufffd😀"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "plain", "línea\r\n\t", "日本語", "👩‍👩‍👧‍👦", "\ufeffbom", "\x01\x1f\x7f\x80", "\ufffd", "\u2028"],
 )

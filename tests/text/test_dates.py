@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.text.dates import DAY, PartialDate, find_dates, month_start, spans
+from tables import each
 
 
 def micros(year: int, month: int, day: int) -> int:
@@ -24,7 +25,7 @@ def fit(date: PartialDate, at: int, first_year: int = 2020, last_year: int = 202
 # Finding
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "found"),
     [
         # ISO 8601
@@ -139,9 +140,7 @@ def test_every_day_is_found_in_every_way_to_write_it(day: date) -> None:
         assert find_dates(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["may " * 25_000, "1 may " * 16_000, "1" + " " * 100_000, "2023-" * 20_000, "1 of " * 20_000]
-)
+@each("text", ["may " * 25_000, "1 may " * 16_000, "1" + " " * 100_000, "2023-" * 20_000, "1 of " * 20_000])
 def test_long_texts_are_searched_to_the_end(text: str) -> None:
     assert (2022, 7, 9) in find_dates(text + ", 9 july 2022")
 
@@ -165,9 +164,7 @@ def test_december_ends_with_the_year() -> None:
     assert fit(PartialDate(2022, 12), micros(2023, 1, 1)) == 0
 
 
-@pytest.mark.parametrize(
-    ("day", "expected"), [(9, 1.0), (8, 0.7), (12, 0.7), (6, 0.7), (5, 0.4), (13, 0.4), (30, 0.4)]
-)
+@each(("day", "expected"), [(9, 1.0), (8, 0.7), (12, 0.7), (6, 0.7), (5, 0.4), (13, 0.4), (30, 0.4)])
 def test_a_day_speaks_of_itself_most_and_less_of_the_days_around(day: int, expected: float) -> None:
     assert fit(PartialDate(2022, 11, 9), micros(2022, 11, day)) == expected
 
@@ -201,9 +198,7 @@ def test_29_february_is_in_leap_years_only() -> None:
     assert fit(PartialDate(None, 2, 29), micros(2023, 2, 28)) == 0.7
 
 
-@pytest.mark.parametrize(
-    "date", [PartialDate(None, 12, 31), PartialDate(9999), PartialDate(None, 1, 1), PartialDate(None, 12)]
-)
+@each("date", [PartialDate(None, 12, 31), PartialDate(9999), PartialDate(None, 1, 1), PartialDate(None, 12)])
 def test_the_first_and_the_last_year_of_the_calendar_have_spans(date: PartialDate) -> None:
     assert all(start < end for start, end, _ in spans(date, 1, 9999))
 

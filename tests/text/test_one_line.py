@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.text.one_line import cut, flat, gist, shows
+from tables import each
 
 ANY_TEXT = st.text(st.characters())  # with control characters and lone surrogates
 MARKED = st.lists(
@@ -35,7 +36,7 @@ VISIBLE = [
 # What is left of a text
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line"),
     [
         ("", ""),
@@ -55,7 +56,7 @@ def test_a_text_becomes_one_line(text: str, line: str) -> None:
     assert gist(text) == line
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line"),
     [
         ("```\nx = 1\n```", "[code]"),
@@ -80,7 +81,7 @@ def test_code_in_fences_goes(text: str, line: str) -> None:
     assert gist(text) == line
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line"),
     [
         ("Call `run()` in `main.py`", "Call run() in main.py"),
@@ -95,7 +96,7 @@ def test_inline_code_stays_without_its_backticks(text: str, line: str) -> None:
     assert gist(text) == line
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line"),
     [
         ("See [the docs](https://a.b/c).", "See the docs."),
@@ -115,7 +116,7 @@ def test_links_and_images_are_what_they_show(text: str, line: str) -> None:
     assert gist(text) == line
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line"),
     [
         ("**bold** and __bold too__, *it* and _it_, ~~gone~~", "bold and bold too, it and it, gone"),
@@ -136,7 +137,7 @@ def test_paired_markers_of_emphasis_go_and_other_stars_stay(text: str, line: str
     assert gist(text) == line
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line"),
     [
         ("# Plan\n\n- read\n- **write**\n- run", "Plan: read; write; run"),
@@ -164,7 +165,7 @@ def test_markers_of_blocks_become_punctuation(text: str, line: str) -> None:
     assert gist(text) == line
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line"),
     [
         ("Sure, I can.", "I can."),
@@ -205,7 +206,7 @@ def test_one_filler_goes_if_something_remains(text: str, line: str) -> None:
 # Where a line is cut
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "longest", "line"),
     [
         ("It works now. The rest follows.", 31, "It works now. The rest follows."),
@@ -332,7 +333,7 @@ OTHERS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [*MARKS, *OTHERS])
+@each("part", [*MARKS, *OTHERS])
 def test_a_megabyte_takes_linear_time(part: str) -> None:
     text = "x " + part * (MEGA // len(part)) + " y"
     started = time.perf_counter()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast import InvalidInput
 from holdfast.text.pattern import PARTS, Pattern
+from tables import each
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -73,7 +74,7 @@ def _ends(pattern: str, text: str, place: int) -> bool:
     return re.compile(flags[0] + rest, re.MULTILINE).search(text) is not None
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "text", "end"),
     [
         (r"ORA-\d{5}", "failed with ORA-00942 at noon", 21),
@@ -92,7 +93,7 @@ def test_where_the_first_match_ends(pattern: str, text: str, end: int | None) ->
     assert Pattern(pattern).find(text) == end
 
 
-@pytest.mark.parametrize(
+@each(
     "pattern",
     [
         *("(", ")", "a)", "(a", "[", "[a", "[]", "[b-a]", "*", "a**", "a+*", "a{2}{3}", "^*", "(*a)", "a|*"),
@@ -128,7 +129,7 @@ def test_what_is_not_regular_or_too_large_is_refused(pattern: str) -> None:
         Pattern(pattern)
 
 
-@pytest.mark.parametrize(
+@each(
     "pattern",
     [
         "(a+)+b",

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.text import analyze
 from holdfast.text.prose import MAX_PASSAGES, PASSAGE, passages, split
+from tables import each
 
 SAID = "We keep the index in one file."
 LISTING = "  1\tdef f():\n  2\t    return 1\n  3\tf()\n"
@@ -42,7 +43,7 @@ def terms(text: str) -> Counter[str]:
     return Counter(analyze.tokens(text))
 
 
-@pytest.mark.parametrize("text", CALLS)
+@each("text", CALLS)
 def test_what_a_program_put_out_is_apart_from_what_is_said(text: str) -> None:
     said, output = split("assistant", text)
     assert said.strip() == SAID
@@ -58,7 +59,7 @@ def test_a_short_result_in_sentences_is_the_answer_of_a_person() -> None:
     assert split("tool", answer) == (answer, "")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         SAID,
@@ -69,7 +70,7 @@ def test_a_short_result_in_sentences_is_the_answer_of_a_person() -> None:
         "</tool-use> that never begins",
     ],
 )
-@pytest.mark.parametrize("role", ["user", "assistant", "system"])
+@each("role", ["user", "assistant", "system"])
 def test_plain_words_are_said(role: str, text: str) -> None:
     assert split(role, text) == (text, "")
 
@@ -107,7 +108,7 @@ def test_every_word_is_said_or_put_out_and_stands_in_a_passage(text: str, role: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "<a-b>" * 200_000,
@@ -125,7 +126,6 @@ def test_every_word_is_said_or_put_out_and_stands_in_a_passage(text: str, role: 
         "." * 1_000_000,
         ". " * 500_000,
     ],
-    ids=range(14),
 )
 def test_hostile_texts_are_split_in_linear_time(text: str) -> None:
     """Quadratic time would be hours."""

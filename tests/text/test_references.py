@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.text.references import Reference, read_reference, write_reference
 from holdfast.types import MAX_COUNT
+from tables import each
 
 numbers = st.integers(1, MAX_COUNT)
 
@@ -28,7 +28,7 @@ def test_what_is_read_is_written_alike(text: str) -> None:
     assert 1 <= read.first <= read.last
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "#", "monday", "monday#", "monday#0", "monday#7-3", "monday#-3", "monday#3-", "monday#three",
         "monday#٣",

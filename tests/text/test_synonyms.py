@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import pytest
-
 from holdfast.search.query import parse
 from holdfast.text import analyze
 from holdfast.text.synonyms import _table, related
+from tables import each
 
 TABLE = {head: related(head) for head in _table()}
 
@@ -17,7 +16,7 @@ def test_most_words_lead_nowhere() -> None:
     assert related("lantern") == ()
 
 
-@pytest.mark.parametrize("word", ["", "東京", "4312", "sibling "])
+@each("word", ["", "東京", "4312", "sibling "])
 def test_what_is_no_word_in_its_normal_form_leads_nowhere(word: str) -> None:
     assert related(word) == ()
 

@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Message, ToolCall
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.text.tokens import MESSAGE_OVERHEAD, estimate_tokens
+from tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "tokens"),
     [
         ("", 0),

@@ -12,6 +12,7 @@ from holdfast import Memory
 from holdfast.kinds import LONGEST
 from holdfast.tools.file_paths import LONGEST_PATH, ROOT, FileCommandError, resolve
 from holdfast.tools.files import Files
+from tables import each
 
 files, quick = tool_fixtures.files, tool_fixtures.quick
 
@@ -19,7 +20,7 @@ files, quick = tool_fixtures.files, tool_fixtures.quick
 # Paths
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "resolved"),
     [
         ("/memories", "/memories"),
@@ -87,7 +88,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("path", HOSTILE, ids=lambda path: ascii(path)[:30])
+@pytest.mark.parametrize("path", HOSTILE)
 def test_a_path_that_could_lead_elsewhere_is_refused(quick: Files, path: str) -> None:
     quick.create(PLAN, "Berlin")
     for call in (

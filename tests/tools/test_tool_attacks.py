@@ -23,6 +23,7 @@ from holdfast.text.tokens import estimate_tokens
 from holdfast.tools.presets import compartment_tools, fact_tool, provider_tool
 from holdfast.tools.tool import tools_for
 from holdfast.types import Message
+from tables import each
 from tool_results import error, listed, named
 
 END = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -159,7 +160,7 @@ def test_a_chat_of_another_database_is_refused(memory: Memory, tmp_path: Path) -
         memory.tools(other.chat("monday"))
 
 
-@pytest.mark.parametrize("identity", ["nope", "sum_1", "monday#1", "#", "", "\ud800", "\x00#1", "x" * 5_000])
+@each("identity", ["nope", "sum_1", "monday#1", "#", "", "\ud800", "\x00#1", "x" * 5_000])
 def test_an_unknown_id_is_nothing(memory: Memory, identity: str) -> None:
     told = error(named(memory.tools("monday"))["expand"]({"id": identity}))
     assert told.startswith("There is nothing with the id ")
@@ -179,7 +180,7 @@ def test_what_a_provider_refuses_is_said_without_its_words() -> None:
 # Cursors
 
 
-@pytest.mark.parametrize(
+@each(
     "place",
     [
         ("", float("inf"), 0),
@@ -193,7 +194,6 @@ def test_what_a_provider_refuses_is_said_without_its_words() -> None:
         ("9" * 30, 0, 0),
         ("٣", 0, 0),
     ],
-    ids=repr,
 )
 def test_a_forged_cursor_is_refused(memory: Memory, place: tuple[object, ...]) -> None:
     chat = memory.chat("monday")

@@ -17,6 +17,7 @@ from holdfast.tools.permissions import ALL
 from holdfast.tools.results import ORIGIN
 from holdfast.types import Message
 from stored_texts import text_of
+from tables import each
 from tool_results import error, listed, named
 
 MANY = tuple(ALL)
@@ -165,7 +166,7 @@ def test_only_a_result_of_ours_is_known_as_one(text: str) -> None:
     assert recalled_seqs([ours, Message("tool", text, seq=2)]) == {1}
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "is_ours"),
     [
         *(

@@ -22,6 +22,7 @@ from holdfast.tools.permissions import ALL, PARTS
 from holdfast.tools.results import ORIGIN
 from holdfast.tools.tool import ToolResult, tools_for
 from holdfast.types import Message
+from tables import each
 from tool_results import error, listed, named, properties
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -374,7 +375,7 @@ def test_a_traced_memory_has_the_same_tools(memory: Memory) -> None:
 # What a call takes
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "said"),
     [
         ({}, "needs `query`"),
@@ -398,7 +399,6 @@ def test_a_traced_memory_has_the_same_tools(memory: Memory) -> None:
         ("9" * 5_000, "no JSON"),
         ('{"query": "' + "x" * 1_000_000, "characters"),
     ],
-    ids=lambda value: str(value)[:40],
 )
 def test_what_cannot_be_used_is_a_result_that_says_so(memory: Memory, arguments: object, said: str) -> None:
     recall = named(memory.tools("monday"))["recall"]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from holdfast import InvalidInput, Memory, Scope, acting_as
+from tables import each
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_an_argument_goes_before_who_acts(quick: Memory) -> None:
         assert (record.by, record.chat) == ("user", "tuesday")
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"user": 5},
@@ -112,7 +113,6 @@ def test_an_argument_goes_before_who_acts(quick: Memory) -> None:
         {"source": ""},
         {"source": ["user"]},
     ],
-    ids=lambda wrong: str(wrong)[:40],
 )
 def test_who_cannot_act_is_refused_at_the_block(quick: Memory, wrong: dict[str, Any]) -> None:
     with acting_as(user="ada", chat="monday"):

@@ -20,6 +20,7 @@ from holdfast.types.where import (
     look_up,
 )
 from metadata import FILTERS, METADATA, passes
+from tables import each
 
 
 def matches(where: object, *metadata: dict[str, Any]) -> bool:
@@ -55,7 +56,7 @@ def test_the_bytes_of_values_say_the_same_as_the_values(
             assert sure == condition.accepts(value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("where", "metadata", "expected"),
     [
         # Missing keys and null.
@@ -125,7 +126,7 @@ ENDLESS: dict[str, Any] = {}
 ENDLESS["$not"] = ENDLESS
 
 
-@pytest.mark.parametrize(
+@each(
     ("where", "what"),
     [
         ("lang", "Pass a dict"),
