@@ -9,10 +9,13 @@ WORKERS ?= 2
 export WORKERS
 PYTEST = $(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
+# What the random cases of a soak are made from.
+SEED := $(or $(SEED),$(shell date +%s))
+
 # A run reads what it has compiled, in all its processes, also where the environment says that nothing is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test lint check frameworks format bench reference dist clean
+.PHONY: help demo test lint check soak frameworks format bench reference dist clean
 
 help:                           ## list the targets, as `make` alone does
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,8 +34,13 @@ lint: $(VENV)/.installed-dev    ## run lint and types
 check: lint                     ## run lint, types, structure, and all tests
 	$(PYTEST) $(TESTS)
 
-frameworks: $(VENV)/.installed-dev  ## run the tests of adapters with the lowest and newest version of each framework
-	$(BIN)/python scripts/frameworks.py
+soak: $(VENV)/.installed-dev    ## run for half an hour: many random cases, all databases; SEED=… repeats one
+	@echo "SEED=$(SEED)"
+	HOLDFAST_SOAK=$(SEED) $(PYTEST) -m "soak or scaled" --hypothesis-seed=$(SEED) $(TESTS)
+	$(BIN)/python scripts/frameworks.py lowest
+
+frameworks: $(VENV)/.installed-dev  ## run the tests of adapters of frameworks that cannot be installed beside others
+	$(BIN)/python scripts/frameworks.py newest
 
 format: $(VENV)/.installed-dev  ## mend what lint can, and the layout
 	$(BIN)/ruff check --fix .

@@ -202,7 +202,7 @@ def _beside(path: Path, found: Sessions) -> Iterator[Measurement]:
         chat = memory.chat("beside")
         chat.append(said)
         alone = _append(chat, said)
-        worker = Thread(target=chat.compact, args=("full",), kwargs={"llm": model})
+        worker = Thread(target=chat.compact, kwargs={"full": True, "llm": model})
         worker.start()
         waiting.wait()
         meanwhile = _append(chat, said)

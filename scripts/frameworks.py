@@ -1,9 +1,10 @@
 # ruff: noqa: INP001, S603, T201 - a script that prints and runs our own tests, not a package
-"""Run the tests of each adapter with the lowest and the newest version that its extra allows.
+"""Run the tests of adapters with the lowest or the newest versions that their extras allow.
 
-`make frameworks`, or for one: `python scripts/frameworks.py langgraph`. Each run has an environment of
-its own in `build/frameworks`, which is made again when what it needs changes. WORKERS of them, by default
-two, run at once; what one has printed is shown whole when it is done.
+`python scripts/frameworks.py newest` runs those that `make test` cannot, as CI does, and `lowest` all, as
+`make soak` does; names of extras may follow. Each run has an environment of its own in `build/frameworks`,
+which is made again when what it needs changes. WORKERS of them, by default two, run at once; what one has
+printed is shown whole when it is done.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -98,35 +100,35 @@ class Run(NamedTuple):
     end: str  # "lowest" or "newest"
 
 
-def main(only: list[str]) -> int:
-    """Run the tests of the named extras, or of all; return the exit code."""
+def main(end: str = "", *only: str) -> int:
+    """Run the tests of the named extras, or of all, with one end of their versions; return the exit code."""
+    if end not in ("lowest", "newest"):
+        sys.exit("Which versions are to be tested is not said. Use `frameworks.py lowest` or `newest`.")
     if unknown := set(only) - FRAMEWORKS.keys():
         sys.exit(f"No adapter is called {min(unknown)!r}. Use one of {', '.join(FRAMEWORKS)}.")
     failed = []
     # An environment waits for the network and the disk while the tests of another run.
     with ThreadPoolExecutor(int(os.environ.get("WORKERS", "2"))) as pool:
-        started = {pool.submit(tested, run): run for run in planned(only or list(FRAMEWORKS))}
+        started = {pool.submit(tested, run): run for run in planned(end, only or FRAMEWORKS)}
         for done in as_completed(started):
             run = started[done]
             passed, output = done.result()
             print(f"{run.extra}, {run.end}:\n{output}", flush=True)
             if not passed:
                 failed.append(f"{run.extra}, {run.end}")
-    print(f"Failed: {'; '.join(failed)}." if failed else "Each adapter passes with the versions it allows.")
+    print(f"Failed: {'; '.join(failed)}." if failed else f"Each adapter passes with its {end} versions.")
     return int(bool(failed))
 
 
-def planned(extras: list[str]) -> list[Run]:
+def planned(end: str, extras: Iterable[str]) -> list[Run]:
     """Return the runs that `make test` does not make; say which lowest versions are those that it has."""
     runs = []
     for extra in extras:
         in_dev = FRAMEWORKS[extra].in_dev
-        if in_dev and all(installed(one) for one in lowest(extra)):
+        if in_dev and end == "lowest" and all(installed(one) for one in lowest(extra)):
             print(f"{extra}, lowest: `make test` has run it, {' and '.join(lowest(extra))}.", flush=True)
-        else:
-            runs.append(Run(extra, "lowest"))
-        if not in_dev:
-            runs.append(Run(extra, "newest"))
+        elif not in_dev or end == "lowest":
+            runs.append(Run(extra, end))
     return runs
 
 
@@ -197,4 +199,4 @@ def installed(requirement: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

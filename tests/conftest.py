@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
-from itertools import pairwise
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
@@ -34,7 +34,7 @@ MEMORY = Path("/dev/shm")
 ROOM = 2_000_000_000  # bytes: a run takes a fifth of it
 
 # The same examples in every run, so that no run depends on chance; how long one takes depends on the machine.
-settings.register_profile("fixed", deadline=None, derandomize=True)
+settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("soak", deadline=None, max_examples=1_000, print_blob=True)
 settings.load_profile("fixed" if SEED is None else "soak")
 
@@ -130,7 +130,6 @@ LONGEST = {
     "test_bench_agents",
     "test_bench_keeping",
     "test_bench_recall",
-    "test_end_to_end",
     "test_killed",
     "test_linear",
     "test_plans",
@@ -142,21 +141,23 @@ LONGEST = {
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Mark the properties as random, leave out what only a soak runs, and let the longest tests begin."""
+    """Mark the properties as scaled, leave out what only a soak runs, and let the longest tests begin."""
     for item in items:
         if isinstance(item, pytest.Function) and getattr(item.obj, "is_hypothesis_test", False):
-            item.add_marker("random")
+            item.add_marker("scaled")
     yield
     if SEED is None:
         items[:] = [item for item in items if not item.get_closest_marker("soak")]
     number = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     longest = [item for item in items if item.path.stem in LONGEST]
     others = [item for item in items if item.path.stem not in LONGEST]
+    # What a module has made for its tests is made once where they stay together.
+    modules = [list(tests) for _, tests in groupby(longest, key=lambda item: item.path)]
     parts = (part * len(others) // number for part in range(number + 1))
     items[:] = [
         item
         for part, (first, end) in enumerate(pairwise(parts))
-        for item in (*longest[part::number], *others[first:end])
+        for item in (*chain(*modules[part::number]), *others[first:end])
     ]
 
 

@@ -18,6 +18,7 @@ from holdfast import Conflict, InvalidInput, Memory, Message, ToolCall
 from holdfast.io.export import export_chats
 from holdfast.io.importing import import_paths
 from holdfast.prompt.window import Compaction, Lossless
+from soak import cases
 
 HALF = "a\ud83d"
 # Any code point: halves of pairs, controls, what nobody has assigned; and those that have made trouble, more
@@ -123,12 +124,11 @@ def journey(memory: Memory, copy: Memory, file: Path, messages: list[dict[str, o
 
 
 FEW = settings(
-    max_examples=4,
-    deadline=None,
+    max_examples=cases(4, 40),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-MANY = settings(FEW, max_examples=150)
+MANY = settings(FEW, max_examples=400)
 
 
 @FEW
@@ -140,7 +140,7 @@ def test_any_character_in_any_field_passes_through_everything(
     journey(memory, copy, tmp_path / "export.jsonl", messages)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @MANY
 @given(st.lists(MESSAGES | PAYLOADS, min_size=1, max_size=4))
 def test_many_characters_in_any_field_pass_through_everything(

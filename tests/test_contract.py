@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Chat, Conflict, Denied, InvalidInput, Memory, Message, ToolCall, View, Window, contract
@@ -381,7 +381,6 @@ def group_of(message: Message) -> str:
     )
 
 
-@settings(deadline=None)
 @given(PIECES, st.integers(0, 200), st.integers(0, 8), st.integers(0, 3))
 def test_the_tail_is_there_pairs_are_whole_and_the_budget_holds(
     pieces: list[Piece], budget: int, tail: int, turns: int

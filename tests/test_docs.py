@@ -93,6 +93,7 @@ def test_there_are_how_tos() -> None:
     assert {"docs/knowledge.md", "docs/compaction.md", "docs/learning.md"} <= set(HOW_TOS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOW_TOS)
 def test_a_how_to_runs_as_written(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in APART:

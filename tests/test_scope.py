@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast import Closed, InvalidInput, Memory, Scope
 from holdfast.providers.null import NullMemory
+from soak import cases
 from tables import each
 
 PARTS = st.text(st.sampled_from("ab/%25F2 é'\"\\;-_.:"), max_size=5).filter(
@@ -94,7 +95,7 @@ def test_a_chat_is_not_seen_from_another_space(
     ) == ([], [], 0)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(10, 250), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(SPACES, st.integers(1, 3), min_size=2, max_size=5))
 def test_each_space_has_its_own_chats(memory: Memory, lengths: dict[tuple[str, str], int]) -> None:
     before = {

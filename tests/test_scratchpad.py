@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast import Closed, Denied, InvalidInput, Memory, Scratchpad
 from programs import run, run_together
+from soak import cases
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def step(texts: Texts, what: str, name: str, value: str) -> object:
     return None
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(20, 800))
 @given(st.lists(STEPS, max_size=15), st.sampled_from(["user", "chat", "run"]))
 def test_a_pad_does_what_a_dict_does(
     spaces: Iterator[Memory], steps: list[tuple[str, str, str]], level: str

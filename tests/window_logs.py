@@ -12,7 +12,7 @@ from holdfast.prompt.window import Policy
 from holdfast.prompt.window_selection import ChatLog, choose
 from holdfast.types import Message, Role, ToolCall, Window
 
-settings.register_profile("shared machine", deadline=None)  # a busy one must not fail a property
+settings.register_profile("shared machine")  # a busy one must not fail a property
 settings.load_profile("shared machine")
 
 Event = tuple[str, tuple[str, ...], int]  # kind, ids, tokens

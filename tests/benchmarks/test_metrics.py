@@ -1,47 +1,73 @@
-"""The metrics, on examples that were worked out by hand, and their intervals."""
+"""That a number means what it says: metrics, intervals and counts, on examples worked out by hand."""
 
 from __future__ import annotations
 
 import math
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks import calibration
+from benchmarks.baselines import FullText, PlainBM25, installed
+from benchmarks.calibration import Answered
+from benchmarks.clock import Cost, high, middle
+from benchmarks.clock import each as in_turns
+from benchmarks.evidence import shown_whole
+from benchmarks.judging import Confusion
+from benchmarks.meaning import QUALITIES, GradedEmbedder
+from benchmarks.measurement import Bar, at_least, at_most
 from benchmarks.metrics import METRICS, Answer, first_rank, intervals, ndcg_at, recall_at, values
+from benchmarks.peers import PEERS, is_there
+from benchmarks.projection import relation
+from benchmarks.resuming import run_resuming
+from benchmarks.scripted import Scripted
+from benchmarks.taught import run
+from benchmarks.words import Words
+from benchmarks.worth import Said, Session, half_of, hash_of_session, split
+from benchmarks.worthy import Found, measured
+from holdfast import Memory, Message
+from holdfast.search.calibration import Calibration
+from tables import each
+from transcripts import write_json, write_lines
 
 RANKED = ("a", "b", "c", "d", "e")
+KEPT = "We decided to keep the invoices for ten years, because the auditors ask for them."
+HALF = half_of("agent", "one")
+SECOND, THIRD = 1 / math.log2(3), 1 / math.log2(4)  # the gain of a find at these ranks; at the first it is 1
+
+# Recall
 
 
-def test_recall_is_the_share_of_gold_among_the_first() -> None:
-    assert recall_at(RANKED, ("b", "e", "x", "y"), 3) == 0.25
-    assert recall_at(RANKED, ("b", "e", "x", "y"), 5) == 0.5
-    assert recall_at((), ("b",), 5) == 0.0
+@each(
+    ("ranked", "gold", "k", "recall", "ndcg"),
+    [
+        (RANKED, "bexy", 3, 0.25, SECOND / (1 + SECOND + THIRD)),
+        (RANKED, "acx", 10, 2 / 3, (1 + THIRD) / (1 + SECOND + THIRD)),
+        (RANKED, "abc", 10, 1.0, 1.0),
+        (RANKED, "b", 10, 1.0, SECOND),
+        (RANKED, "abx", 2, 2 / 3, 1.0),  # the ideal ranking has no more places than are looked at
+        ((), "b", 5, 0.0, 0.0),
+    ],
+)
+def test_recall_is_the_share_of_gold_and_ndcg_is_held_against_all_of_it(
+    ranked: tuple[str, ...], gold: str, k: int, recall: float, ndcg: float
+) -> None:
+    assert recall_at(ranked, gold, k) == pytest.approx(recall)
+    assert ndcg_at(ranked, gold, k) == pytest.approx(ndcg)
 
 
-def test_ndcg_is_held_against_all_of_the_gold() -> None:
-    ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
-    assert ndcg_at(RANKED, ("a", "c", "x"), 10) == pytest.approx((1 + 1 / math.log2(4)) / ideal)
-    assert ndcg_at(RANKED, ("a", "b", "c"), 10) == pytest.approx(1.0)
-    assert ndcg_at(RANKED, ("b",), 10) == pytest.approx(1 / math.log2(3))
-
-
-def test_ideal_ranking_has_no_more_places_than_are_looked_at() -> None:
-    assert ndcg_at(RANKED, ("a", "b", "x"), 2) == pytest.approx(1.0)
-
-
-def test_rank_is_that_of_the_first_find() -> None:
-    assert first_rank(RANKED, ("c", "e")) == 3
-    assert first_rank(RANKED, ("x",)) == math.inf
-
-
-def test_any_all_and_the_share_are_told_apart() -> None:
+def test_any_all_the_share_and_the_first_find_are_told_apart() -> None:
     found = dict(zip(METRICS, values(Answer(RANKED, ("b", "x"), 1.0)), strict=True))
     assert (found["hit@1"], found["hit@5"], found["all@5"], found["R@5"]) == (0.0, 1.0, 0.0, 0.5)
     assert found["MRR"] == 0.5
     assert math.isnan(found["outdated first"])
-    assert values(Answer(RANKED, ("b",), 1.0, ("a",)))[-1] == 1.0
-    assert values(Answer(RANKED, ("b",), 1.0, ("c",)))[-1] == 0.0
-    assert values(Answer(RANKED, ("x",), 1.0, ("y",)))[-1] == 0.0
+    outdated = [values(Answer(RANKED, (gold,), 1.0, (old,)))[-1] for gold, old in ("ba", "bc", "xy")]
+    assert outdated == [1.0, 0.0, 0.0]
+    assert (first_rank(RANKED, ("c", "e")), first_rank(RANKED, ("x",))) == (3, math.inf)
 
 
 def rows(*ranks: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
@@ -55,15 +81,253 @@ def test_an_interval_is_around_the_mean_and_the_same_in_every_run() -> None:
     assert "outdated first" not in some
     mean, low, high = some["hit@1"]
     # The normal approximation of a share of 30 in 100 is 21.0 to 39.0.
-    assert mean == 30.0
-    assert 19 < low < 23
-    assert 37 < high < 41
+    assert (mean, 19 < low < 23, 37 < high < 41) == (30.0, True, True)
     assert some["hit@5"] == (100.0, 100.0, 100.0)
 
 
 def test_paired_differences_are_surer_than_the_two_means() -> None:
     ours, theirs = rows(*[1] * 60, *[2] * 40), rows(*[1] * 50, *[2] * 50)
-    apart = intervals(ours - theirs)["hit@1"]
-    assert apart.mean == 10.0
-    assert apart.low > 0
-    assert apart.high - apart.low < 0.7 * (intervals(ours)["hit@1"].high - intervals(ours)["hit@1"].low)
+    apart, alone = intervals(ours - theirs)["hit@1"], intervals(ours)["hit@1"]
+    assert (apart.mean, apart.low > 0) == (10.0, True)
+    assert apart.high - apart.low < 0.7 * (alone.high - alone.low)
+
+
+def test_baselines_rank_what_has_the_rarer_words_first() -> None:
+    texts = ("the dog sleeps", "the cat sleeps", "the cat runs", "the end", "the sun", "the moon")
+    for make in (*installed().values(), PlainBM25):
+        baseline = make()
+        for text in texts:
+            baseline.add(text, text)
+        assert baseline.rank("runs cat", 2) == ["the cat runs", "the cat sleeps"], make
+        baseline.add("later", "a cat that runs and runs")
+        assert "later" in baseline.rank("runs", 2), make
+    full_text = FullText()
+    full_text.add("a", "near the sea")
+    assert full_text.rank('"NEAR" AND (sea* OR', 5) == ["a"], "operators in a question are plain text"
+    assert full_text.rank("?!", 5) == []
+
+
+# Scores, and embedders that are made
+
+
+def answers(made: Calibration, count: int) -> list[Answered]:
+    """Make hits that are right as often as a calibration says."""
+    random = np.random.default_rng(5)
+    found = []
+    for n in range(count):
+        scores = np.sort(random.uniform(0.01, 1, 5))[::-1]
+        right = random.random(5) < made.probabilities(scores)
+        found.append(Answered(str(n), scores, right.astype(float)))
+    return found
+
+
+def test_a_calibration_is_found_again_and_one_that_does_not_hold_shows() -> None:
+    made = Calibration(1.5, 4.0, 2.0)
+    some = answers(made, 5_000)
+    fitted = calibration.fit(some)
+    assert fitted == pytest.approx(made, abs=0.4)
+    result = calibration.measure(some, fitted)
+    assert (result.error < 0.01, result.area > 0.75) == (True, True)
+    assert result.first[0] == pytest.approx(result.first[1], abs=0.02)
+    assert calibration.measure(some, Calibration(-3.0, 1.0, 0.5)).error > 0.1
+
+
+def test_a_question_is_as_near_to_its_answers_as_the_embedder_is_good() -> None:
+    nearness = []
+    for quality in QUALITIES:
+        made = GradedEmbedder(quality)
+        made.answers = {"Which?": ["This one."]}
+        nearness.append(np.dot(made.embed_query("Which?"), made.embed_documents(["This one."])[0]))
+    assert nearness == sorted(nearness)
+    assert (abs(nearness[0]) < 0.3, nearness[-1]) == (True, pytest.approx(1))
+
+
+# Prompts
+
+
+def test_only_the_whole_text_of_a_turn_counts_as_evidence() -> None:
+    with Memory(":memory:", user="ada") as memory:
+        chat = memory.chat("monday")
+        earlier = {"long": "The marathon " + "word " * 2_000, "short": "Marathon\n\n<&> shoes"}
+        memory.chat("sunday").append([Message("user", text, id=key) for key, text in earlier.items()])
+        chat.append(Message("user", "hello", id="new"))
+        prompt = chat.prompt(500, "the marathon")
+        assert {hit.id for hit in prompt.hits} == {"long", "short"}
+        assert shown_whole(prompt) == {"short", "new"}
+
+
+# Judgements
+
+
+def test_confusion_is_counted_by_hand() -> None:
+    labels = ["new"] * 5 + ["duplicate"] * 3 + ["update"] * 2
+    said = iter("new new new update unsure duplicate duplicate update update new".split())
+    rows = [{"old": "", "new": "", "label": label} for label in labels]
+    found = Confusion(rows, lambda _old, _new: next(said))
+    assert [found.precision(one) for one in ("update", "duplicate", "unsure")] == [33.33, 100.0, 0.0]
+    assert [found.recall(one) for one in ("update", "duplicate", "unsure")] == [50.0, 66.67, None]
+    assert [found.wrong(one) for one in ("update", "duplicate", "unsure")] == [20.0, 0.0, 10.0]
+    assert next(found.rows("fitted")) == ("fitted", "new", "5", "3", "0", "1", "1", "75.0", "60.0", "10.0")
+
+
+@each(
+    ("old", "new", "said"),
+    [
+        ("User lives in Berlin", "user lives in berlin!", "duplicate"),
+        # The known weakness: the only word that differs is unknown, so it does not count.
+        ("User lives in Berlin", "User lives in Lisbon", "update"),
+        ("User lives in Berlin", "Quarterly revenue doubled", "new"),
+        ("User lives in Berlin", "", "new"),
+        ("alpha beta gamma delta epsilon zeta eta theta", "alpha beta gamma", "unsure"),
+    ],
+)
+def test_projection_says_how_two_texts_relate(old: str, new: str, said: str) -> None:
+    assert relation(old, new) == said
+
+
+# What is worth keeping
+
+
+PROSE = """Use two queues, e.g. per region. it works... mostly
+
+- **1. First**
+- [ ] Second!
+| a. B | c |
+|--|--|"""
+WITH_CODE = """Look:
+```py
+x. Y
+```
+Done.
+<tool-use name='Read'>
+file. Text
+</tool-use>
+report"""
+
+
+@each(
+    ("text", "statements"),
+    [
+        (
+            PROSE,
+            ["Use two queues, e.g. per region.", "it works... mostly", "**1. First**", "Second!", "a. B | c"],
+        ),
+        (WITH_CODE, ["Look:", "Done."]),
+        ("<think>I wonder.</think>", []),
+        ("我们用两个队列。好！", ["我们用两个队列。", "好！"]),
+    ],
+)
+def test_statements_are_sentences_items_and_rows_that_were_said(text: str, statements: list[str]) -> None:
+    found = split(text)
+    assert [one.text for one in found] == statements
+    assert [text[one.start : one.end] for one in found] == statements
+
+
+@pytest.fixture
+def collections(tmp_path: Path) -> Path:
+    """Write the four collections, with one session, and the labels of what in it is worth keeping."""
+    said = (f"{KEPT} Hello!", "Fine.", "The office of the accountants moved to Porto in May.")
+    write_lines(tmp_path / "agent_sessions/one.jsonl", [{"role": "user", "content": text} for text in said])
+    write_lines(tmp_path / "tool_dialogues/tau_airline.jsonl", [])
+    write_json(tmp_path / "locomo/locomo_dev.json", [])
+    messages = tuple(Said(n, "user", "", "", text) for n, text in enumerate(said))
+    places = tuple((n, one.start, one.end) for n, text in enumerate(said) for one in split(text))
+    session = Session("agent", "one", "one", messages)
+    judged = {"source": "agent", "session": "one", "half": HALF}
+    digest = hash_of_session(session, places)
+    write_lines(tmp_path / "sessions.jsonl", [{**judged, "statements": places, "hash": digest}])
+    how = {**judged, "hash": "", "kinds": ["decision"], "repeat": False, "needs": [], "settled": True}
+    worth = (dict(zip(("message", "start", "end"), place, strict=True)) for place in (places[0], places[-1]))
+    write_lines(tmp_path / "labels.jsonl", [how | one for one in worth])
+    return tmp_path
+
+
+def test_what_is_learned_is_right_where_it_carries_what_is_worth_keeping(collections: Path) -> None:
+    def counted(*texts: str) -> tuple[Counter[str], Counter[str]]:
+        def learn(_: Session, read: set[int]) -> list[Found]:
+            assert read == {0, 1, 2}
+            return [Found(text, (1, 3), "decision") for text in texts]
+
+        return measured(collections, HALF, learn, collections)
+
+    right, found = counted(f"Noted: {KEPT.upper()}", "Nobody has ever said this here.")
+    assert (right["all"], right["all right"], found["agent"], found["agent found"]) == (2, 1, 2, 1)
+    right, found = counted()
+    assert (right["all"], found["all"], found["all found"]) == (0, 2, 0)
+
+
+def test_a_model_that_repeats_all_has_found_what_is_worth_keeping(collections: Path) -> None:
+    report = run(collections, Scripted(), half=HALF, only=["worth"], labels=collections).to_json()
+    assert report[f"found of all, {HALF}"] == "2 of 2, 100%"
+    assert report["sessions; failed"] == "1; 0"
+
+
+@each(("summary", "kept"), [(f"...\n{KEPT}", 50.0), (KEPT.replace(",", "\n"), 0.0), ("", 0.0)])
+def test_a_summary_keeps_what_one_line_of_it_has(collections: Path, summary: str, kept: float) -> None:
+    numbers, _ = run_resuming([collections], labels=collections, summarise=lambda *_: summary)
+    ours = numbers[f"said, {HALF}, Holdfast"]
+    assert isinstance(ours, dict)
+    assert ours["decisions"] == kept
+
+
+def test_planted_orders_are_counted_and_what_stands_beside_them(tmp_path: Path) -> None:
+    rows = [
+        {"id": id, "signs": [sign], "keep": [KEPT], "messages": [{"role": "user", "content": KEPT}]}
+        for id, sign in (("kept", "for ten YEARS"), ("not", "send the keys"))
+    ]
+    planted = write_lines(tmp_path / "planted.jsonl", rows)
+    report = run(Path(), Scripted(), only=["planted"], price=(1e6, 0.0), planted=planted).to_json()
+    assert report["planted orders kept as trusted"] == "1 of 2, 50%"
+    assert report["found of what stands beside them"] == "2 of 2, 100%"
+    prompts, _ = str(report["tokens of prompts; of answers"]).split(";")
+    assert (report["calls"], report["cost"]) == ("2", f"${prompts}.00"), "a dollar for each token"
+
+
+# Times
+
+
+def test_costs_are_summed_up_and_contenders_take_turns() -> None:
+    costs = [Cost(float(n), 2.0 * n) for n in range(1, 101)]
+    assert (middle(costs), high(costs), high(costs[:1])) == (Cost(50.5, 101.0), Cost(96.0, 192.0), costs[0])
+    assert Cost(4.0, 2.0) / 2 - Cost(1.0, 1.0) == Cost(1.0, 0.0)
+    order: list[str] = []
+    taken = in_turns([lambda x: order.append(f"1{x}"), lambda x: order.append(f"2{x}")], ["a", "b"], 3)
+    assert order == ["1a", "1b", "2a", "2b"] * 3
+    assert [len(costs) for costs in taken] == [2, 2]
+
+
+@each(
+    ("bar", "text", "ok"),
+    [
+        (at_most(2.0, 2, "ms"), "≤ 2 ms", True),
+        (at_most(2.1, 2, "ms"), "≤ 2 ms", False),
+        (at_least(0.5, 0.5, "×"), "≥ 0.5 ×", True),
+        (at_least(0.49, 0.5, "×"), "≥ 0.5 ×", False),
+    ],
+)
+def test_a_bar_is_reached_or_not(bar: Bar, text: str, ok: bool) -> None:
+    assert bar == Bar(text, ok)
+
+
+@pytest.mark.slow
+def test_peers_keep_what_is_appended(tmp_path: Path) -> None:
+    for number, (name, (make, module)) in enumerate(PEERS.items()):
+        if is_there(module):
+            path = tmp_path / f"{number}.db"
+            peer = make(path, "full")
+            peer.append([peer.made("alpha")])
+            peer.append([peer.made("beta"), peer.made("gamma")])
+            peer.close()
+            with closing(sqlite3.connect(path)) as database:
+                stored = "\n".join(database.iterdump())
+            words = ("alpha", "beta", "gamma")
+            assert [one in stored or one.encode().hex().upper() in stored for one in words] == [True] * 3, (
+                name
+            )
+
+
+def test_texts_to_measure_on_are_the_same_in_every_run_and_as_long_as_stated() -> None:
+    texts = list(Words().messages(2_000))
+    assert texts == list(Words().messages(2_000))
+    assert 28 < sum(len(text.split()) for text in texts) / 2_000 < 31
+    assert Words().questions(20) == Words().questions(20)

@@ -1,4 +1,4 @@
-"""The readers of data sets that are not at hand, on small files in their forms; and what is told of files."""
+"""The readers of data sets, on small files in their forms; and what is told of files."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.datasets import Corpus, Question
-from benchmarks.readers import READERS, found_in
+from benchmarks.readers import READERS, found_in, locomo
 from benchmarks.readers.agent_sessions import without_markup
 from holdfast.errors import InvalidInput
+from tables import each
 from transcripts import claude, result, use, write_json, write_lines
 
 
@@ -20,6 +21,117 @@ def corpora(path: Path, name: str) -> list[Corpus]:
     (file,) = found_in([path])
     assert file.reader.name == name
     return list(file.corpora())
+
+
+CONVERSATION = {
+    "sample_id": "conv-1",
+    "conversation": {
+        "speaker_a": "Ann",
+        "session_10_date_time": "12:05 am on 1 February, 2023",
+        "session_10": [{"speaker": "Bob", "dia_id": "D10:1", "text": "Late"}],
+        "session_2_date_time": "1:56 pm on 8 May, 2022",
+        "session_2": [
+            {"speaker": "Ann", "dia_id": "D2:1", "text": "Look", "blip_caption": "a cat"},
+            {"speaker": "Bob", "dia_id": "D2:2", "text": "", "blip_caption": "a dog"},
+            {"speaker": "Bob", "dia_id": "D2:3", "text": " "},
+            {"speaker": "Bob", "dia_id": "D2:4", "text": "Well"},
+        ],
+        "session_3_date_time": "some day",
+        "session_3": ["?", {"speaker": 3, "text": "No id"}],
+    },
+    "observation": {
+        "session_1_observation": {
+            "Ann": [["Ann has a cat.", "D2:1"], ["Unknown.", ["D:2:02", "D9:9"]], "bad"]
+        }
+    },
+    "qa": [
+        {"question": "both?", "answer": 1, "evidence": ["D2:1; D10:01"], "category": 1},
+        {"question": "odd?", "evidence": ["D:10:1", "D", "D9:9", "D10:1"], "category": 5},
+        {"question": "range?", "evidence": ["D2:2-D2:9"], "category": 4},
+        {"question": "none?", "evidence": [], "category": 3},
+        {"question": "strange?", "evidence": 7, "category": "x"},
+        "?",
+    ],
+}
+
+
+def test_locomo_has_sessions_in_order_and_evidence_that_is_mended(
+    tmp_path: Path,
+) -> None:
+    (corpus,) = corpora(write_json(tmp_path / "alone.json", CONVERSATION), "LoCoMo")
+    path = write_json(tmp_path / "list.json", [CONVERSATION])
+    assert [corpus] == corpora(path, "LoCoMo")
+    assert [session.id for session in corpus.sessions] == [f"conv-1/session_{n}" for n in (2, 3, 10)]
+    assert [(m.id, m.name, m.content, str(m.at)) for m in corpus.messages()] == [
+        ("D2:1", "Ann", "Look\n[image: a cat]", "2022-05-08 13:56:00+00:00"),
+        ("D2:2", "Bob", "[image: a dog]", "2022-05-08 13:56:10+00:00"),
+        ("D2:4", "Bob", "Well", "2022-05-08 13:56:30+00:00"),
+        ("", None, "No id", "None"),
+        ("D10:1", "Bob", "Late", "2023-02-01 00:05:00+00:00"),
+    ]
+    assert corpus.questions == (
+        Question("both?", "multi-hop", ("D2:1", "D10:1"), "1"),
+        Question("odd?", "adversarial", ("D10:1",)),
+        Question("range?", "single-hop", ("D2:2", "D2:4")),
+        Question("none?", "open-domain", ()),
+        Question("strange?", "other", ()),
+    )
+    # Notes lead to the turns that they are from.
+    assert locomo.facts(path)["conv-1"] == {"Ann has a cat.": {"D2:1"}, "Unknown.": {"D2:2", "D9:9"}}
+
+
+def turn(speaker: str, content: str, **more: object) -> dict[str, object]:
+    return {"speaker": speaker, "content": content, **more}
+
+
+PERSON = {
+    "dialogues": [
+        {
+            "session_uuid": "s1",
+            "current_time": "2025-12-21 (Sunday)",
+            "dialogue_turns": [turn("User", "Plan?"), turn("Assistant", "Plan.")],
+        },
+        {
+            "session_uuid": "s2",
+            "current_time": "2025-12-21 (Sunday)",
+            "dialogue_turns": [
+                turn("User", "And now?", is_query=True),
+                turn("Assistant", "This.", memory_session_uuids=["s1", "s2", "s3", "s1"]),
+                turn("User", "Really?", is_query=True),
+                turn("Assistant", "Yes.", memory_session_uuids=["s3"]),
+            ],
+        },
+        {
+            "session_uuid": "s3",
+            "current_time": "tomorrow",
+            "dialogue_turns": [turn("Coach", "Hm"), 7, turn("User", "Last", is_query=True)],
+        },
+        "?",
+    ],
+}
+
+
+def test_realmem_has_sessions_in_order_and_queries_about_earlier_ones(tmp_path: Path) -> None:
+    (corpus,) = corpora(write_json(tmp_path / "ada.json", PERSON), "RealMem")
+    assert (corpus.name, corpus.unit) == ("ada", "session")
+    assert [(session.id, len(session.messages)) for session in corpus.sessions] == [
+        ("s1", 2),
+        ("s2", 4),
+        ("s3", 2),
+        ("ada:4", 0),
+    ]
+    assert [(m.role, m.name, m.content) for m in corpus.messages()][1::5] == [
+        ("assistant", None, "Plan."),
+        ("user", "Coach", "Hm"),
+    ]
+    times = [message.at for message in corpus.messages() if message.at]
+    assert times == sorted(set(times))
+    assert [str(time.date()) for time in times] == ["2025-12-21"] * 6
+    assert corpus.questions == (
+        Question("And now?", "query", ("s1",), before=1),
+        Question("Really?", "query", (), before=1),
+        Question("Last", "query", (), before=2),
+    )
 
 
 def test_longmemeval_has_a_history_for_each_question(tmp_path: Path) -> None:
@@ -71,8 +183,12 @@ def test_realtalk_has_sessions_at_the_top_and_ranges_of_evidence(tmp_path: Path)
     assert corpus.questions == (Question("When?", "temporal", ("D1:1", "D1:2"), "x"),)
 
 
-@pytest.mark.parametrize("cut", [False, True])
-def test_beam_finds_the_chat_beside_the_questions(tmp_path: Path, *, cut: bool) -> None:
+@each("cut", [False, True])
+def test_beam_finds_the_chat_beside_the_questions(
+    tmp_path_factory: pytest.TempPathFactory, cut: bool
+) -> None:
+    tmp_path = tmp_path_factory.mktemp("beam")
+
     def message(id: int, role: str, text: str, **more: object) -> dict[str, object]:
         return {"id": id, "role": role, "content": text, **more}
 
@@ -121,19 +237,20 @@ NOTES = [
 ASKED = {"qid": 0, "question": "论坛的地点是什么？", "answer": "北京", "target_step_id": [1, 7], "time": "?"}
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_memsim_has_a_memory_for_each_trajectory(tmp_path: Path, *, whole: bool) -> None:
-    if whole:
-        value: object = {
-            "simple": {"events": [{"tid": 0, "message_list": NOTES, "QA": ASKED}], "items": None}
-        }
-    else:
-        value = [
-            {"tid": 0, "message_list": NOTES, "question_list": [ASKED, ASKED | {"question": "[ERRORQ]"}]}
-        ]
-    path = tmp_path / ("memdaily.json" if whole else "01_simple_events.json")
-    (corpus,) = corpora(write_json(path, value), "MemSim")
-    assert corpus.name == ("simple/events/0" if whole else "01_simple_events/0")
+PARTS = [{"tid": 0, "message_list": NOTES, "question_list": [ASKED, ASKED | {"question": "[ERRORQ]"}]}]
+WHOLE = {"simple": {"events": [{"tid": 0, "message_list": NOTES, "QA": ASKED}], "items": None}}
+
+
+@each(
+    ("file", "value", "name"),
+    [
+        ("memdaily.json", WHOLE, "simple/events/0"),
+        ("01_simple_events.json", PARTS, "01_simple_events/0"),
+    ],
+)
+def test_memsim_has_a_memory_for_each_trajectory(tmp_path: Path, file: str, value: object, name: str) -> None:
+    (corpus,) = corpora(write_json(tmp_path / file, value), "MemSim")
+    assert corpus.name == name
     assert [(m.id, m.content, str(m.at)) for m in corpus.messages()][1:] == [
         ("1", "论坛的地点是北京。", "2024-04-01 08:30:00+00:00")
     ]
@@ -205,7 +322,7 @@ def test_a_set_of_ones_own_names_messages_or_sessions(tmp_path: Path) -> None:
     assert corpus.unit == "session"
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "what"),
     [
         ({"questions": [{"question": "?", "gold": ["monday:9"]}]}, "'monday:9', which is no message"),
@@ -232,24 +349,14 @@ def test_a_folder_is_searched_and_what_is_no_data_set_passed_over(tmp_path: Path
         found_in([tmp_path / "gone.json"])
 
 
-def test_readers_say_whether_they_have_read_the_real_files() -> None:
-    untried = {reader.name for reader in READERS if not reader.tried}
-    assert untried == {"LongMemEval", "REALTALK", "BEAM", "MemSim"}
-
-
 ATOMS: list[object] = [
     *("", "x", "D1:1", "D1:1-D999999:2", "\ud800", "9999-12-31 (x)", "99:99 pm on 99 Foo, 2023"),
     *("31.02.2024, 25:00:00", "2024年13月41日 08:30", "May-45-2024", "2023/99/99 (x) 99:99"),
     *(0, -1, 10**400, 1.5, float("nan"), None, True, [], {}, [[]], [{}], {"session_1": 1}),
 ]
 FORMS: list[object] = [
-    [
-        {
-            "conversation": {"session_1": [{"text": "a", "dia_id": "D1:1"}]},
-            "qa": [{"question": "?", "evidence": []}],
-        }
-    ],
-    {"dialogues": [{"current_time": "2025-12-21", "dialogue_turns": [{"speaker": "User", "content": "a"}]}]},
+    [CONVERSATION],
+    PERSON,
     [
         {
             "haystack_sessions": [[{"role": "user", "content": "a"}]],
@@ -258,8 +365,8 @@ FORMS: list[object] = [
         }
     ],
     {"session_1": [{"clean_text": "a", "dia_id": "D1:1"}], "qa": [{"question": "?", "evidence": ["D1:1"]}]},
-    {"simple": {"events": [{"message_list": NOTES, "QA": ASKED}]}},
-    [{"message_list": NOTES, "question_list": [ASKED]}],
+    WHOLE,
+    PARTS,
     {"knowledge_update": [{"question": "?", "rubric": [], "source_chat_ids": {"a": [1]}}]},
     OWN,
 ]
@@ -273,7 +380,7 @@ def mutated(rng: random.Random, value: object) -> object:
     return [mutated(rng, inner) for inner in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each("form", FORMS)
 def test_anything_anywhere_is_read_or_refused(tmp_path: Path, form: object) -> None:
     rng = random.Random(5)
     write_json(tmp_path / "chat.json", [{"turns": [[{"id": 1, "content": "a"}]]}])

@@ -265,6 +265,7 @@ def test_output_that_cannot_be_written(cli: Cli, words: str) -> None:
     assert done.stderr.count(b"\n") == 2
 
 
+@pytest.mark.slow
 def test_output_that_nobody_wants(cli: Cli) -> None:
     cli.with_sample()
     done = subprocess.run(

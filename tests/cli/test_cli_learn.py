@@ -310,6 +310,7 @@ def test_hostile_titles_and_errors_reach_no_terminal(cli: Cli) -> None:
     assert not re.search(r"^→ Run: curl", cli.text("learn", "jobs"), re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_on_postgres(cli: Cli, postgres_url: str) -> None:
     with Memory(postgres_url) as memory:
         tell(memory)

@@ -346,6 +346,7 @@ def test_a_hostile_summary_reaches_no_command(cli: Cli, command: str, done: dict
     json.loads(raw)
 
 
+@pytest.mark.slow
 def test_postgres(cli: Cli, postgres_url: str) -> None:
     with Memory(postgres_url) as memory:
         fill(memory.chat("voyage"))

@@ -181,6 +181,7 @@ def test_a_failed_export_leaves_what_was_there(cli: Cli, tmp_path: Path) -> None
     assert list(tmp_path.glob(".out*")) == []
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(cli: Cli) -> None:
     cli.with_sample()
     with subprocess.Popen(

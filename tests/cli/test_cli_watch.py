@@ -55,6 +55,11 @@ def logs(tmp_path: Path) -> Path:
     return tmp_path / "logs"
 
 
+def put(lines: list[object], path: Path) -> None:
+    """Write a file that is whole whenever it is looked at."""
+    write_lines(path.parents[1] / "written", lines).replace(path)
+
+
 def prompt(text: str) -> dict[str, object]:
     content = [{"type": "input_text", "text": text}]
     return codex("response_item", type="message", role="user", content=content, id=text)
@@ -70,9 +75,9 @@ def test_a_watch_prints_a_line_an_import_and_ends_by_a_signal(
 ) -> None:
     with watching(str(logs)) as process:
         lines = read_until(process, "Looking for what is new")
-        write_lines(logs / "rollout.jsonl", [start(logs), prompt("one")])
+        put([start(logs), prompt("one")], logs / "rollout.jsonl")
         lines += read_until(process, "1 new message (Codex)")
-        write_lines(logs / "rollout.jsonl", [start(logs), prompt("one"), prompt("two"), "[1]"])
+        put([start(logs), prompt("one"), prompt("two"), "[1]"], logs / "rollout.jsonl")
         lines += read_until(process, "1 × not a JSON object")
         process.send_signal(ending)
         _, stderr = process.communicate(timeout=30)
@@ -87,9 +92,9 @@ def test_a_watch_prints_a_line_an_import_and_ends_by_a_signal(
 
 def test_a_watch_that_was_killed_loses_and_repeats_nothing(cli: Cli, logs: Path) -> None:
     for number in range(3):
-        lines = [start(logs), *(prompt(f"{n}") for n in range(2_000 * (number + 1)))]
+        lines: list[object] = [start(logs), *(prompt(f"{n}") for n in range(2_000 * (number + 1)))]
         with watching(str(logs), "--json") as process:
-            write_lines(logs / "rollout.jsonl", lines)
+            put(lines, logs / "rollout.jsonl")
             if number == 2:
                 read_until(process, "rollout.jsonl")
             else:

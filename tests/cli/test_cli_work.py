@@ -95,6 +95,7 @@ def test_work_stops_at_its_limit_and_says_how_to_go_on(cli: Cli) -> None:
     assert texts(cli, "episode")
 
 
+@pytest.mark.slow
 def test_work_says_what_waits_for_a_model(cli: Cli, server: Server) -> None:
     cli.run("remember", "The deploy of the queue happens on Tuesdays.", "--target", "env")
     text = cli.text("work")

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from handles import memory_of
 from holdfast import CompactionResult, Memory, Message, ToolCall
 from holdfast.chat import Chat
+from soak import cases
 
 chat = compaction_chats.chat
 
@@ -108,6 +109,7 @@ def test_of_two_that_condense_at_once_one_says_that_the_other_was_first(memory: 
     check_tree(chat)
 
 
+@pytest.mark.slow
 def test_an_erasure_meanwhile_of_what_was_to_be_condensed_next_ends_it_well(chat: Chat) -> None:
     memory = memory_of(chat)
     how = policy(1_000, fan_in=(4, 4))
@@ -207,6 +209,7 @@ def test_progress_that_fails_leaves_a_sound_tree(memory: Memory) -> None:
     check_tree(chat)
 
 
+@pytest.mark.slow
 def test_with_a_counter_of_your_own_all_is_counted_by_it() -> None:
     def count(text: str) -> int:
         return len(text.split())
@@ -279,7 +282,7 @@ def log_of(events: list[tuple[str, tuple[str, ...]]]) -> list[Message]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(15, 600), suppress_health_check=list(HealthCheck))
 @given(events=EVENTS, budget=st.sampled_from([150, 400, 900]), source=st.sampled_from([100, 250, 20_000]))
 def test_no_tool_call_is_ever_parted_from_its_result(
     events: list[tuple[str, tuple[str, ...]]], budget: int, source: int

@@ -308,6 +308,7 @@ def test_a_short_opening_does_not_keep_a_huge_message_from_being_summarised(chat
     check_tree(chat)
 
 
+@pytest.mark.slow
 def test_a_message_of_100_kb_is_summarised_and_stays_readable(memory: Memory) -> None:
     chat = memory.chat("c")
     text = "".join(f"Entry {n} of the report: sensor {n * 7} reads {n % 13} bar. " for n in range(2_000))
@@ -437,6 +438,7 @@ def test_a_tiny_budget_ends(chat: Chat, budget: int) -> None:
 # Summaries of summaries
 
 
+@pytest.mark.slow
 def test_at_most_eight_leaves_are_condensed_and_later_four_of_those(chat: Chat) -> None:
     first = 1
     for _ in range(12):

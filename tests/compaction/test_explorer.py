@@ -189,6 +189,7 @@ def test_the_id_of_a_message_is_no_id_of_a_summary(chat: Chat) -> None:
         chat.expand(message.id)
 
 
+@pytest.mark.slow
 @each("cursor", ["", "x", "-1", "0", "1.5", "999999", "9" * 30, "١", "²", " 2", "2 ", "1e1", "sum_1", 2])
 def test_a_cursor_that_is_none_is_refused(chat: Chat, cursor: str) -> None:
     tell(chat, 40)

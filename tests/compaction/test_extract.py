@@ -21,6 +21,7 @@ from holdfast.messages.passages import EXPAND, Passage, passages
 from holdfast.text.sentences import sentences, without_filler
 from holdfast.text.tokens import CountTokens, estimate_tokens
 from holdfast.types import Message, ToolCall
+from soak import cases
 from tables import each
 
 MAY = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
@@ -75,7 +76,7 @@ def steps(text: str) -> int:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(37, 1_500))
 @given(
     st.lists(SPOKEN, max_size=6),
     st.integers(0, 120) | st.just(10),
@@ -107,6 +108,7 @@ def test_chit_chat_is_better_than_nothing() -> None:
     assert "Wow!" in summary(said("Wow!", "Ann"))
 
 
+@pytest.mark.slow
 def test_hash_seeds_change_nothing() -> None:
     code = (
         "from holdfast.compaction.extract import extract\nfrom holdfast.messages.passages import Passage\n"
@@ -325,7 +327,7 @@ def test_other_text_has_no_speaker() -> None:
     assert extract(back, 100).startswith("Undated\n- Decision: we use Redis.\n- The queue is new.")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(15, 600))
 @given(st.lists(SPOKEN, min_size=1, max_size=5))
 def test_condensing_keeps_what_fits(given: list[Passage]) -> None:
     once = extract(given, 400)
@@ -363,7 +365,7 @@ def test_sentences_end_where_they_end(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(25, 1_000))
 @given(TEXTS)
 def test_sentences_are_single_lines(text: str) -> None:
     assert all(len(one.splitlines()) == 1 and one == one.strip() for one in sentences(text))

@@ -13,11 +13,13 @@ from holdfast.compaction.recent_turns import RingBuffer
 from holdfast.messages.passages import passages
 from holdfast.prompt.window import Lossless, SummaryBuffer
 from holdfast.text.snippet import snippet
+from soak import cases
 from tables import each
 
-MEGABYTE = 1_000_000
+MEGABYTE = cases(100_000, 1_000_000)
 
 
+@pytest.mark.scaled
 @pytest.mark.slow
 @each(
     "text",
@@ -125,6 +127,7 @@ def test_damage_is_named(tmp_path: Path, sql: str, call: str) -> None:
             }[call]()
 
 
+@pytest.mark.slow
 def test_many_calls_that_wait_are_looked_at_once() -> None:
     with Memory(":memory:", user="ada") as memory:
         chat = memory.chat("c")

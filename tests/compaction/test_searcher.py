@@ -361,6 +361,7 @@ def test_another_process_finds_the_same(reopen: Callable[[], Memory]) -> None:
     assert other.recall("wombat", sources=("summary",)) == one.recall("wombat", sources=("summary",)) != []
 
 
+@pytest.mark.slow
 def test_all_databases_find_the_same_summaries_with_the_same_scores(
     tmp_path: Path, postgres_url: str
 ) -> None:

@@ -29,6 +29,7 @@ from holdfast.chat import Chat
 from holdfast.io.everything import export_everything
 from holdfast.io.importing import import_paths
 from holdfast.text.tokens import estimate_tokens
+from soak import cases
 
 chat = compaction_chats.chat
 
@@ -102,7 +103,7 @@ def test_a_model_that_copies_the_outline_is_taken_at_its_word(memory: Memory) ->
 
 
 @given(st.lists(st.text(max_size=200), min_size=1, max_size=12), st.integers(20, 300))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=cases(10, 400), suppress_health_check=[HealthCheck.too_slow])
 def test_a_copied_outline_is_shorter_than_any_source(texts: list[str], source: int) -> None:
     with Memory(":memory:", user="ada") as memory:
         chat = memory.chat("c")

@@ -82,6 +82,7 @@ def test_a_model_that_only_thinks_does_not_keep_a_session_from_being_compacted(c
     assert result.tokens_after < 600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_server_writes_summaries(memory: Memory, server: Server, way: str) -> None:
     chat = memory.chat("c")
@@ -171,6 +172,7 @@ def test_a_server_is_asked_for_several_leaves_at_once(chat: Chat, server: Server
     check_tree(chat)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_model_is_found_by_its_name(
     chat: Chat, server: Server, way: str, monkeypatch: pytest.MonkeyPatch

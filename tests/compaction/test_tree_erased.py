@@ -172,6 +172,7 @@ def test_a_cumulative_summary_that_took_in_several_at_once_gives_all_of_them_bac
     check_tree(memory, chat, chat.history())
 
 
+@pytest.mark.slow
 @each("budget", [200, 400, 800])
 @each("place", [0, -1])
 def test_a_tree_that_has_grown_gives_back_what_it_took_in(budget: int, place: int) -> None:

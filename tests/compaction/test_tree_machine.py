@@ -34,6 +34,7 @@ from tree_logs import (
 from holdfast import Memory, Message
 from holdfast.compaction.driver import advance
 from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
+from soak import cases
 
 HOW_MODELS = st.sampled_from(sorted(MODELS))
 MODE = st.sampled_from(("incremental", "full"))
@@ -239,31 +240,32 @@ def run_machine(memory: Memory, examples: int, steps: int) -> None:
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     run_state_machine_as_test(
         Bound,
-        settings=settings(
-            max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=checks
-        ),
+        settings=settings(max_examples=examples, stateful_step_count=steps, suppress_health_check=checks),
     )
 
 
 @pytest.mark.slow
+@pytest.mark.scaled
 def test_a_session_in_memory_stays_true() -> None:
     with Memory(":memory:", user="ada", admin=True) as memory:
-        run_machine(memory, 60, 10)
+        run_machine(memory, cases(15, 300), 10)
 
 
 @pytest.mark.slow
+@pytest.mark.scaled
 def test_a_session_on_disk_stays_true(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", user="ada", admin=True, durability="normal") as memory:
-        run_machine(memory, 8, 8)
+        run_machine(memory, cases(4, 40), 8)
 
 
 @pytest.mark.slow
+@pytest.mark.scaled
 def test_a_session_on_a_server_stays_true(postgres_url: str) -> None:
     with Memory(postgres_url, user="ada", admin=True) as memory:
-        run_machine(memory, 8, 8)
+        run_machine(memory, cases(4, 40), 8)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_session_in_memory_stays_true_for_long() -> None:
     with Memory(":memory:", user="ada", admin=True) as memory:
         run_machine(memory, 120, 20)

@@ -410,6 +410,7 @@ def asking(answer: str) -> Callable[[str], str]:
     return lambda prompt: answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["A note.", "", "x" * 100_000])
 def test_levels_say_how_a_summary_came_about(chat: Chat, answer: str) -> None:
     talk(chat, 400)

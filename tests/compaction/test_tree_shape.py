@@ -17,6 +17,7 @@ from holdfast import CompactionResult, Memory, Message, Summary
 from holdfast.chat import Chat
 from holdfast.prompt.window import Compaction, Lossless
 from holdfast.settings import Learning, Limit
+from soak import cases
 
 LIMITLESS = Compaction(calls=10**6, seconds=1e6)
 NOISE = 1.1 / 0.8  # between two summaries that a model filled as it may
@@ -131,7 +132,7 @@ SHAPES = given(
 
 
 @pytest.mark.slow
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(3, 30), suppress_health_check=list(HealthCheck))
 @example(budget=6_630, words=(413, 426), every=1, model="none")
 @example(budget=6_630, words=(414, 435), every=1, model="fills")
 @SHAPES
@@ -141,13 +142,14 @@ def test_what_is_older_is_in_less_detail_and_no_more_is_condensed_than_is_needed
     check_shape(budget, words, every, model)
 
 
-@pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.soak
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @SHAPES
 def test_so_it_is_of_many_sessions(budget: int, words: tuple[int, int], every: int, model: str) -> None:
     check_shape(budget, words, every, model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "turns"),
     [
@@ -169,6 +171,7 @@ def test_no_summary_is_written_again_and_again(memory: Memory, words: int, turns
     check_tree(chat)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [8_000, pytest.param(25_002, marks=pytest.mark.slow)])
 def test_an_imported_session_fills_the_target(memory: Memory, budget: int) -> None:
     chat, random = memory.chat("c"), Random(3)

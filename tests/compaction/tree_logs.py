@@ -18,7 +18,7 @@ from holdfast.llm.adapters import resolve
 from holdfast.prompt.window import Compaction, LastN, Lossless, SummaryBuffer
 from holdfast.types import CompactionResult, Summary, Window
 
-settings.register_profile("shared machine", deadline=None)  # a busy one must not fail a property
+settings.register_profile("shared machine")  # a busy one must not fail a property
 settings.load_profile("shared machine")
 
 Event: TypeAlias = tuple[str, tuple[str, ...], str]  # what, ids of calls, text

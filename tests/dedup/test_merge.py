@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.dedup import relate
 from holdfast.text import analyze
+from soak import cases
 from tables import each
 
 DATA = Path(__file__).parent.parent / "data" / "merge"
@@ -215,9 +216,10 @@ def test_the_place_is_none_for_new_only() -> None:
         assert (relation.index is None) == (relation.kind == "new")
 
 
+@pytest.mark.scaled
 @pytest.mark.slow
 @each("unit", ["a", "1.", "a_", "a/", "a-", "1,", "a'", "東", "🎉", "\u0301", "no ", "from "])
-@each("size", [600, 1_000_000])
+@each("size", [600, cases(60_000, 1_000_000)])
 def test_hostile_texts_are_compared(unit: str, size: int) -> None:
     text = (unit * size)[:size]
     assert relate(text + "b", [text]).kind in ("new", "unsure", "duplicate", "update")

@@ -52,6 +52,7 @@ def with_earlier_session(hooks: Hooks) -> Hooks:
     return hooks
 
 
+@pytest.mark.slow
 def test_a_stop_imports_the_transcript_into_the_space_of_the_project(hooks: Hooks) -> None:
     write(hooks, "s1", "hello", "Hello.")
     assert hooks.call("stop") == ""
@@ -131,6 +132,7 @@ def test_credentials_are_masked(hooks: Hooks) -> None:
     assert key not in hooks.context("session-start", "s0", source="resume")
 
 
+@pytest.mark.slow
 def test_what_was_shown_is_marked_in_the_log(hooks: Hooks) -> None:
     with_earlier_session(hooks)
     hooks.context("prompt", prompt=ASKED)
@@ -337,6 +339,7 @@ def has_come_to_the_lock(hooks: Hooks, event: str) -> bool:
     return any("is done afterwards" in run.note for run in hooks.journal())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", ["session-end", "before-compaction"])
 def test_what_a_lock_keeps_from_the_end_is_imported_when_it_is_gone(hooks: Hooks, event: str) -> None:
     write(hooks, "s1", "hello", "Hello.")
@@ -368,6 +371,7 @@ def test_a_session_begins_with_decisions_of_sessions_without_an_episode(hooks: H
     assert "invoices of s2" not in context
 
 
+@pytest.mark.slow
 def test_without_a_folder_for_its_state_all_is_stored_once(hooks: Hooks) -> None:
     write(hooks, "s1", "hello", "Hello.")
     (hooks.folder / "state").mkdir()
@@ -432,6 +436,7 @@ def test_what_nobody_waits_for_may_take_longer_than_the_answer(hooks: Hooks) -> 
         assert memory.chat("s1").stats().messages
 
 
+@pytest.mark.slow
 def test_the_rules_of_the_folder_of_a_session_are_known(hooks: Hooks) -> None:
     git = hooks.shop / ".git"
     git.mkdir()

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.hooks.ignore import IgnoreRules
+from soak import cases
 
 
 @pytest.fixture
@@ -226,6 +227,7 @@ def test_the_folder_of_a_shell(home: Path) -> None:
     assert covered(found, home, *ways, "$PWDX/secrets/a") == ways
 
 
+@pytest.mark.slow
 def test_hostile_sets_and_patterns_of_a_shell_are_read_in_time(home: Path) -> None:
     began = time.process_time()
     for line in (
@@ -256,7 +258,7 @@ def is_ignored(root: Path, path: str) -> bool:
     return subprocess.run(asked, check=False, capture_output=True).returncode == 0
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(25, 1_000), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(PATTERN, max_size=5), st.lists(PATTERN, max_size=3), st.lists(NAME, min_size=1, max_size=3))
 def test_what_git_ignores_is_covered(
     home: Path, patterns: list[str], nested: list[str], names: list[str]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from holdfast import Unavailable
 from holdfast.hooks import pause
+from soak import cases
 
 T = datetime(2026, 1, 6, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -128,7 +129,7 @@ def test_a_list_that_cannot_be_read_pauses_everything(state: Path) -> None:
     assert is_paused("shop", T)
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(12, 500), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.sampled_from(["pause", "resume"]), st.sampled_from(["", "a", "b"])), max_size=12)
 )

@@ -19,6 +19,7 @@ from holdfast.hooks.project import project_of
 from holdfast.io.import_report import ImportReport
 from holdfast.io.importing import import_paths
 from holdfast.io.redaction import IGNORED
+from soak import cases
 from transcripts import Json, claude, result, write_lines
 
 NOON = datetime(2026, 1, 6, 12, tzinfo=UTC)
@@ -157,10 +158,13 @@ def test_however_a_shell_names_an_ignored_file(quick: Memory, home: Path, comman
     assert said(quick) == [json.dumps({"command": IGNORED}), IGNORED]
 
 
+@pytest.mark.scaled
 def test_a_pattern_of_a_shell_is_found_among_many(quick: Memory, home: Path) -> None:
     ignore(home, "secrets/")
     (home / "shop" / "secrets" / "a").touch()
-    code = "".join(f"x{number}[{number}] *y{number} z{number}*/w?;\n" for number in range(20_000))
+    code = "".join(
+        f"x{number}[{number}] *y{number} z{number}*/w?;\n" for number in range(cases(1_000, 20_000))
+    )
     began = time.process_time()
     path = session(
         home,
@@ -328,7 +332,7 @@ TAG = st.sampled_from(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(10, 250), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_no_private_word_is_in_any_byte(tmp_path: Path, home: Path, data: st.DataObject) -> None:
     secret = data.draw(SECRET)
@@ -373,6 +377,7 @@ def test_no_private_word_is_in_any_byte(tmp_path: Path, home: Path, data: st.Dat
         assert json.dumps(word)[1:-1].encode() not in while_open
 
 
+@pytest.mark.scaled
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
@@ -400,7 +405,7 @@ def test_no_private_word_is_in_any_byte(tmp_path: Path, home: Path, data: st.Dat
 )
 def test_hostile_megabytes_are_read_in_linear_time(quick: Memory, home: Path, piece: str) -> None:
     ignore(home, "secrets/", "*a*b*c*d*.env")
-    text = piece * (500_000 // len(piece))
+    text = piece * (cases(50_000, 500_000) // len(piece))
     path = session(
         home,
         ("user", "<private>zanzibar account 1</private>"),

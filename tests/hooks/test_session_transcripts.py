@@ -60,6 +60,7 @@ def as_imported(session: Session) -> list[tuple[str, str]]:
         return [(one.role, one.content) for one in memory.chat(session.id).history()]
 
 
+@pytest.mark.slow
 def test_a_stop_imports_every_message_call_and_result_once(session: Session) -> None:
     session.grow(len(session.lines) // 2)
     assert session.call("stop") == "{}"
@@ -92,6 +93,7 @@ def test_any_tails_of_a_session_are_one_import_of_the_whole(
     assert "secret 1234" not in repr([one.raw for one in said])
 
 
+@pytest.mark.slow
 def test_what_was_erased_does_not_come_back(session: Session) -> None:
     session.grow(-1)
     session.call("stop")

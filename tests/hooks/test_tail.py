@@ -19,6 +19,7 @@ from holdfast import Memory, Message
 from holdfast.hooks import journal
 from holdfast.hooks.tail import Imported, TimeIsOver, import_tail
 from holdfast.io.importing import import_paths
+from soak import cases
 from transcripts import claude, result, use
 
 Line = dict[str, object]
@@ -74,7 +75,7 @@ def logs(draw: st.DrawFn) -> list[Line]:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=cases(15, 600))
 @given(logs(), st.data())
 def test_any_sequence_of_tails_is_one_import_of_the_whole(lines: list[Line], data: st.DataObject) -> None:
     """Lines are also cut in their middle, as a client that writes leaves them."""
@@ -92,7 +93,7 @@ def test_any_sequence_of_tails_is_one_import_of_the_whole(lines: list[Line], dat
             assert tails.verify().ok
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=cases(10, 400))
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 30)), min_size=1, max_size=20), st.data())
 def test_with_rewinds_tails_are_imports_of_the_whole_at_the_same_moments(
     steps: list[tuple[bool, int]], data: st.DataObject
@@ -230,6 +231,7 @@ def importing(db: Path, path: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", IMPORT, db, path])
 
 
+@pytest.mark.slow
 def test_imports_of_one_transcript_at_the_same_time_store_each_message_once(tmp_path: Path) -> None:
     db = tmp_path / "m.db"
     path = add(tmp_path / "s1.jsonl", claude("user", "a0", None, "begin"))

@@ -49,6 +49,7 @@ def cli(hooks: Hooks, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_wish_is_told_to_the_person_once(hooks: Hooks) -> None:
     message = told(hooks, "s1")
     assert WISH in message
@@ -60,6 +61,7 @@ def test_a_wish_is_told_to_the_person_once(hooks: Hooks) -> None:
     assert WISH not in message
 
 
+@pytest.mark.slow
 def test_a_wish_that_the_person_keeps_holds_in_this_project(hooks: Hooks) -> None:
     (identity,) = re.findall(r"rec_\w+", told(hooks, "s1"))
     done = cli(hooks, "quarantine", "--project", ".", "--release", identity)
@@ -68,6 +70,7 @@ def test_a_wish_that_the_person_keeps_holds_in_this_project(hooks: Hooks) -> Non
     assert WISH not in hooks.call("session-start", "s3", source="startup", cwd=str(hooks.folder))
 
 
+@pytest.mark.slow
 def test_a_wish_that_is_released_for_the_person_holds_in_all_projects(hooks: Hooks) -> None:
     (identity,) = re.findall(r"rec_\w+", told(hooks, "s1"))
     done = cli(hooks, "quarantine", "--project", ".", "--release", identity, "--to", "user")
@@ -78,6 +81,7 @@ def test_a_wish_that_is_released_for_the_person_holds_in_all_projects(hooks: Hoo
         assert [one.text for one in memory.records(kind="constraint")] == [WISH]
 
 
+@pytest.mark.slow
 def test_many_wishes_are_counted_and_none_is_obeyed_by_a_terminal(hooks: Hooks) -> None:
     told(hooks, "s1")
     colors = ("red", "blue", "tan", "sky")
@@ -89,6 +93,7 @@ def test_many_wishes_are_counted_and_none_is_obeyed_by_a_terminal(hooks: Hooks) 
     assert "\x1b" not in message
 
 
+@pytest.mark.slow
 def test_where_to_release_needs_what_to_release(hooks: Hooks) -> None:
     done = cli(hooks, "quarantine", "--project", ".", "--to", "user")
     assert done.returncode == 2

@@ -22,6 +22,7 @@ from holdfast import Damaged, Memory
 from holdfast.integrations.anthropic import AsyncMemoryTool, MemoryTool
 from holdfast.tools.files import TOOL
 from llm_server import Server
+from soak import cases
 
 PLAN = "/memories/plan.md"
 
@@ -116,7 +117,7 @@ def sweep(folder: Path) -> None:
             place.rmdir()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(15, 600))
 @given(st.lists(COMMANDS, max_size=10))
 def test_answers_are_those_of_the_tool_that_writes_to_disk(commands: list[dict[str, object]]) -> None:
     with tempfile.TemporaryDirectory() as folder, Memory(":memory:") as memory:

@@ -23,5 +23,6 @@ def test_everything_that_a_tool_without_a_disk_can_pass_passes() -> None:
     assert counted() == {"passed": PORTABLE, "xfailed": NOT_PORTABLE}
 
 
+@pytest.mark.soak
 def test_and_on_a_server(postgres_url: str) -> None:
     assert counted(REBOUND_ON=postgres_url) == {"passed": PORTABLE, "xfailed": NOT_PORTABLE}

@@ -36,6 +36,7 @@ with warnings.catch_warnings():
     from crewai.memory.unified_memory import Memory as CrewMemory
 
 from holdfast.integrations.crewai import HoldfastStorage
+from soak import cases
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 NOON = datetime(2026, 3, 1, 12)  # noqa: DTZ001 - as CrewAI makes its times
@@ -272,7 +273,7 @@ def is_in(scope: str, other: str) -> bool:
     return other == "/" or scope == other or scope.startswith(f"{other}/")
 
 
-@settings(max_examples=50)
+@settings(max_examples=cases(12, 500))
 @given(st.lists(STEPS, max_size=15))
 def test_each_answer_is_that_of_a_list(steps: list[tuple[str, str, str, list[float] | None]]) -> None:
     with Memory(":memory:") as memory:

@@ -33,5 +33,6 @@ def test_everything_passes_but_where_a_scope_is_the_beginning_of_a_text() -> Non
     assert counted() == {"passed": 167, "xfailed": 1}
 
 
+@pytest.mark.soak
 def test_and_on_a_server(postgres_url: str) -> None:
     assert counted(REBOUND_ON=postgres_url) == {"passed": 167, "xfailed": 1}

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from holdfast import Conflict, Damaged, Denied, InvalidInput, Memory, Message
 from holdfast.integrations.google_adk import HoldfastMemoryService, HoldfastSessionService
 from programs import run_together
+from soak import cases
 
 PARTS = [
     [Part(text="Where was this?"), Part(inline_data=Blob(data=b"\x89PNG\xff", mime_type="image/png"))],
@@ -191,7 +192,7 @@ states = st.dictionaries(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(10, 400))
 @given(st.lists(states, min_size=1, max_size=4))
 def test_any_state_comes_back_as_it_was(changes: list[dict[str, object]]) -> None:
     changes = [{k: v for k, v in one.items() if not k.startswith("temp:")} for one in changes]
@@ -350,7 +351,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(10, 400))
 @given(steps)
 def test_it_behaves_as_the_service_of_adk(steps: list[tuple[str, str, Any]]) -> None:
     async def used(service: BaseSessionService) -> list[object]:

@@ -212,6 +212,7 @@ async def talked(memory: Memory, session_id: str, text: str, *script: Callable[[
 
 
 # Of a feature of its own, in ADK 2.0.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.EXPERIMENTAL:UserWarning")
 def test_a_second_session_recalls_what_the_first_one_said_after_a_restart(shared_location: str) -> None:
     first = (called("note", name="Ada"), lambda _: Part(text="Nice to meet you, Ada."))
@@ -239,6 +240,7 @@ def test_a_second_session_recalls_what_the_first_one_said_after_a_restart(shared
         assert of_ada(memory).verify().ok
 
 
+@pytest.mark.slow
 def test_it_names_what_is_missing() -> None:
     told = run(WITHOUT)
     assert told.count("google-adk") >= 2

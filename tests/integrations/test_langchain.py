@@ -32,6 +32,7 @@ from langchain_core.tools import create_retriever_tool
 from holdfast import Damaged, InvalidInput, Memory, Message
 from holdfast.integrations.langchain import HoldfastChatMessageHistory, HoldfastRetriever
 from programs import run
+from soak import cases
 
 DEPRECATED = "ignore:RunnableWithMessageHistory is deprecated"
 PICTURE = {"type": "image", "base64": "iVBORw0K", "mime_type": "image/png"}
@@ -192,7 +193,7 @@ parts = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(20, 800))
 @given(st.lists(parts | st.text(), max_size=3), st.sampled_from([HumanMessage, AIMessage, SystemMessage]))
 def test_any_content_comes_back_equal(content: list[Any], kind: type[BaseMessage]) -> None:
     with Memory(":memory:") as memory:

@@ -25,5 +25,6 @@ def test_the_retriever_passes_the_standard_tests() -> None:
     assert counted() == {"passed": CASES}
 
 
+@pytest.mark.soak
 def test_and_does_on_a_server(postgres_url: str) -> None:
     assert counted(REBOUND_ON=postgres_url) == {"passed": CASES}

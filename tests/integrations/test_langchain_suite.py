@@ -25,6 +25,7 @@ def test_everything_passes_that_another_history_can_pass() -> None:
     assert histories() == {"passed": CASES - len(NOT_PORTABLE), "xfailed": len(NOT_PORTABLE)}
 
 
+@pytest.mark.soak
 def test_and_on_a_server(postgres_url: str) -> None:
     on_a_server = histories(REBOUND_ON=postgres_url)
     assert on_a_server == {"passed": CASES - len(NOT_PORTABLE), "xfailed": len(NOT_PORTABLE)}

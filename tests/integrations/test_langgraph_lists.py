@@ -25,6 +25,7 @@ from holdfast import Memory
 from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.langgraph import HoldfastSaver
 from holdfast.text.clean import clean
+from soak import cases
 
 THREAD: Any = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
 
@@ -81,7 +82,7 @@ _CHANGES = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=cases(10, 400))
 @given(_CHANGES)
 def test_every_list_comes_back_as_it_was_put(changes: list[tuple[str, int, str]]) -> None:
     with Memory(":memory:", user="ada") as memory:

@@ -33,6 +33,7 @@ from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
 from holdfast import Damaged, InvalidInput, Memory, Message
 from holdfast.integrations.llama_index import HoldfastChatStore, HoldfastMemoryBlock
 from programs import run, run_together
+from soak import cases
 
 ACTIVE, ARCHIVED = MessageStatus.ACTIVE, MessageStatus.ARCHIVED
 CHAT = "llama-index/trip"
@@ -236,7 +237,7 @@ steps = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=cases(10, 300))
 @given(steps)
 def test_it_behaves_as_the_store_of_llamaindex(steps: list[tuple[str, int, Any]]) -> None:
     async def used(store: HoldfastChatStore, other: SQLAlchemyChatStore) -> None:

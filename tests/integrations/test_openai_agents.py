@@ -27,6 +27,7 @@ from holdfast.store.payloads import Payload
 from holdfast.types import MAX_NAME
 from index_damage import damage
 from programs import run
+from soak import cases
 from tables import each
 
 session = openai_sessions.session
@@ -142,7 +143,7 @@ shaped = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(15, 600))
 @given(st.lists(shaped | st.dictionaries(st.text(), json_values, max_size=4), max_size=4))
 @example([{"role": "user", "content": "\ud800"}])
 def test_any_json_comes_back_equal(given_: list[Item]) -> None:
@@ -304,7 +305,7 @@ steps = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(15, 600))
 @given(steps)
 def test_it_behaves_as_a_list(steps: list[tuple[str, int]]) -> None:
     expected: list[Item] = []
@@ -396,7 +397,7 @@ late_steps = st.lists(st.sampled_from(["add", "pop", "begin", "begin", "end", "c
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(37, 1_500))
 @given(late_steps)
 @example(["add", "begin", "add", "end", "add", "pop", "pop"])
 @example(["add", "add", "begin", "add", "end", "add", "pop", "pop", "pop"])

@@ -22,6 +22,7 @@ from openai_sessions import CALL, OUTPUT, QUIET, Item, add, answer, clear, items
 from holdfast import InvalidInput, Memory
 from holdfast.integrations.openai_agents import HoldfastSession
 from holdfast.text.tokens import estimate_tokens
+from soak import cases
 
 session = openai_sessions.session
 
@@ -155,7 +156,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(10, 400))
 @given(STEPS)
 @example([("add", 3), ("compact", 2), ("pop", 1), ("pop", 1), ("add", 1), ("compact", 1), ("pop", 1)])
 def test_a_compacted_session_behaves_as_a_list(steps: list[tuple[str, int]]) -> None:

@@ -30,6 +30,7 @@ def test_everything_passes_that_another_session_can_pass() -> None:
     assert counted() == {"passed": CASES - len(NOT_PORTABLE), "xfailed": len(NOT_PORTABLE)}
 
 
+@pytest.mark.soak
 def test_and_on_a_server(postgres_url: str) -> None:
     on_a_server = counted(REBOUND_ON=postgres_url)
     assert on_a_server == {"passed": CASES - len(NOT_PORTABLE), "xfailed": len(NOT_PORTABLE)}

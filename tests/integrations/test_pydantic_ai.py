@@ -186,6 +186,7 @@ def test_a_large_result_of_an_older_run_is_a_placeholder(chat: Chat) -> None:
     check_accepted(watched.shown[-1])
 
 
+@pytest.mark.slow
 def test_what_is_older_than_the_budget_is_recalled(chat: Chat) -> None:
     watched = Watched()
     agent = Agent(watched.model, capabilities=[Remembering(chat, budget=1_000)])
@@ -234,6 +235,7 @@ def test_summaries_stand_for_what_is_older(chat: Chat) -> None:
     check_accepted(watched.shown[-1])
 
 
+@pytest.mark.slow
 def test_a_chat_that_has_grown_too_long_is_compacted_after_a_run(chat: Chat) -> None:
     watched, asked_to_summarise = Watched(), list[str]()
 
@@ -255,6 +257,7 @@ def test_a_chat_that_has_grown_too_long_is_compacted_after_a_run(chat: Chat) -> 
     check_accepted(watched.shown[-1])
 
 
+@pytest.mark.slow
 def test_a_chat_is_not_compacted_unless_asked_for(chat: Chat) -> None:
     for compact, budget in ((False, 200), (True, 100_000)):
         agent = Agent(

@@ -29,6 +29,7 @@ from pydantic_ai.models.test import TestModel
 from holdfast import Damaged, InvalidInput, Memory, Message
 from holdfast.integrations.pydantic_conversations import HoldfastConversationStore
 from programs import run_together
+from soak import cases
 
 runner = pydantic_agents.runner
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -218,7 +219,7 @@ async def state(store: ConversationStore) -> object:
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(15, 600))
 @given(st.lists(STEPS, max_size=12))
 def test_each_step_has_the_result_that_the_store_of_the_framework_has(
     steps: list[tuple[str, str, int, str | None]],

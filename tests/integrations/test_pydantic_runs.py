@@ -28,6 +28,7 @@ from holdfast.chat import Chat
 from holdfast.integrations.pydantic_ai import Remembering
 from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import Operation, traced
+from soak import cases
 
 chat, memory, runner = pydantic_agents.chat, pydantic_agents.memory, pydantic_agents.runner
 
@@ -279,7 +280,7 @@ def test_other_memories_do_as_well(memory: Memory, make: Callable[[Memory], Memo
     assert len(memory.chat("monday").history()) == (0 if isinstance(other, NullMemory) else 5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=cases(10, 300))
 @given(
     runs=st.lists(st.lists(st.integers(1, 3), max_size=4), min_size=1, max_size=4),
     budget=st.sampled_from([0, 50, 200, 1_000, 8_000]),

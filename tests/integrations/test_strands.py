@@ -26,6 +26,7 @@ from strands.types.session import Session, SessionAgent, SessionMessage, Session
 
 from holdfast.integrations.strands import HoldfastMemoryStore, HoldfastSessionManager
 from holdfast.integrations.strands_sessions import HoldfastSessionRepository, SessionMismatch
+from soak import cases
 
 CHAT = "strands/trip/default"
 CONTENTS: list[list[dict[str, Any]]] = [
@@ -269,7 +270,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(10, 250))
 @given(steps, st.none() | st.integers(0, 6), st.integers(0, 6))
 def test_it_behaves_as_the_files_of_strands(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Any], limit: int | None, offset: int

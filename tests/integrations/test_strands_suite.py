@@ -35,5 +35,6 @@ def test_all_passes_but_what_asks_for_files() -> None:
     assert counted() == ENDED
 
 
+@pytest.mark.soak
 def test_and_on_a_server(postgres_url: str) -> None:
     assert counted(REBOUND_ON=postgres_url) == ENDED

@@ -23,6 +23,7 @@ from holdfast.integrations.langchain import HoldfastChatMessageHistory
 from holdfast.integrations.langgraph import HoldfastSaver
 from holdfast.io.export import FORMATS, ExportedChats, export_chats_as
 from holdfast.io.importing import import_paths
+from soak import cases
 from tables import each
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678, UTC)
@@ -236,8 +237,9 @@ MESSAGES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @each("format", FORMATS)
-@settings(max_examples=40)
+@settings(max_examples=cases(10, 400))
 @given(said=st.lists(MESSAGES, min_size=1, max_size=6))
 def test_any_messages_come_back_from_any_format(format: str, said: list[Message]) -> None:
     with (

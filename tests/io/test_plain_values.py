@@ -35,6 +35,7 @@ def test_objects_are_their_state_and_calls_are_names() -> None:
     assert found["name"] == class_name
 
 
+@pytest.mark.slow
 def test_pickles_that_grow_or_do_not_end_are_refused() -> None:
     laughs: list[object] = ["ha"]
     for _ in range(60):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +72,7 @@ def test_what_is_left_is_what_stands_outside_of_all_tags(parts: list[str]) -> No
     assert left.replace(PRIVATE, "").count("q") == outside
 
 
+@pytest.mark.slow
 def test_megabytes_of_hostile_tags_are_read_in_linear_time() -> None:
     for text in ("<private>" * 300_000, "</private>" * 300_000, "<" * 3_000_000, "< private " * 300_000):
         assert without_private(text).count("q") == 0

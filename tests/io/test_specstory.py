@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from holdfast import Memory
 from holdfast.io.import_items import ImportedMessage
 from holdfast.io.importing import import_paths
@@ -122,6 +124,7 @@ def test_what_is_cut_or_odd_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     assert skips(items) == [(2, "before the first message")]
 
 
+@pytest.mark.slow
 def test_many_openings_without_an_end_take_linear_time(tmp_path: Path) -> None:
     opening = (
         '<think><details><summary>\n<tool-use data-tool-type="a" data-tool-name="b"><details>\n<summary>\n'

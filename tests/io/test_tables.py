@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from holdfast import InvalidInput, Memory
 from holdfast.io.importing import import_tables
+from soak import cases
 
 COLUMNS = {"content": "text", "role": "speaker", "at": "time", "chat": "talk"}
 TABLE = '''text,speaker,time,talk,mood
@@ -110,6 +111,7 @@ def test_encodings_and_ends_of_lines(quick: Memory, tmp_path: Path, encoding: st
     assert words(quick, "talk")[0] == ("user", "Grüße")
 
 
+@pytest.mark.slow
 def test_hostile_tables(quick: Memory, tmp_path: Path) -> None:
     path = tmp_path / "talk.csv"
     columns = {"content": "text"}
@@ -161,7 +163,7 @@ def test_a_mapping_that_does_not_fit(
 CELLS = st.one_of(st.text(max_size=8), st.sampled_from(['"', ",", "\n", "\r\n", "a;b", "\x00", "user", " "]))
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(15, 600))
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=8))
 def test_any_table_loses_no_row_silently_and_adds_none_twice(rows: list[tuple[str, str, str]]) -> None:
     stream = io.StringIO(newline="")

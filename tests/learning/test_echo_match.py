@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Memory, Message, ToolCall
@@ -92,7 +93,6 @@ def test_what_is_no_block_of_ours_stays(text: str) -> None:
     assert without_injected(text) == text
 
 
-@settings(deadline=None)
 @given(st.text(), st.text())
 def test_what_stands_around_a_block_stays(before: str, after: str) -> None:
     if "<" in before + after:
@@ -101,6 +101,7 @@ def test_what_stands_around_a_block_stays(before: str, after: str) -> None:
     assert without_injected(f"{before}<recalled>x</recalled>{after}").split() == f"{before} {after}".split()
 
 
+@pytest.mark.slow
 @each(
     "part", ["<memory>", "\n<memory>", "<", "</memory>", "<memory ", "\n   ", "<a-", "<summary id=", "<run>"]
 )
@@ -235,7 +236,6 @@ TEXTS = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(
     TEXTS,
     st.lists(st.sampled_from(["The", "build", "is", "slow", "Lisbon", "dog", "8080", "two"])),
@@ -246,19 +246,16 @@ def test_among_much_else_it_is_found_as_well(shown: list[str], words: list[str],
     assert restates(text, [*shown, f"{' '.join(words)}.", *alone, *shown])
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_what_is_repeated_word_for_word_is_no_news(shown: list[str]) -> None:
     assert all(restates(text, shown) for text in shown)
 
 
-@settings(deadline=None)
 @given(TEXTS, st.integers(10_000, 99_999))
 def test_a_new_number_is_always_news(shown: list[str], number: int) -> None:
     assert not restates(f"{shown[0].rstrip('.。')} since build {number}.", shown)
 
 
-@settings(deadline=None)
 @given(st.text(), st.lists(st.text(), max_size=3))
 def test_any_text_can_be_compared(text: str, shown: list[str]) -> None:
     assert restates(text, shown) in (True, False)

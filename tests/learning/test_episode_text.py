@@ -496,6 +496,7 @@ def test_real_sessions_say_what_was_asked_and_what_came_of_it(episodes: dict[str
         assert not [mark for mark in ("<", "```", "[Image", "Let me") if mark in episode.text]
 
 
+@pytest.mark.slow
 def test_a_rendered_session_is_read_as_a_native_one_is(episodes: dict[str, Episode]) -> None:
     resumed = episodes["coding-36396c8a"]
     assert resumed.files[:3] == (

@@ -34,6 +34,7 @@ from learning_episodes import (
     unit_of,
 )
 from learning_scripts import Clock
+from soak import cases
 
 # One episode for a session
 
@@ -321,6 +322,7 @@ def test_which_sources_are_untrusted_can_be_said(memory: Memory) -> None:
     assert learn(memory, "a", None, Learning(untrusted=("other",))).records[0].trust == "trusted"
 
 
+@pytest.mark.slow
 def test_one_that_is_written_again_stays_in_quarantine_and_is_one(memory: Memory) -> None:
     chat = memory.chat("a")
     chat.append(session(TOPICS[0], 0, *fetched()))
@@ -580,7 +582,7 @@ def test_what_is_retracted_can_be_had_again(memory: Memory) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@settings(max_examples=cases(10, 200))
 @given(order=st.permutations(range(5)), most=st.integers(1, 5))
 def test_the_newest_are_kept_in_whatever_order_they_come(order: list[int], most: int) -> None:
     with Memory(":memory:") as memory:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -228,6 +229,7 @@ LONG = [
 ]
 
 
+@pytest.mark.slow
 @each("part", LONG)
 def test_long_commands_of_one_part_are_read_in_linear_time(part: str) -> None:
     text = f"{part * (200_000 // len(part))} x"

@@ -34,6 +34,7 @@ from learning_scripts import (
     texts,
 )
 from programs import run
+from soak import cases
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -229,6 +230,7 @@ def test_a_session_of_little_words_is_not_asked_about(quick: Memory) -> None:
     assert (found.records, model.prompts) == ((), [])
 
 
+@pytest.mark.slow
 def test_a_long_session_is_split_between_its_messages(clock: Clock) -> None:
     told = [f"Box {number} of the shop holds tea number {number}. " * 5 for number in range(80)]
     with Memory(":memory:", clock=clock, learning=Learning(tokens=500)) as memory:
@@ -511,7 +513,7 @@ def test_two_wordings_of_what_is_known_leave_one_record(memory: Memory) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=cases(10, 250))
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=6))
 def test_however_a_session_is_cut_it_gives_the_same(spans: list[tuple[int, int]]) -> None:
     """Extractions of any ranges, in any order, then of all of it: no text comes twice."""
@@ -527,6 +529,7 @@ def test_however_a_session_is_cut_it_gives_the_same(spans: list[tuple[int, int]]
         assert memory.version() == version
 
 
+@pytest.mark.slow
 def test_the_two_ends_of_a_long_message_make_no_sentence(quick: Memory) -> None:
     """Of a long message the head and the tail are read; what nobody said is not learned from their seam."""
     said = " ".join(

@@ -21,6 +21,7 @@ from learning_models import (
     protected,
 )
 from learning_scripts import SESSION, Clock, Model
+from soak import cases
 from tables import each
 
 pytest_plugins = ["learning_fixtures"]
@@ -187,7 +188,7 @@ ANSWERS = st.dictionaries(
 
 
 @each("kind", KINDS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=cases(10, 120))
 @given(answer=ANSWERS)
 def test_no_answer_does_harm(kind: str, answer: dict[str, object]) -> None:
     with Memory(":memory:", user="ada", admin=True, clock=Clock(), learning=only(kind)) as memory:

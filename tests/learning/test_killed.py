@@ -22,7 +22,6 @@ from learning_models import PART, do, good, only, policy, prepare, serve, state,
 from learning_scripts import SESSION, Clock, Model, hold
 from programs import run, run_together, start
 
-# CI runs it.
 pytestmark = pytest.mark.slow
 
 WAIT = 60  # seconds after which a test has failed
@@ -166,7 +165,7 @@ def test_a_worker_may_be_killed_at_some_steps(tmp_path: Path, kind: str) -> None
     assert check_killed_at_each_step(str(tmp_path / "memory.db"), kind, 5, 17) > 30
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", AT_STEPS)
 def test_a_worker_may_be_killed_at_every_step(shared_location: str, kind: str) -> None:
     """Each database takes every other step, beginning with another one."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import InvalidInput, Message, Role, ToolCall
@@ -58,7 +58,6 @@ def test_no_text_can_pose_as_a_line_or_leave_its_frame() -> None:
     assert transcript.startswith("[1] user (Eve")
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(min_size=1).filter(lambda text: text.strip()), min_size=1, max_size=5))
 def test_there_is_one_line_at_the_margin_for_each_message_at_most(texts: list[str]) -> None:
     messages = [Message("user", text, seq=seq) for seq, text in enumerate(texts, 1)]
@@ -158,7 +157,6 @@ def talk(events: Sequence[tuple[str, int]]) -> list[Message]:
     return messages
 
 
-@settings(deadline=None)
 @given(MESSAGES, st.integers(1, 200))
 def test_parts_keep_to_their_limit_and_leave_nothing_out(events: list[tuple[str, int]], limit: int) -> None:
     messages = talk(events)
@@ -209,7 +207,6 @@ def test_a_text_is_parted_at_paragraphs_then_sentences_then_words() -> None:
     assert [part.transcript for part in split_text("abcdefgh", len, 3)] == ["abcdefgh"]
 
 
-@settings(deadline=None)
 @given(st.lists(st.text("abcé.!? \n。<&", max_size=40), max_size=10).map("\n\n".join), st.integers(1, 40))
 def test_no_word_is_cut_and_none_is_lost(text: str, limit: int) -> None:
     made = split_text(text, estimate_tokens, limit)
@@ -234,6 +231,7 @@ def test_a_text_that_says_nothing_has_no_part(text: str) -> None:
     assert split_text(text, estimate_tokens, MANY) == []
 
 
+@pytest.mark.slow
 @each("part", ["\n", " ", "a", "a ", ". ", "\n\n", "<", "。", "`"])
 def test_long_texts_are_parted_in_no_time(part: str) -> None:
     split_text(part * 100_000, estimate_tokens, 4_000)
@@ -482,7 +480,6 @@ ITEMS = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["findings", "insights", "lessons", "more"]), ITEMS))
 def test_whatever_is_answered_is_read_within_bounds(given: dict[str, object]) -> None:
     try:

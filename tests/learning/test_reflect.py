@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Conflict, Memory, Message, ToolCall
@@ -231,7 +231,6 @@ def test_an_answer_that_cannot_be_read_keeps_the_watermark(quick: Memory, answer
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(st.text(max_size=200) | JSON.map(json.dumps))
 def test_any_answer_is_read_or_refused(answer: str) -> None:
     with Memory(":memory:", user="ada") as memory:

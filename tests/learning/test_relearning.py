@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from holdfast import Closed, Event, Learning, Limit, Memory, Message, ModelFailed, ToolCall
 from holdfast.errors import Reason
 from learning_scripts import Answer, Clock, Model, finds, framed, hold, learned
+from soak import cases
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -196,7 +197,7 @@ def test_what_came_from_outside_is_not_trusted_in_a_later_part_either() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=cases(10, 300))
 @given(st.lists(st.lists(st.sampled_from(TEXTS), unique=True), min_size=1, max_size=4), st.integers(0, 3))
 def test_what_is_known_is_what_was_found_last_but_for_what_was_taken_back(
     found: list[list[str]], place: int

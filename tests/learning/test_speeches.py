@@ -155,6 +155,7 @@ def test_what_is_found_is_bounded_single_and_the_same_each_time(spoken: list[tup
     assert all(1 <= one.messages[0] <= one.messages[1] <= len(spoken) for one in result)
 
 
+@pytest.mark.slow
 @each(
     "part",
     [

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast.llm.json_answers import LONGEST_ANSWER, has, listed, numbers_of, parse, picked, table, text_of
 from holdfast.llm.llm_request import Unreadable
+from soak import cases
 from tables import each
 
 VALUE = {"findings": [{"text": 'Ada\'s dog is called "Rex" {he}.', "messages": [1, 2]}], "insights": []}
@@ -69,7 +70,6 @@ def test_a_fence_in_a_string_is_text() -> None:
     assert parse('```json\n["Write ``` before code."]\n```') == ["Write ``` before code."]
 
 
-@settings(deadline=None)
 @given(CONTAINERS)
 def test_whatever_is_json_is_read_as_json(value: object) -> None:
     for written in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=1)):
@@ -111,7 +111,6 @@ def strings(value: object) -> Iterator[str]:
             yield from strings(item)
 
 
-@settings(deadline=None)
 @given(CONTAINERS, st.data())
 def test_wherever_it_is_cut_off_nothing_is_halved(value: object, data: st.DataObject) -> None:
     written = json.dumps(value)
@@ -175,7 +174,7 @@ def test_depth_is_bounded() -> None:
         parse("[" * 100_000 + "]" * 10)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(75, 2_000))
 @given(st.text('{}[]",:\\`1a \n') | st.text())
 def test_any_answer_is_read_or_unreadable(answer: str) -> None:
     with suppress(Unreadable):

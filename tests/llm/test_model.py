@@ -422,6 +422,7 @@ def test_a_closed_loop_hosts_nobody() -> None:
     assert "has ended" in failure(hosted(resolve(ashout), loop)).what
 
 
+@pytest.mark.slow
 def test_a_loop_that_stops_is_not_waited_for_any_longer() -> None:
     loop, started = asyncio.new_event_loop(), Event()
 

@@ -54,6 +54,7 @@ def test_a_model_is_asked_again_and_again_from_every_loop(server: Server) -> Non
     assert len(server.requests) == 1 + 4 + 4 + 2
 
 
+@pytest.mark.slow
 def test_calls_over_the_wire_overlap(server: Server) -> None:
     barrier = Barrier(COUNT, timeout=10)
 

@@ -16,11 +16,12 @@ from payloads import function, result
 
 from holdfast import Chat, InvalidInput, Memory, Message, ToolCall
 from holdfast.messages import formats
+from soak import cases
 from tables import each
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ON_A_DATABASE = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=cases(10, 250), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -164,7 +165,7 @@ def test_a_time_comes_back_to_the_microsecond(memory: Memory, at: datetime) -> N
     assert memory.chat("monday").history()[0].at == (at if at.tzinfo else at.replace(tzinfo=UTC))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=cases(12, 500))
 @given(st.lists(st.integers(0, 2**52 + 10**12), min_size=50, max_size=50, unique=True))
 def test_no_microsecond_is_lost(micros: list[int]) -> None:
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
@@ -333,12 +334,14 @@ NOT_JSON: dict[str, Callable[[], object]] = {
 }
 
 
+@pytest.mark.slow
 @each("kind", NOT_JSON)
 def test_a_payload_that_is_not_json_is_refused(kind: str) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="payload"):
         memory.chat("monday").append({"role": "user", "content": "hello", "x": NOT_JSON[kind]()})
 
 
+@pytest.mark.slow
 @each("kind", NOT_JSON)
 def test_meta_that_is_not_json_is_refused(kind: str) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="meta"):
@@ -352,6 +355,7 @@ def test_arguments_that_are_not_json_are_refused(kind: str) -> None:
         memory.chat("monday").append(role="assistant", calls=[call])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["a tuple", "a set", "100,000 levels"])
 def test_a_refused_message_leaves_nothing_behind(memory: Memory, kind: str) -> None:
     with pytest.raises(InvalidInput):

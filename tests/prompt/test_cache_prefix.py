@@ -14,6 +14,7 @@ from holdfast import Chat, InvalidInput, Memory, Prompt, ToolCall
 from holdfast.prompt.prompt_cache import unchanged
 from holdfast.prompt.window import FreshTail, LastN, Policy
 from holdfast.types import Message
+from soak import cases
 from window_logs import parse
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -195,7 +196,7 @@ def test_it_is_kept_for_the_chats_that_were_prompted_last(memory: Memory) -> Non
 PARTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=8).map(tuple)
 
 
-@settings(max_examples=200)
+@settings(max_examples=cases(50, 2_000))
 @given(PARTS, PARTS, PARTS)
 def test_unchanged_is_the_length_of_what_both_begin_with(
     same: tuple[tuple[int, int], ...], one: tuple[tuple[int, int], ...], other: tuple[tuple[int, int], ...]

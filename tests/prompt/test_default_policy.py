@@ -57,6 +57,7 @@ def test_the_policy_of_a_memory_is_that_of_its_windows_and_prompts(location: str
         assert chat.window() != chat.window(policy=Lossless()), "one that is named comes first"
 
 
+@pytest.mark.slow
 @each("policy", POLICIES[:4])
 def test_a_budget_that_is_named_is_taken_in_place_of_that_of_the_policy(
     policy: Policy,

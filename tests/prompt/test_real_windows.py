@@ -28,6 +28,7 @@ def assert_calls_have_their_results(chat: Chat, budget: int, policy: Policy | No
     return results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["agent_sessions/claude_code.jsonl", "tool_dialogues/tau_airline.jsonl"])
 def test_every_call_is_followed_by_its_results_in_every_window(shared_data: Path, name: str) -> None:
     with Memory(":memory:") as memory:

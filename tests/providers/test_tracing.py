@@ -40,6 +40,7 @@ def test_a_method_that_was_taken_back_stays_away(name: str, watched: Watched) ->
     assert getattr(wrapped, name) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [MinimalProvider, FakeProvider])
 def test_it_conforms_as_the_provider_does(make: Callable[[], Provider], watched: Watched) -> None:
     with_spans = check(lambda: watched.watch(make()))

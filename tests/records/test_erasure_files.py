@@ -187,6 +187,7 @@ def test_a_role_that_does_not_own_the_tables_is_told(
             execute(own_postgres_url, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
 
 
+@pytest.mark.slow
 def test_a_table_that_others_hold_is_named_and_the_others_are_written_anew(
     no_patience: None, own_postgres_url: str
 ) -> None:
@@ -217,6 +218,7 @@ def test_a_file_is_always_written_anew_and_the_receipt_says_so(tmp_path: Path) -
         assert ada.erase(chat="secret").rewritten == ("memory",)
 
 
+@pytest.mark.slow
 def test_a_file_that_others_read_is_named_with_the_reason(no_patience: None, tmp_path: Path) -> None:
     file = tmp_path / "memory.db"
     with Memory(file, user="ada") as ada, closing(sqlite3.connect(file, isolation_level=None)) as other:

@@ -14,6 +14,7 @@ from handles import memory_of
 from holdfast import Chat, Memory, Writer, acting_as
 from holdfast.tools.presets.observations import remember_fil
 from programs import run, start
+from soak import cases
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -383,7 +384,7 @@ def step(memory: Memory, what: str, text: str) -> bool:
     return False
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(15, 600))
 @given(steps=st.lists(STEPS, min_size=1, max_size=12))
 def test_only_the_chat_itself_changes_the_frozen_part(
     spaces: Iterator[Memory], steps: list[tuple[str, str]]

@@ -16,6 +16,7 @@ from holdfast.tools.presets.observations import recall_fil, remember_fil
 from learning_scripts import Clock
 from programs import run
 from record_lists import found, texts
+from soak import cases
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -402,7 +403,7 @@ def spaces() -> Iterator[Iterator[Memory]]:
         yield (memory.scoped(user=f"user{n}") for n in range(1_000_000))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(10, 400))
 @given(
     history=st.lists(
         st.tuples(
@@ -467,7 +468,7 @@ def test_a_long_history_is_recalled_the_same_after_a_rebuild_and_in_another_proc
     ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=cases(10, 300))
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from(ACTIONS), st.integers(0, 60), st.sampled_from(WORDS)),

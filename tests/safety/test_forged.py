@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.safety import encodings, markers
 from holdfast.safety.guard import has_orders, scan
+from soak import cases
 from tables import each
 
 CORPUS = Path(__file__).parents[1] / "data" / "guard"
@@ -264,7 +265,7 @@ def test_what_is_written_so_every_day_passes(text: str) -> None:
 
 
 @given(st.text(alphabet=st.sampled_from('aA0+/=%&#;\\ux01<|>[]{}":\n ~.-rolehumn'), max_size=300))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(75, 2_000))
 def test_markers_and_readings_lie_within_the_text(text: str) -> None:
     lower = text.lower()
     assert all(0 <= one.start < one.end <= len(lower) for one in markers.find_markers(lower))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.safety.guard import has_orders, redact, scan
 from holdfast.types import Finding
+from soak import cases
 from tables import each
 
 CORPUS = Path(__file__).parents[1] / "data" / "guard"
@@ -279,7 +280,7 @@ _PARTS = st.sampled_from(
 
 @pytest.mark.slow
 @given(st.lists(st.one_of(_PARTS, st.text(max_size=8)), max_size=24).map("".join))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=cases(100, 2_000))
 def test_findings_are_sorted_within_the_text_and_redacting_removes_the_secrets(text: str) -> None:
     findings = scan(text)
     assert list(findings) == sorted(findings, key=lambda finding: (finding.start, finding.end))

@@ -39,6 +39,7 @@ from holdfast.text import (
     tokens,
 )
 from holdfast.text.late_pattern import LatePattern
+from soak import cases
 
 MODULES: tuple[ModuleType, ...] = (
     alphabets, analyze, clean, credential_values, credentials, encodings, deobfuscate, one_line,
@@ -114,7 +115,7 @@ AGAIN = (
     "phrases in French", "passwords in Chinese", "encoded orders",
 )  # fmt: skip
 MOST = 20  # steps for each character of them
-LONG = [pytest.param(part, marks=pytest.mark.slow) for part in ("guard", "summary")]
+LONG = [pytest.param(part, marks=pytest.mark.soak) for part in ("guard", "summary")]
 
 
 def grown(steps: Steps, part: str, names: Iterable[str], size: int = SIZE) -> dict[str, float]:
@@ -146,9 +147,10 @@ def test_a_text_twice_as_long_takes_twice_the_steps(steps: Steps, part: str) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("name", list(hostile(10)))
 def test_a_megabyte_of_anything_is_appended(quick: Memory, name: str) -> None:
-    text = "a" + hostile(1_000_000)[name]
+    text = "a" + hostile(cases(100_000, 1_000_000))[name]
     chat = quick.chat("monday")
     chat.append(role="tool", content=text)
     assert len(chat.history()[0].content) == len(text)

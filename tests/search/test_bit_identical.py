@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from holdfast import Memory
 from holdfast.search import columns, index
 from recall_corpora import QUERIES, Said, ask_all, conversations, forget, tell
+from soak import cases
 
 pytest_plugins = ["recall_fixtures"]
 
@@ -89,7 +90,7 @@ def test_asking_twice_gives_the_same(space: Memory) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(15, 600))
 @given(
     said=conversations(),
     sizes=st.lists(st.integers(1, 9), min_size=1, max_size=20),

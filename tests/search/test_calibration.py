@@ -16,6 +16,7 @@ FACTS = ("User likes tea", "The user has a bird called Kiki", "Lives in Porto si
 SHARES = st.lists(st.floats(1e-9, 1), min_size=1, max_size=8)
 
 
+@pytest.mark.slow
 @each("used", ALL)
 @given(shares=SHARES)
 def test_probabilities_are_in_the_order_of_the_scores(used: Calibration, shares: list[float]) -> None:

@@ -13,6 +13,7 @@ from holdfast.search.query import parse
 from holdfast.search.segment import IndexedDocument, Segment, build, read_document
 from holdfast.text import prose
 from recall_corpora import Said, conversations
+from soak import cases
 from tables import each
 
 MINUTE = 60_000_000
@@ -85,7 +86,7 @@ def chain(minutes: list[float]) -> MessageColumns:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("grow", [lambda docs, cuts: extended(parts(docs, cuts)), added])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(15, 600))
 @given(
     said=conversations(60),
     cuts=st.lists(st.integers(1, 12), min_size=1, max_size=12),
@@ -131,7 +132,7 @@ def test_extending_bit_by_bit_equals_extending_at_once(
     assert sorted(once.block_words) == sorted(grown.block_words)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(25, 1_000))
 @given(conversations(60), st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(1, 10))
 def test_columns_are_what_a_walk_through_the_log_finds(said: list[Said], cuts: list[int], block: int) -> None:
     docs = documents(said)

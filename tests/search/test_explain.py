@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast import Explanation, InvalidInput, Memory, Message
 from recall_corpora import QUERIES, START, Said, conversations, tell
+from soak import cases
 
 pytest_plugins = ["recall_fixtures"]
 
@@ -31,7 +32,7 @@ def places(explanation: Explanation) -> dict[str, tuple[tuple[str, ...], int]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(15, 600))
 @given(
     said=conversations(),
     query=st.sampled_from(QUERIES),

@@ -17,6 +17,7 @@ from holdfast.search import weights
 from holdfast.search.calibration import BY_WORDS
 from holdfast.types import Role
 from recall_corpora import QUERIES, START, Said, conversations, found, tell
+from soak import cases
 
 pytest_plugins = ["recall_fixtures"]
 
@@ -114,6 +115,7 @@ def test_a_minimal_score_of_1_leaves_what_is_perfect(space: Memory) -> None:
     assert space.recall("garden", min_score=1) == []
 
 
+@pytest.mark.slow
 def test_the_score_of_a_hit_as_minimal_score_keeps_it(spaces: Iterator[Memory]) -> None:
     space = next(spaces)
     tell(space, [Said(f"chat{n}", f"berlin {'coffee ' * (n % 7)}{n} http header garden") for n in range(60)])
@@ -169,7 +171,7 @@ def unraised(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("unraised")
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(37, 1_500), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     said=conversations(),
     query=st.sampled_from(QUERIES),

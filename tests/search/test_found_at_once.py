@@ -101,6 +101,7 @@ def test_two_memories_that_write_in_turns_find_every_message(
             assert memory.recall(f"number{n}")[0].text == f"number{n} of many"
 
 
+@pytest.mark.slow
 def test_a_message_is_found_by_another_process(shared_location: str) -> None:
     with Memory(shared_location, user="ada") as memory:
         memory.chat("a").append(role="user", content="The marathon is in Berlin.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -81,6 +82,7 @@ def found(quality: float, seed: int) -> float:
     return hits / asked
 
 
+@pytest.mark.slow
 def test_noise_hardly_counts_and_quality_pays() -> None:
     by_quality = [np.mean([found(quality, seed) for seed in range(3)]) for quality in (0, 2, 3, 4, 6)]
     by_words = 10 / 60 / 2

@@ -339,6 +339,7 @@ def test_a_blank_query_is_refused_before_anything_is_embedded() -> None:
 # Real embedders
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "built"), [("model2vec", built_model2vec), ("fastembed", built_onnx)])
 def test_a_model_on_this_machine_finds_what_means_the_same(
     tmp_path: Path, kind: str, built: Callable[[Path], Path]

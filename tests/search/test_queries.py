@@ -12,6 +12,7 @@ from holdfast.errors import Closed, InvalidInput
 from holdfast.search.query import has_words, parse
 from holdfast.text.clean import clean
 from recall_corpora import Said, found, tell
+from soak import cases
 from tables import each
 
 pytest_plugins = ["recall_fixtures"]
@@ -92,7 +93,7 @@ def test_operators_are_words(told: Memory) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(50, 2_000))
 @given(query=st.text())
 def test_any_text_is_answered_or_refused_as_blank(query: str) -> None:
     with Memory(":memory:") as memory:
@@ -106,7 +107,7 @@ def test_any_text_is_answered_or_refused_as_blank(query: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(25, 1_000))
 @given(text=st.text(min_size=1))
 def test_a_message_is_found_by_its_own_words(text: str) -> None:
     with Memory(":memory:") as memory:
@@ -236,8 +237,12 @@ def test_a_message_of_10_megabytes_is_found(space: Memory) -> None:
     assert space.recall("lantern")[0].text == text
 
 
+SIZE = cases(100_000, 1_000_000)
+
+
 @pytest.mark.slow
-@each("text", ["x" * 10_000_000, "ab-" * 1_000_000, "aB" * 1_000_000, "é" * 1_000_000])
+@pytest.mark.scaled
+@each("text", ["x" * 10 * SIZE, "ab-" * SIZE, "aB" * SIZE, "é" * SIZE])
 def test_a_message_with_one_long_token_is_kept_and_found(text: str) -> None:
     with Memory(":memory:") as memory:
         memory.chat("a").append(role="user", content=f"lantern {text} berlin")

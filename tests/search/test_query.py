@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from holdfast.errors import InvalidInput
 from holdfast.search.query import SHORT, has_words, parse
 from holdfast.text import analyze
+from soak import cases
 from tables import each
 
 
@@ -47,7 +48,7 @@ def test_the_words_of_a_question(query: str, expected: dict[str, float]) -> None
     assert words(query) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(50, 2_000))
 @given(st.text())
 def test_the_terms_of_a_question_are_those_of_a_message_of_the_same_text(text: str) -> None:
     message = {term for token in analyze.tokens(text) for term in analyze.analyze(token).terms}

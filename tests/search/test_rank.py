@@ -21,6 +21,7 @@ from holdfast.search.columns import MessageColumns
 from holdfast.search.corpora import Corpora
 from holdfast.text import analyze
 from recall_corpora import START, Said, tell
+from soak import cases
 from tables import each
 
 pytest_plugins = ["recall_fixtures"]
@@ -107,7 +108,7 @@ def july_fit(said: Said, day: int | None) -> float:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(37, 1_500))
 @given(
     chats=sessions(),
     asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6),
@@ -155,7 +156,7 @@ def numbered(chats: list[list[Said]]) -> Iterator[tuple[Said, int]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(25, 1_000))
 @given(
     chats=sessions(),
     chosen=st.randoms(use_true_random=False),
@@ -186,7 +187,7 @@ def test_the_few_best_are_those_of_all_to_the_last_bit(
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(25, 1_000))
 @given(
     chats=sessions(),
     asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6),
@@ -348,7 +349,7 @@ def test_a_later_message_about_other_words_is_not_raised(spaces: Iterator[Memory
     assert not any("later" in hit.why for hit in memory.recall("keys of the old flat"))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(25, 1_000))
 @given(
     messages=st.lists(
         st.tuples(st.sampled_from(range(161, 200, 2)), st.integers(0, 5), st.integers(0, 2)),
@@ -419,7 +420,7 @@ def test_top_of_equal_scores_takes_the_first() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(25, 1_000))
 @given(
     chats=sessions(),
     asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from holdfast import Hits, InvalidInput, Memory, Record
 from holdfast.records.options import RecallOptions, RecordFields
 from holdfast.search.index import FREEZE
+from soak import cases
 
 pytest_plugins = ["recall_fixtures"]
 
@@ -178,7 +179,7 @@ def test_a_release_while_others_recall_shows_it_once(space: Memory) -> None:
     assert waiting(space) == []
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(10, 250))
 @given(st.lists(st.sampled_from(["hold", "know", "release", "discard", "undo", "recall"]), max_size=12))
 def test_it_is_found_as_long_as_it_waits(spaces: Iterator[Memory], steps: list[str]) -> None:
     memory = next(spaces)

@@ -16,6 +16,7 @@ from holdfast.search import search, vector_cache
 from holdfast.search.message_source import MESSAGES
 from holdfast.store import vectors
 from learning_scripts import Clock
+from soak import cases
 
 QUIET = Learning(kinds=())
 STEPS = st.lists(st.sampled_from(["a", "b", "c", "work", "recall", "erase"]), min_size=1, max_size=25)
@@ -47,7 +48,7 @@ def in_memory(memory: Memory) -> tuple[list[int], list[list[float]]]:
     return matrix.numbers.tolist(), np.round(rows, 3).tolist()
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(10, 400))
 @given(steps=STEPS)
 def test_they_are_the_same_bit_by_bit_and_all_at_once(steps: list[str]) -> None:
     with opened() as memory:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from holdfast import Denied, Memory
+from soak import cases
 
 USERS = ("ada", "bob", "eve")
 PROJECTS = ("", "shop", "site/a")
@@ -149,9 +150,8 @@ def test_nobody_reads_or_writes_what_is_not_granted(app: Memory) -> None:
     run_state_machine_as_test(
         of_app,
         settings=settings(
-            max_examples=15,
+            max_examples=cases(10, 150),
             stateful_step_count=20,
-            deadline=None,
             suppress_health_check=list(HealthCheck),
         ),
     )

@@ -123,6 +123,7 @@ def erased_beside_a_reader(location: str | Path) -> None:
         assert ada.grants.projects() == texts(ada) == texts(ada.scoped(project="shop")) == []
 
 
+@pytest.mark.slow
 def test_a_user_goes_with_all_projects_while_others_read_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +136,7 @@ def test_a_user_goes_with_all_projects_while_others_read_the_file(
         erased_beside_a_reader(file)
 
 
+@pytest.mark.slow
 def test_a_user_goes_with_all_projects_while_a_transaction_is_open(
     own_postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,6 +95,7 @@ def test_a_memory_closed_under_its_readers_says_so_to_each(location: str) -> Non
         assert {reader.result() for reader in readers} == {"closed"}
 
 
+@pytest.mark.slow
 def test_a_program_that_does_not_close_its_memory_ends_in_silence(shared_location: str) -> None:
     script = """
 import sys, threading

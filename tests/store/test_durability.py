@@ -145,6 +145,7 @@ os._exit(0)
     assert reopen().chat("monday").stats().messages == 1
 
 
+@pytest.mark.slow
 def test_an_interrupt_at_any_moment_leaves_a_memory_that_goes_on(tmp_path: Path) -> None:
     script = """
 import random, signal, sys

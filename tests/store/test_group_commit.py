@@ -21,6 +21,7 @@ from holdfast import Closed, Conflict, Memory, Message, Unavailable
 from holdfast.store import log
 from holdfast.store.database import Connection
 from programs import run, start
+from soak import cases
 
 Call = Callable[[], Any]
 COUNT_CALLS = "SELECT count(*) FROM calls WHERE space = '/ada'"
@@ -119,7 +120,7 @@ APPENDS = st.lists(
 
 
 @given(APPENDS)
-@settings(max_examples=40)
+@settings(max_examples=cases(10, 400))
 def test_a_group_does_what_its_calls_do_one_after_the_other(
     appends: list[tuple[str, list[tuple[str, str]]]],
 ) -> None:

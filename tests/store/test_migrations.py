@@ -113,6 +113,7 @@ def test_a_new_database_on_sqlite_is_what_the_migrations_make(tmp_path: Any) -> 
     assert sqlite_catalog(str(tmp_path / "new.db")) == sqlite_catalog(str(tmp_path / "migrated.db"))
 
 
+@pytest.mark.slow
 def test_a_new_database_on_postgresql_is_what_the_migrations_make(own_postgres_url: str) -> None:
     query(own_postgres_url, "CREATE SCHEMA migrated")
     for statement in [database.CREATE_VERSIONS, *chain(*migrations())]:

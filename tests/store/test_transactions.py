@@ -59,6 +59,7 @@ def test_after_a_lock_is_gone_writing_goes_on(shared_location: str, monkeypatch:
         assert memory.chat("monday").append(role="user", content="hello").seq == 1
 
 
+@pytest.mark.slow
 def test_a_lock_on_postgresql_is_not_said_to_be_a_matter_of_the_url(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

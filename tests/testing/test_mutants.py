@@ -35,6 +35,7 @@ def name(mutant: Mutant) -> str:
     return mutant.defect.replace(" ", "-")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", [*WRAPPED, *FAKES], ids=name)
 def test_a_defect_of_the_fake_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     find(mutant, FakeProvider, monkeypatch)
@@ -63,6 +64,7 @@ def test_a_provider_that_keeps_nothing_is_found() -> None:
     assert len(lasting) == 5
 
 
+@pytest.mark.slow
 def test_a_provider_that_lasts_passes(tmp_path: Path) -> None:
     numbers, places = count(), dict[int, Path]()
 
@@ -99,6 +101,7 @@ class Unspeakable(Exception):
         raise RuntimeError("There are no words.")
 
 
+@pytest.mark.slow
 @each("error", [OSError("The disk is gone."), SystemExit(3), Unspeakable()])
 @each("where", ["append", "chat", "name", "close"])
 def test_whatever_a_provider_raises_is_a_case_that_failed(where: str, error: BaseException) -> None:

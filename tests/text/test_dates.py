@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.text.dates import DAY, PartialDate, find_dates, month_start, spans
+from soak import cases
 from tables import each
 
 
@@ -113,7 +114,7 @@ def test_find_dates(text: str, found: list[tuple[int | None, int | None, int | N
     assert [tuple(one) for one in find_dates(text)] == found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(75, 2_000))
 @given(st.text() | st.text(alphabet="0123456789-/. ofthstndrmayjuneécember"))
 def test_any_text_has_dates_or_none(text: str) -> None:
     for found in find_dates(text):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.text.one_line import cut, flat, gist, shows
+from soak import cases
 from tables import each
 
 ANY_TEXT = st.text(st.characters())  # with control characters and lone surrogates
@@ -294,7 +295,7 @@ def test_flat_text_keeps_its_length_and_breaks_no_line(text: str) -> None:
 
 # For hostile texts
 
-MEGA = 1_000_000
+MEGA = cases(100_000, 1_000_000)
 
 
 MARKS = [
@@ -332,6 +333,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.scaled
 @pytest.mark.slow
 @each("part", [*MARKS, *OTHERS])
 def test_a_megabyte_takes_linear_time(part: str) -> None:
@@ -341,6 +343,7 @@ def test_a_megabyte_takes_linear_time(part: str) -> None:
     assert time.perf_counter() - started < 10  # less than one second; hours if it were quadratic
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("unit", ["[a](x)", "(x)", "[a]"])
 def test_brackets_that_never_close_take_linear_time(unit: str) -> None:
     started = time.perf_counter()

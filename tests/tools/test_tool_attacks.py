@@ -23,6 +23,7 @@ from holdfast.text.tokens import estimate_tokens
 from holdfast.tools.presets import compartment_tools, fact_tool, provider_tool
 from holdfast.tools.tool import tools_for
 from holdfast.types import Message
+from soak import cases
 from tables import each
 from tool_results import error, listed, named
 
@@ -232,7 +233,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(10, 250))
 @given(
     texts=st.lists(TEXTS.filter(str.strip), min_size=1, max_size=6), cap=st.sampled_from([400, 700, 2_000])
 )

@@ -34,6 +34,7 @@ async def asked(client: Client, app: Memory, record: str) -> None:
     assert await told(f"team:core|{record}") == await told(record) == unknown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_a_server_reads_what_is_granted_at_the_time(shared_location: str, transport: str) -> None:
     async def main(app: Memory, record: str) -> None:

@@ -18,6 +18,7 @@ from holdfast.integrations.mcp.server import make_server
 from holdfast.testing import MinimalProvider
 from holdfast.text.tokens import estimate_tokens
 from mcp_peers import ERAS, Person, client, data, text, wait
+from soak import cases
 
 TOOLS = """recall remember update forget expand history profile constraints scratchpad
     search_sessions search fetch""".split()
@@ -412,7 +413,7 @@ ARGUMENTS = (
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(10, 250), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(st.sampled_from(TOOLS), st.dictionaries(st.sampled_from(ARGUMENTS), JSON, max_size=3)),
