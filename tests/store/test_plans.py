@@ -286,13 +286,7 @@ def copy_to_others(url: str, spaces: int) -> None:
             )
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(4, id="new"),
-        pytest.param(120, id="many messages"),
-        pytest.param(500, id="a million messages", marks=pytest.mark.soak),
-    ]
-)
+@pytest.fixture(params=[pytest.param(4, id="new"), pytest.param(500, id="a million messages")])
 def filled_url(request: pytest.FixtureRequest, own_postgres_url: str) -> str:
     """A database without statistics, or a large one with them."""
     with Memory(own_postgres_url, user="ada", durability="normal", embed=letters) as memory:
