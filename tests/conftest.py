@@ -35,7 +35,7 @@ ROOM = 2_000_000_000  # bytes: a run takes a fifth of it
 
 # The same examples in every run, so that no run depends on chance; how long one takes depends on the machine.
 settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=25)
-settings.register_profile("soak", deadline=None, max_examples=1_000, print_blob=True)
+settings.register_profile("soak", deadline=None, max_examples=300, print_blob=True)
 settings.load_profile("fixed" if SEED is None else "soak")
 
 # Its runner makes all commands anew to run one, which takes longer than most runs.

@@ -124,7 +124,7 @@ def journey(memory: Memory, copy: Memory, file: Path, messages: list[dict[str, o
 
 
 FEW = settings(
-    max_examples=cases(4, 40),
+    max_examples=cases(4, 12),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

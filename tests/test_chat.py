@@ -316,7 +316,7 @@ def test_after_zero_reads_from_the_beginning(memory: Memory) -> None:
 BOUNDS = st.none() | st.integers(0, 12) | st.sampled_from([2**31, 2**62, 2**63, 10**30])
 
 
-@settings(max_examples=cases(10, 400), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(10, 120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(limit=BOUNDS, before=BOUNDS, after=BOUNDS)
 def test_any_page_is_a_part_of_the_whole(
     memory: Memory, limit: int | None, before: int | None, after: int | None

@@ -95,7 +95,7 @@ def test_a_chat_is_not_seen_from_another_space(
     ) == ([], [], 0)
 
 
-@settings(max_examples=cases(10, 250), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(10, 75), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(SPACES, st.integers(1, 3), min_size=2, max_size=5))
 def test_each_space_has_its_own_chats(memory: Memory, lengths: dict[tuple[str, str], int]) -> None:
     before = {

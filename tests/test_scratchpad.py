@@ -58,7 +58,7 @@ def step(texts: Texts, what: str, name: str, value: str) -> object:
     return None
 
 
-@settings(max_examples=cases(20, 800))
+@settings(max_examples=cases(20, 240))
 @given(st.lists(STEPS, max_size=15), st.sampled_from(["user", "chat", "run"]))
 def test_a_pad_does_what_a_dict_does(
     spaces: Iterator[Memory], steps: list[tuple[str, str, str]], level: str

@@ -6,6 +6,7 @@ import math
 import sqlite3
 from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from benchmarks.measurement import Bar, at_least, at_most
 from benchmarks.metrics import METRICS, Answer, first_rank, intervals, ndcg_at, recall_at, values
 from benchmarks.peers import PEERS, is_there
 from benchmarks.projection import relation
+from benchmarks.recall import by_best
 from benchmarks.resuming import run_resuming
 from benchmarks.scripted import Scripted
 from benchmarks.taught import run
@@ -90,6 +92,14 @@ def test_paired_differences_are_surer_than_the_two_means() -> None:
     apart, alone = intervals(ours - theirs)["hit@1"], intervals(ours)["hit@1"]
     assert (apart.mean, apart.low > 0) == (10.0, True)
     assert apart.high - apart.low < 0.7 * (alone.high - alone.low)
+
+
+def test_sessions_are_ranked_by_their_best_turns() -> None:
+    with Memory(":memory:", user="ada") as memory:
+        memory.chat("monday").append(Message("user", "The marathon"))
+        (hit,) = memory.recall("marathon")
+    hits = [replace(hit, chat=chat) for chat in "abb"]
+    assert (by_best(hits, 1), by_best(hits, 3)) == (["a", "b"], ["b", "a"])
 
 
 def test_baselines_rank_what_has_the_rarer_words_first() -> None:

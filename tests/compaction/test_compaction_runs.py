@@ -282,7 +282,7 @@ def log_of(events: list[tuple[str, tuple[str, ...]]]) -> list[Message]:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(15, 600), suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(15, 180), suppress_health_check=list(HealthCheck))
 @given(events=EVENTS, budget=st.sampled_from([150, 400, 900]), source=st.sampled_from([100, 250, 20_000]))
 def test_no_tool_call_is_ever_parted_from_its_result(
     events: list[tuple[str, tuple[str, ...]]], budget: int, source: int

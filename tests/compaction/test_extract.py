@@ -76,7 +76,7 @@ def steps(text: str) -> int:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(37, 1_500))
+@settings(max_examples=cases(37, 450))
 @given(
     st.lists(SPOKEN, max_size=6),
     st.integers(0, 120) | st.just(10),
@@ -327,7 +327,7 @@ def test_other_text_has_no_speaker() -> None:
     assert extract(back, 100).startswith("Undated\n- Decision: we use Redis.\n- The queue is new.")
 
 
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(st.lists(SPOKEN, min_size=1, max_size=5))
 def test_condensing_keeps_what_fits(given: list[Passage]) -> None:
     once = extract(given, 400)
@@ -365,7 +365,7 @@ def test_sentences_end_where_they_end(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
-@settings(max_examples=cases(25, 1_000))
+@settings(max_examples=cases(25, 300))
 @given(TEXTS)
 def test_sentences_are_single_lines(text: str) -> None:
     assert all(len(one.splitlines()) == 1 and one == one.strip() for one in sentences(text))

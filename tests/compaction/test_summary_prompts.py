@@ -103,7 +103,7 @@ def test_a_model_that_copies_the_outline_is_taken_at_its_word(memory: Memory) ->
 
 
 @given(st.lists(st.text(max_size=200), min_size=1, max_size=12), st.integers(20, 300))
-@settings(max_examples=cases(10, 400), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=cases(10, 120), suppress_health_check=[HealthCheck.too_slow])
 def test_a_copied_outline_is_shorter_than_any_source(texts: list[str], source: int) -> None:
     with Memory(":memory:", user="ada") as memory:
         chat = memory.chat("c")

@@ -132,7 +132,7 @@ SHAPES = given(
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(3, 30), suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(3, 9), suppress_health_check=list(HealthCheck))
 @example(budget=6_630, words=(413, 426), every=1, model="none")
 @example(budget=6_630, words=(414, 435), every=1, model="fills")
 @SHAPES

@@ -258,7 +258,7 @@ def is_ignored(root: Path, path: str) -> bool:
     return subprocess.run(asked, check=False, capture_output=True).returncode == 0
 
 
-@settings(max_examples=cases(25, 1_000), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(25, 300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(PATTERN, max_size=5), st.lists(PATTERN, max_size=3), st.lists(NAME, min_size=1, max_size=3))
 def test_what_git_ignores_is_covered(
     home: Path, patterns: list[str], nested: list[str], names: list[str]

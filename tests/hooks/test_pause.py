@@ -129,7 +129,7 @@ def test_a_list_that_cannot_be_read_pauses_everything(state: Path) -> None:
     assert is_paused("shop", T)
 
 
-@settings(max_examples=cases(12, 500), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(12, 150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.sampled_from(["pause", "resume"]), st.sampled_from(["", "a", "b"])), max_size=12)
 )

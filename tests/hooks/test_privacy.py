@@ -332,7 +332,7 @@ TAG = st.sampled_from(
 )
 
 
-@settings(max_examples=cases(10, 250), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(10, 75), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_no_private_word_is_in_any_byte(tmp_path: Path, home: Path, data: st.DataObject) -> None:
     secret = data.draw(SECRET)

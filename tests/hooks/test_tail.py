@@ -75,7 +75,7 @@ def logs(draw: st.DrawFn) -> list[Line]:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(logs(), st.data())
 def test_any_sequence_of_tails_is_one_import_of_the_whole(lines: list[Line], data: st.DataObject) -> None:
     """Lines are also cut in their middle, as a client that writes leaves them."""
@@ -93,7 +93,7 @@ def test_any_sequence_of_tails_is_one_import_of_the_whole(lines: list[Line], dat
             assert tails.verify().ok
 
 
-@settings(max_examples=cases(10, 400))
+@settings(max_examples=cases(10, 120))
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 30)), min_size=1, max_size=20), st.data())
 def test_with_rewinds_tails_are_imports_of_the_whole_at_the_same_moments(
     steps: list[tuple[bool, int]], data: st.DataObject

@@ -65,7 +65,7 @@ def patched() -> Any:
 
 @pytest.mark.slow
 @given(st.sampled_from(HOOKED), DOCUMENTS, LAYOUTS, TOML, st.booleans(), st.booleans())
-@settings(max_examples=cases(15, 600), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(15, 180), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_configuration_comes_back(
     patched: pytest.MonkeyPatch,
     name: str,
@@ -95,7 +95,7 @@ def test_any_configuration_comes_back(
 
 
 @given(st.sampled_from(HOOKED), DOCUMENTS, LAYOUTS)
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 def test_what_was_edited_since_stays(name: str, document: dict[str, Any], layout: Any) -> None:
     """Without the backups that show what it was: at most what is empty is gone."""
     from holdfast.hooks.hook_entries import HookEntries

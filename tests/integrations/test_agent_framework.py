@@ -172,7 +172,7 @@ def test_a_budget_loads_the_newest_messages_and_summaries(memory: Memory) -> Non
 turns = st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.sampled_from("ab")), max_size=4)
 
 
-@settings(max_examples=cases(10, 400))
+@settings(max_examples=cases(10, 120))
 @given(st.lists(turns, max_size=4), st.booleans())
 def test_it_stores_what_the_framework_stores(calls: list[list[tuple[str, str]]], replayed: bool) -> None:
     async def used(memory: Memory) -> None:

@@ -117,7 +117,7 @@ def sweep(folder: Path) -> None:
             place.rmdir()
 
 
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(st.lists(COMMANDS, max_size=10))
 def test_answers_are_those_of_the_tool_that_writes_to_disk(commands: list[dict[str, object]]) -> None:
     with tempfile.TemporaryDirectory() as folder, Memory(":memory:") as memory:

@@ -146,7 +146,7 @@ entries = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(entries)
 def test_any_json_comes_back_equal(given_: list[Entry]) -> None:
     with Memory(":memory:") as memory:
@@ -262,7 +262,7 @@ def test_no_two_keys_have_the_same_transcript(memory: Memory) -> None:
     assert sorted(done(store.list_subkeys({"project_key": "p", "session_id": "a"}))) == sorted(short)
 
 
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(st.text(min_size=1, max_size=20), st.text(min_size=1, max_size=20), st.text(min_size=1, max_size=20))
 @example("%25", "%2", "F")
 def test_the_parts_of_a_key_are_found_again(project: str, session: str, subpath: str) -> None:

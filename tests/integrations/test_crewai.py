@@ -273,7 +273,7 @@ def is_in(scope: str, other: str) -> bool:
     return other == "/" or scope == other or scope.startswith(f"{other}/")
 
 
-@settings(max_examples=cases(12, 500))
+@settings(max_examples=cases(12, 150))
 @given(st.lists(STEPS, max_size=15))
 def test_each_answer_is_that_of_a_list(steps: list[tuple[str, str, str, list[float] | None]]) -> None:
     with Memory(":memory:") as memory:

@@ -192,7 +192,7 @@ states = st.dictionaries(
 )
 
 
-@settings(max_examples=cases(10, 400))
+@settings(max_examples=cases(10, 120))
 @given(st.lists(states, min_size=1, max_size=4))
 def test_any_state_comes_back_as_it_was(changes: list[dict[str, object]]) -> None:
     changes = [{k: v for k, v in one.items() if not k.startswith("temp:")} for one in changes]
@@ -351,7 +351,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=cases(10, 400))
+@settings(max_examples=cases(10, 120))
 @given(steps)
 def test_it_behaves_as_the_service_of_adk(steps: list[tuple[str, str, Any]]) -> None:
     async def used(service: BaseSessionService) -> list[object]:

@@ -193,7 +193,7 @@ parts = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(20, 800))
+@settings(max_examples=cases(20, 240))
 @given(st.lists(parts | st.text(), max_size=3), st.sampled_from([HumanMessage, AIMessage, SystemMessage]))
 def test_any_content_comes_back_equal(content: list[Any], kind: type[BaseMessage]) -> None:
     with Memory(":memory:") as memory:

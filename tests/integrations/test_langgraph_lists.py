@@ -82,7 +82,7 @@ _CHANGES = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(10, 400))
+@settings(max_examples=cases(10, 120))
 @given(_CHANGES)
 def test_every_list_comes_back_as_it_was_put(changes: list[tuple[str, int, str]]) -> None:
     with Memory(":memory:", user="ada") as memory:

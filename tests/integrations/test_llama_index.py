@@ -237,7 +237,7 @@ steps = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(10, 300))
+@settings(max_examples=cases(10, 90))
 @given(steps)
 def test_it_behaves_as_the_store_of_llamaindex(steps: list[tuple[str, int, Any]]) -> None:
     async def used(store: HoldfastChatStore, other: SQLAlchemyChatStore) -> None:

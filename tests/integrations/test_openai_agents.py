@@ -143,7 +143,7 @@ shaped = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(st.lists(shaped | st.dictionaries(st.text(), json_values, max_size=4), max_size=4))
 @example([{"role": "user", "content": "\ud800"}])
 def test_any_json_comes_back_equal(given_: list[Item]) -> None:
@@ -305,7 +305,7 @@ steps = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(steps)
 def test_it_behaves_as_a_list(steps: list[tuple[str, int]]) -> None:
     expected: list[Item] = []
@@ -397,7 +397,7 @@ late_steps = st.lists(st.sampled_from(["add", "pop", "begin", "begin", "end", "c
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(37, 1_500))
+@settings(max_examples=cases(37, 450))
 @given(late_steps)
 @example(["add", "begin", "add", "end", "add", "pop", "pop"])
 @example(["add", "add", "begin", "add", "end", "add", "pop", "pop", "pop"])

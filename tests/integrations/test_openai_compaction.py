@@ -156,7 +156,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=cases(10, 400))
+@settings(max_examples=cases(10, 120))
 @given(STEPS)
 @example([("add", 3), ("compact", 2), ("pop", 1), ("pop", 1), ("add", 1), ("compact", 1), ("pop", 1)])
 def test_a_compacted_session_behaves_as_a_list(steps: list[tuple[str, int]]) -> None:

@@ -219,7 +219,7 @@ async def state(store: ConversationStore) -> object:
     return found
 
 
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(st.lists(STEPS, max_size=12))
 def test_each_step_has_the_result_that_the_store_of_the_framework_has(
     steps: list[tuple[str, str, int, str | None]],

@@ -280,7 +280,7 @@ def test_other_memories_do_as_well(memory: Memory, make: Callable[[Memory], Memo
     assert len(memory.chat("monday").history()) == (0 if isinstance(other, NullMemory) else 5)
 
 
-@settings(max_examples=cases(10, 300))
+@settings(max_examples=cases(10, 90))
 @given(
     runs=st.lists(st.lists(st.integers(1, 3), max_size=4), min_size=1, max_size=4),
     budget=st.sampled_from([0, 50, 200, 1_000, 8_000]),

@@ -270,7 +270,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=cases(10, 250))
+@settings(max_examples=cases(10, 75))
 @given(steps, st.none() | st.integers(0, 6), st.integers(0, 6))
 def test_it_behaves_as_the_files_of_strands(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Any], limit: int | None, offset: int

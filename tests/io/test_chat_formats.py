@@ -239,7 +239,7 @@ MESSAGES = st.one_of(
 
 @pytest.mark.slow
 @each("format", FORMATS)
-@settings(max_examples=cases(10, 400))
+@settings(max_examples=cases(10, 120))
 @given(said=st.lists(MESSAGES, min_size=1, max_size=6))
 def test_any_messages_come_back_from_any_format(format: str, said: list[Message]) -> None:
     with (

@@ -312,7 +312,7 @@ OF_A_CHAT: dict[str, Callable[[Chat], object]] = {
 }
 
 
-@settings(max_examples=cases(10, 250), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(10, 75), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, beside=st.booleans())
 def test_any_history_comes_back(steps: list[str], beside: bool, tmp_path: Path) -> None:
     with Memory(":memory:", user="ada") as memory, Memory(":memory:", user="ada") as copy:

@@ -148,7 +148,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(st.lists(st.one_of(PIECES, st.text(max_size=12)), max_size=14).map("\n".join))
 def test_any_note_is_imported_once(text: str) -> None:
     with Memory(":memory:", user="ada") as memory, TemporaryDirectory() as folder:

@@ -221,7 +221,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(st.lists(st.tuples(TEXTS, st.text("ab- ", max_size=3), st.lists(TEXTS, max_size=2)), max_size=4))
 def test_a_round_trip_without_edits_changes_nothing(said: list[tuple[str, str, list[str]]]) -> None:
     with Memory(":memory:", user="ada") as memory, TemporaryDirectory() as folder:

@@ -163,7 +163,7 @@ def test_a_mapping_that_does_not_fit(
 CELLS = st.one_of(st.text(max_size=8), st.sampled_from(['"', ",", "\n", "\r\n", "a;b", "\x00", "user", " "]))
 
 
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=8))
 def test_any_table_loses_no_row_silently_and_adds_none_twice(rows: list[tuple[str, str, str]]) -> None:
     stream = io.StringIO(newline="")

@@ -582,7 +582,7 @@ def test_what_is_retracted_can_be_had_again(memory: Memory) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(10, 200))
+@settings(max_examples=cases(10, 60))
 @given(order=st.permutations(range(5)), most=st.integers(1, 5))
 def test_the_newest_are_kept_in_whatever_order_they_come(order: list[int], most: int) -> None:
     with Memory(":memory:") as memory:

@@ -513,7 +513,7 @@ def test_two_wordings_of_what_is_known_leave_one_record(memory: Memory) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(10, 250))
+@settings(max_examples=cases(10, 75))
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=6))
 def test_however_a_session_is_cut_it_gives_the_same(spans: list[tuple[int, int]]) -> None:
     """Extractions of any ranges, in any order, then of all of it: no text comes twice."""

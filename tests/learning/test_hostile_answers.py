@@ -188,7 +188,7 @@ ANSWERS = st.dictionaries(
 
 
 @each("kind", KINDS)
-@settings(max_examples=cases(10, 120))
+@settings(max_examples=cases(10, 36))
 @given(answer=ANSWERS)
 def test_no_answer_does_harm(kind: str, answer: dict[str, object]) -> None:
     with Memory(":memory:", user="ada", admin=True, clock=Clock(), learning=only(kind)) as memory:

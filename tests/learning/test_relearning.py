@@ -197,7 +197,7 @@ def test_what_came_from_outside_is_not_trusted_in_a_later_part_either() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(10, 300))
+@settings(max_examples=cases(10, 90))
 @given(st.lists(st.lists(st.sampled_from(TEXTS), unique=True), min_size=1, max_size=4), st.integers(0, 3))
 def test_what_is_known_is_what_was_found_last_but_for_what_was_taken_back(
     found: list[list[str]], place: int

@@ -70,7 +70,7 @@ def test_a_wrong_answer_changes_no_fact(quick: Memory, model: Model) -> None:
     st.lists(st.lists(st.integers(-1, 6), max_size=4), max_size=5),
     st.sampled_from(["", "x", "Tea.", "Tea 4."]),
 )
-@settings(max_examples=cases(10, 300))
+@settings(max_examples=cases(10, 90))
 def test_there_are_never_more_facts_than_before(numbers: list[list[int]], text: str) -> None:
     with Memory(":memory:", clock=Clock()) as memory:
         facts(memory, *(f"Box {number} holds tea." for number in range(4)))

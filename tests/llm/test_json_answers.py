@@ -174,7 +174,7 @@ def test_depth_is_bounded() -> None:
         parse("[" * 100_000 + "]" * 10)
 
 
-@settings(max_examples=cases(75, 2_000))
+@settings(max_examples=cases(75, 600))
 @given(st.text('{}[]",:\\`1a \n') | st.text())
 def test_any_answer_is_read_or_unreadable(answer: str) -> None:
     with suppress(Unreadable):

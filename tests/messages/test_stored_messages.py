@@ -21,7 +21,7 @@ from tables import each
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ON_A_DATABASE = settings(
-    max_examples=cases(10, 250), suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=cases(10, 75), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -165,7 +165,7 @@ def test_a_time_comes_back_to_the_microsecond(memory: Memory, at: datetime) -> N
     assert memory.chat("monday").history()[0].at == (at if at.tzinfo else at.replace(tzinfo=UTC))
 
 
-@settings(max_examples=cases(12, 500))
+@settings(max_examples=cases(12, 150))
 @given(st.lists(st.integers(0, 2**52 + 10**12), min_size=50, max_size=50, unique=True))
 def test_no_microsecond_is_lost(micros: list[int]) -> None:
     epoch = datetime(1970, 1, 1, tzinfo=UTC)

@@ -196,7 +196,7 @@ def test_it_is_kept_for_the_chats_that_were_prompted_last(memory: Memory) -> Non
 PARTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=8).map(tuple)
 
 
-@settings(max_examples=cases(50, 2_000))
+@settings(max_examples=cases(50, 600))
 @given(PARTS, PARTS, PARTS)
 def test_unchanged_is_the_length_of_what_both_begin_with(
     same: tuple[tuple[int, int], ...], one: tuple[tuple[int, int], ...], other: tuple[tuple[int, int], ...]

@@ -364,7 +364,7 @@ def spaces() -> Iterator[Iterator[Memory]]:
         yield (memory.scoped(user=f"user{n}") for n in range(1_000_000))
 
 
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(
     st.text(
         st.characters(codec="utf-8") | st.sampled_from("<>/&#-[\n\r\u2028\x85 "), min_size=1, max_size=60
@@ -427,7 +427,7 @@ def test_the_account_of_tokens_adds_up(fixed: Memory) -> None:
             assert bool(tokens["recalled"]) == bool(query)
 
 
-@settings(max_examples=cases(10, 400))
+@settings(max_examples=cases(10, 120))
 @given(st.integers(1, 30), st.integers(1, 30), st.sampled_from(["", "Be brief."]))
 def test_the_account_of_tokens_adds_up_for_texts_of_all_lengths(
     spaces: Iterator[Memory], known: int, found: int, system: str
@@ -462,7 +462,7 @@ def test_what_is_known_is_shown_whole_in_whatever_budget(memory: Memory, budget:
     assert prompt.tokens["total"] > budget
 
 
-@settings(max_examples=cases(10, 400))
+@settings(max_examples=cases(10, 120))
 @given(budget=st.integers(0, 1_500))
 @pytest.mark.slow
 def test_no_budget_is_exceeded_but_for_what_is_always_shown(spaces: Iterator[Memory], budget: int) -> None:

@@ -234,7 +234,7 @@ def test_a_wrong_filter_is_refused(quick: Memory, wrong: dict[str, Any]) -> None
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(10, 250), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(10, 75), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_filters_leave_of_the_full_ranking_what_passes_them(daily: Memory, data: st.DataObject) -> None:
     space = daily.scoped(user=f"user {next(USERS)}")
@@ -448,7 +448,7 @@ def unique(number: int) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(10, 300), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(10, 90), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 def test_any_sequence_of_changes_agrees_with_a_list(memory: Memory, steps: list[tuple[str, int]]) -> None:
     space = memory.scoped(user=f"user {next(USERS)}")

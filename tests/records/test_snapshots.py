@@ -384,7 +384,7 @@ def step(memory: Memory, what: str, text: str) -> bool:
     return False
 
 
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(steps=st.lists(STEPS, min_size=1, max_size=12))
 def test_only_the_chat_itself_changes_the_frozen_part(
     spaces: Iterator[Memory], steps: list[tuple[str, str]]

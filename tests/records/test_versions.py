@@ -403,7 +403,7 @@ def spaces() -> Iterator[Iterator[Memory]]:
         yield (memory.scoped(user=f"user{n}") for n in range(1_000_000))
 
 
-@settings(max_examples=cases(10, 400))
+@settings(max_examples=cases(10, 120))
 @given(
     history=st.lists(
         st.tuples(
@@ -468,7 +468,7 @@ def test_a_long_history_is_recalled_the_same_after_a_rebuild_and_in_another_proc
     ]
 
 
-@settings(max_examples=cases(10, 300))
+@settings(max_examples=cases(10, 90))
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from(ACTIONS), st.integers(0, 60), st.sampled_from(WORDS)),

@@ -280,7 +280,7 @@ _PARTS = st.sampled_from(
 
 @pytest.mark.slow
 @given(st.lists(st.one_of(_PARTS, st.text(max_size=8)), max_size=24).map("".join))
-@settings(max_examples=cases(100, 2_000))
+@settings(max_examples=cases(100, 600))
 def test_findings_are_sorted_within_the_text_and_redacting_removes_the_secrets(text: str) -> None:
     findings = scan(text)
     assert list(findings) == sorted(findings, key=lambda finding: (finding.start, finding.end))

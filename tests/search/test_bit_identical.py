@@ -90,7 +90,7 @@ def test_asking_twice_gives_the_same(space: Memory) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(
     said=conversations(),
     sizes=st.lists(st.integers(1, 9), min_size=1, max_size=20),

@@ -86,7 +86,7 @@ def chain(minutes: list[float]) -> MessageColumns:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("grow", [lambda docs, cuts: extended(parts(docs, cuts)), added])
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(
     said=conversations(60),
     cuts=st.lists(st.integers(1, 12), min_size=1, max_size=12),
@@ -132,7 +132,7 @@ def test_extending_bit_by_bit_equals_extending_at_once(
     assert sorted(once.block_words) == sorted(grown.block_words)
 
 
-@settings(max_examples=cases(25, 1_000))
+@settings(max_examples=cases(25, 300))
 @given(conversations(60), st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(1, 10))
 def test_columns_are_what_a_walk_through_the_log_finds(said: list[Said], cuts: list[int], block: int) -> None:
     docs = documents(said)

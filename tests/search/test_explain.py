@@ -32,7 +32,7 @@ def places(explanation: Explanation) -> dict[str, tuple[tuple[str, ...], int]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(
     said=conversations(),
     query=st.sampled_from(QUERIES),

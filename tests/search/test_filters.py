@@ -171,7 +171,7 @@ def unraised(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("unraised")
-@settings(max_examples=cases(37, 1_500), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(37, 450), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     said=conversations(),
     query=st.sampled_from(QUERIES),

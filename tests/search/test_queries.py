@@ -93,7 +93,7 @@ def test_operators_are_words(told: Memory) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(50, 2_000))
+@settings(max_examples=cases(50, 600))
 @given(query=st.text())
 def test_any_text_is_answered_or_refused_as_blank(query: str) -> None:
     with Memory(":memory:") as memory:
@@ -107,7 +107,7 @@ def test_any_text_is_answered_or_refused_as_blank(query: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(25, 1_000))
+@settings(max_examples=cases(25, 300))
 @given(text=st.text(min_size=1))
 def test_a_message_is_found_by_its_own_words(text: str) -> None:
     with Memory(":memory:") as memory:

@@ -48,7 +48,7 @@ def test_the_words_of_a_question(query: str, expected: dict[str, float]) -> None
     assert words(query) == expected
 
 
-@settings(max_examples=cases(50, 2_000))
+@settings(max_examples=cases(50, 600))
 @given(st.text())
 def test_the_terms_of_a_question_are_those_of_a_message_of_the_same_text(text: str) -> None:
     message = {term for token in analyze.tokens(text) for term in analyze.analyze(token).terms}

@@ -108,7 +108,7 @@ def july_fit(said: Said, day: int | None) -> float:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(37, 1_500))
+@settings(max_examples=cases(37, 450))
 @given(
     chats=sessions(),
     asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6),
@@ -156,7 +156,7 @@ def numbered(chats: list[list[Said]]) -> Iterator[tuple[Said, int]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(25, 1_000))
+@settings(max_examples=cases(25, 300))
 @given(
     chats=sessions(),
     chosen=st.randoms(use_true_random=False),
@@ -187,7 +187,7 @@ def test_the_few_best_are_those_of_all_to_the_last_bit(
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(25, 1_000))
+@settings(max_examples=cases(25, 300))
 @given(
     chats=sessions(),
     asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6),
@@ -349,7 +349,7 @@ def test_a_later_message_about_other_words_is_not_raised(spaces: Iterator[Memory
     assert not any("later" in hit.why for hit in memory.recall("keys of the old flat"))
 
 
-@settings(max_examples=cases(25, 1_000))
+@settings(max_examples=cases(25, 300))
 @given(
     messages=st.lists(
         st.tuples(st.sampled_from(range(161, 200, 2)), st.integers(0, 5), st.integers(0, 2)),
@@ -420,7 +420,7 @@ def test_top_of_equal_scores_takes_the_first() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(25, 1_000))
+@settings(max_examples=cases(25, 300))
 @given(
     chats=sessions(),
     asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6),

@@ -90,7 +90,7 @@ def test_the_terms_of_output_are_apart_from_those_that_are_said() -> None:
 # The newest documents
 
 
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(conversations(20), st.integers(1, 2**40))
 def test_the_tail_has_what_a_segment_of_its_documents_has(said: list[Said], first: int) -> None:
     docs = documents(said, first)
@@ -119,14 +119,14 @@ def test_the_tail_has_nothing_of_an_unknown_term() -> None:
 # Merging and storing
 
 
-@settings(max_examples=cases(25, 1_000))
+@settings(max_examples=cases(25, 300))
 @given(conversations(60), st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(1, 2**40))
 def test_merging_parts_equals_building_the_whole(said: list[Said], cuts: list[int], first: int) -> None:
     docs = documents(said, first)
     assert merge(parts(docs, cuts)) == build(docs)
 
 
-@settings(max_examples=cases(10, 300))
+@settings(max_examples=cases(10, 90))
 @given(conversations(60), st.lists(st.integers(1, 12), min_size=1, max_size=12))
 def test_merging_in_steps_equals_merging_at_once(said: list[Said], cuts: list[int]) -> None:
     pieces = parts(documents(said), cuts)
@@ -139,7 +139,7 @@ def test_merging_in_steps_equals_merging_at_once(said: list[Said], cuts: list[in
     assert right == left
 
 
-@settings(max_examples=cases(10, 300))
+@settings(max_examples=cases(10, 90))
 @given(conversations(60), st.integers(1, 2**40))
 def test_a_stored_segment_reads_back_the_same(said: list[Said], first: int) -> None:
     segment = build(documents(said, first))
@@ -288,7 +288,7 @@ def test_a_body_with_something_behind_it_is_refused() -> None:
         Segment.decode(SAMPLE.encode() + b"\x00")
 
 
-@settings(max_examples=cases(75, 2_000))
+@settings(max_examples=cases(75, 600))
 @given(st.data())
 def test_a_changed_byte_raises_nothing_but_bad_segment(data: st.DataObject) -> None:
     body = bytearray(SAMPLE.encode())

@@ -179,7 +179,7 @@ def test_a_release_while_others_recall_shows_it_once(space: Memory) -> None:
     assert waiting(space) == []
 
 
-@settings(max_examples=cases(10, 250))
+@settings(max_examples=cases(10, 75))
 @given(st.lists(st.sampled_from(["hold", "know", "release", "discard", "undo", "recall"]), max_size=12))
 def test_it_is_found_as_long_as_it_waits(spaces: Iterator[Memory], steps: list[str]) -> None:
     memory = next(spaces)

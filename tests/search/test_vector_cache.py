@@ -48,7 +48,7 @@ def in_memory(memory: Memory) -> tuple[list[int], list[list[float]]]:
     return matrix.numbers.tolist(), np.round(rows, 3).tolist()
 
 
-@settings(max_examples=cases(10, 400))
+@settings(max_examples=cases(10, 120))
 @given(steps=STEPS)
 def test_they_are_the_same_bit_by_bit_and_all_at_once(steps: list[str]) -> None:
     with opened() as memory:

@@ -35,7 +35,7 @@ def said(memory: Memory, where: dict[str, Any], source: str) -> set[str]:
     return {hit.text for hit in hits}
 
 
-@settings(max_examples=cases(10, 400), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(10, 120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     metadata=st.lists(METADATA, min_size=1, max_size=8),
     of_chats=st.lists(METADATA, min_size=1, max_size=3),
@@ -64,7 +64,7 @@ def test_the_same_messages_are_found_as_by_a_plain_evaluator(
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(10, 400), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(10, 120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     metadata=st.lists(METADATA, min_size=1, max_size=6),
     later=st.lists(METADATA, min_size=1, max_size=6),
@@ -98,7 +98,7 @@ def test_the_same_records_are_found_and_listed_now_and_at_an_earlier_version(
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(10, 400), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(10, 120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     labels=st.lists(METADATA, min_size=1, max_size=6),
     changes=st.lists(METADATA, min_size=1, max_size=3),

@@ -150,7 +150,7 @@ def test_nobody_reads_or_writes_what_is_not_granted(app: Memory) -> None:
     run_state_machine_as_test(
         of_app,
         settings=settings(
-            max_examples=cases(10, 150),
+            max_examples=cases(10, 45),
             stateful_step_count=20,
             suppress_health_check=list(HealthCheck),
         ),

@@ -46,7 +46,7 @@ def found(memory: Memory, place: str, limit: int = 1_000) -> list[object]:
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(10, 250))
+@settings(max_examples=cases(10, 75))
 @given(told=st.fixed_dictionaries(dict.fromkeys(PLACES, conversations(12))))
 def test_each_space_gives_the_hits_scores_and_reasons_that_it_gives_alone(
     told: dict[str, list[Said]], tenants: Iterator[Memory]
@@ -57,7 +57,7 @@ def test_each_space_gives_the_hits_scores_and_reasons_that_it_gives_alone(
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(10, 250))
+@settings(max_examples=cases(10, 75))
 @given(told=st.fixed_dictionaries(dict.fromkeys(PLACES, conversations(12))), limit=st.integers(1, 8))
 def test_a_limit_leaves_the_best_of_all_spaces(
     told: dict[str, list[Said]], limit: int, tenants: Iterator[Memory]

@@ -120,7 +120,7 @@ APPENDS = st.lists(
 
 
 @given(APPENDS)
-@settings(max_examples=cases(10, 400))
+@settings(max_examples=cases(10, 120))
 def test_a_group_does_what_its_calls_do_one_after_the_other(
     appends: list[tuple[str, list[tuple[str, str]]]],
 ) -> None:

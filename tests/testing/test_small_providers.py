@@ -49,7 +49,7 @@ def test_a_window_is_the_longest_end_that_fits_and_parts_nothing(
     assert sum(one.messages for one in found.omitted) + len(found.messages) == len(stored)
 
 
-@settings(max_examples=cases(10, 400))
+@settings(max_examples=cases(10, 120))
 @given(st.lists(CONVERSATIONS, max_size=6), st.integers(10, 200), NUMBERS)
 def test_compaction_loses_and_parts_nothing(parts: list[list[Message]], budget: int, tail: int) -> None:
     chat, stored = FakeProvider().chat("c"), list[Message]()

@@ -309,7 +309,7 @@ def test_a_particle_at_the_end_of_a_korean_word_counts_for_little() -> None:
 # Any text
 
 
-@settings(max_examples=cases(75, 2_000))
+@settings(max_examples=cases(75, 600))
 @given(st.text())
 def test_any_text_can_be_analysed(text: str) -> None:
     for token in analyze.tokens(text):
@@ -320,7 +320,7 @@ def test_any_text_can_be_analysed(text: str) -> None:
         assert analyze.split(token)
 
 
-@settings(max_examples=cases(75, 2_000))
+@settings(max_examples=cases(75, 600))
 @given(st.text())
 def test_composed_and_decomposed_texts_have_the_same_terms(text: str) -> None:
     expected = terms(text)
@@ -328,7 +328,7 @@ def test_composed_and_decomposed_texts_have_the_same_terms(text: str) -> None:
         assert terms(unicodedata.normalize(form, text)) == expected  # type: ignore[arg-type]
 
 
-@settings(max_examples=cases(75, 2_000))
+@settings(max_examples=cases(75, 600))
 @given(st.text(alphabet=st.characters(max_codepoint=0x7F)))
 def test_plain_text_does_not_depend_on_what_stands_beside_it(text: str) -> None:
     assert terms(text + " é")[: len(terms(text))] == terms(text)

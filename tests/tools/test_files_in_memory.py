@@ -66,7 +66,7 @@ STEPS = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(15, 600))
+@settings(max_examples=cases(15, 180))
 @given(st.lists(STEPS, max_size=12))
 def test_every_earlier_tree_can_be_seen_and_undo_leads_back_to_it(
     steps: list[tuple[str, *tuple[object, ...]]],

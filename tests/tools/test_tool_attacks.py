@@ -233,7 +233,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=cases(10, 250))
+@settings(max_examples=cases(10, 75))
 @given(
     texts=st.lists(TEXTS.filter(str.strip), min_size=1, max_size=6), cap=st.sampled_from([400, 700, 2_000])
 )

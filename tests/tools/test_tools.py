@@ -426,7 +426,7 @@ PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_si
 JSON = PLAIN | st.lists(PLAIN, max_size=3) | st.dictionaries(st.text(max_size=5), PLAIN, max_size=3)
 
 
-@settings(max_examples=cases(37, 1_500), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(37, 450), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from(MANY), data=st.data())
 def test_no_arguments_make_a_tool_raise(memory: Memory, name: str, data: st.DataObject) -> None:
     tool = named(memory.tools("monday", confirm=lambda _: True))[name]

@@ -413,7 +413,7 @@ ARGUMENTS = (
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(10, 250), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(10, 75), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(st.sampled_from(TOOLS), st.dictionaries(st.sampled_from(ARGUMENTS), JSON, max_size=3)),
