@@ -9,10 +9,11 @@ little.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Thread
+from threading import Event
 
 from benchmarks.clock import Cost, each, high, middle, timed
 from benchmarks.measurement import Measurement, at_most, measured, numbers, table
@@ -202,12 +203,13 @@ def _beside(path: Path, found: Sessions) -> Iterator[Measurement]:
         chat = memory.chat("beside")
         chat.append(said)
         alone = _append(chat, said)
-        worker = Thread(target=chat.compact, kwargs={"full": True, "llm": model})
-        worker.start()
-        waiting.wait()
-        meanwhile = _append(chat, said)
-        go_on.set()
-        worker.join()
+        with ThreadPoolExecutor(1) as pool:
+            compaction = pool.submit(chat.compact, full=True, llm=model)
+            compaction.add_done_callback(lambda _: waiting.set())  # it may have failed
+            waiting.wait()
+            meanwhile = _append(chat, said)
+            go_on.set()
+        compaction.result()
     yield measured(
         "append while a compaction waits for its model",
         middle(meanwhile),

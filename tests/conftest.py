@@ -127,11 +127,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 # What takes longest begins first, or one process would be busy with it when all others have ended.
 LONGEST = {
     "test_any_character",
-    "test_bench_agents",
-    "test_bench_keeping",
-    "test_bench_recall",
+    "test_bars",
+    "test_end_to_end",
     "test_killed",
-    "test_linear",
+    "test_openai_suite",
     "test_plans",
     "test_real_claude_code",
     "test_recalled_again",
