@@ -27,6 +27,7 @@ import os
 import random
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -134,6 +135,7 @@ class Test(NamedTuple):
 def main(words: list[str]) -> int:
     """Run the mutants that the command asks for; return the exit code."""
     options = command().parse_args(words)
+    signal.signal(signal.SIGTERM, end_in_order)
     for needed in (PACKAGE / options.room, Path("tests", options.room)):
         if not (options.checkout / needed).is_dir():
             sys.exit(f"There is no {options.checkout / needed}. Name a folder of {PACKAGE} that has tests.")
@@ -384,6 +386,7 @@ class Copy:
             return ["__pycache__", *(top if Path(place) == checkout else [])]
 
         shutil.copytree(checkout, self.tree, symlinks=True, ignore=left_out)
+        self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, tests: dict[str, float] | None, files: Iterable[str], **request: object) -> list[Note]:
         """Run these tests of files in their order, or all; return what became of each, and of the process."""
@@ -401,19 +404,24 @@ class Copy:
             "PYTHONHASHSEED": "0",
         }
         with self._log.open("wb") as log:
-            process = subprocess.run(
+            self._process = subprocess.Popen(
                 [sys.executable, "-P", __file__, RUN, str(self._request)],
                 cwd=self.tree,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                check=False,
             )
+            code = self._process.wait()
         notes: list[Note] = [json.loads(line) for line in self._notes.read_text().splitlines()]
         last = (self._log.read_text(errors="replace").strip().splitlines() or [""])[-1]
         whole = any(note["event"] == "finish" for note in notes)
-        return [*notes, {"event": "end", "code": process.returncode, "whole": whole, "last": last}]
+        return [*notes, {"event": "end", "code": code, "whole": whole, "last": last}]
+
+    def stop(self) -> None:
+        """End what runs."""
+        if self._process:
+            self._process.terminate()
 
     def load(self, file: Path, module: ast.Module) -> None:
         """Let every process that imports a file have a module in place of what is written there."""
@@ -462,7 +470,10 @@ def in_copies(copies: list[Copy], jobs: Iterable[Callable[[Copy], T]]) -> Iterat
         for future in as_completed([pool.submit(result, job) for job in jobs]):
             yield future.result()
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)
+        for copy in copies:
+            copy.stop()  # one that has ended is no longer there to be stopped
+        pool.shutdown()
 
 
 def digest(tree: Path) -> str:
@@ -612,15 +623,21 @@ def run_apart(request: Note) -> int:
     child = os.fork()
     if child == 0:
         return run_tests(request)
+    signal.signal(signal.SIGTERM, end_in_order)
     try:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     finally:
         left = psutil.Process().children(recursive=True)
-        for end in (psutil.Process.terminate, psutil.Process.kill):
+        for way in (psutil.Process.terminate, psutil.Process.kill):
             for process in left:
                 with suppress(psutil.NoSuchProcess):
-                    end(process)
+                    way(process)
             _, left = psutil.wait_procs(left, timeout=5)
+
+
+def end_in_order(*_: object) -> None:
+    """End in order when a signal asks for it."""
+    sys.exit("Ended by a signal.")
 
 
 def run_tests(request: Note) -> int:
