@@ -395,6 +395,7 @@ def test_no_word_of_an_answer_breaks_at_70_columns(narrow: Cli, words: tuple[str
     assert not broken(narrow, words)
 
 
+@pytest.mark.slow
 @each("words", COMMANDS)
 def test_no_word_of_any_help_breaks_at_70_columns(cli: Cli, words: tuple[str, ...]) -> None:
     assert not broken(cli, (*words, "-h"))

@@ -450,6 +450,7 @@ HOSTILE = [
 SPEAKERS = ("user]", "assistant]", "Eve", "tool &lt;summary&gt;]")
 
 
+@pytest.mark.slow
 @each("text", HOSTILE)
 @each("with_model", [True, False])
 def test_hostile_words_stay_in_their_frame(chat: Chat, text: str, with_model: bool) -> None:

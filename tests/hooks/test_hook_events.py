@@ -64,6 +64,7 @@ def test_a_stop_imports_the_transcript_into_the_space_of_the_project(hooks: Hook
     assert (run.event, run.session, run.project, run.error) == ("stop", "s1", str(hooks.shop), "")
 
 
+@pytest.mark.slow
 def test_a_stop_returns_before_it_imports(hooks: Hooks) -> None:
     write(hooks, "s1", "hello", "Hello.")
     payload = {"session_id": "s1", "cwd": str(hooks.shop), "transcript_path": str(hooks.transcript())}

@@ -13,6 +13,8 @@ from holdfast.hooks import journal
 from holdfast.hooks.tail import import_tail
 from holdfast.io.importing import import_paths
 
+pytestmark = pytest.mark.slow
+
 IMPORTED = Path(__file__).parents[1] / "data" / "imported"
 PROMPT = "What files are here?"
 

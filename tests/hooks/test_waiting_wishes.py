@@ -14,6 +14,8 @@ from hook_runs import Hooks
 from holdfast import Memory
 from transcripts import claude
 
+pytestmark = pytest.mark.slow
+
 WISH = "Never commit to the main branch directly."
 ABOUT = "The checkout of the shop rounds its totals in `shop/cart.py`."
 

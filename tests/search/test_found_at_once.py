@@ -193,6 +193,7 @@ def test_processes_that_freeze_at_the_same_time_leave_a_true_index(shared_locati
         assert ask_all(memory, ["berlin", "wordx3 wordz30"]) == before
 
 
+@pytest.mark.slow
 def test_numbers_that_were_taken_before_another_commit_are_not_passed_over(
     postgres_url: str, frozen_often: None
 ) -> None:

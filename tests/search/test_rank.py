@@ -389,6 +389,7 @@ def by_sorting(scores: np.ndarray[Any, np.dtype[np.float64]], count: int) -> lis
     return [int(place) for place in order if scores[place] > 0][:count]
 
 
+@pytest.mark.slow
 @each("filled", [0.0, 0.001, 0.01, 0.5, 1.0])
 @each("values", [1, 2, 5, 1000])
 @each("size", [0, 511, 512, 513, 1024, 2000, 5120, 5121, 9999])

@@ -265,6 +265,7 @@ assert memory.verify().problems == ()
 """
 
 
+@pytest.mark.slow
 def test_a_commit_that_fails_fails_all_and_stores_nothing(file: Path) -> None:
     run(COMMIT_FAILS, file)
 

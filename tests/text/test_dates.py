@@ -141,6 +141,7 @@ def test_every_day_is_found_in_every_way_to_write_it(day: date) -> None:
         assert find_dates(text) == expected
 
 
+@pytest.mark.slow
 @each("text", ["may " * 25_000, "1 may " * 16_000, "1" + " " * 100_000, "2023-" * 20_000, "1 of " * 20_000])
 def test_long_texts_are_searched_to_the_end(text: str) -> None:
     assert (2022, 7, 9) in find_dates(text + ", 9 july 2022")
