@@ -72,8 +72,8 @@ def shared_data() -> Path:
 
 # The kinds of database that a fixture names. A room runs on more than the first only where what a database
 # does can differ: the store on all; what is searched, who may read what, and the conformance kit also on
-# PostgreSQL; of every other room what goes through it from end to end, so that every function of the store
-# runs on both. A soak runs all on all.
+# PostgreSQL; of every other room what goes through it from end to end and asks the store for what no other
+# does. A soak runs all on all.
 KINDS = {
     "location": ("memory", "file", "postgres"),
     "recall_database": ("memory", "file", "postgres"),
@@ -112,7 +112,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     path = metafunc.definition.path
     room, *folders = path.relative_to(ROOT / "tests").parts
     on_postgresql = room in ON_POSTGRESQL or path.stem in END_TO_END
-    for fixture in KINDS.keys() & set(metafunc.fixturenames):
+    for fixture in [name for name in KINDS if name in metafunc.fixturenames]:  # in one order in all processes
         kinds = []
         for kind in KINDS[fixture]:
             if room in ON_ALL or kind == KINDS[fixture][0]:
