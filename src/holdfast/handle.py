@@ -284,17 +284,20 @@ class MemoryHandle:
     def verify(self, *, key: bytes | None = None, repair: bool = False) -> Verification:
         """Check that every message is reachable, every row as it was written, and the index true; linear.
 
-        `repair` makes the index of this space anew first, and the files if an erasure deferred that. `key` is
-        the one that the rows were sealed with; None for that of `Memory(key=…)`. A row that somebody took out
-        from the end of the log is not noticed.
+        `repair` first ends versions of records that a later one of the same record has replaced, makes the
+        index of this space anew, and the files if an erasure deferred that. `key` is the one that the rows
+        were sealed with; None for that of `Memory(key=…)`. A row that somebody took out from the end of the
+        log is not noticed.
         """
         # Loads numpy, which most programs never need.
+        from holdfast.store import record_changes
         from holdfast.store.erasure import purge_deferred
         from holdfast.verify import verify
 
         database, space = self._runtime.database_of(self.scope), self.scope.space
         sealed_with = database.key if key is None else check_key(key)
         if check_flag(repair, "repair"):
+            record_changes.end_at_next(database, space)
             self._runtime.search().rebuild(space)
             purge_deferred(database)
         with database.one_read():

@@ -141,7 +141,7 @@ def test_facts_that_are_known_join_and_take_no_room(memory: Memory) -> None:
 
 
 def test_another_value_of_a_fact_takes_its_place(quick: Memory) -> None:
-    quick.remember("The shop listens on port 9090.", target="env")
+    quick.remember("The shop listens on port 9090.", target="env", by="import")
     end(quick)
     quick.learning.work(llm=with_facts(PORT))
     assert facts(quick) == [PORT[0]]

@@ -14,6 +14,7 @@ from holdfast.learning.job_context import UnitResult
 from holdfast.llm.llm_request import Unreadable
 from holdfast.store.jobs import Lease, LeaseLost
 from holdfast.types import Job, Writer
+from tables import each
 
 
 def pair(
@@ -104,10 +105,21 @@ def test_what_only_the_other_one_says_is_not_lost(memory: Memory) -> None:
     assert len(texts(memory)) == 3
 
 
+@each(("by", "at", "kept"), [("tool", "2026-08-01", 0), ("user", "2026-08-01", 1), ("user", "2026-05-01", 0)])
+def test_a_verdict_heeds_right_and_time(by: Writer, at: str, kept: int) -> None:
+    memory = Memory(":memory:", user="ada")
+    home = ("Ada lives in Berlin", "Ada lives in Lisbon")
+    old = memory.remember(home[0], by="user", at="2026-07-01")
+    new = memory.remember(home[1], by=by, at=at, merge=False)
+    outcome = judged(memory, job(new, old), verdict="update")
+    assert home[kept] in texts(memory)
+    assert outcome.dropped == ({"the user's own words": 1} if by == "tool" else {})
+
+
 def test_an_update_takes_the_place_of_the_old_text(memory: Memory) -> None:
     chat = memory.chat("monday")
-    chat.append(role="user", content="I moved to Lisbon")
     old = memory.remember("Ada lives in Berlin", source="a", tags=["home"])
+    chat.append(role="user", content="I moved to Lisbon")
     new = chat.remember("Ada lives in Lisbon", merge=False, source="b", messages=1)
     outcome = judged(memory, job(new, old), verdict="update")
     (kept,) = memory.records(kind="fact")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -257,10 +257,12 @@ class EchoFilter:
     What the instructions of a project say is in every prompt of its client, and nobody's words are news then.
 
     Results of memory tools are among the recalled: they need not be said anywhere in one message as the agent
-    repeats them.
+    repeats them. Records that are learned anew are none of them (`relearned`, by id).
     """
 
-    def __init__(self, context: JobContext, messages: Sequence[Message]) -> None:
+    def __init__(
+        self, context: JobContext, messages: Sequence[Message], relearned: Collection[str] = ()
+    ) -> None:
         self._context = context
         self._shown = {message.seq: message.shown for message in messages if message.shown}
         recalled = recalled_seqs(messages)
@@ -269,7 +271,7 @@ class EchoFilter:
         kinds = tuple(kind.name for kind in context.kinds.values() if kind.heading)
         agents = tuple(dict.fromkeys((context.scope.agent, "")))
         in_prompt = context.read_records(RecordFilter(kinds=kinds, agents=agents))
-        self._in_prompt = [record.text for record in in_prompt]
+        self._in_prompt = [record.text for record in in_prompt if record.id not in relearned]
         self._is_known = says_what_all_know(context)
         self._texts: dict[str, list[str]] = {}
 

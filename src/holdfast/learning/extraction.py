@@ -162,13 +162,15 @@ def parts_of(
 class Extractor:
     """Stores what is found in a source.
 
-    `outside` are the seqs of messages with text of external sources; `prompt` is None for rules.
+    `outside` are the seqs of messages with text of external sources; `prompt` is None for rules. `relearned`
+    are the ids of records that are learned anew.
     """
 
     context: JobContext
     source: ExtractionSource
     outside: Collection[int]
     prompt: PromptTemplate | None
+    relearned: Collection[str] = ()
 
     def learn(self, part: TranscriptPart, messages: Sequence[Message], answer: str | None) -> UnitResult:
         """Store what a model found in a part of a transcript, and move the watermark."""
@@ -219,7 +221,7 @@ class Extractor:
         """Return drafts of statements, and the number of mere repetitions."""
         if self.source.text:  # nobody says whose words they are
             found = [one._replace(speaker="", is_typed=False) for one in found]
-        echo = EchoFilter(self.context, messages)
+        echo = EchoFilter(self.context, messages, self.relearned)
         kinds = zip(found, record_kinds(found, facts=bool(self.source.chat)), strict=True)
         fresh = [(one, kind) for one, kind in kinds if not echo.repeats(one.text, one.messages, one.speaker)]
         by_seq = {message.seq: message for message in messages}
@@ -271,7 +273,7 @@ class Extractor:
         self, messages: Sequence[Message], found: Sequence[Observation]
     ) -> tuple[list[RecordDraft], Counter[str]]:
         """Return drafts of observations, and the number of mere repetitions."""
-        echo = EchoFilter(self.context, messages)
+        echo = EchoFilter(self.context, messages, self.relearned)
         fresh = [one for one in found if not echo.repeats(one.text, one.messages, one.speaker)]
         return list(map(self._draft, fresh)), Counter({"recalled": len(found) - len(fresh)})
 

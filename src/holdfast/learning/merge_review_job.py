@@ -40,7 +40,8 @@ from holdfast.llm.json_answers import numbers_of, picked
 from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.prompt_files import PromptTemplate
 from holdfast.records.draft import rules_of
-from holdfast.records.intake import Intake
+from holdfast.records.intake import Intake, has_right
+from holdfast.store.message_rows import EPOCH
 from holdfast.store.records import RecordFilter
 from holdfast.types import Record
 
@@ -91,7 +92,10 @@ def _pairs(context: JobContext) -> tuple[list[_Pair], Counter[str]]:
         if unfit := _unfit(pair, intake):
             left_out[unfit] += 1
         else:
-            found.append(_Pair(new=pair[0], old=pair[1]))
+            # What was said later is the later state, whichever came in first.
+            came, known = pair
+            is_late = (came.at or EPOCH) < (known.at or EPOCH)
+            found.append(_Pair(came, known) if is_late else _Pair(known, came))
     return found, left_out
 
 
@@ -205,8 +209,8 @@ def _update(
 
 
 def _may_replace(one: Record, other: Record) -> bool:
-    """Return whether a text may be kept instead of another: the user's own words yield to nobody else's."""
-    return one.by == "user" or other.by != "user"
+    """Return whether a text may be kept instead of another: nobody's words yield to those of less right."""
+    return has_right(one.by, other.by) >= 0
 
 
 def _is_as_wide(one: Record, other: Record) -> bool:

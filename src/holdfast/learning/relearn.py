@@ -194,7 +194,7 @@ def _relearned(
     source = ExtractionSource(chat, 1, context.length(chat), "", "", "session", is_news=False, has_ended=True)
     messages = context.read_messages(chat)
     outside = brought_in(messages, context.settings.untrusted)
-    extractor = Extractor(context, source, outside, wanted.prompt)
+    extractor = Extractor(context, source, outside, wanted.prompt, {one.id for one in stored})
     drafts: list[RecordDraft] = []
     if wanted.prompt is None:
         drafts, _ = extractor.ruled(messages)

@@ -21,7 +21,7 @@ UNTRUSTED = "untrusted"
 # The flag of a draft of a kind that only the user may add, in the user's own words; it waits for a release.
 PROPOSED = "proposed"
 # Metadata of our own about how a record was learned; "speaker: assistant" beside a quote could be obeyed.
-_OWN_META = ("learned", "model", "speaker")
+OWN_META = ("learned", "model", "speaker")
 # Unicode categories: joiners, direction marks, spaces.
 _INVISIBLE = ("Cf", "Zs", "Zl", "Zp")
 _MAX_TAGS = 100
@@ -52,6 +52,7 @@ class RecordDraft:
     run: str = ""
     chat: str = ""
     messages: int | Range | None = None
+    at: Time | None = None
     since: Time | None = None
     until: Time | None = None
     flags: tuple[str, ...] = ()
@@ -85,6 +86,7 @@ def as_record(draft: RecordDraft, default_target: str = "") -> Record:
         run=draft.run,
         chat=draft.chat,
         messages=check_range(draft.messages, draft.chat),
+        at=as_time(draft.at, "at"),
         since=since,
         until=until,
         flags=draft.flags,
@@ -146,7 +148,7 @@ def scan(record: Record, by: Writer) -> Record:
     """
     text = check_text(record.text)
     findings = guard.scan(text)
-    own = _OWN_META if by == "reflect" else ()
+    own = OWN_META if by == "reflect" else ()
     meta = {key: value for key, value in record.meta.items() if key not in own}
     fields = (record.category, *record.tags, record.source, _texts_in(meta))
     beside = guard.scan("\n".join(filter(None, fields)))

@@ -16,12 +16,15 @@ from holdfast.dedup import Relation, relate
 from holdfast.errors import Conflict
 from holdfast.kinds import Kind
 from holdfast.records.draft import (
+    OWN_META,
     RecordDraft,
     check_expected,
     check_room,
+    check_tags,
     content_of,
     prepare,
     quarantine_reason,
+    writer_name,
 )
 from holdfast.records.view import agents_of
 from holdfast.store import learned_texts, record_changes, record_rows, records, runs, snapshots
@@ -29,7 +32,7 @@ from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros
 from holdfast.store.record_changes import Writing
 from holdfast.store.records import SpaceState
-from holdfast.types import MAX_COUNT, Record, Scope, Wording, Writer
+from holdfast.types import CONFLICT, MAX_COUNT, Record, Scope, Wording, Writer
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database
@@ -44,6 +47,8 @@ _MAX_ATTEMPTS = 1_000
 # The fields of a record that another text leaves as they are, and those that it may set.
 _KEPT = ("id", "kind", "version", "target", "agent", "run", "uses", "used", "replaces")
 _FILLED = ("category", "tags", "meta", "priority", "source")
+# Whose word counts more; all other writers come after these, and are equal.
+_RIGHTS: tuple[Writer, ...] = ("user", "system", "agent")
 
 Compared = TypeVar("Compared")
 Written = TypeVar("Written")
@@ -52,13 +57,15 @@ Written = TypeVar("Written")
 class _Candidate(NamedTuple):
     """A text that is to be stored, and the record that it relates to.
 
-    `earlier` is what became of the same words of the same source before.
+    `earlier` is what became of the same words of the same source before, `settled` a record in conflict that
+    says the same: a writer with more right now says so.
     """
 
     record: Record
     earlier: Record | None = None
     relation: Relation | None = None
     other: Record | None = None
+    settled: Record | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +183,7 @@ class Intake:
         if not merge or record.trust == "quarantined" or self.kinds[record.kind].one_per:
             return _Candidate(record)
         self.throttle()
-        return _Candidate(record, None, *self._related(record))
+        return self._related(record)
 
     def _is_learned(self, record: Record) -> bool:
         """Return whether a text was learned from a source that may be read again."""
@@ -188,17 +195,23 @@ class Intake:
         known = learned_texts.find(self.database, self.space, record)
         if known is not None:
             return known
-        former = records.former_versions(self.database, self.space, record)
-        relation = relate(record.text, [one.text for one in former])
-        return relation.choose(former) if relation.kind == "duplicate" else None
+        return self._same_in(record, records.former_versions(self.database, self.space, record))
 
-    def _related(self, record: Record) -> tuple[Relation, Record | None]:
+    def _related(self, record: Record) -> _Candidate:
         rules = self.kinds[record.kind]
         if not rules.cap:
             near = self.similar(record, NEAREST if rules.merge else COMPARED)
+            time = record.at or from_micros(self.now)
+            weaker = [one for one, _ in near if CONFLICT in one.flags and has_right(one.by, self.by) < 0]
+            ended = [one for one, _ in near if one.until is not None and one.until <= time]
+            near = [(one, stands) for one, stands in near if one not in (*weaker, *ended)]
             texts, standing = [one.text for one, _ in near], [stands for _, stands in near]
             relation = relate(record.text, texts, rules.thresholds, standing)
-            return relation, relation.choose([one for one, _ in near])
+            other = relation.choose([one for one, _ in near])
+            # What is over is no value that another one takes the place of, but it may be said again.
+            if relation.kind not in ("duplicate", "update") and (again := self._same_in(record, ended)):
+                relation, other = Relation("duplicate", 0, "it holds again"), again
+            return _Candidate(record, None, relation, other, self._same_in(record, weaker))
         # A cap keeps them few: all are compared, also those that share no word.
         agents = tuple(dict.fromkeys((self.scope.agent, "")))
         rows = records.current_texts(
@@ -208,23 +221,35 @@ class Intake:
         relation = relate(record.text, [row[2] for row in rows], rules.thresholds)
         row = relation.choose(rows)
         found = records.by_versions(self.database, self.space, (row[0],)) if row else {}
-        return relation, next(iter(found.values()), None)
+        return _Candidate(record, None, relation, next(iter(found.values()), None))
+
+    def _same_in(self, record: Record, others: Sequence[Record]) -> Record | None:
+        """Return the one of some records that says the same."""
+        if not others:
+            return None
+        relation = relate(record.text, [one.text for one in others], self.kinds[record.kind].thresholds)
+        return relation.choose(others) if relation.kind == "duplicate" else None
 
     def _among(self, candidate: _Candidate, written: Sequence[Record]) -> _Candidate:
         """Compare a text with those of the same call as well, which count more than stored ones."""
-        record, _, relation, other = candidate
+        record, _, relation, other, _ = candidate
         if relation is None:
             return candidate
-        # An earlier text of this call may have changed it.
-        if other is not None:
-            other = next((one for one in reversed(written) if one.id == other.id), other)
-            candidate = candidate._replace(other=other)
-        same = [one for one in written if (one.kind, one.target) == (record.kind, record.target)]
-        if not same or relation.kind == "duplicate":
+        newest = {one.id: one for one in written}
+        same = [
+            one
+            for one in newest.values()
+            if (one.kind, one.target, one.retracted) == (record.kind, record.target, False)
+        ]
+        # An earlier text of this call may have changed what this one was compared with.
+        is_changed = other is not None and other.id in newest
+        if not same or (relation.kind == "duplicate" and not is_changed):
             return candidate
         here = relate(record.text, [one.text for one in same], self.kinds[record.kind].thresholds)
         beside = here.choose(same)
-        return candidate if beside is None else candidate._replace(relation=here, other=beside)
+        if beside is None and not is_changed:
+            return candidate
+        return candidate._replace(relation=here, other=beside)
 
     # Storing
 
@@ -239,7 +264,7 @@ class Intake:
         return stored
 
     def _place(self, changes: Writing, candidate: _Candidate, expected: int | None) -> Record:
-        record, _, relation, other = candidate
+        record, _, relation, other, settled = candidate
         rules = self.kinds[record.kind]
         if record.run:
             runs.check_run(changes.tx, self.space, record.run)
@@ -251,18 +276,36 @@ class Intake:
             return self.quarantine(changes, record, before)
         if before is not None:
             return self._put_single(changes, record, before)
+        if settled is not None:
+            self.take_back(changes, settled, "retract", f"{writer_name(self.by)} says so now")
         if relation is None or other is None:
             return self.put(changes, record, None, "add")
         if _is_same_source(record, other, relation, self.by):
             return other
+        said = record.at or changes.message_time(record)
         if relation.kind == "duplicate":
-            confirmed = _confirmed(other, record, changes.message_time(record))
+            confirmed = _confirmed(other, replace(record, at=said), self.by)
             return changes.put(confirmed, other, by=self.by, action="duplicate", why=relation.why)
         if relation.kind == "update":
-            return self.put(changes, overwritten(other, record), other, "update", relation.why)
+            return self._update(changes, replace(record, at=said), other, relation.why)
         added = self.put(changes, record, None, "add", relation.why)
         changes.add_job("judge", added, other)
         return added
+
+    def _update(self, changes: Writing, record: Record, other: Record, why: str) -> Record:
+        """Store another value of a record: in its place, as what was true before, or beside it."""
+        if has_right(self.by, other.by) < 0:
+            why = f"it contradicts what {writer_name(other.by)} said"
+        elif record.at is None or other.at is None or record.at >= other.at:
+            return self.put(changes, overwritten(other, record), other, "update", why)
+        elif record.since is None or record.since < other.at:
+            until = min(record.until or other.at, other.at)
+            return self.put(
+                changes, replace(record, until=until), None, "add", "another value was said later"
+            )
+        else:
+            why = "another value was said later"
+        return self.put(changes, replace(record, flags=(*record.flags, CONFLICT)), None, "add", why)
 
     def quarantine(self, changes: Writing, record: Record, before: Record | None) -> Record:
         """Put a text into quarantine; once released, it replaces that of `before`."""
@@ -339,23 +382,49 @@ def overwritten(before: Record, draft: Record) -> Record:
     return replace(draft, **kept, **filled)
 
 
-def _confirmed(before: Record, draft: Record, at: datetime) -> Record:
-    """Return a record with more evidence: who else said it, in which words and when.
+def has_right(by: Writer, other: Writer) -> int:
+    """Return whether a writer's word counts less than another's (below 0), as much (0), or more."""
+    one, two = (_RIGHTS.index(who) if who in _RIGHTS else len(_RIGHTS) for who in (by, other))
+    return two - one
 
-    The same source without messages adds none.
+
+def _confirmed(before: Record, draft: Record, by: Writer) -> Record:
+    """Return a record with more evidence: who else said it, in which words and when, and what they add.
+
+    The same source without messages is no evidence. How long it holds, and labels of which there is one, are
+    those said last, by somebody with as much right.
     """
     known = (before.source, *before.sources, "")
     sources = before.sources if draft.source in known else (*before.sources, draft.source)
     again = draft.by == "reflect" and draft.messages is None and _is_source(draft, before)
     wording = Wording(draft.text, by=draft.by, chat=draft.chat, messages=draft.messages)
+    is_later = before.at is None or draft.at is None or draft.at >= before.at
+    is_last = is_later and has_right(by, before.by) >= 0
+    since, until = _validity(before, draft) if is_last else (before.since, before.until)
+    first, last = (before, draft) if is_last else (draft, before)
+    added = {key: value for key, value in draft.meta.items() if key not in OWN_META}
     return replace(
         before,
+        since=since,
+        until=until,
+        category=last.category or first.category,
+        tags=check_tags((*before.tags, *draft.tags)),
+        meta={**before.meta, **added} if is_last else {**added, **before.meta},
         priority=draft.priority or before.priority,
         evidence=before.evidence + (not again),
         sources=sources,
-        wordings=(*(one for one in before.wordings if one != wording), wording),
-        at=max(before.at or at, at),
+        # Where else the same words stand is said by the versions before.
+        wordings=(*(one for one in before.wordings if (one.text, one.by) != (draft.text, by)), wording),
+        at=max(filter(None, (before.at, draft.at)), default=None),
     )
+
+
+def _validity(before: Record, draft: Record) -> tuple[datetime | None, datetime | None]:
+    """Return since and until when a record holds that is said again: what had ended holds again."""
+    has_ended = before.until is not None and draft.at is not None and before.until <= draft.at
+    since = draft.since or (draft.at if has_ended else before.since)
+    until = draft.until or (None if has_ended else before.until)
+    return (draft.since if since and until and since >= until else since), until
 
 
 def _is_same_source(draft: Record, other: Record, relation: Relation, by: Writer) -> bool:

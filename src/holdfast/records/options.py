@@ -88,8 +88,9 @@ class RecordFields(TypedDict, total=False):
     "plan". `category`: one word for what it belongs to. `tags`: words to find it by. `meta`: JSON values.
     `priority`: 1 to 10; of notes, the higher are shown first; left out, that of the record whose place it
     takes, or 5. `source`: where it comes from, such as "GOAL:plan the trip". `since` and `until` (exclusive):
-    when it is true in the world. `chat`: the chat it was learned in, by default that of `acting_as`.
-    `messages`: the `seq` of the message it was learned in, or of the first and the last one.
+    when it is true in the world. `at`: when it was said; left out, the time of the last of its messages, or
+    now. `chat`: the chat it was learned in, by default that of `acting_as`. `messages`: the `seq` of the
+    message it was learned in, or of the first and the last one.
     """
 
     target: str | None
@@ -98,6 +99,7 @@ class RecordFields(TypedDict, total=False):
     meta: Mapping[str, object] | None
     priority: int | None
     source: str
+    at: Time | None
     since: Time | None
     until: Time | None
     chat: str | None

@@ -55,7 +55,7 @@ def replace_text(
             return intake.quarantine(changes, replace(ready, chat=ready.chat or before.chat), before)
         if not ready.chat or rules.one_per == "chat" or before.kind == "note":
             now = from_micros(intake.now)
-            ready = replace(ready, chat=before.chat, messages=before.messages, at=now)
+            ready = replace(ready, chat=before.chat, messages=before.messages, at=ready.at or now)
         ready = replace(ready, since=ready.since or before.since, until=ready.until or before.until)
         return intake.put(changes, overwritten(before, ready), before, "replace")
 

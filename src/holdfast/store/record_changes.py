@@ -29,7 +29,16 @@ _INSERT = f"""
     INSERT INTO records (space, ended, born, batch, undone, doc, writer, checksum, {COLUMNS})
     VALUES (
         :space, :ended, :born, :batch, :undone, :doc, :writer, :checksum, :{COLUMNS.replace(", ", ", :")})"""
-_END = "UPDATE records SET ended = :version WHERE space = :space AND version = :before RETURNING born"
+_END = """
+    UPDATE records SET ended = :version WHERE space = :space AND version = :before AND ended = :open
+    RETURNING born"""
+_END_AT_NEXT = """
+    UPDATE records SET ended = (
+        SELECT min(n.version) FROM records n
+        WHERE n.space = records.space AND n.id = records.id AND n.version > records.version)
+    WHERE space = :space AND ended > (
+        SELECT min(n.version) FROM records n
+        WHERE n.space = records.space AND n.id = records.id AND n.version > records.version)"""
 _LAST_MESSAGE = """
     SELECT at FROM messages WHERE space = :space AND chat = :chat AND seq BETWEEN :first AND :last
     ORDER BY seq DESC LIMIT 1"""
@@ -83,7 +92,7 @@ class Writing:
         `by` makes the change; `record.by` wrote the text. A record without a time gets that of its messages.
 
         Raises:
-            Conflict: `before` was erased since it was read.
+            Conflict: `before` was changed or erased since it was read.
 
         """
         self.version += 1
@@ -107,9 +116,12 @@ class Writing:
         """End the version before, and return the first version of the record."""
         if before is None:
             return self.version
-        rows = self.tx.all(_END, space=self.space, version=self.version, before=before.version)
+        numbers = {"version": self.version, "before": before.version, "open": MAX_COUNT}
+        rows = self.tx.all(_END, space=self.space, **numbers)
         if not rows:
-            raise Conflict("The record was erased meanwhile; nothing was stored.", "Read it again.")
+            raise Conflict(
+                "The record was changed or erased meanwhile; nothing was stored.", "Read it again."
+            )
         return int(rows[0][0])
 
     def message_time(self, record: Record) -> datetime:
@@ -134,6 +146,12 @@ class Writing:
         """Store the newest version of the space."""
         if self.version >= self._batch:
             self.tx.all(_SET_VERSION, space=self.space, version=self.version)
+
+
+def end_at_next(db: Database, space: str) -> None:
+    """End each version of a record where the next one begins, so that one of them is current."""
+    with db.writing_to(space) as tx:
+        tx.all(_END_AT_NEXT, space=space)
 
 
 @contextmanager

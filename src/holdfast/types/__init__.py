@@ -22,7 +22,7 @@ from holdfast.types.checks import (
 from holdfast.types.hits import SOURCES, Finding, Hit, Hits, Prefer, Source, Untrusted, Why
 from holdfast.types.late import importer
 from holdfast.types.messages import ROLES, AnyMessage, Dumpable, Message, Role, ToolCall
-from holdfast.types.records import Record, Trust, Wording
+from holdfast.types.records import CONFLICT, Record, Trust, Wording
 from holdfast.types.scope import Scope, scope_of
 from holdfast.types.writers import WRITERS, Writer
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from holdfast.types.summaries import CompactionResult, Description, Expansion, Level, Summary
 
 __all__ = [
+    "CONFLICT",
     "MAX_COUNT",
     "MAX_NAME",
     "ROLES",

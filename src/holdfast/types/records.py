@@ -12,6 +12,10 @@ from holdfast.types.writers import Writer
 Trust = Literal["trusted", "quarantined", "released"]
 
 
+# The flag of a record that contradicts what somebody with more right said, or what was said later.
+CONFLICT = "conflict"
+
+
 @dataclass(frozen=True, slots=True)
 class Wording:
     """Other words for a record: their writer, and the messages (first and last `seq`) of their chat."""
@@ -34,7 +38,8 @@ class Record:
     there are none. `created` is when this version was stored; `since` and `until` are when it is true in the
     world. `evidence` counts how often it was said, `sources` names who else said it, and `wordings` are the
     words in which it was said again, the newest last. `uses` and `used` are how often and when last a note
-    was asked for. `flags` name what the guard found in the text. `action` is what made this version ("add",
+    was asked for. `flags` name what the guard found in the text, and "conflict" where it contradicts what
+    somebody with more right said, or what was said later. `action` is what made this version ("add",
     "replace", "duplicate", "update", "retract", …) and `why` says more. Where several spaces are read,
     `space` says whose it is, as `reads` names it.
     """

@@ -1,0 +1,184 @@
+"""What a fact that is said again brings beside its words; whose word, and which time, decides between two."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from holdfast import Memory
+from holdfast.types import Writer
+from tables import each
+
+MAY, JUNE, JULY, AUGUST, DECEMBER = (datetime(2026, month, 1, tzinfo=UTC) for month in (5, 6, 7, 8, 12))
+BERLIN, LISBON = "User lives in Berlin", "User lives in Lisbon"
+
+
+def texts(memory: Memory, valid_at: datetime | None = None) -> list[str]:
+    return [one.text for one in memory.records(valid_at=valid_at)]
+
+
+@pytest.fixture
+def dated() -> Callable[[datetime], Memory]:
+    """A memory whose clock stands where the last call put it."""
+    now = [JUNE]
+    memory = Memory(":memory:", user="ada", clock=lambda: now[0])
+
+    def at(time: datetime) -> Memory:
+        now[0] = time
+        return memory
+
+    return at
+
+
+# How long it holds
+
+
+def test_what_has_ended_and_is_said_again_holds_from_then_on(dated: Callable[[datetime], Memory]) -> None:
+    dated(JUNE).remember("Ada is on leave", until=JULY)
+    again = dated(AUGUST).remember("Ada is on leave")
+    assert (again.action, again.since, again.until) == ("duplicate", AUGUST, None)
+    assert [hit.text for hit in dated(AUGUST).recall("leave")] == ["Ada is on leave"]
+    assert dated(AUGUST).recall("leave", valid_at=datetime(2026, 7, 15, tzinfo=UTC)) == []
+
+
+@each("first", [None, JULY, DECEMBER])
+def test_the_end_that_was_told_last_counts(first: datetime | None) -> None:
+    memory = Memory(":memory:", user="ada", clock=lambda: JUNE)
+    memory.remember("Has a trial account", until=first)
+    assert memory.remember("Has a trial account", until=AUGUST).until == AUGUST
+    assert memory.remember("Has a trial account").until == AUGUST
+    assert memory.remember("Has a trial account", until=DECEMBER, at=MAY).until == AUGUST
+    assert memory.remember("Has a trial account", until=DECEMBER, by="tool").until == AUGUST
+
+
+# Labels
+
+
+def test_labels_of_each_time_find_it(memory: Memory) -> None:
+    memory.remember("Likes green tea", category="drinks", tags=["hot"], meta={"form": 1, "visit": 1})
+    again = memory.remember("Likes green tea", tags=["breakfast", "hot"], meta={"visit": 2})
+    assert (again.category, again.tags) == ("drinks", ("hot", "breakfast"))
+    assert again.meta == {"form": 1, "visit": 2}
+    assert memory.records(tags=["breakfast"]) == memory.records(where={"form": 1, "visit": 2}) == [again]
+    weaker = memory.remember("Likes green tea", category="misc", meta={"visit": 3, "shop": 4}, by="import")
+    assert (weaker.category, weaker.meta) == ("drinks", {"form": 1, "visit": 2, "shop": 4})
+
+
+# In one call
+
+
+@each("size", [2, 3, 5])
+def test_equal_texts_of_one_call_are_one_record(size: int) -> None:
+    memory = Memory(":memory:", user="ada")
+    stored = memory.remember([{"text": BERLIN}] * size)
+    assert [one.action for one in stored] == ["add", *["duplicate"] * (size - 1)]
+    (only,) = memory.records()
+    assert (only, only.evidence) == (stored[-1], size)
+    assert memory.verify().ok
+
+
+def test_each_text_of_a_call_builds_on_those_before(memory: Memory) -> None:
+    memory.remember(BERLIN)
+    actions = [one.action for one in memory.remember([LISBON, LISBON, BERLIN, LISBON])]
+    assert actions == ["update", "duplicate", "update", "update"]
+    assert texts(memory) == [LISBON]
+    assert memory.verify().ok
+
+
+def test_a_repair_leaves_one_current_version(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    with Memory(path, user="ada") as memory:
+        for text in (BERLIN, LISBON, "User lives in Rome"):
+            memory.remember(text)
+    with sqlite3.connect(path) as file:
+        # As a list of equal texts once left it.
+        file.execute("UPDATE records SET ended = 3 WHERE version = 1")
+        file.execute("UPDATE records SET ended = (SELECT max(ended) FROM records) WHERE version = 2")
+    with Memory(path, user="ada") as memory:
+        assert not memory.verify().ok
+        assert memory.verify(repair=True).ok
+        assert texts(memory) == ["User lives in Rome"]
+        assert [hit.text for hit in memory.recall("where does the user live?")] == ["User lives in Rome"]
+        memory.undo()
+        assert texts(memory) == [LISBON]
+
+
+# What was said earlier
+
+
+def test_what_was_said_earlier_is_history(memory: Memory) -> None:
+    for name, said, at in (("new", "I live in Lisbon.", JULY), ("old", "I live in Berlin.", MAY)):
+        memory.chat(name).append(role="user", content=said, at=at)
+    memory.chat("new").remember(LISBON, messages=1)
+    old = memory.chat("old").remember(BERLIN, messages=1)
+    assert (old.action, old.at, old.until) == ("add", MAY, JULY)
+    assert texts(memory, valid_at=AUGUST) == [LISBON]
+    assert texts(memory, valid_at=JUNE) == [LISBON, BERLIN]
+    assert "Berlin" not in memory.chat("next").prompt(budget=1_000).system
+
+
+def test_the_time_that_is_given_decides(memory: Memory) -> None:
+    memory.remember(LISBON, at=JULY)
+    assert memory.remember(BERLIN, at="2026-05-01").until == JULY
+    assert memory.remember("User lives in Rome", at=AUGUST).action == "update"
+    assert memory.remember("User lives in Rome", at=MAY).at == AUGUST
+
+
+# Who said it
+
+
+STRONGER: list[tuple[Writer, Writer]] = [
+    ("user", "system"),
+    ("user", "agent"),
+    ("user", "import"),
+    ("system", "agent"),
+    ("agent", "tool"),
+    ("agent", "import"),
+]
+
+
+@each(("stronger", "weaker"), STRONGER)
+def test_the_word_of_more_right_stays(stronger: Writer, weaker: Writer) -> None:
+    memory = Memory(":memory:", user="ada")
+    memory.remember(BERLIN, by=stronger)
+    beside = memory.remember(LISBON, by=weaker)
+    assert (beside.action, beside.flags) == ("add", ("conflict",))
+    assert texts(memory) == [BERLIN, LISBON]
+    assert f"[in conflict with what was said by somebody with more right, or later] {LISBON}" in (
+        memory.chat("monday").prompt(budget=1_000).system
+    )
+    # Said by the same again it is the same.
+    assert memory.remember(LISBON, by=weaker).id == beside.id
+    # One with as much right may consent.
+    settled = memory.remember(LISBON, by=stronger)
+    assert (settled.action, settled.flags, texts(memory)) == ("update", (), [LISBON])
+    memory.undo()
+    assert texts(memory) == [BERLIN, LISBON]
+
+
+@each(("stronger", "weaker"), STRONGER)
+def test_the_word_of_more_right_takes_the_place_of_another(stronger: Writer, weaker: Writer) -> None:
+    memory = Memory(":memory:", user="ada")
+    memory.remember(BERLIN, by=weaker)
+    assert memory.remember(LISBON, by=stronger).action == "update"
+
+
+# How much it takes
+
+
+def test_a_fact_of_each_session_takes_as_much_each_time(tmp_path: Path) -> None:
+    def size(sessions: int) -> int:
+        path = tmp_path / f"{sessions}.db"
+        with Memory(path, user="ada", durability="normal") as memory:
+            for number in range(sessions):
+                chat = memory.chat(f"s{number}")
+                chat.append(role="user", content="As always, I like green tea.")
+                stored = chat.remember("User likes green tea", messages=1)
+            assert (stored.evidence, len(stored.wordings)) == (sessions, 1)
+        return path.stat().st_size
+
+    assert size(200) <= 6 * size(50)
