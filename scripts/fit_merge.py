@@ -1,4 +1,4 @@
-# ruff: noqa: INP001, T201 - a script that prints, not a package
+# ruff: noqa: INP001, S311, T201 - a script that prints, not a package
 """Fit how a new text relates to an old one, from `dedup/features.py`: `merge_forest.npz`, `slot_forest.npz`.
 
     pip install scikit-learn
@@ -6,7 +6,8 @@
 
 It reads `tests/data/merge/tune_*.jsonl`. To the labelled pairs it adds the same with the texts exchanged,
 where the label still holds, and each new text beside the texts of other pairs that are nearest to it, which
-are new. With `--slots` it fits the second forest, which only says which pairs that differ in one place are
+are new; and with `--sessions` sentences of conversations beside the nearest of those before them, which
+are new as well where they have few words in common. With `--slots` it fits the second forest, which only says which pairs that differ in one place are
 updates, to all such pairs, those of the authors of such pairs as well. With `--across` it fits nothing, but
 says how well each author's pairs are judged by what was fitted to those of all others, and which thresholds
 leave how many pairs wrong.
@@ -16,7 +17,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
+import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +30,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from holdfast.dedup.features import Features, features
 from holdfast.dedup.merge import CLASSES
-from holdfast.dedup.parsed_text import parse_text
+from holdfast.dedup.parsed_text import FUNCTION, parse_text
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "src/holdfast/dedup"
@@ -51,6 +55,7 @@ FEWER, FLATTER = 2, 6  # of the second forest, which is asked beside the first
 RAREST = 8  # examples that have a feature
 EXCHANGED, BESIDE = 0.7, 0.3  # how much an example counts that was derived
 NEIGHBOURS = 2
+SENTENCES, UNRELATED = 750, 0.5  # of a conversation, and how much two of them count
 TOO_NEAR = 0.8  # so much of a text covered by another one, it may say the same
 WRONG = (0.01, 0.009, 0.007, 0.006, 0.005, 0.008)  # shares of all pairs; the last one is shown by author
 
@@ -78,6 +83,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--slots", action="store_true")
     parser.add_argument("--across", action="store_true")
+    parser.add_argument("--sessions", type=Path, nargs="*", default=[], help="files of conversations")
     asked = parser.parse_args()
     paths = sorted((ROOT / "tests/data/merge").glob("tune_*.jsonl"))
     pairs = [pair for path in paths for pair in _read(path) if asked.slots or pair.author not in FRAMED]
@@ -89,7 +95,7 @@ def main() -> None:
     if asked.slots:
         labelled, derived = ([e for e in some if e.features["slot"]] for some in (labelled, derived))
     else:
-        derived += _beside(pairs)
+        derived += _beside(pairs) + _unrelated(asked.sessions)
     counts = Counter(name for example in labelled for name, value in example.features.items() if value)
     if asked.slots:
         counts = Counter({n: counts[n] for n in counts if n.replace(" ", "_").startswith(DIFFERING)})
@@ -153,6 +159,36 @@ def _beside(pairs: list[Pair]) -> list[Example]:
             ]
             found += [Example(f, CLASSES.index("new"), author, BESIDE) for f in apart[:NEIGHBOURS]]
     return found
+
+
+def _unrelated(paths: list[Path]) -> list[Example]:
+    """Put each of some sentences of conversations beside the nearest of those before it in the same file."""
+    rng, found = random.Random(35), list[Example]()
+    for path in paths:
+        texts = list(dict.fromkeys(_sentences(path)))
+        parsed = [parse_text(text) for text in rng.sample(texts, min(SENTENCES, len(texts)))]
+        parsed = [one for one in parsed if one.content and not one.statement.long]
+        means = np.array([one.direction for one in parsed])
+        for place, new in enumerate(parsed):
+            near = means[:place] @ new.direction
+            near += [len(new.roots & one.roots) / (1 + len(new.roots)) for one in parsed[:place]]
+            for old in (parsed[at] for at in np.argsort(-near)[:NEIGHBOURS]):
+                shared = len(old.known & new.known - FUNCTION)
+                if shared < TOO_NEAR * max(len(one.known - FUNCTION) for one in (old, new)):
+                    found.append(Example(features(old, new), CLASSES.index("new"), path.stem, UNRELATED))
+    return found
+
+
+def _sentences(path: Path) -> Iterator[str]:
+    """Yield the sentences of a session of coding, or of a person's dialogues in the format of RealMem."""
+    text = path.read_text("utf-8")
+    rows = [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else []
+    rows = rows or [turn for one in json.loads(text)["dialogues"] for turn in one["dialogue_turns"]]
+    for row in rows:
+        if isinstance(row.get("content"), str):
+            for sentence in re.split(r"(?<=[.?!])\s+|\n+", row["content"]):
+                if 4 <= len(sentence.split()) <= 30:
+                    yield sentence.strip()
 
 
 def _matrix(examples: list[Example], columns: dict[str, int]) -> NDArray[np.float32]:

@@ -10,19 +10,16 @@ from holdfast.dedup.statement_parser import parse_statement
 from tables import each
 
 ANNOUNCED = [
-    ("User takes sertraline 50 mg every morning", "Psychiatrist raised the sertraline to 75 mg"),
     ("The payment provider is Stripe", "We replaced Stripe by Adyen as the payment provider"),
     ("The contact at Brightwave is Sue Park", "Sue Park left Brightwave; talk to Leo Marsh instead"),
     ("The docs live in the wiki", "Docs moved from the wiki into the repo"),
     ("Customer is on the Starter plan", "Customer upgraded to Business"),
     ("Choir rehearsal is on Thursdays", "Choir rehearsal takes place on Mondays as of October"),
     ("Die Miete beträgt 900 Euro", "Die Miete ist auf 980 Euro gestiegen"),
-    ("Vivo en Valencia", "Me mudé a Bilbao"),
     ("東京に住んでいます", "大阪に引っ越しました"),
 ]
 STATES = [
     ("The contract with Alto is unsigned", "Alto signed the contract"),
-    ("The customer's refund is pending", "Refund went through"),
     ("Elara is imprisoned in the Black Tower", "Elara escaped from the Black Tower"),
     ("The bridge at Hollow Creek is intact", "The bridge at Hollow Creek was blown up"),
     ("User is single", "User got engaged to Marta last weekend"),

@@ -117,8 +117,6 @@ def test_such_a_pair_is_never_a_duplicate(suffix: str) -> None:
 
 
 SAME = [
-    ("Omar is older than Yusuf.", "Yusuf is younger than Omar."),
-    ("Server web-03 has less RAM than web-04", "web-04 has more RAM than web-03"),
     ("Guitar lesson comes right before dinner", "Dinner comes right after the guitar lesson"),
     ("Feature X_PREVIEW is disabled in production.", "X_PREVIEW isn't enabled in prod"),
     ("The shop is closed on Sundays.", "The shop doesn't open on Sundays."),

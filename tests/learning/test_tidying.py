@@ -86,7 +86,8 @@ def test_one_fact_needs_no_model_s_opinion(quick: Memory) -> None:
 
 
 def test_what_merging_left_unsure_is_judged(memory: Memory) -> None:
-    for text in SESSION[:2]:
+    two = ("A restart empties Redis.", "Redis, in src/shop/cache.py, is emptied by a restart.")
+    for text in two:
         memory.remember(text, kind="finding", merge=True, source=text[:6])
     judged = [job for job in memory.learning.jobs() if job.kind == "judge"]
     assert len(judged) == 1, "merging is unsure about these two"
@@ -98,7 +99,7 @@ def test_what_merging_left_unsure_is_judged(memory: Memory) -> None:
         }
     )
     memory.learning.consolidate(llm=model)
-    assert texts(memory, "finding") == [SESSION[1]], "it names a file that must not be lost"
+    assert texts(memory, "finding") == [two[1]], "it names a file that must not be lost"
     assert memory.changes()[0].why == "Both tell of Redis."
     assert memory.learning.jobs() == []
 

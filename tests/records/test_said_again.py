@@ -74,7 +74,7 @@ def test_labels_of_each_time_find_it(memory: Memory) -> None:
 @each("size", [2, 3, 5])
 def test_equal_texts_of_one_call_are_one_record(size: int) -> None:
     memory = Memory(":memory:", user="ada")
-    stored = memory.remember([{"text": BERLIN}] * size)
+    stored = memory.remember([BERLIN] * size)
     assert [one.action for one in stored] == ["add", *["duplicate"] * (size - 1)]
     (only,) = memory.records()
     assert (only, only.evidence) == (stored[-1], size)

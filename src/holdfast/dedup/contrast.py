@@ -1,4 +1,4 @@
-"""Contrasts between two similar texts: another value, a denial, a word that excludes another.
+"""Contrasts between two similar texts: a denial, a word that excludes another.
 
 The fitted pairs have too few of these to learn them from: "before" and "after" stand in the same places.
 """
@@ -42,20 +42,8 @@ def contrast(old: ParsedText, new: ParsedText) -> bool:
     >>> contrast(parse_text("It is due before Christmas"), parse_text("It is due after Christmas"))
     True
     """
-    names = _names(old), _names(new)
-    if (
-        new.exact_alone(old)
-        or sorted(old.below) != sorted(new.below)
-        or (names[0] - names[1] and names[1] - names[0])
-    ):
-        return True
     odd = sum(word in _DENIALS for word in (*old.words, *new.words)) % 2 == 1
     return _is_bare(old, new) if odd else _excludes(old, new)
-
-
-def _names(text: ParsedText) -> frozenset[str]:
-    """Return the addresses, paths and identifiers in a text."""
-    return frozenset(key for item in text.statement.items if item.kind == "id" for key in item.keys)
 
 
 def _is_bare(old: ParsedText, new: ParsedText) -> bool:

@@ -20,7 +20,6 @@ from holdfast.text.value_tokens import UNSPACED
 
 # Scripts without spaces are read character by character.
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+|\d+(?:[.,:]\d+)*")
-_NEGATIVE = re.compile(r"(?<![^\s(\[=:,;])[-−](\d+(?:[.,]\d+)*)")
 _THOUSANDS = re.compile(r"\d{1,3}[.]\d{3}")
 # Words of grammar, not of content.
 FUNCTION = frozenset(
@@ -45,6 +44,7 @@ _NUMBER = 1.2
 class ParsedText:
     """A text as a statement, as words with vectors, and as wordings of change."""
 
+    text: str
     statement: Statement
     cues: Cues
     # All, in lower case, numbers as well.
@@ -73,8 +73,6 @@ class ParsedText:
     by_start: dict[str, list[int]]
     # All keys of each number and time.
     exact: tuple[frozenset[str], ...]
-    # The numbers below zero.
-    below: tuple[str, ...]
 
     def exact_alone(self, other: ParsedText) -> int:
         """Count the numbers and times that another text does not have."""
@@ -84,11 +82,6 @@ class ParsedText:
     def stems_of(self, span: slice) -> tuple[str, ...]:
         """Return the stems of some of the words."""
         return tuple(map(_table_stem, self.words[span]))
-
-    def says_literally(self, other: ParsedText) -> bool:
-        """Return whether two texts have the same words, whatever their case and punctuation."""
-        one, two = self.statement, other.statement
-        return one.plain == two.plain and one.long == two.long and self.below == other.below
 
     def mean(self, chosen: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Return the unit vector of chosen words of content together; 0 for none."""
@@ -117,6 +110,7 @@ def parse_text(text: str) -> ParsedText:
         [_NUMBER if word[0].isdigit() else vectors.weight(word) for word in content], np.float32
     )
     return ParsedText(
+        text,
         statement,
         find_cues(statement.words),
         words,
@@ -133,7 +127,6 @@ def parse_text(text: str) -> ParsedText:
         _places(stems),
         _places(word[:FAMILY] if len(word) >= FAMILY else "" for word in content),
         tuple(_writings(item) for item in statement.items if item.kind in _EXACT or item.keys & _DAYS.keys()),
-        tuple(_NEGATIVE.findall(text)),
     )
 
 

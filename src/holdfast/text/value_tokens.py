@@ -66,16 +66,20 @@ class ValueToken(NamedTuple):
 
 def tokenize(text: str) -> list[ValueToken]:
     """Split a text into tokens and join those that make one value."""
-    text = rewrite(_LONG_RUN.sub(r"\1 ", normalized("NFKC", text)))
+    return _join(_raw(with_day_ranges(rewrite(_LONG_RUN.sub(r"\1 ", normalized("NFKC", text))))))
+
+
+def with_day_ranges(text: str) -> str:
+    """Write out both days of a range: `3-17 July` and `July 3-17` have two dates."""
     if any(map(str.isdigit, text)):
         for pattern, written in _day_ranges():
             text = pattern.sub(written, text)
-    return _join(_raw(text))
+    return text
 
 
 @cache
 def _day_ranges() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Return rewrites that write out both days of a range: `3-17 July` and `July 3-17` have two dates."""
+    """Return the ranges of days in the two orders, and how they are written out."""
     months = "|".join(sorted((month for month in MONTHS if len(month) > 2), key=len, reverse=True))
     joint = r"\s?(?:[-–—]|\b(?:to|until|through|and|bis|al|au)\b)\s?"
     day = r"(\d{1,2})"
