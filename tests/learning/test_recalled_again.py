@@ -27,7 +27,7 @@ FACTS = (
     "We decided to open the shop at 9:30 on Saturdays, because the market begins at 10:00.",
     "Note that my daughter Marta is allergic to peanuts and cannot eat the almond cake either.",
 )
-NAMES = ("Lisbon", "9:30", "Marta")
+NAMES = ("Lisbon", "9:30", "peanuts")
 QUESTIONS = (
     "Where do I live, and with whom?",
     "When does the shop open on Saturdays?",

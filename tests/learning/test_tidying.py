@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from holdfast import InvalidInput, Memory, Record
 from learning_scripts import (
-    SESSION,
     Clock,
     Model,
     failing,
