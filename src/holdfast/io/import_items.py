@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
+from holdfast.messages import formats
 from holdfast.store.sessions import ChatLabel
 from holdfast.types import Message
 
@@ -35,7 +38,7 @@ class ImportedChat:
     """The chat that messages of a file belong to; an empty title or agent is set by the memory.
 
     `folder` is where its session was at work, "" if the file does not say so or each message does. `owner` is
-    the user whose it is, if the file says so.
+    the user whose it is, and `since` is when it began, if the file says so.
     """
 
     id: str
@@ -45,6 +48,7 @@ class ImportedChat:
     label: ChatLabel | None = field(default=None, compare=False)
     folder: str = field(default="", compare=False)
     owner: Owner | None = None
+    since: datetime | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,19 @@ def stable_id(position: int, payload: object) -> str:
     return f"{position}-{blake2b(text.encode(), digest_size=4).hexdigest()}"
 
 
+def repeat_id(said: Counter[str], payload: object) -> str:
+    """Return the id of a message that has neither id nor lasting place: a hash, and its number among equals.
+
+    Args:
+        said: how often each was said so far, counted on here.
+        payload: whatever distinguishes the message, such as its chat, role, time and words.
+
+    """
+    digest = blake2b(json.dumps(payload, sort_keys=True).encode(), digest_size=12).hexdigest()
+    said[digest] += 1
+    return f"{digest}-{said[digest]}"
+
+
 def told_id(role: str, text: str) -> str:
     """Return how the id of a message begins that a client told by its words alone, as hooks store it.
 
@@ -129,6 +146,14 @@ def told_id(role: str, text: str) -> str:
     """
     digest = blake2b(f"{role}\0{text}".encode("utf-8", "replace"), digest_size=12).hexdigest()
     return f"hook-{digest}-"
+
+
+def time_of(value: object) -> datetime | None:
+    """Return the time that a value tells, None if it tells none."""
+    try:
+        return formats.read_time(value)
+    except InvalidInput:
+        return None
 
 
 def text_of(value: object) -> str:

@@ -11,13 +11,15 @@ from holdfast.io.sources import SourceFile
 
 
 def dated(source: SourceFile) -> Iterator[Item]:
-    """Yield the items of a file; a message without a time gets that of its neighbour in the chat."""
+    """Yield the items of a file; a message without a time gets that of its neighbour, or of its chat."""
     times: dict[str, datetime | None] = {}
     for item in source.read():
         if not isinstance(item, ImportedMessage):
             yield item
             continue
         at, chat = item.message.at, item.chat.id
+        if at is None and item.chat.since:
+            times.setdefault(chat, item.chat.since)
         if at is None and chat not in times:
             times = _first_times(source) | times
         times[chat] = at or times.get(chat)
