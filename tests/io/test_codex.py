@@ -10,6 +10,7 @@ from holdfast import Memory
 from holdfast.io.import_items import ImportedMessage, told_id
 from holdfast.io.importing import import_paths
 from holdfast.io.private_tags import PRIVATE
+from tables import each
 from transcripts import Json, codex, contents, messages, read, skips, write_lines
 
 RECORDED = Path(__file__).parents[1] / "data" / "imported"
@@ -117,7 +118,11 @@ def test_every_kind_of_call_and_output(tmp_path: Path) -> None:
         item("custom_tool_call", call_id="b", name="apply_patch", input="*** Begin Patch"),
         item("custom_tool_call_output", call_id="b", output="Done"),
         item("web_search_call", id="ws", action={"type": "search", "query": "Porto"}),
-        item("function_call", name="ls", arguments="{}"),
+        item("image_generation_call", id="ig", revised_prompt="a heron", result="iVBORw0KGgo="),
+        item("tool_search_call", call_id="ts", execution="client", arguments={"query": "mail"}),
+        item("tool_search_output", call_id="ts", execution="client", tools=[{"name": "send_mail"}]),
+        item("mcp_call", id="m", name="lookup", server_label="s", arguments='{"k": 1}', output="found"),
+        item("code_interpreter_call", id="c", code="1+1", outputs=[{"type": "logs", "logs": "2"}]),
         item("ghost_snapshot", ghost_commit={}),
     ]
     items = read(write_lines(tmp_path / "rollout.jsonl", lines))
@@ -127,12 +132,81 @@ def test_every_kind_of_call_and_output(tmp_path: Path) -> None:
         ("a", "local_shell", {"type": "exec", "command": ["ls"]}),
         ("b", "apply_patch", "*** Begin Patch"),
         ("ws", "web_search", {"type": "search", "query": "Porto"}),
+        ("ig", "image_generation", {"revised_prompt": "a heron"}),
+        ("ts", "tool_search", {"query": "mail"}),
+        ("m", "lookup", {"k": 1}),
+        ("c", "code_interpreter", {"code": "1+1"}),
     ]
     assert [(message.call_id, message.content) for message in found if message.role == "tool"] == [
         ("a", "x"),
         ("b", "Done"),
+        ("ig", "[image: a heron]"),
+        ("ts", '{"tools": [{"name": "send_mail"}]}'),
+        ("m", "found"),
+        ("c", '[{"type": "logs", "logs": "2"}]'),
     ]
-    assert skips(items)[-2:] == [(7, "A call has no id."), (8, "not conversation: ghost_snapshot")]
+    assert skips(items) == [(1, "not conversation: session_meta"), (12, "not conversation: ghost_snapshot")]
+
+
+def test_calls_without_an_id_are_known_by_what_they_ask(tmp_path: Path) -> None:
+    search = item("web_search_call", action={"type": "search", "query": "Porto"})
+    path = write_lines(tmp_path / "rollout.jsonl", [started(), search, search])
+    with Memory(":memory:") as memory:
+        assert (import_paths(memory, path).added, import_paths(memory, path).added) == (2, 0)
+        write_lines(path, [started(), item("function_call", name="ls", arguments="{}"), search, search])
+        report = import_paths(memory, path)
+        assert (report.added, report.problems) == (1, ())
+        assert len({call.id for one in memory.chat("s1").history() for call in one.calls}) == 3
+
+
+PARENT, CHILD, GRANDCHILD = (f"01a1000{n}-0000-7000-8000-000000000001" for n in (0, 2, 4))
+
+
+def at(time: str, line: Json) -> Json:
+    return {**line, "timestamp": f"2026-07-{time}Z"}
+
+
+def turn(number: int) -> Json:
+    return codex("turn_context", turn_id=f"01a1000{number}-5555-7000-8000-0000000000aa")
+
+
+def forks(*, turns: bool) -> list[list[Json]]:
+    """Make a session, a fork of it, and a fork of the fork; each repeats what it was made from."""
+    first = [
+        turn(1),
+        said("user", "Which plums?"),
+        said("assistant", "Damsons."),
+        said("user", "Which plums?"),
+    ]
+    second = [turn(3), said("user", "And apples?"), said("assistant", "Bramleys.")]
+    third = [turn(5), said("user", "And pears?")]
+    metas = [
+        started(PARENT),
+        started(CHILD, forked_from_id=PARENT),
+        started(GRANDCHILD, forked_from_id=CHILD),
+    ]
+    own = [[at(f"01T10:00:0{n}", one) for n, one in enumerate([metas[0], *first])]]
+    copied = [metas[1], metas[0], *first]
+    own.append([at("02T08:00:00", one) for one in copied] + [at("02T08:01:00", one) for one in second])
+    copied = [metas[2], *metas[1::-1], *first, *second]
+    own.append([at("03T08:00:00", one) for one in copied] + [at("03T08:01:00", one) for one in third])
+    return [[one for one in lines if turns or one["type"] != "turn_context"] for lines in own]
+
+
+@each("turns", [True, False])
+def test_what_a_fork_repeats_is_of_the_session_that_it_was_made_from(tmp_path: Path, turns: bool) -> None:
+    # Without the ids of turns, the pause before the first new line tells what a fork copied, not from whom.
+    expected = [3, 2, 1] if turns else [3, 2]
+    named = zip((PARENT, CHILD, GRANDCHILD), forks(turns=turns), strict=True)
+    files = [write_lines(tmp_path / f"rollout-{name}-{turns}.jsonl", lines) for name, lines in named]
+    with Memory(":memory:") as memory:
+        assert [import_paths(memory, file).added for file in files[: len(expected)]] == expected
+        assert len(memory.chat(PARENT).history()) == 3
+        assert [one.content for one in memory.chat(CHILD).history()] == ["And apples?", "Bramleys."]
+    with Memory(":memory:") as memory:
+        # The session itself is gone.
+        assert import_paths(memory, files[1]).added == 5
+        assert import_paths(memory, files[0]).added == 0
 
 
 def test_a_sub_agent_is_a_chat_of_its_own_and_the_archive_is_archived(tmp_path: Path) -> None:

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
-from holdfast.errors import InvalidInput
 from holdfast.io.files import File, lines
 from holdfast.io.import_items import (
+    TOO_DEEP,
     ImportedChat,
     Item,
     Skip,
     dict_of,
     list_of,
     parsed,
-    stable_id,
+    repeat_id,
     text_of,
+    time_of,
 )
 from holdfast.messages import formats
 from holdfast.text.clean import clean
 from holdfast.types import Message
 
 _LINES = {"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"}
-_CALLS = {"function_call", "custom_tool_call", "local_shell_call", "web_search_call"}
-_OUTPUTS = {"function_call_output", "custom_tool_call_output"}
-_SPOKEN = {"message", "reasoning"} | _CALLS | _OUTPUTS
+_CALL, _OUTPUT = "_call", "_output"  # how the kinds of calls and of their outputs end
+_RESULTS = ("output", "outputs", "result", "results")  # what a call has that the provider itself ran
+# What a call or an output has besides what it is about.
+_FRAME = {"type", "id", "call_id", "name", "status", "execution", "metadata", *_RESULTS}
+_PASSED = "internal_chat_message_metadata_passthrough"
+_PARTS = re.compile(r"text|input_|output_text")  # the kinds of what may stand in an output
+_UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7")
+_BURST = timedelta(seconds=1)  # between lines that a fork copies
 _ARCHIVE = "archived_sessions"
 _LEFT = "on a branch that was left: the user went back behind it"
 # What earlier versions write as a user's message, and mark by its beginning only.
@@ -62,24 +71,54 @@ def read(file: File) -> Iterator[Item]:
 
     Left out and counted are what the program adds to a conversation (instructions, the environment, events
     that repeat it), its compactions, as what they replace is there, and turns that the user took back. The
-    session of a sub-agent is a chat of its own, `<session>/agent-<id>`.
+    session of a sub-agent is a chat of its own, `<session>/agent-<id>`. What a fork repeats of the session
+    that it was made from belongs to the chat of that one, which has it already or is gone.
     """
-    left = _left_behind(file)
+    left, threads, said = _left_behind(file), _Threads(file.name), Counter[str]()
     chat = ImportedChat(file.name, archived=_ARCHIVE in file.path.replace("\\", "/").split("/"))
-    is_named = False
     for item in lines(file):
         if isinstance(item, Skip):
             yield item
             continue
         line = _line(*item)
-        if line.kind == "session_meta" and not is_named:
-            chat, is_named = replace(chat, id=_chat_id(line.payload) or chat.id), True
+        chat = replace(chat, id=threads.chat_of(line))
         if folder := text_of(line.payload.get("cwd")):
             chat = replace(chat, folder=folder)
         if reason := _why_left_out(line) or (_LEFT if _is_in(line.number, left) else ""):
             yield Skip(line.number, reason)
         else:
-            yield parsed(chat, line.number, _message, line)
+            try:
+                yield from _messages(chat, line, said)
+            except RecursionError:
+                yield Skip(line.number, TOO_DEEP, problem=True)
+
+
+class _Threads:
+    """The session that each line is of: the file's, or in a copy of its lines one that it was forked from."""
+
+    def __init__(self, name: str) -> None:
+        self._chats: dict[str, str] = {}
+        self._own = self._now = ""
+        self._name, self._is_fork = name, False
+        self._at: datetime | None = None
+
+    def chat_of(self, line: _Line) -> str:
+        """Return the chat of a line, which follows those asked for before."""
+        payload, at = line.payload, time_of(line.time)
+        identity, turn = text_of(payload.get("id")), text_of(payload.get("turn_id"))
+        if line.kind == "session_meta" and identity and (self._is_fork or not self._own):
+            self._chats[identity], self._now = _chat_id(payload), identity
+            if not self._own:
+                self._own, self._is_fork = identity, bool(payload.get("forked_from_id"))
+        elif _UUID7.match(turn):
+            # Ids of this kind are in the order of time: a turn is of the last session that began before it.
+            self._now = max(
+                (one for one in self._chats if _UUID7.match(one) and one <= turn), default=self._now
+            )
+        elif self._now != self._own and at and self._at and at - self._at > _BURST:
+            self._now = self._own
+        self._at = at or self._at
+        return self._chats.get(self._now, self._name)
 
 
 def _line(number: int, value: dict[str, object]) -> _Line:
@@ -103,7 +142,8 @@ def _why_left_out(line: _Line) -> str:
     kind, role = text_of(payload.get("type")), text_of(payload.get("role"))
     if line.kind == "compacted":
         return "a summary of messages that come before it (compacted)"
-    if line.kind != "response_item" or kind not in _SPOKEN:
+    is_spoken = kind in {"message", "reasoning"} or kind.endswith((_CALL, _OUTPUT))
+    if line.kind != "response_item" or not is_spoken:
         name = kind if line.kind == "response_item" else line.kind
         return f"not conversation: {clean(name)[:40] or 'no type'}"
     if kind == "message" and role not in {"user", "assistant"}:
@@ -115,7 +155,7 @@ def _why_left_out(line: _Line) -> str:
 
 def _is_prompt(payload: _Json) -> bool:
     """Return whether a user's message is of the user."""
-    noted = dict_of(payload.get("internal_chat_message_metadata_passthrough"))
+    noted = dict_of(payload.get(_PASSED))
     if kinds := list_of(noted.get("content_item_kinds")):
         return any(text_of(kind).startswith("user.") for kind in kinds)
     first = next(iter(list_of(payload.get("content"))), None)
@@ -148,22 +188,39 @@ def _is_in(number: int, ranges: Sequence[tuple[int, int]]) -> bool:
     return place >= 0 and number <= ranges[place][1]
 
 
-def _message(line: _Line) -> Message:
-    payload = line.payload
-    kind, output = text_of(payload.get("type")), payload.get("output")
-    if kind in _OUTPUTS and isinstance(output, dict):
-        item = {**payload, "output": output.get("content")}
-    elif kind in {"local_shell_call", "web_search_call"}:
-        item = {**payload, "type": "function_call", "name": kind.removesuffix("_call")}
-        item |= {"arguments": payload.get("action"), "call_id": payload.get("call_id") or payload.get("id")}
-    else:
-        item = payload
-    if kind in _CALLS and not text_of(item.get("call_id")):
-        raise InvalidInput("A call has no id.", "Skip it.")
-    message = formats.parse(item)
-    return replace(
-        message,
-        id=clean(text_of(payload.get("id"))) or stable_id(line.number, payload),
-        at=formats.read_time(line.time),
-        raw={**payload, "timestamp": line.time} if line.time else payload,
+def _messages(chat: ImportedChat, line: _Line, said: Counter[str]) -> Iterator[Item]:
+    payload, kind = line.payload, text_of(line.payload.get("type"))
+    spoken = {key: value for key, value in payload.items() if key not in {"status", "metadata", _PASSED}}
+    identity = clean(text_of(payload.get("id"))) or repeat_id(said, [chat.id, spoken])
+    about = {key: value for key, value in spoken.items() if key not in _FRAME}
+    call, item = text_of(payload.get("call_id")) or identity, payload
+    if kind in {"function_call", "custom_tool_call"}:
+        item = {**payload, "call_id": call}
+    elif kind.endswith(_CALL):
+        asked = next((about[key] for key in ("arguments", "action", "input") if key in about), about)
+        name = text_of(payload.get("name")) or kind.removesuffix(_CALL)
+        item = {**payload, "type": "function_call", "call_id": call, "name": name, "arguments": asked}
+    elif kind.endswith(_OUTPUT):
+        output = _shown(payload.get("output", about or None))
+        item = {**payload, "type": "function_call_output", "output": output}
+    yield parsed(chat, line.number, _message, line, identity, item)
+    if kind.endswith(_CALL) and (given := next(filter(None, map(payload.get, _RESULTS)), None)):
+        output = (
+            f"[image: {payload.get('revised_prompt') or 'unnamed'}]" if "image" in kind else _shown(given)
+        )
+        answer = {"type": "function_call_output", "call_id": call, "output": output}
+        yield parsed(chat, line.number, _message, line, f"{identity}/result", answer)
+
+
+def _shown(output: object) -> object:
+    """Return what a call gave in a form that chat formats have."""
+    output = output.get("content", output) if isinstance(output, dict) else output
+    is_parts = isinstance(output, list) and all(
+        _PARTS.match(text_of(dict_of(one).get("type"))) for one in output
     )
+    return output if output is None or isinstance(output, str) or is_parts else json.dumps(output)
+
+
+def _message(line: _Line, identity: str, item: dict[str, object]) -> Message:
+    raw = {**line.payload, "timestamp": line.time} if line.time else line.payload
+    return replace(formats.parse(item), id=identity, at=formats.read_time(line.time), raw=raw)
