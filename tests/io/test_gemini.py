@@ -144,4 +144,4 @@ def test_what_hooks_added_to_a_prompt_is_not_of_the_user(tmp_path: Path) -> None
     third["content"] = [{"text": context}]
     items = read(write_lines(tmp_path / "chat.jsonl", [chat(), first, second, third]))
     assert contents(items) == ["Where is the office?", "And <hook_context> in code?"]
-    assert (4, "not conversation: context that hooks added") in skips(items)
+    assert (4, "not conversation: context that the program added") in skips(items)

@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 
 from holdfast.io.files import File, lines
 from holdfast.io.import_items import (
-    TOO_DEEP,
     ImportedChat,
     Item,
     Skip,
     dict_of,
     list_of,
+    message_of,
     parsed,
     repeat_id,
     text_of,
@@ -87,10 +87,7 @@ def read(file: File) -> Iterator[Item]:
         if reason := _why_left_out(line) or (_LEFT if _is_in(line.number, left) else ""):
             yield Skip(line.number, reason)
         else:
-            try:
-                yield from _messages(chat, line, said)
-            except RecursionError:
-                yield Skip(line.number, TOO_DEEP, problem=True)
+            yield from _messages(chat, line, said)
 
 
 class _Threads:
@@ -191,7 +188,7 @@ def _is_in(number: int, ranges: Sequence[tuple[int, int]]) -> bool:
 def _messages(chat: ImportedChat, line: _Line, said: Counter[str]) -> Iterator[Item]:
     payload, kind = line.payload, text_of(line.payload.get("type"))
     spoken = {key: value for key, value in payload.items() if key not in {"status", "metadata", _PASSED}}
-    identity = clean(text_of(payload.get("id"))) or repeat_id(said, [chat.id, spoken])
+    identity = text_of(payload.get("id")) or repeat_id(said, [chat.id, spoken])
     about = {key: value for key, value in spoken.items() if key not in _FRAME}
     call, item = text_of(payload.get("call_id")) or identity, payload
     if kind in {"function_call", "custom_tool_call"}:
@@ -201,8 +198,7 @@ def _messages(chat: ImportedChat, line: _Line, said: Counter[str]) -> Iterator[I
         name = text_of(payload.get("name")) or kind.removesuffix(_CALL)
         item = {**payload, "type": "function_call", "call_id": call, "name": name, "arguments": asked}
     elif kind.endswith(_OUTPUT):
-        output = _shown(payload.get("output", about or None))
-        item = {**payload, "type": "function_call_output", "output": output}
+        item = {**payload, "type": "function_call_output", "output": payload.get("output", about or None)}
     yield parsed(chat, line.number, _message, line, identity, item)
     if kind.endswith(_CALL) and (given := next(filter(None, map(payload.get, _RESULTS)), None)):
         output = (
@@ -223,4 +219,5 @@ def _shown(output: object) -> object:
 
 def _message(line: _Line, identity: str, item: dict[str, object]) -> Message:
     raw = {**line.payload, "timestamp": line.time} if line.time else line.payload
-    return replace(formats.parse(item), id=identity, at=formats.read_time(line.time), raw=raw)
+    item = {**item, "output": _shown(item.get("output"))}
+    return replace(message_of(identity, item, raw), at=formats.read_time(line.time))

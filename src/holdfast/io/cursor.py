@@ -13,16 +13,18 @@ from holdfast.io.import_items import (
     ImportedChat,
     Item,
     Skip,
+    call_item,
     dict_of,
     list_of,
+    message_of,
     parsed,
     read_objects,
+    result_item,
     stable_id,
     text_of,
 )
 from holdfast.messages import formats
 from holdfast.store.foreign_sqlite import Cell, ForeignSQLite, open_foreign
-from holdfast.text.clean import clean
 from holdfast.types import Message
 
 _TABLE = "cursorDiskKV"
@@ -169,23 +171,21 @@ def _error(call: _Json) -> str:
 
 def _message(name: str, role: str, bubble: _Json, at: object) -> Message:
     text = text_of(bubble.get("text"))
-    message = formats.parse({"role": role, "content": text if text.strip() else formats.REASONING, "at": at})
+    item = {"role": role, "content": text if text.strip() else formats.REASONING, "at": at}
     # Some hundred fields are of the editor, among them whole files.
-    return replace(message, id=clean(name), raw={key: bubble[key] for key in _KEPT if key in bubble})
+    return message_of(name, item, {key: bubble[key] for key in _KEPT if key in bubble})
 
 
 def _tool_call(name: str, identity: str, call: _Json, at: object) -> Message:
     arguments = call.get("rawArgs") or call.get("params")
-    made = {"id": identity, "function": {"name": call["name"], "arguments": arguments or "{}"}}
-    item = {"role": "assistant", "content": "", "tool_calls": [made], "at": at}
     kept = {key: one for key, one in call.items() if key not in {"result", "error", "additionalData"}}
-    return replace(formats.parse(item), id=clean(name), raw={**kept, "id": identity})
+    item = call_item(identity, call["name"], arguments or "{}", at)
+    return message_of(name, item, {**kept, "id": identity})
 
 
 def _tool_result(name: str, identity: str, call: _Json, result: str, at: object) -> Message:
-    item = {"role": "tool", "tool_call_id": identity, "content": result, "at": at}
     raw = {"id": identity, "name": call["name"], "status": call.get("status"), "result": result}
-    return replace(formats.parse(item), id=clean(name), raw=raw)
+    return message_of(name, result_item(identity, result, at), raw)
 
 
 # The transcripts

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 
 from holdfast.io.files import File, lines, values
-from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, list_of, parsed, stable_id, text_of
+from holdfast.io.import_items import (
+    ImportedChat,
+    Item,
+    Skip,
+    call_item,
+    dict_of,
+    list_of,
+    message_of,
+    parsed,
+    repeat_id,
+    result_item,
+    stable_id,
+    text_of,
+)
 from holdfast.messages import formats
 from holdfast.text.clean import clean
 from holdfast.types import Message
@@ -21,9 +36,12 @@ _ROOT = ".project_root"  # a file beside the chats of a project
 _LONGEST_ROOT = 4096  # bytes of it
 _LEFT = "on a branch that was left: the user went back behind it"
 
-# What hooks have added to a prompt. Its angle brackets are escaped.
-_CONTEXTS = re.compile(r"(?:<hook_context>[^<]*+</hook_context>\s*+)++")
-_ADDED = "not conversation: context that hooks added"
+# What the program and hooks have added to a prompt.
+_CONTEXTS = re.compile(
+    r"\s*+(?:<(hook|session)_context>(?:(?!</\1_context>).)*+</\1_context>\s*+)++", re.DOTALL
+)
+_ADDED = "not conversation: context that the program added"
+_SUMMARY = "<state_snapshot>"  # how a compaction begins, which the model then answers
 
 _Json = Mapping[str, object]
 _Values = Iterable[tuple[int, object] | Skip]
@@ -37,9 +55,10 @@ def is_chat(value: _Json) -> bool:
 def read(file: File) -> Iterator[Item]:
     """Yield the messages of a chat, one record a line; calls of tools and their results are messages too.
 
-    A record is written again when it gets longer, and counts as it is in the end. Left out and counted are
-    what the program notes beside the conversation, and what the user went back behind. The chat of a
-    sub-agent is one of its own, `<session>/agent-<id>`.
+    A record is written again when it gets longer, and counts as it is in the end. Of a history that a line
+    sets, what was not there before is taken: after a compaction it repeats the end of the chat under other
+    ids. Left out and counted are what the program notes beside the conversation, and what the user went back
+    behind. The chat of a sub-agent is one of its own, `<session>/agent-<id>`.
     """
     return _items(file, lines(file), _Log(lines(file)))
 
@@ -56,30 +75,71 @@ def read_document(file: File) -> Iterator[Item]:
 
 
 class _Log:
-    """What later lines say of earlier ones: the last line of each record, and those that were left."""
+    """What later lines say of earlier ones: the last line of each record, and those that were left.
+
+    `given` are the new records in the histories that lines set.
+    """
 
     def __init__(self, found: _Values) -> None:
         self.last: dict[str, int] = {}
-        self.left: set[int] = set()
-        order: list[str] = []
-        places: dict[str, tuple[int, list[int]]] = {}
+        self.left: set[tuple[int, str]] = set()
+        self.given: dict[int, list[dict[str, object]]] = {}
+        self._order: list[str] = []
+        self._places: dict[str, tuple[int, list[int]]] = {}
+        self._words: dict[str, tuple[str, str]] = {}
         for item in found:
             if isinstance(item, Skip):
                 continue
             number, value = item[0], dict_of(item[1])
-            identity = text_of(value.get("id"))
             if "$rewindTo" in value:
-                # The program forgets everything where it does not find the record.
-                start = places.get(text_of(value["$rewindTo"]), (0, []))[0]
-                for name in order[start:]:
-                    self.left.update(places.pop(name)[1])
-                del order[start:]
-            elif identity:
-                if identity not in places:
-                    places[identity] = (len(order), [])
-                    order.append(identity)
-                places[identity][1].append(number)
-                self.last[identity] = number
+                self._go_back(text_of(value["$rewindTo"]))
+            elif history := list_of(dict_of(value.get("$set")).get("messages")):
+                self.given[number] = self._new_in(history, number)
+            elif text_of(value.get("id")):
+                self._note(number, value)
+
+    def _note(self, number: int, record: _Json) -> None:
+        identity = text_of(record.get("id"))
+        if identity not in self._places:
+            self._places[identity] = (len(self._order), [])
+            self._order.append(identity)
+        self._places[identity][1].append(number)
+        self._words[identity] = _words(record)
+        self.last[identity] = number
+
+    def _go_back(self, identity: str) -> None:
+        # The program forgets everything where it does not find the record.
+        start = self._places.get(identity, (0, []))[0]
+        for name in self._order[start:]:
+            self.left.update((number, name) for number in self._places.pop(name)[1])
+            del self._words[name]
+        del self._order[start:]
+
+    def _new_in(self, history: Iterable[object], number: int) -> list[dict[str, object]]:
+        known: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for identity, words in self._words.items():
+            known[words].append(identity)
+        new, after_summary = [], False
+        for record in map(dict, map(dict_of, history)):
+            identity, (kind, text) = text_of(record.get("id")), _words(record)
+            is_answer, after_summary = after_summary and kind == "gemini", text.startswith(_SUMMARY)
+            if earlier := known[kind, text]:
+                self._places.setdefault(identity, self._places[earlier.pop(0)])
+            elif (
+                identity not in self._places
+                and not is_answer
+                and not after_summary
+                and (text or record.get("toolCalls"))
+            ):
+                record["id"] = identity or stable_id(number, record)
+                self._note(number, record)
+                new.append(record)
+        return new
+
+
+def _words(record: _Json) -> tuple[str, str]:
+    texts = (text_of(part.get("text")) for part in _said(_parts(record.get("content"))))
+    return text_of(record.get("type")), "\n".join(texts).strip()
 
 
 def _items(file: File, found: _Values, log: _Log) -> Iterator[Item]:
@@ -95,15 +155,15 @@ def _items(file: File, found: _Values, log: _Log) -> Iterator[Item]:
             chat = _chat(file, value)
             for place, one in enumerate(list_of(value.get("messages")), 1):
                 yield from _record(chat, place, dict(dict_of(one)))
-        elif reason := _why_left_out(number, value, log):
-            yield Skip(number, reason)
         else:
-            yield from _record(chat, number, value)
+            for record in log.given.get(number) or [value]:
+                reason = _why_left_out(number, record, log)
+                yield from [Skip(number, reason)] if reason else _record(chat, number, record)
 
 
 def _why_left_out(number: int, value: _Json, log: _Log) -> str:
     identity = text_of(value.get("id"))
-    if number in log.left:
+    if (number, identity) in log.left:
         return _LEFT
     if not identity:
         return "not conversation: a note on the session"
@@ -129,6 +189,49 @@ def folder_of(file: File, chat: _Json) -> str:
             continue
         return root.decode(errors="replace") if sha256(root).hexdigest() == digest else ""
     return ""
+
+
+def is_event(value: _Json) -> bool:
+    """Return whether an object is the first line of what the program puts out as `stream-json`."""
+    return value.get("type") == "init" and isinstance(value.get("session_id"), str) and "model" in value
+
+
+def read_events(file: File) -> Iterator[Item]:
+    """Yield the messages of a `stream-json`: the pieces of an answer are one, calls and results their own."""
+    chat, said = ImportedChat(file.name), Counter[str]()
+    for _, run in groupby(lines(file), _piece):
+        first, *more = run
+        if isinstance(first, Skip):
+            yield first
+            continue
+        number, value = first
+        rest = "".join(text_of(one[1].get("content")) for one in more if not isinstance(one, Skip))
+        value |= {"content": f"{text_of(value.get('content'))}{rest}"} if rest else {}
+        chat = replace(chat, id=text_of(value.get("session_id")) or chat.id)
+        if item := _event(value):
+            yield parsed(chat, number, message_of, repeat_id(said, [chat.id, value]), item, value)
+        else:
+            yield Skip(number, f"not conversation: {clean(text_of(value.get('type')))[:40] or 'no type'}")
+
+
+def _piece(item: tuple[int, dict[str, object]] | Skip) -> object:
+    """Return what the lines of one message share: the speaker of pieces, the number of any other line."""
+    if isinstance(item, Skip):
+        return item
+    return item[1].get("role") if item[1].get("delta") is True else item[0]
+
+
+def _event(value: _Json) -> dict[str, object] | None:
+    call, at = text_of(value.get("tool_id")), value.get("timestamp")
+    match value.get("type"):
+        case "message":
+            return {"role": value.get("role"), "content": value.get("content"), "at": at}
+        case "tool_use":
+            return call_item(call, value.get("tool_name"), value.get("parameters"), at)
+        case "tool_result":
+            output = text_of(value.get("output")) or text_of(dict_of(value.get("error")).get("message"))
+            return result_item(call, output or "[no text]", at)
+    return None
 
 
 def _record(chat: ImportedChat, number: int, value: dict[str, object]) -> Iterator[Item]:
@@ -190,16 +293,15 @@ def _message(value: dict[str, object], texts: list[_Json]) -> Message:
     role = _ROLES[text_of(value.get("type"))]
     raw = {key: one for key, one in value.items() if key != "toolCalls"}
     content: object = [_text(part) for part in texts] or formats.REASONING
-    message = formats.parse({"role": role, "content": content, "at": value.get("timestamp")})
-    return replace(message, id=clean(text_of(value.get("id"))), raw=raw)
+    return message_of(
+        text_of(value.get("id")), {"role": role, "content": content, "at": value.get("timestamp")}, raw
+    )
 
 
 def _call(value: _Json, call: dict[str, object]) -> Message:
     raw = {key: one for key, one in call.items() if key not in _RESULTS}
-    function = {"name": call.get("name"), "arguments": call.get("args")}
-    item = {"role": "assistant", "content": "", "tool_calls": [{"id": call.get("id"), "function": function}]}
-    message = formats.parse(item | {"at": call.get("timestamp") or value.get("timestamp")})
-    return replace(message, id=clean(text_of(call.get("id"))), raw=raw)
+    identity, at = text_of(call.get("id")), call.get("timestamp") or value.get("timestamp")
+    return message_of(identity, call_item(identity, call.get("name"), call.get("args"), at), raw)
 
 
 def _result(value: _Json, call: dict[str, object]) -> Message:
@@ -207,9 +309,8 @@ def _result(value: _Json, call: dict[str, object]) -> Message:
     raw = {key: one for key, one in call.items() if key in {"id", "name", "status", "timestamp", *_RESULTS}}
     parts = [_text(part) for part in map(_answer, _parts(call.get("result"))) if part]
     content: object = parts or text_of(call.get("resultDisplay")) or "[no text]"
-    item = {"role": "tool", "tool_call_id": identity, "content": content}
-    message = formats.parse(item | {"at": call.get("timestamp") or value.get("timestamp")})
-    return replace(message, id=f"{identity}/result", raw=raw)
+    at = call.get("timestamp") or value.get("timestamp")
+    return message_of(f"{identity}/result", result_item(identity, content, at), raw)
 
 
 def _answer(part: _Json) -> _Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import InvalidInput
 from holdfast.messages import formats
 from holdfast.store.sessions import ChatLabel
+from holdfast.text.clean import clean
 from holdfast.types import Message
 
 if TYPE_CHECKING:
@@ -134,7 +135,12 @@ def repeat_id(said: Counter[str], payload: object) -> str:
         payload: whatever distinguishes the message, such as its chat, role, time and words.
 
     """
-    digest = blake2b(json.dumps(payload, sort_keys=True).encode(), digest_size=12).hexdigest()
+    try:
+        text = json.dumps(payload, sort_keys=True)
+    except RecursionError:
+        # Whoever parses it reports that.
+        text = ""
+    digest = blake2b(text.encode(), digest_size=12).hexdigest()
     said[digest] += 1
     return f"{digest}-{said[digest]}"
 
@@ -146,6 +152,22 @@ def told_id(role: str, text: str) -> str:
     """
     digest = blake2b(f"{role}\0{text}".encode("utf-8", "replace"), digest_size=12).hexdigest()
     return f"hook-{digest}-"
+
+
+def message_of(identity: str, item: Mapping[str, object], raw: Mapping[str, object] | None) -> Message:
+    """Return the message of an item in a chat format, under an id and with its payload."""
+    return replace(formats.parse(item), id=clean(identity), raw=raw)
+
+
+def call_item(call: str, name: object, arguments: object, at: object) -> dict[str, object]:
+    """Return a call of a tool as an item in a chat format."""
+    made = {"id": call, "function": {"name": name, "arguments": arguments}}
+    return {"role": "assistant", "content": "", "tool_calls": [made], "at": at}
+
+
+def result_item(call: str, content: object, at: object) -> dict[str, object]:
+    """Return the result of a call as an item in a chat format."""
+    return {"role": "tool", "tool_call_id": call, "content": content, "at": at}
 
 
 def time_of(value: object) -> datetime | None:

@@ -69,6 +69,7 @@ FORMATS = (
     Format("Claude Code", claude_code.read, is_line=claude_code.is_line),
     Format("Codex", codex.read, is_line=codex.is_line),
     Format("Gemini CLI", gemini.read, is_line=gemini.is_chat),
+    Format("Gemini CLI", gemini.read_events, is_line=gemini.is_event),
     Format("Cursor", cursor.read_database, is_database=cursor.is_database),
     Format("Cursor", cursor.read, is_line=cursor.is_line),
     Format("Cursor", cursor.read_export, is_text=cursor.is_export),
