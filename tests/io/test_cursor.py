@@ -14,6 +14,7 @@ from holdfast import Memory
 from holdfast.io.import_items import ImportedMessage
 from holdfast.io.importing import import_paths
 from holdfast.io.private_tags import PRIVATE
+from tables import each
 from transcripts import Json, contents, messages, read, skips, write_lines
 
 CREATED = 1_767_690_959_000
@@ -163,6 +164,45 @@ def test_transcripts_of_the_command_line_have_the_words_of_the_user(tmp_path: Pa
         assert import_paths(memory, path).added == 3
         write_lines(path, [*lines[:3], lines[0]])
         assert import_paths(memory, path).added == 1
+
+
+GO = "<user_query>\nGo\n</user_query>"
+
+
+def sent(time: str, words: str = GO) -> str:
+    return f"<timestamp>{time}</timestamp>\n{words}"
+
+
+@each(
+    ("text", "content", "time"),
+    [
+        (sent("Tuesday, Sep 8, 2026, 4:08 PM (UTC-7)"), "Go", "2026-09-08 16:08:00-07:00"),
+        (sent("Monday, Jul 6, 2026, 12:54 AM (UTC+5:30)"), "Go", "2026-07-06 00:54:00+05:30"),
+        (sent("Friday, Jun 12, 2026, 1:19 PM (UTC)", "Go"), "Go", "2026-06-12 13:19:00+00:00"),
+        (f"<image_files>\n1. /a.png\n</image_files>\n{sent('Tag, 8. Sep')}", "Go", None),
+        (f"{GO}\n{GO}", "Go\nGo", None),
+        ("Write <timestamp> into `<rules>x</rules>`", "Write <timestamp> into `<rules>x</rules>`", None),
+        ("<system_notification>\nA task has finished.\n</system_notification>", None, None),
+    ],
+)
+def test_prompts_of_transcripts_are_what_the_user_wrote_and_when(
+    tmp_path: Path, text: str, content: str | None, time: str | None
+) -> None:
+    line = {"role": "user", "message": {"content": [{"type": "text", "text": text}]}}
+    items = read(write_lines(tmp_path / "s1.jsonl", [line, {"type": "turn_ended"}]))
+    found = [(one.message.content, one.message.at) for one in items if isinstance(one, ImportedMessage)]
+    assert [(words, at and str(at)) for words, at in found] == ([(content, time)] if content else [])
+    assert ((1, "not conversation: context that the program added") in skips(items)) == (content is None)
+
+
+def test_thoughts_that_a_transcript_leaves_out_are_no_words(tmp_path: Path) -> None:
+    texts = ["[REDACTED]", "Done.\n\n[REDACTED]", "[REDACTED]\nIt says [REDACTED] there."]
+    use: Json = {"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}
+    content: list[list[Json]] = [[{"type": "text", "text": text}] for text in texts]
+    content.append([{"type": "text", "text": "[REDACTED]"}, use])
+    lines = [{"role": "assistant", "message": {"content": parts}} for parts in content]
+    items = read(write_lines(tmp_path / "s1.jsonl", lines))
+    assert contents(items) == ["[reasoning]", "Done.", "It says [REDACTED] there.", ""]
 
 
 EXPORTED = """# The office

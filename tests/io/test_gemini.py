@@ -9,6 +9,7 @@ from holdfast import Memory
 from holdfast.io.import_items import ImportedMessage
 from holdfast.io.importing import import_paths
 from holdfast.io.private_tags import PRIVATE
+from tables import each
 from transcripts import Json, contents, gemini, gemini_call, messages, read, skips, write_json, write_lines
 
 RECORDED = Path(__file__).parents[1] / "data" / "imported" / "gemini-0.61.0.jsonl"
@@ -145,3 +146,82 @@ def test_what_hooks_added_to_a_prompt_is_not_of_the_user(tmp_path: Path) -> None
     items = read(write_lines(tmp_path / "chat.jsonl", [chat(), first, second, third]))
     assert contents(items) == ["Where is the office?", "And <hook_context> in code?"]
     assert (4, "not conversation: context that the program added") in skips(items)
+
+
+CONTEXT = "<session_context>\nThis is the Gemini CLI.\n<a>b</a>\n</session_context>"
+
+
+def history(*records: Json) -> Json:
+    return {"$set": {"messages": list(records)}}
+
+
+@each(
+    ("lines", "expected"),
+    [
+        # A program hands a history over, and the chat goes on.
+        ([history(gemini("a", "user", "one"), gemini("b", "gemini", "1", calls=1)),
+          gemini("c", "user", "two")],
+         ["one", "1", "", "plan.txt", "two"]),
+        ([gemini("a", "user", "one"), history(gemini("a", "user", "one"), gemini("b", "user", "two"))],
+         ["one", "two"]),
+        # A compaction repeats the end under other ids; what was said twice before it is twice in it.
+        ([gemini("a", "user", "go on"), gemini("b", "gemini", "1"), gemini("c", "user", "go on"),
+          history(gemini("x", "user", CONTEXT), gemini("y", "user", "<state_snapshot>s</state_snapshot>"),
+                  gemini("z", "gemini", "Got it."), gemini("d", "user", "go on"),
+                  gemini("e", "user", "go on")),
+          gemini("f", "gemini", "Got it.")],
+         ["go on", "1", "go on", "Got it."]),
+        ([gemini("a", "user", "go on"), history(gemini("d", "user", "go on"), gemini("e", "user", "go on"))],
+         ["go on", "go on"]),
+        # The user goes back behind what a compaction repeated, and behind what a history brought.
+        ([gemini("a", "user", "one"), gemini("b", "user", "two"), history(gemini("d", "user", "two")),
+          {"$rewindTo": "d"}, gemini("e", "user", "three")],
+         ["one", "three"]),
+        ([history(gemini("a", "user", "one"), gemini("b", "user", "two")), {"$rewindTo": "b"}],
+         ["one"]),
+        ([gemini("a", "user", f"{CONTEXT}\n\none"), gemini("b", "user", CONTEXT)], ["one"]),
+    ],
+)  # fmt: skip
+def test_a_history_that_a_line_sets_is_read_once(
+    tmp_path: Path, lines: list[Json], expected: list[str]
+) -> None:
+    path = write_lines(tmp_path / "chat.jsonl", [chat(), *lines])
+    assert contents(read(path)) == expected
+    with Memory(":memory:") as memory:
+        assert [import_paths(memory, path).added for _ in range(2)] == [len(expected), 0]
+
+
+def event(kind: str, **more: object) -> Json:
+    return {"type": kind, "timestamp": "2026-01-30T06:18:17.750Z", **more}
+
+
+def test_the_pieces_of_a_stream_are_one_message(tmp_path: Path) -> None:
+    pieces = [event("message", role="assistant", content=piece, delta=True) for piece in ("I ", "look.")]
+    lines = [
+        event("init", session_id="s7", model="gemini-3-pro"),
+        event("message", role="user", content="What files?"),
+        *pieces,
+        event("tool_use", tool_name="ls", tool_id="t1", parameters={"path": "."}),
+        event("tool_result", tool_id="t1", status="error", error={"type": "x", "message": "denied"}),
+        *pieces,
+        event("message", role="user", content="And now?"),
+        *pieces,
+        event("error", severity="warning", message="loop"),
+        event("result", status="success", stats={}),
+    ]
+    path = write_lines(tmp_path / "run.jsonl", lines)
+    items = read(path)
+    assert messages(items) == [
+        ("s7", "user", "What files?"),
+        ("s7", "assistant", "I look."),
+        ("s7", "assistant", ""),
+        ("s7", "tool", "denied"),
+        ("s7", "assistant", "I look."),
+        ("s7", "user", "And now?"),
+        ("s7", "assistant", "I look."),
+    ]
+    assert [reason for _, reason in skips(items)] == [
+        f"not conversation: {one}" for one in ("init", "error", "result")
+    ]
+    with Memory(":memory:") as memory:
+        assert [import_paths(memory, path).added for _ in range(2)] == [7, 0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from bisect import bisect_right
@@ -18,7 +17,7 @@ from holdfast.io.import_items import (
     Skip,
     dict_of,
     list_of,
-    message_of,
+    output_of,
     parsed,
     repeat_id,
     text_of,
@@ -34,7 +33,6 @@ _RESULTS = ("output", "outputs", "result", "results")  # what a call has that th
 # What a call or an output has besides what it is about.
 _FRAME = {"type", "id", "call_id", "name", "status", "execution", "metadata", *_RESULTS}
 _PASSED = "internal_chat_message_metadata_passthrough"
-_PARTS = re.compile(r"text|input_|output_text")  # the kinds of what may stand in an output
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7")
 _BURST = timedelta(seconds=1)  # between lines that a fork copies
 _ARCHIVE = "archived_sessions"
@@ -202,22 +200,13 @@ def _messages(chat: ImportedChat, line: _Line, said: Counter[str]) -> Iterator[I
     yield parsed(chat, line.number, _message, line, identity, item)
     if kind.endswith(_CALL) and (given := next(filter(None, map(payload.get, _RESULTS)), None)):
         output = (
-            f"[image: {payload.get('revised_prompt') or 'unnamed'}]" if "image" in kind else _shown(given)
+            f"[image: {payload.get('revised_prompt') or 'unnamed'}]" if "image" in kind else output_of(given)
         )
         answer = {"type": "function_call_output", "call_id": call, "output": output}
         yield parsed(chat, line.number, _message, line, f"{identity}/result", answer)
 
 
-def _shown(output: object) -> object:
-    """Return what a call gave in a form that chat formats have."""
-    output = output.get("content", output) if isinstance(output, dict) else output
-    is_parts = isinstance(output, list) and all(
-        _PARTS.match(text_of(dict_of(one).get("type"))) for one in output
-    )
-    return output if output is None or isinstance(output, str) or is_parts else json.dumps(output)
-
-
 def _message(line: _Line, identity: str, item: dict[str, object]) -> Message:
     raw = {**line.payload, "timestamp": line.time} if line.time else line.payload
-    item = {**item, "output": _shown(item.get("output"))}
-    return replace(message_of(identity, item, raw), at=formats.read_time(line.time))
+    known = {"id": identity, "at": line.time, "output": output_of(item.get("output")), "raw": raw}
+    return formats.parse({**item, **known})

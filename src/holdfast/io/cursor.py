@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from datetime import datetime
 
+from holdfast.io.agent_rows import rows_of
 from holdfast.io.files import MAX_LINE, File, lines, object_in
 from holdfast.io.import_items import (
     ImportedChat,
@@ -16,7 +18,6 @@ from holdfast.io.import_items import (
     call_item,
     dict_of,
     list_of,
-    message_of,
     parsed,
     read_objects,
     result_item,
@@ -36,8 +37,9 @@ _ATTACHED = ("attachedCodeChunks", "codebaseContextChunks", "attachedFolders", "
 # Where versions of before 2025 kept chats.
 _ITEMS = "ItemTable"
 _OLD = "workbench.panel.aichat.view.aichat.chatdata"
-# How transcripts mark what the user wrote, among what it adds to it.
-_QUERY = re.compile(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)
+_SENT = re.compile(
+    r"<timestamp>\s*\w+, (\w{3} \d{1,2}, \d{4}, \d{1,2}:\d\d [AP]M) \(UTC([+-]\d{1,2})?(?::?(\d\d))?\)"
+)
 _EXPORTED = re.compile(r"# [^\n]{0,1000}\n_Exported on [^\n]{1,200} from Cursor \([^\n]{1,40}\)_")
 _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 _SPEAKER = re.compile(r"^---\n+\*\*(User|Cursor)\*\*$", re.MULTILINE)
@@ -171,21 +173,22 @@ def _error(call: _Json) -> str:
 
 def _message(name: str, role: str, bubble: _Json, at: object) -> Message:
     text = text_of(bubble.get("text"))
-    item = {"role": role, "content": text if text.strip() else formats.REASONING, "at": at}
+    content = text if text.strip() else formats.REASONING
     # Some hundred fields are of the editor, among them whole files.
-    return message_of(name, item, {key: bubble[key] for key in _KEPT if key in bubble})
+    raw = {key: bubble[key] for key in _KEPT if key in bubble}
+    return formats.parse({"role": role, "content": content, "at": at, "id": name, "raw": raw})
 
 
 def _tool_call(name: str, identity: str, call: _Json, at: object) -> Message:
     arguments = call.get("rawArgs") or call.get("params")
     kept = {key: one for key, one in call.items() if key not in {"result", "error", "additionalData"}}
     item = call_item(identity, call["name"], arguments or "{}", at)
-    return message_of(name, item, {**kept, "id": identity})
+    return formats.parse({**item, "id": name, "raw": {**kept, "id": identity}})
 
 
 def _tool_result(name: str, identity: str, call: _Json, result: str, at: object) -> Message:
     raw = {"id": identity, "name": call["name"], "status": call.get("status"), "result": result}
-    return message_of(name, result_item(identity, result, at), raw)
+    return formats.parse({**result_item(identity, result, at), "id": name, "raw": raw})
 
 
 # The transcripts
@@ -198,22 +201,32 @@ def is_line(value: _Json) -> bool:
 
 
 def read(file: File) -> Iterator[Item]:
-    """Yield the messages of a transcript, which has neither ids nor times."""
-    chat = ImportedChat(file.name.rsplit("/", 1)[-1])
+    """Yield the messages of a transcript, which has no ids, and times of some prompts at most."""
+    chat, said = ImportedChat(file.name.rsplit("/", 1)[-1]), Counter[str]()
 
     def items(line: int, value: dict[str, object]) -> Iterator[Item] | None:
-        if is_line(value):
-            return iter([parsed(chat, line, _line, line, value)])
-        return iter([Skip(line, "the end of a turn")]) if value.get("type") == "turn_ended" else None
+        if not is_line(value):
+            return iter([Skip(line, "the end of a turn")]) if value.get("type") == "turn_ended" else None
+        content = dict_of(value["message"])["content"]
+        row = {"role": value["role"], "content": content, "at": _time(content), "raw": value}
+        return rows_of(chat, line, row, said)
 
     return read_objects(lines(file), items, "no message")
 
 
-def _line(line: int, value: dict[str, object]) -> Message:
-    message = formats.parse({**dict_of(value["message"]), "role": value["role"]})
-    asked = _QUERY.search(message.content) if message.role == "user" else None
-    content = asked[1] if asked else message.content
-    return replace(message, content=content, id=stable_id(line, value), raw=value)
+def _time(content: object) -> datetime | None:
+    """Return the time that the editor has put before a prompt."""
+    texts = (
+        [content] if isinstance(content, str) else [dict_of(part).get("text") for part in list_of(content)]
+    )
+    found = next(filter(None, map(_SENT.search, map(text_of, texts))), None)
+    if found is None:
+        return None
+    hours, minutes = int(found[2] or 0), f"{found[3] or 0:0>2}"
+    try:
+        return datetime.strptime(f"{found[1]} {hours:+03d}{minutes}", "%b %d, %Y, %I:%M %p %z")
+    except ValueError:
+        return None
 
 
 # The chats that it exports as Markdown
@@ -235,9 +248,5 @@ def read_export(file: File) -> Iterator[Item]:
     chat = ImportedChat(file.name, head.strip().partition("\n")[0].removeprefix("# "))
     for place, (speaker, said) in enumerate(zip(spoken[::2], spoken[1::2], strict=True), 1):
         role = "user" if speaker == "User" else "assistant"
-        item = {"role": role, "content": said.strip().removesuffix("\n---").rstrip()}
-        yield parsed(chat, place, _exported, place, item)
-
-
-def _exported(place: int, item: dict[str, object]) -> Message:
-    return replace(formats.parse(item), id=stable_id(place, item))
+        item: dict[str, object] = {"role": role, "content": said.strip().removesuffix("\n---").rstrip()}
+        yield parsed(chat, place, formats.parse, item | {"id": stable_id(place, item), "raw": item})

@@ -19,7 +19,6 @@ from holdfast.io.import_items import (
     call_item,
     dict_of,
     list_of,
-    message_of,
     parsed,
     repeat_id,
     result_item,
@@ -209,7 +208,8 @@ def read_events(file: File) -> Iterator[Item]:
         value |= {"content": f"{text_of(value.get('content'))}{rest}"} if rest else {}
         chat = replace(chat, id=text_of(value.get("session_id")) or chat.id)
         if item := _event(value):
-            yield parsed(chat, number, message_of, repeat_id(said, [chat.id, value]), item, value)
+            item |= {"id": repeat_id(said, [chat.id, value]), "raw": value}
+            yield parsed(chat, number, formats.parse, item)
         else:
             yield Skip(number, f"not conversation: {clean(text_of(value.get('type')))[:40] or 'no type'}")
 
@@ -293,15 +293,15 @@ def _message(value: dict[str, object], texts: list[_Json]) -> Message:
     role = _ROLES[text_of(value.get("type"))]
     raw = {key: one for key, one in value.items() if key != "toolCalls"}
     content: object = [_text(part) for part in texts] or formats.REASONING
-    return message_of(
-        text_of(value.get("id")), {"role": role, "content": content, "at": value.get("timestamp")}, raw
-    )
+    known = {"id": text_of(value.get("id")), "at": value.get("timestamp"), "raw": raw}
+    return formats.parse({"role": role, "content": content, **known})
 
 
 def _call(value: _Json, call: dict[str, object]) -> Message:
     raw = {key: one for key, one in call.items() if key not in _RESULTS}
     identity, at = text_of(call.get("id")), call.get("timestamp") or value.get("timestamp")
-    return message_of(identity, call_item(identity, call.get("name"), call.get("args"), at), raw)
+    asked = call_item(identity, call.get("name"), call.get("args"), at)
+    return formats.parse({**asked, "id": identity, "raw": raw})
 
 
 def _result(value: _Json, call: dict[str, object]) -> Message:
@@ -310,7 +310,7 @@ def _result(value: _Json, call: dict[str, object]) -> Message:
     parts = [_text(part) for part in map(_answer, _parts(call.get("result"))) if part]
     content: object = parts or text_of(call.get("resultDisplay")) or "[no text]"
     at = call.get("timestamp") or value.get("timestamp")
-    return message_of(f"{identity}/result", result_item(identity, content, at), raw)
+    return formats.parse({**result_item(identity, content, at), "id": f"{identity}/result", "raw": raw})
 
 
 def _answer(part: _Json) -> _Json:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING
 from holdfast.errors import InvalidInput
 from holdfast.messages import formats
 from holdfast.store.sessions import ChatLabel
-from holdfast.text.clean import clean
 from holdfast.types import Message
 
 if TYPE_CHECKING:
     from holdfast.records.options import NewRecord
 
+_PART = re.compile(r"text|input_|output_text|image|resource")  # the kinds of what may stand in an output
 TOO_DEEP = "nested too deeply"
 
 
@@ -154,11 +155,6 @@ def told_id(role: str, text: str) -> str:
     return f"hook-{digest}-"
 
 
-def message_of(identity: str, item: Mapping[str, object], raw: Mapping[str, object] | None) -> Message:
-    """Return the message of an item in a chat format, under an id and with its payload."""
-    return replace(formats.parse(item), id=clean(identity), raw=raw)
-
-
 def call_item(call: str, name: object, arguments: object, at: object) -> dict[str, object]:
     """Return a call of a tool as an item in a chat format."""
     made = {"id": call, "function": {"name": name, "arguments": arguments}}
@@ -168,6 +164,15 @@ def call_item(call: str, name: object, arguments: object, at: object) -> dict[st
 def result_item(call: str, content: object, at: object) -> dict[str, object]:
     """Return the result of a call as an item in a chat format."""
     return {"role": "tool", "tool_call_id": call, "content": content, "at": at}
+
+
+def output_of(given: object) -> object:
+    """Return what a tool gave in a form that chat formats have."""
+    given = given.get("content", given) if isinstance(given, dict) else given
+    is_parts = isinstance(given, list) and all(
+        _PART.match(text_of(dict_of(one).get("type"))) for one in given
+    )
+    return given if given is None or isinstance(given, str) or is_parts else json.dumps(given)
 
 
 def time_of(value: object) -> datetime | None:

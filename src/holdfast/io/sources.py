@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable, UnknownFormat
 from holdfast.io import (
+    agent_rows,
     chat_markdown,
     chatgpt,
     claude_code,
@@ -73,6 +74,8 @@ FORMATS = (
     Format("Cursor", cursor.read_database, is_database=cursor.is_database),
     Format("Cursor", cursor.read, is_line=cursor.is_line),
     Format("Cursor", cursor.read_export, is_text=cursor.is_export),
+    Format("Goose", agent_rows.read_goose, is_line=agent_rows.is_goose, is_value=agent_rows.is_goose),
+    Format("Cline", agent_rows.read_task, is_value=agent_rows.is_task),
     Format("SpecStory", specstory.read, is_text=specstory.is_session),
     Format("basic-memory", notes.read, is_text=notes.is_note),
     Format("Markdown", chat_markdown.read, is_text=chat_markdown.is_chats),

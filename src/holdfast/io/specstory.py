@@ -16,7 +16,6 @@ from holdfast.io.import_items import (
     Item,
     Skip,
     call_item,
-    message_of,
     parsed,
     repeat_id,
     result_item,
@@ -124,8 +123,8 @@ def _spoken(chat: ImportedChat, block: _Block, said: Counter[str]) -> Iterator[I
     if words := _without_thoughts(text).strip() or (text and formats.REASONING):
         raw = {"role": role, "content": text, "model": model} | ({"id": named[1]} if named else {})
         identity = _identity(said, chat, role, at, words)
-        item = {"role": role, "content": words, "at": at}
-        yield parsed(chat, block.number, message_of, identity, item, raw)
+        item = {"role": role, "content": words, "at": at, "id": identity, "raw": raw}
+        yield parsed(chat, block.number, formats.parse, item)
     elif not block.is_part:
         yield Skip(block.number, "empty")
 
@@ -158,8 +157,8 @@ def _tool_use(chat: ImportedChat, block: _Block, said: Counter[str]) -> Iterator
     summary = _SUMMARY.search(body)
     name, arguments = tool[2] or tool[1] or "tool", {"summary": summary[1]} if summary else {}
     call = _identity(said, chat, "call", at, json.dumps([name, arguments]))
-    asked = call_item(call, name, arguments, at)
-    yield parsed(chat, block.number, message_of, call, asked, None)
+    asked = call_item(call, name, arguments, at) | {"id": call, "raw": None}
+    yield parsed(chat, block.number, formats.parse, asked)
     if result := (body.replace(summary[0], "", 1) if summary else body).strip():
-        identity = _identity(said, chat, call, at, result)
-        yield parsed(chat, block.number, message_of, identity, result_item(call, result, at), None)
+        answer = result_item(call, result, at) | {"id": _identity(said, chat, call, at, result), "raw": None}
+        yield parsed(chat, block.number, formats.parse, answer)

@@ -1,0 +1,168 @@
+"""Rows in which agents store chats, close to chat formats: what they share, and those of Cline and Goose."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+
+from holdfast.io.files import File, lines, values
+from holdfast.io.import_items import (
+    ImportedChat,
+    Item,
+    Skip,
+    dict_of,
+    list_of,
+    output_of,
+    parsed,
+    read_objects,
+    repeat_id,
+    text_of,
+    time_of,
+)
+from holdfast.messages import formats
+
+_ROLES = {"user", "assistant"}
+_QUERY = re.compile(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)
+# What programs put around the words of the user, and what they add to them.
+_AROUND = re.compile(r"^</?(?:task|feedback|answer|user_message)>$\n?", re.MULTILINE)
+_ADDED = re.compile(
+    r"^<(environment_details|turn-context|info-msg|timestamp|user_info|git_status|project_layout|rules"
+    r"|agent_skills|agent_transcripts|attached_files|image_files|uploaded_documents|additional_data"
+    r"|open_and_recently_viewed_files|manually_attached_skills|cursor_commands|system[_-]reminder"
+    r"|system[_-]notification)>.*?</\1>\s*"
+    r"|^\[TASK RESUMPTION\].*\Z|^# (?:task_progress|TODO LIST) .*\Z",
+    re.DOTALL | re.MULTILINE,
+)
+_THOUGHT = re.compile(r"^[ \t]*\[REDACTED\][ \t]*$\n?", re.MULTILINE)
+_TASK = "api_conversation_history"
+
+_Json = Mapping[str, object]
+
+
+def rows_of(chat: ImportedChat, number: int, item: dict[str, object], said: Counter[str]) -> Iterator[Item]:
+    """Yield the messages of a row: results of tools, each its own, and the words without what is added."""
+    parts = [
+        {"type": "text", "text": part} if isinstance(part, str) else dict_of(part) for part in _parts(item)
+    ]
+    results = [[part] for part in parts if part.get("type") == "tool_result"]
+    words = [one for part in parts if part.get("type") != "tool_result" and (one := _own(part, item["role"]))]
+    if item["role"] == "assistant" and parts and not words:
+        words = [{"type": "thinking"}]
+    for content in [*results, *([words] if words else [])]:
+        row = {**item, "content": content}
+        given = item.get("id") if len(results) + bool(words) == 1 else None
+        row["id"] = given or repeat_id(said, [chat.id, row["role"], str(item.get("at")), content])
+        yield parsed(chat, number, formats.parse, row)
+    if not results and not words:
+        yield Skip(number, "not conversation: context that the program added" if parts else "empty")
+
+
+def _parts(item: _Json) -> list[object]:
+    content = item.get("content")
+    return [content] if isinstance(content, str) else list_of(content)
+
+
+def _own(part: _Json, role: object) -> _Json | None:
+    """Return a part with the words of the one who speaks alone, None where it has no others."""
+    if part.get("type") != "text":
+        return part
+    text = text_of(part.get("text"))
+    if role == "assistant":
+        text = _THOUGHT.sub("", text)
+    elif queries := _QUERY.findall(text):
+        text = "\n".join(queries)
+    else:
+        text = _AROUND.sub("", _ADDED.sub("", text))
+    return {**part, "text": text.strip()} if text.strip() else None
+
+
+# Cline, Roo and Kilo
+
+
+def is_task(value: _Json) -> bool:
+    """Return whether an object is a message of a task of Cline, or of a program made from it."""
+    texts = (text_of(dict_of(part).get("text")) for part in list_of(value.get("content")))
+    is_marked = isinstance(value.get("ts"), int) or any("<environment_details>" in text for text in texts)
+    return value.get("role") in _ROLES and isinstance(value.get("content"), list) and is_marked
+
+
+def read_task(file: File) -> Iterator[Item]:
+    """Yield the messages of a task, whose folder names it, by the time at which it began."""
+    path, said = PurePath(file.path), Counter[str]()
+    name = path.parent.name if path.stem == _TASK else file.name
+    chat = ImportedChat(name, since=time_of(int(name)) if name.isdecimal() else None)
+
+    def items(number: int, value: dict[str, object]) -> Iterator[Item] | None:
+        row = {
+            "role": value.get("role"),
+            "content": value.get("content"),
+            "at": value.get("ts"),
+            "raw": value,
+        }
+        return rows_of(chat, number, row, said) if row["role"] in _ROLES else None
+
+    return read_objects(values(file), items, "no message")
+
+
+# Goose
+
+
+def is_goose(value: _Json) -> bool:
+    """Return whether an object is a session of Goose, the first line of one, or a message."""
+    is_message = isinstance(value.get("created"), int) and isinstance(value.get("content"), list)
+    return _is_session(value) or (is_message and value.get("role") in _ROLES)
+
+
+def _is_session(value: _Json) -> bool:
+    has_messages = "message_count" in value or isinstance(
+        value.get("conversation", value.get("messages")), list
+    )
+    return isinstance(value.get("working_dir"), str) and has_messages
+
+
+def read_goose(file: File) -> Iterator[Item]:
+    """Yield the messages of sessions, as lines or as exported documents."""
+    chat, said = ImportedChat(file.name), Counter[str]()
+    document = file.path.lower().endswith(".json")
+    for item in values(file) if document else lines(file):
+        if isinstance(item, Skip):
+            yield item
+            continue
+        number, value = item[0], dict_of(item[1])
+        rows: list[object] = [value]
+        if _is_session(value):
+            title, folder = value.get("name") or value.get("description"), text_of(value["working_dir"])
+            chat = ImportedChat(text_of(value.get("id")) or file.name, text_of(title), folder=folder)
+            rows = list_of(value.get("conversation") or value.get("messages"))
+        for place, row in enumerate(map(dict_of, rows), number):
+            yield from _goose(chat, place, row, said)
+
+
+def _goose(chat: ImportedChat, number: int, row: _Json, said: Counter[str]) -> Iterator[Item]:
+    if row.get("role") not in _ROLES:
+        yield Skip(number, "no message", problem=True)
+    elif dict_of(row.get("metadata")).get("userVisible") is False:
+        yield Skip(number, "not conversation: written by the program, and not shown to the user")
+    else:
+        parts = [_goose_part(dict_of(part)) for part in list_of(row.get("content"))]
+        known = {"id": text_of(row.get("id")), "at": row.get("created"), "raw": dict(row)}
+        yield from rows_of(chat, number, {"role": row["role"], "content": parts, **known}, said)
+
+
+def _goose_part(part: _Json) -> _Json:
+    """Return a part in the form that chat formats have."""
+    call, asked, given = part.get("id"), part.get("toolCall"), part.get("toolResult")
+    value = dict_of(asked or given).get("value") or dict_of(asked or given).get("error") or asked or given
+    if asked:
+        made = dict_of(value)
+        return {
+            "type": "tool_use",
+            "id": call,
+            "name": made.get("name") or "tool",
+            "input": made.get("arguments"),
+        }
+    if given:
+        return {"type": "tool_result", "tool_use_id": call, "content": output_of(value)}
+    return {**part, "type": "thinking"} if part.get("type") == "redactedThinking" else part
