@@ -77,6 +77,15 @@ def test_what_is_left_out_is_grouped_by_reason(cli: Cli, tmp_path: Path) -> None
     assert "Left out: 1" in cli.text("import", tmp_path, code=1)
 
 
+def test_an_unknown_file_among_others_is_named(cli: Cli, transcript: Path, tmp_path: Path) -> None:
+    strange = tmp_path / "strange.jsonl"
+    strange.write_text("not json\n")
+    answer = cli.json("import", strange, transcript, code=1)
+    assert answer["added"] == 2
+    assert str(strange) in [one["path"] for one in answer["skipped"] if one["problem"]]
+    assert "in no format that is known here" in cli.text("import", transcript, strange, code=1)
+
+
 def test_import_into_the_memory_of_a_user_and_agent(cli: Cli, transcript: Path) -> None:
     cli.run("import", transcript, "--user", "ada", "--agent", "coach")
     assert cli.json("chats", "--user", "ada")["chats"][0]["agent"] == "coach"

@@ -82,12 +82,11 @@ def test_a_session_with_an_impossible_name_is_reported(tmp_path: Path) -> None:
         {"chat": "\x07", "role": "user", "content": "2"},
     ]
     write_lines(tmp_path / "good.jsonl", talk(1))
-    write_lines(
-        tmp_path / "bad.jsonl", [*lines, {"chat": "a", "agent": "\n", "role": "user", "content": "3"}]
-    )
+    lines.append({"chat": "a", "agent": "\n", "role": "user", "content": "3"})
+    write_lines(tmp_path / "bad.jsonl", [*lines, *talk(1)])
     with Memory(":memory:") as memory:
         report = import_paths(memory, tmp_path)
-        assert report.added == 1
+        assert report.added == 2
         assert sorted(s.lines[0] for s in report.problems) == [1, 2, 3]
 
 
@@ -115,10 +114,30 @@ def test_a_report_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(import_report, "_REASONS", 10)
     lines = [{"role": f"frog {n}", "content": "quak"} for n in range(50)]
     with Memory(":memory:") as memory:
-        report = import_paths(memory, write_lines(tmp_path / "a.jsonl", lines))
+        report = import_paths(memory, write_lines(tmp_path / "a.jsonl", [*lines, *talk(1)]))
     assert len(report.skipped) == 11
     assert sum(s.count for s in report.skipped) == 50
     assert report.skipped[-1].reason == "for further reasons"
+
+
+def test_a_file_that_is_recognised_and_gives_nothing_is_named_once(tmp_path: Path) -> None:
+    lines = [{"role": f"frog {n}", "content": "quak"} for n in range(50)]
+    path = write_json(tmp_path / "a.json", {"messages": lines}, indent=1)
+    with Memory(":memory:") as memory:
+        for file, format in ((path, "JSON"), (write_lines(tmp_path / "b.jsonl", ["", *lines]), "JSONL")):
+            (problem,) = import_paths(memory, file).problems
+            row = 1 if format == "JSON" else 2
+            assert (problem.count, problem.lines) == (50, (row,))
+            reason = (
+                f"recognised as {format}, but no row can be read, the first since: Unknown role 'frog 0'."
+            )
+            assert problem.reason == reason
+        # Where something can be read, each row is told of by its own reason.
+        write_json(path, {"messages": [*talk(1), *lines[:2]]}, indent=1)
+        assert [(one.lines, one.count) for one in import_paths(memory, path).problems] == [
+            ((2,), 1),
+            ((3,), 1),
+        ]
 
 
 def test_an_agent_of_the_memory_gets_what_names_none(tmp_path: Path) -> None:

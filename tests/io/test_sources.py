@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import sqlite3
 import zipfile
 from collections.abc import Iterator
@@ -77,16 +78,58 @@ def test_a_file_in_no_known_format_is_refused_by_name_and_reported_in_a_folder(t
     assert unread(tmp_path) == dict(zip(texts, reasons, strict=True))
 
 
-def test_nothing_is_imported_when_one_of_the_paths_is_wrong(tmp_path: Path) -> None:
+def test_one_of_several_paths_that_is_unknown_does_not_stop_the_others(tmp_path: Path) -> None:
     good = write_lines(tmp_path / "good.jsonl", TALK)
     (tmp_path / "bad.json").write_text("{}")
+    (tmp_path / "rollout.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd\x00")
+    (tmp_path / "broken.db").write_bytes(b"SQLite format 3\x00" + b"\xff" * 900)
+    with zipfile.ZipFile(tmp_path / "empty.zip", "w") as archive:
+        archive.writestr("readme.txt", "hi")
+    bad = [path for path in sorted(tmp_path.iterdir()) if path != good]
     with Memory(":memory:") as memory:
-        with pytest.raises(UnknownFormat):
-            import_paths(memory, [good, tmp_path / "bad.json"])
+        report = import_paths(memory, [*bad, good])
+        assert report.added == 2
+        assert {Path(one.path).name: re.split(" [(]|:", one.reason)[0] for one in report.problems} == {
+            "bad.json": "in no format that is known here",
+            "broken.db": "cannot be read",
+            "empty.zip": "in no format that is known here",
+            "rollout.jsonl.zst": "compressed",
+        }
+        assert {(one.count, one.lines) for one in report.problems} == {(1, (0,))}
+        for path in bad:
+            with pytest.raises((UnknownFormat, InvalidInput)):
+                import_paths(memory, path)
+
+
+def test_nothing_is_imported_when_there_is_nothing_at_one_of_the_paths(tmp_path: Path) -> None:
+    good = write_lines(tmp_path / "good.jsonl", TALK)
+    with Memory(":memory:") as memory:
         for wrong in ("missing.jsonl", "nul\x00byte"):
             with pytest.raises(InvalidInput):
                 import_paths(memory, [good, tmp_path / wrong])
         assert memory.chats() == []
+
+
+STORES = {
+    "store": "CREATE TABLE blobs (id TEXT, data BLOB); CREATE TABLE meta (key TEXT, value TEXT)",
+    "sessions": "CREATE TABLE messages (id INTEGER, session_id TEXT, role TEXT, content_json TEXT)",
+}
+
+
+def test_what_is_known_and_not_read_is_named_in_a_folder(tmp_path: Path) -> None:
+    for name, schema in STORES.items():
+        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as connection:
+            connection.executescript(schema)
+    (tmp_path / "rollout.jsonl.gz").write_bytes(b"\x1f\x8b\x08")
+    (tmp_path / "other.gz").write_bytes(b"\x1f\x8b\x08")
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, tmp_path)
+    assert report.ignored == {".gz": 1}
+    assert [(Path(one.path).name, one.reason.partition(":")[0]) for one in report.problems] == [
+        ("rollout.jsonl.gz", "compressed"),
+        ("sessions.db", "the database of Goose is not read"),
+        ("store.db", "the database of Cursor's command line is not read"),
+    ]
 
 
 def test_a_folder_is_walked_in_order_and_other_files_are_passed_over(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypedDict
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.io.everything import database_of
 from holdfast.io.import_items import ImportedChat, ImportedMessage, ImportedRecord, Item, Skip, told_id
-from holdfast.io.import_report import Skipped, Skips
+from holdfast.io.import_report import Skipped, Skips, unreadable
 from holdfast.io.message_times import dated
 from holdfast.io.private_tags import PRIVATE
 from holdfast.io.record_import import store_records
@@ -74,7 +74,8 @@ class FileImport:
     @property
     def skipped(self) -> tuple[Skipped, ...]:
         """What was left out so far."""
-        return self._skips.all()
+        found = self._skips.all()
+        return found if self._stored or self._records else unreadable(self._source.format.name, found)
 
     @property
     def is_broken(self) -> bool:

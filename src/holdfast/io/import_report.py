@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _LISTED = 10  # line numbers that a report lists for one reason
 _REASONS = 1000  # reasons that a report lists
+_FEW = 2  # reasons from which on a file that gave nothing is told of by its first row
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +86,14 @@ class Skips:
     def all(self) -> tuple[Skipped, ...]:
         """Return what was left out so far."""
         return tuple(self._by_reason.values())
+
+
+def unreadable(format: str, skipped: tuple[Skipped, ...]) -> tuple[Skipped, ...]:
+    """Return what was left out of a file that gave nothing: of several reasons why, that of the first row."""
+    rows = [one for one in skipped if one.problem and 0 not in one.lines]
+    if len(rows) < _FEW:
+        return skipped
+    first = min(rows, key=lambda one: one.lines)
+    reason = f"recognised as {format}, but no row can be read, the first since: {first.reason}"
+    named = replace(first, reason=reason, count=sum(one.count for one in rows))
+    return (*(one for one in skipped if one not in rows), named)

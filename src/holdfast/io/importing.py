@@ -23,7 +23,18 @@ from holdfast.io.import_report import ImportReport, Skipped, Skips
 from holdfast.io.record_edits import apply_edits
 from holdfast.io.record_markdown import EDITS, is_records
 from holdfast.io.redaction import Rules
-from holdfast.io.sources import NOTES, READ_ERRORS, Format, Ignored, Source, SourceFile, Unread, sources
+from holdfast.io.sources import (
+    NOTES,
+    READ_ERRORS,
+    Format,
+    Ignored,
+    Source,
+    SourceFile,
+    Unread,
+    check_there,
+    sources,
+    sources_among,
+)
 from holdfast.store import imports
 from holdfast.store.foreign_sqlite import fingerprint
 
@@ -49,7 +60,8 @@ def import_paths(
 
     The format of each file is recognised by its content. A message that cannot be read or stored is left out
     and reported with its file and line; the others are imported. A message without a time gets that of its
-    neighbour in the chat, or the present time if none has one. Repeat an interrupted import to complete it.
+    neighbour in the chat, or the present time if none has one. Of several paths, one in no known format is
+    reported as a problem, and the others are imported. Repeat an interrupted import to complete it.
     What a prompt marks as `<private>…</private>`, and what the `rules` of the user cover, is replaced by a
     placeholder before anything is stored, in the payload too.
 
@@ -62,7 +74,7 @@ def import_paths(
 
     Raises:
         InvalidInput: there is nothing at one of the paths, or the format is unknown; nothing was imported.
-        UnknownFormat: a path is a file in no known format; nothing was imported, unless it is a zip.
+        UnknownFormat: the only path is a file in no known format; nothing was imported.
         NewerSchema: a newer Holdfast wrote an export of everything; it was not imported.
 
     """
@@ -186,12 +198,15 @@ class _Importer:
         """Import the files at these paths, exports of everything and edits of records first."""
         exports = [path for path in paths if everything.is_everything(path)]
         edited = [path for path in paths if is_records(path)]
-        others = [sources(path) for path in paths if path not in exports and path not in edited]
+        others = [path for path in paths if path not in exports and path not in edited]
+        for path in others:
+            check_there(path)
+        found = map(sources_among if len(paths) > 1 else sources, others)
         for path in exports:
             self.restore(File.at(path))
         for path in edited:
             self.edit(path, dry_run=dry_run)
-        self.take_found(chain.from_iterable(others))
+        self.take_found(chain.from_iterable(found))
 
     def take_found(self, found: Iterable[Source]) -> None:
         """Import files that were found, and count what is none."""

@@ -45,7 +45,7 @@ def _items(value: dict[str, object], line: int, name: str) -> Iterator[Item] | N
     if isinstance(messages, list):
         identity = _first(value, "id", "session_id", "conversation_id", "chat")
         chat = _chat(value, identity or (f"{name}:{line}" if line else name))
-        return (parsed(chat, line, _message, *entry) for entry in entries_of(value))
+        return (parsed(chat, line or entry[0], _message, *entry) for entry in entries_of(value))
     if not _is_message(value):
         return None
     chat = _chat(value, _first(value, "chat", "session_id", "conversation_id") or name)

@@ -56,22 +56,35 @@ class Format(NamedTuple):
     options: str = ""  # whatever else decides how a file is read
 
 
-def _when_named(what: str) -> Callable[[File], Iterator[Item]]:
-    """Return the reader of a file that is trusted, and so taken only where its own path is given."""
-    return lambda _: iter([Skip(0, f"an export of {what}: name the file itself")])
+def _not_read(reason: str, *, problem: bool = True) -> Callable[[File], Iterator[Item]]:
+    """Return the reader of a file that is recognised and not taken, and says why."""
+    return lambda _: iter([Skip(0, reason, problem=problem)])
+
+
+# What is trusted, and so taken only where its own path is given.
+_EVERYTHING, _RECORDS = (
+    _not_read(f"an export of {what}: name the file itself", problem=False)
+    for what in ("everything", "records")
+)
+_CURSOR_STORE = (
+    "the database of Cursor's command line is not read: import ~/.cursor/projects, which has the same"
+)
+_GOOSE_STORE = "the database of Goose is not read: import what `goose session export --format json` writes"
 
 
 NOTES = Format("notes", notes.read, is_text=lambda _: True)
 """Notes without front matter, which any Markdown is: read where it is asked for only."""
 _JSONL = Format("JSONL", jsonl.read, is_line=jsonl.is_message)
 FORMATS = (
-    Format("Holdfast", _when_named("everything"), is_line=lambda one: one.get("holdfast") == "everything"),
-    Format("records as Markdown", _when_named("records"), is_text=lambda text: text.startswith(RECORDS)),
+    Format("Holdfast", _EVERYTHING, is_line=lambda one: one.get("holdfast") == "everything"),
+    Format("records as Markdown", _RECORDS, is_text=lambda text: text.startswith(RECORDS)),
     Format("Claude Code", claude_code.read, is_line=claude_code.is_line),
     Format("Codex", codex.read, is_line=codex.is_line),
     Format("Gemini CLI", gemini.read, is_line=gemini.is_chat),
     Format("Gemini CLI", gemini.read_events, is_line=gemini.is_event),
     Format("Cursor", cursor.read_database, is_database=cursor.is_database),
+    Format("Cursor", _not_read(_CURSOR_STORE), is_database=lambda of: {"blobs", "meta"} == of.keys()),
+    Format("Goose", _not_read(_GOOSE_STORE), is_database=lambda of: "content_json" in of.get("messages", ())),
     Format("Cursor", cursor.read, is_line=cursor.is_line),
     Format("Cursor", cursor.read_export, is_text=cursor.is_export),
     Format("Goose", agent_rows.read_goose, is_line=agent_rows.is_goose, is_value=agent_rows.is_goose),
@@ -94,16 +107,19 @@ FORMATS = (
 LINE_ENDINGS = (".jsonl", ".ndjson")
 DATABASE_ENDINGS = (".db", ".sqlite", ".sqlite3", ".vscdb")
 _OTHER_ENDINGS = (".md", *DATABASE_ENDINGS)  # what has conversations only at times
-_ENDINGS = (".json", ".af", *LINE_ENDINGS, *_OTHER_ENDINGS)
+_PACKED_ENDINGS = tuple(f"{ending}{packed}" for ending in LINE_ENDINGS for packed in (".zst", ".gz"))
+_ENDINGS = (".json", ".af", *LINE_ENDINGS, *_OTHER_ENDINGS, *_PACKED_ENDINGS)
 _START = 4096  # bytes that show whether a file is a JSON array
 _HEAD = 50  # lines or values by which a format is recognised
 _UNPACK = "unpack the zip and import the folder"
 _UNKNOWN = "in no format that is known here"
 _EMPTY, _UTF16, _CUT = "empty", "in UTF-16", "a zip that is damaged or cut off"
+_PACKED = "compressed: unpack it, with `zstd -d` or `gunzip`, and import what comes out"
 _TABLE = "a table whose columns are not named"
 _BROKEN = "It is damaged or cut off: export or copy it again."
 _TODOS = {
     _EMPTY: "Export it again.",
+    _PACKED: "Unpack it.",
     _TABLE: "Name them, as in `--map content=text,role=speaker`.",
     **dict.fromkeys((_UTF16, NOT_UTF8), "Save it as UTF-8."),
     **dict.fromkeys((_CUT, "not valid JSON", "cut off"), _BROKEN),
@@ -167,10 +183,9 @@ def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -
     """
     path = Path(path)
     try:
+        check_there(path)
         if path.is_dir():
             return _folder(path, formats)
-        if not path.is_file():
-            raise InvalidInput(f"There is no file or folder at {str(path)!r}.", "Check the path.")
         if zipfile.is_zipfile(path):
             return _whole_zip(path, formats)
         file = File.at(path)
@@ -181,6 +196,22 @@ def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -
         what = f"{str(path)!r} cannot be read ({_one_line(error)})."
         raise InvalidInput(what, "Check the path and its rights.") from error
     return iter([SourceFile(file, format)])
+
+
+def sources_among(path: Path) -> Iterator[Source]:
+    """Yield what `sources` does of one path among several: where it raises, what is wrong is a problem."""
+    try:
+        yield from sources(path)
+    except (InvalidInput, UnknownFormat) as error:
+        yield _problem(
+            clean(str(path)), error.what.removeprefix(f"{str(path)!r} ").removeprefix("is ").rstrip(".")
+        )
+
+
+def check_there(path: Path) -> None:
+    """Raise InvalidInput if there is nothing at a path."""
+    if not path.is_dir() and not path.is_file():
+        raise InvalidInput(f"There is no file or folder at {str(path)!r}.", "Check the path.")
 
 
 def recognise(file: File, formats: Sequence[Format]) -> Format | None:
@@ -231,7 +262,8 @@ def _why_unknown(file: File) -> str:
     damage = first.reason.partition(";")[0] if isinstance(first, Skip) else _UNKNOWN
     is_table = file.path.lower().endswith((".csv", ".tsv"))
     is_zip = start.startswith(b"PK\x03\x04")
-    reasons = {_EMPTY: not text, _TABLE: is_table, _UTF16: IS_UTF16(start), _CUT: is_zip}
+    is_packed = start.startswith((b"\x28\xb5\x2f\xfd", b"\x1f\x8b"))
+    reasons = {_EMPTY: not text, _TABLE: is_table, _UTF16: IS_UTF16(start), _CUT: is_zip, _PACKED: is_packed}
     return next((reason for reason, is_so in reasons.items() if is_so), damage)
 
 
@@ -276,7 +308,7 @@ def found_at(path: Path, root: Path, formats: Sequence[Format] = FORMATS) -> Ite
             yield from _zip(path, f"{name}/", formats)
         except InvalidInput as error:
             yield _problem(clean(str(path)), error.what.rstrip("."))
-    elif ending in _ENDINGS:
+    elif str(path).lower().endswith(_ENDINGS):
         yield _look(File.at(path, name), formats)
     else:
         yield Ignored(clean(ending))
@@ -290,7 +322,7 @@ def _look(file: File, formats: Sequence[Format]) -> Source:
     except READ_ERRORS as error:
         return _problem(file.path, _unreadable(error))
     is_other = ending in _OTHER_ENDINGS and reason != _UTF16
-    return Ignored(ending) if is_other else Unread(file.path, Skip(0, reason))
+    return Ignored(ending) if is_other else Unread(file.path, Skip(0, reason, problem=reason == _PACKED))
 
 
 def _whole_zip(path: Path, formats: Sequence[Format]) -> Iterator[Source]:
