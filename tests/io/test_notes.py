@@ -13,6 +13,7 @@ from holdfast import InvalidInput, Memory
 from holdfast.errors import UnknownFormat
 from holdfast.io.importing import import_paths
 from soak import cases
+from tables import each
 
 COFFEE = """---
 title: Coffee Brewing
@@ -133,6 +134,30 @@ def test_front_matter(quick: Memory, tmp_path: Path, head: str, meta: dict[str, 
     assert (record.text, dict(record.meta)) == ("T\n\nBody.", {"note": "T", **meta})
     assert sum(one.count for one in report.skipped) == odd
     assert not report.problems
+
+
+@each(
+    ("body", "texts", "shown"),
+    [
+        ("![[plan.png]]", [], 1),
+        ("![[plan.png|300]]\n\n> [!note]\n> ![[other note#^part]]\n", [], 1),
+        ("- ![[plan.png]]\n* ![a plan](img/plan.png)\n---", [], 1),
+        ("![[plan.png]]\n\n# Rooms\n\n![[r.png]]\n\nThree.", ["T › Rooms\n\n![[r.png]]\n\nThree."], 1),
+        ("See ![[plan.png]]", ["T\n\nSee ![[plan.png]]"], 0),
+        ("- see ![[plan.png]]\n- see [[Plan]]", ["T: see Plan", "T\n\n- see ![[plan.png]]"], 0),
+        ("Wow!\n- [[Plan]]", ["T: relates_to Plan", "T\n\nWow!"], 0),
+        ("> !", ["T\n\n> !"], 0),
+    ],
+)  # fmt: skip
+def test_files_that_a_note_shows_are_no_records(
+    tmp_path: Path, body: str, texts: list[str], shown: int
+) -> None:
+    with Memory(":memory:") as memory:
+        (tmp_path / "n.md").write_text(f"---\ntitle: T\n---\n{body}\n")
+        report = import_paths(memory, tmp_path / "n.md", format="notes")
+        assert sorted(one.text for one in memory.records()) == sorted(texts)
+        reasons = [one.count for one in report.skipped if one.reason == "a file that is shown, without words"]
+        assert sum(reasons) == shown
 
 
 def test_long_sections_are_parted_and_large_files_left_out(quick: Memory, tmp_path: Path) -> None:

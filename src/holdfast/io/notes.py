@@ -35,6 +35,11 @@ _FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
 _OBSERVATION = re.compile(rf"[ \t]*[-*] \[([^\[\]()\n]{{1,{_LABEL}}})\] (.+)")
 _RELATION = re.compile(r"[ \t]*[-*] ([^\[\]\n]{0,80})\[\[([^\[\]\n]{1,200})\]\](.*)")
 _TAG = re.compile(rf"(?:^|(?<=\s))#([^\s#()\[\],]{{1,{_LABEL}}})")
+# A file that a note shows, as Obsidian and Markdown write it, and what such lines have besides.
+_EMBED = re.compile(
+    r"!\[\[[^\[\]\n]{1,500}\]\]|!\[[^\[\]\n]{0,500}\]\([^()\n]{0,2000}\)|\[!\w+\]|[\s>*|_:#-]"
+)
+_SHOWN = "a file that is shown, without words"
 # What a box of a list of tasks has.
 _TASKS = {"", "x", "X", "-", "/", ">", "!", "?"}
 _ODD = "front matter that is neither a text nor a list, kept as its text"
@@ -109,7 +114,7 @@ def _records(note: _Note, lines: Sequence[str], start: int) -> Iterator[Item]:
             category = found[1].strip()
             text = f"{note.title}: {found[2].strip()}"
             yield note.record(number, "fact", f"[{category}]", text, category=category)
-        elif not fence and (link := _RELATION.fullmatch(line)):
+        elif not fence and (link := _RELATION.fullmatch(line)) and not link[1].endswith("!"):
             relation, target = link[1].strip() or "relates_to", link[2].strip()
             text = f"{note.title}: {relation} {target}{link[3].rstrip()}"
             where = f"[[{relation}]] {target}"
@@ -125,6 +130,9 @@ def _section(note: _Note, line: int, path: Sequence[tuple[int, str]], body: Sequ
     names = [name for _, name in path if name]
     heading = " › ".join(names if names[:1] == [note.title] else [note.title, *names])
     for part in _parts("\n".join(body).strip()):
+        if not _EMBED.sub("", part) and "!" in part:
+            yield Skip(line, _SHOWN)
+            continue
         yield note.record(line, "finding", heading, f"{heading}\n\n{part}")
 
 
