@@ -151,6 +151,10 @@ def test_what_hooks_added_to_a_prompt_is_not_of_the_user(tmp_path: Path) -> None
 CONTEXT = "<session_context>\nThis is the Gemini CLI.\n<a>b</a>\n</session_context>"
 
 
+def called(identity: str) -> Json:
+    return gemini(identity, "gemini", "", calls=1) | {"content": ""}
+
+
 def history(*records: Json) -> Json:
     return {"$set": {"messages": list(records)}}
 
@@ -173,6 +177,8 @@ def history(*records: Json) -> Json:
          ["go on", "1", "go on", "Got it."]),
         ([gemini("a", "user", "go on"), history(gemini("d", "user", "go on"), gemini("e", "user", "go on"))],
          ["go on", "go on"]),
+        ([called("a"), history(called("x")), history(called("a"), gemini("y", "user", "one"))],
+         ["", "plan.txt", "", "plan.txt", "one"]),
         # The user goes back behind what a compaction repeated, and behind what a history brought.
         ([gemini("a", "user", "one"), gemini("b", "user", "two"), history(gemini("d", "user", "two")),
           {"$rewindTo": "d"}, gemini("e", "user", "three")],

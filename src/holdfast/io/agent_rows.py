@@ -43,25 +43,18 @@ _Json = Mapping[str, object]
 
 def rows_of(chat: ImportedChat, number: int, item: dict[str, object], said: Counter[str]) -> Iterator[Item]:
     """Yield the messages of a row: results of tools, each its own, and the words without what is added."""
-    parts = [
-        {"type": "text", "text": part} if isinstance(part, str) else dict_of(part) for part in _parts(item)
-    ]
+    content = item["content"]
+    given = [content] if isinstance(content, str) else list_of(content)
+    parts = [{"type": "text", "text": part} if isinstance(part, str) else dict_of(part) for part in given]
     results = [[part] for part in parts if part.get("type") == "tool_result"]
-    words = [one for part in parts if part.get("type") != "tool_result" and (one := _own(part, item["role"]))]
+    words = [own for part in parts if [part] not in results and (own := _own(part, item["role"]))]
     if item["role"] == "assistant" and parts and not words:
         words = [{"type": "thinking"}]
     for content in [*results, *([words] if words else [])]:
-        row = {**item, "content": content}
-        given = item.get("id") if len(results) + bool(words) == 1 else None
-        row["id"] = given or repeat_id(said, [chat.id, row["role"], str(item.get("at")), content])
-        yield parsed(chat, number, formats.parse, row)
+        identity = repeat_id(said, [chat.id, item["role"], str(item.get("at")), content])
+        yield parsed(chat, number, formats.parse, {**item, "content": content, "id": identity})
     if not results and not words:
         yield Skip(number, "not conversation: context that the program added" if parts else "empty")
-
-
-def _parts(item: _Json) -> list[object]:
-    content = item.get("content")
-    return [content] if isinstance(content, str) else list_of(content)
 
 
 def _own(part: _Json, role: object) -> _Json | None:
@@ -112,7 +105,7 @@ def read_task(file: File) -> Iterator[Item]:
 def is_goose(value: _Json) -> bool:
     """Return whether an object is a session of Goose, the first line of one, or a message."""
     is_message = isinstance(value.get("created"), int) and isinstance(value.get("content"), list)
-    return _is_session(value) or (is_message and value.get("role") in _ROLES)
+    return (is_message and value.get("role") in _ROLES) or _is_session(value)
 
 
 def _is_session(value: _Json) -> bool:
@@ -147,8 +140,8 @@ def _goose(chat: ImportedChat, number: int, row: _Json, said: Counter[str]) -> I
         yield Skip(number, "not conversation: written by the program, and not shown to the user")
     else:
         parts = [_goose_part(dict_of(part)) for part in list_of(row.get("content"))]
-        known = {"id": text_of(row.get("id")), "at": row.get("created"), "raw": dict(row)}
-        yield from rows_of(chat, number, {"role": row["role"], "content": parts, **known}, said)
+        item = {"role": row["role"], "content": parts, "at": row.get("created"), "raw": row}
+        yield from rows_of(chat, number, item, said)
 
 
 def _goose_part(part: _Json) -> _Json:

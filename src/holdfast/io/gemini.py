@@ -124,12 +124,7 @@ class _Log:
             is_answer, after_summary = after_summary and kind == "gemini", text.startswith(_SUMMARY)
             if earlier := known[kind, text]:
                 self._places.setdefault(identity, self._places[earlier.pop(0)])
-            elif (
-                identity not in self._places
-                and not is_answer
-                and not after_summary
-                and (text or record.get("toolCalls"))
-            ):
+            elif text and identity not in self._places and not is_answer and not after_summary:
                 record["id"] = identity or stable_id(number, record)
                 self._note(number, record)
                 new.append(record)
@@ -137,7 +132,9 @@ class _Log:
 
 
 def _words(record: _Json) -> tuple[str, str]:
-    texts = (text_of(part.get("text")) for part in _said(_parts(record.get("content"))))
+    """Return what makes a record the same as one under another id: its kind, its words and its calls."""
+    texts = [text_of(part.get("text")) for part in _said(_parts(record.get("content")))]
+    texts += [text_of(dict_of(call).get("id")) for call in list_of(record.get("toolCalls"))]
     return text_of(record.get("type")), "\n".join(texts).strip()
 
 

@@ -23,18 +23,7 @@ from holdfast.io.import_report import ImportReport, Skipped, Skips
 from holdfast.io.record_edits import apply_edits
 from holdfast.io.record_markdown import EDITS, is_records
 from holdfast.io.redaction import Rules
-from holdfast.io.sources import (
-    NOTES,
-    READ_ERRORS,
-    Format,
-    Ignored,
-    Source,
-    SourceFile,
-    Unread,
-    check_there,
-    sources,
-    sources_among,
-)
+from holdfast.io.sources import NOTES, READ_ERRORS, Format, Ignored, Source, SourceFile, Unread, sources
 from holdfast.store import imports
 from holdfast.store.foreign_sqlite import fingerprint
 
@@ -198,15 +187,13 @@ class _Importer:
         """Import the files at these paths, exports of everything and edits of records first."""
         exports = [path for path in paths if everything.is_everything(path)]
         edited = [path for path in paths if is_records(path)]
-        others = [path for path in paths if path not in exports and path not in edited]
-        for path in others:
-            check_there(path)
-        found = map(sources_among if len(paths) > 1 else sources, others)
+        named = [path for path in paths if path not in exports and path not in edited]
+        others = [sources(path, among=len(paths) > 1) for path in named]
         for path in exports:
             self.restore(File.at(path))
         for path in edited:
             self.edit(path, dry_run=dry_run)
-        self.take_found(chain.from_iterable(found))
+        self.take_found(chain.from_iterable(others))
 
     def take_found(self, found: Iterable[Source]) -> None:
         """Import files that were found, and count what is none."""

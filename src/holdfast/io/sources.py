@@ -61,11 +61,11 @@ def _not_read(reason: str, *, problem: bool = True) -> Callable[[File], Iterator
     return lambda _: iter([Skip(0, reason, problem=problem)])
 
 
-# What is trusted, and so taken only where its own path is given.
-_EVERYTHING, _RECORDS = (
-    _not_read(f"an export of {what}: name the file itself", problem=False)
-    for what in ("everything", "records")
-)
+def _trusted(what: str) -> Callable[[File], Iterator[Item]]:
+    """Return the reader of a file that is trusted, and so taken only where its own path is given."""
+    return _not_read(f"an export of {what}: name the file itself", problem=False)
+
+
 _CURSOR_STORE = (
     "the database of Cursor's command line is not read: import ~/.cursor/projects, which has the same"
 )
@@ -76,8 +76,8 @@ NOTES = Format("notes", notes.read, is_text=lambda _: True)
 """Notes without front matter, which any Markdown is: read where it is asked for only."""
 _JSONL = Format("JSONL", jsonl.read, is_line=jsonl.is_message)
 FORMATS = (
-    Format("Holdfast", _EVERYTHING, is_line=lambda one: one.get("holdfast") == "everything"),
-    Format("records as Markdown", _RECORDS, is_text=lambda text: text.startswith(RECORDS)),
+    Format("Holdfast", _trusted("everything"), is_line=lambda one: one.get("holdfast") == "everything"),
+    Format("records as Markdown", _trusted("records"), is_text=lambda text: text.startswith(RECORDS)),
     Format("Claude Code", claude_code.read, is_line=claude_code.is_line),
     Format("Codex", codex.read, is_line=codex.is_line),
     Format("Gemini CLI", gemini.read, is_line=gemini.is_chat),
@@ -171,10 +171,13 @@ class Ignored:
 Source = SourceFile | Unread | Ignored
 
 
-def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -> Iterator[Source]:
+def sources(
+    path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS, *, among: bool = False
+) -> Iterator[Source]:
     """Yield the files to import: the file, or those of a zip, or of a folder and its folders, by ending.
 
-    A chat without an id has the name of its file, within a folder or zip its path.
+    A chat without an id has the name of its file, within a folder or zip its path. Of a path `among` others,
+    what is wrong is a problem, unless there is nothing.
 
     Raises:
         InvalidInput: there is nothing at the path, it cannot be read, or it is a zip bomb.
@@ -183,9 +186,12 @@ def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -
     """
     path = Path(path)
     try:
-        check_there(path)
         if path.is_dir():
             return _folder(path, formats)
+        if not path.is_file():
+            raise InvalidInput(f"There is no file or folder at {str(path)!r}.", "Check the path.")
+        if among:
+            return _among(path, formats)
         if zipfile.is_zipfile(path):
             return _whole_zip(path, formats)
         file = File.at(path)
@@ -198,20 +204,13 @@ def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -
     return iter([SourceFile(file, format)])
 
 
-def sources_among(path: Path) -> Iterator[Source]:
-    """Yield what `sources` does of one path among several: where it raises, what is wrong is a problem."""
+def _among(path: Path, formats: Sequence[Format]) -> Iterator[Source]:
     try:
-        yield from sources(path)
+        yield from sources(path, formats)
     except (InvalidInput, UnknownFormat) as error:
         yield _problem(
             clean(str(path)), error.what.removeprefix(f"{str(path)!r} ").removeprefix("is ").rstrip(".")
         )
-
-
-def check_there(path: Path) -> None:
-    """Raise InvalidInput if there is nothing at a path."""
-    if not path.is_dir() and not path.is_file():
-        raise InvalidInput(f"There is no file or folder at {str(path)!r}.", "Check the path.")
 
 
 def recognise(file: File, formats: Sequence[Format]) -> Format | None:
