@@ -23,7 +23,7 @@ from holdfast.io.import_items import (
 )
 from holdfast.messages import formats
 
-_ROLES = {"user", "assistant"}
+_ROLES = ("user", "assistant")
 _QUERY = re.compile(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)
 # What programs put around the words of the user, and what they add to them.
 _AROUND = re.compile(r"^</?(?:task|feedback|answer|user_message)>$\n?", re.MULTILINE)
@@ -51,7 +51,7 @@ def rows_of(chat: ImportedChat, number: int, item: dict[str, object], said: Coun
     if item["role"] == "assistant" and parts and not words:
         words = [{"type": "thinking"}]
     for content in [*results, *([words] if words else [])]:
-        identity = repeat_id(said, [chat.id, item["role"], str(item.get("at")), content])
+        identity = repeat_id(said, [chat.id, item["role"], item.get("at"), content])
         yield parsed(chat, number, formats.parse, {**item, "content": content, "id": identity})
     if not results and not words:
         yield Skip(number, "not conversation: context that the program added" if parts else "empty")

@@ -137,7 +137,7 @@ def repeat_id(said: Counter[str], payload: object) -> str:
 
     """
     try:
-        text = json.dumps(payload, sort_keys=True)
+        text = json.dumps(payload, sort_keys=True, default=str)
     except RecursionError:
         # Whoever parses it reports that.
         text = ""
