@@ -8,7 +8,7 @@ from datetime import datetime
 
 from holdfast.errors import InvalidInput
 from holdfast.io.chat_lines import entries_of, read_entry
-from holdfast.io.files import File, lines, values
+from holdfast.io.files import MAX_LINE, File, lines, values
 from holdfast.io.import_items import ImportedChat, Item, parsed, read_objects, stable_id, text_of
 from holdfast.store.sessions import ChatLabel, check_label
 from holdfast.types import Message
@@ -32,7 +32,9 @@ def read(file: File) -> Iterator[Item]:
     A message belongs to the chat that it names (`chat`, `session_id` or `conversation_id`), else to one with
     the name of the file; the id of a chat without one is the name of the file and the line.
     """
-    return read_objects(lines(file), lambda line, value: _items(value, line, file.name), _NO_MESSAGE)
+    return read_objects(
+        lines(file, MAX_LINE), lambda line, value: _items(value, line, file.name), _NO_MESSAGE
+    )
 
 
 def read_document(file: File) -> Iterator[Item]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from holdfast.errors import InvalidInput, shown
-from holdfast.io.files import File, lines
+from holdfast.io.files import MAX_LINE, File, lines
 from holdfast.io.import_items import ImportedChat, ImportedRecord, Item, Skip, dict_of, parsed
 from holdfast.messages import formats
 from holdfast.text.clean import clean
@@ -100,7 +100,7 @@ def read(table: Table, form: str, file: File) -> Iterator[Item]:
     seen: Counter[str] = Counter()
     columns = table.columns
     taken = {*columns.values()}
-    for item in _rows(file, table) if form == "CSV" else lines(file):
+    for item in _rows(file, table) if form == "CSV" else lines(file, MAX_LINE):
         if isinstance(item, Skip):
             yield item
             continue
