@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
@@ -32,6 +32,7 @@ _BATCH = 500  # messages or records in one transaction
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _STORED_BEFORE = "stored before it was private or ignored, and left as it is: `holdfast erase` removes it"
 _TOLD = ("user", "assistant")  # whose words hooks are told of
+_FEW, _SHORT = 2, 80  # messages, and characters of as many, that two conversations may have in common
 _TWICE = "the file has it twice"
 
 
@@ -70,6 +71,9 @@ class FileImport:
         self._stored = self.added = 0
         self._records = self.records_added = 0
         self._skips = Skips()
+        self._begun: Mapping[str, list[str]] | None = None
+        self._homes: dict[str, str] = {}
+        self._copied: set[str] = set()
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
@@ -154,23 +158,46 @@ class FileImport:
         origin = items[0].chat
         try:
             memory = self._memory.scoped(agent=clean(origin.agent)) if origin.agent else self._memory
-            chat = memory.chat(clean(origin.id))
+            chat = memory.chat(self._home(memory, items))
         except InvalidInput as error:
             self._skip(Skip(item.line, error.what, problem=True) for item in items)
             return
         before = chat.stats().messages
-        fresh = self._without_stored(memory, chat, items)
+        fresh = self._without_stored(memory, chat.id, items)
+        if self._source.format.name == "Claude Code":
+            fresh = self._without_copied(memory, chat.id, fresh)
         if before and self._is_whole:
             fresh = self._without_told(memory, chat, fresh)
-        stored = len(items) - len(fresh) + self._append(chat, fresh)
+        stored = self._append(chat, fresh)
         if stored and not before:
             _describe(memory, chat, origin)
-        if stored:
+        present = len(items) - len(fresh)
+        if stored or (present and before):
             self._chats.add(chat.id)
-        self._stored += stored
+        self._stored += present + stored
+
+    def _home(self, memory: Memory, items: Sequence[ImportedMessage]) -> str:
+        """Return the id of the chat of messages: of one that is called after its file, of what it goes on with.
+
+        That is a chat whose messages are the first of these, or the other way round, so an export that has
+        grown or has another name. Chats of one file, and those that share less, are several.
+        """
+        origin, database = items[0].chat, database_of(memory)
+        if origin.id not in self._homes:
+            own, likely = clean(origin.id), set[str]()
+            if origin.by_file and database:
+                if self._begun is None:
+                    self._begun = log.beginnings(database, memory.scope)
+                likely = set(self._begun.get(items[0].message.id, ())) - {*self._homes.values()}
+            for chat in likely if database and own not in likely else ():
+                known = log.read(database, memory.scope.space, chat, limit=len(items))
+                if _is_sure(known) and all(map(_is_same, known, items)):
+                    own = chat
+            self._homes[origin.id] = own
+        return self._homes[origin.id]
 
     def _without_stored(
-        self, memory: Memory, chat: Chat, items: Sequence[ImportedMessage]
+        self, memory: Memory, chat: str, items: Sequence[ImportedMessage]
     ) -> Sequence[ImportedMessage]:
         """Return the items whose text is not stored yet; programs rewrite the payloads of the same messages.
 
@@ -180,7 +207,7 @@ class FileImport:
         if database is None:
             return items
         ids = sorted({item.message.id for item in items if item.message.id})
-        present = log.by_ids(database, memory.scope.space, chat.id, ids)
+        present = log.by_ids(database, memory.scope.space, chat, ids)
         stored = {message.id: message for message in present}
         fresh = []
         for item in items:
@@ -189,9 +216,27 @@ class FileImport:
                 fresh.append(item)
             elif item.before and (_words(known), known.raw) == (_words(item.before), item.before.raw):
                 self._skip([Skip(item.line, _STORED_BEFORE)])
-            elif _words(known) not in (_words(item.message), _words(item.before or item.message)):
-                fresh += [] if _has_placeholder(known) else [item]
+            elif not _is_same(known, item):
+                fresh.append(item)
         return fresh
+
+    def _without_copied(
+        self, memory: Memory, chat: str, items: Sequence[ImportedMessage]
+    ) -> Sequence[ImportedMessage]:
+        """Return the items that no other chat has.
+
+        A session that goes on in a new file begins there with the lines of the first one, under their ids.
+        """
+        database, space, tried = database_of(memory), memory.scope.space, {chat}
+        while items and database:
+            others = (self._copied | log.chats_with(database, space, items[0].message.id)) - tried
+            if not others:
+                break
+            for other in others:
+                items = self._without_stored(memory, other, items)
+            tried |= others
+        self._copied |= tried - {chat}
+        return items
 
     def _without_told(
         self, memory: Memory, chat: Chat, items: Sequence[ImportedMessage]
@@ -230,6 +275,19 @@ class FileImport:
 
 def _words(message: Message) -> tuple[object, ...]:
     return message.role, message.name, message.content, message.calls, message.call_id
+
+
+def _is_same(known: Message, item: ImportedMessage) -> bool:
+    """Return whether a stored message is that of an item, whatever is left out of it today."""
+    if known.id != item.message.id:
+        return False
+    words = _words(item.message), _words(item.before or item.message)
+    return _words(known) in words or known.raw == item.message.raw is not None or _has_placeholder(known)
+
+
+def _is_sure(known: Sequence[Message]) -> bool:
+    """Return whether no other conversation is likely to begin so."""
+    return len(known) > _FEW or (len(known) == _FEW and sum(len(one.content) for one in known) > _SHORT)
 
 
 def _has_placeholder(message: Message) -> bool:

@@ -35,7 +35,7 @@ class ImportedChat:
     """The chat that messages of a file belong to; an empty title or agent is set by the memory.
 
     `folder` is where its session was at work, "" if the file does not say so or each message does. `owner` is
-    the user whose it is, if the file says so.
+    the user whose it is, if the file says so. `by_file` says that it is called after its file for want of an id.
     """
 
     id: str
@@ -45,6 +45,7 @@ class ImportedChat:
     label: ChatLabel | None = field(default=None, compare=False)
     folder: str = field(default="", compare=False)
     owner: Owner | None = None
+    by_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)

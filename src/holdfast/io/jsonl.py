@@ -45,12 +45,12 @@ def read_document(file: File) -> Iterator[Item]:
 def _items(value: dict[str, object], line: int, name: str) -> Iterator[Item] | None:
     messages = value.get("messages")
     if isinstance(messages, list):
-        identity = _first(value, "id", "session_id", "conversation_id", "chat")
-        chat = _chat(value, identity or (f"{name}:{line}" if line else name))
+        named = _first(value, "id", "session_id", "conversation_id", "chat")
+        chat = _chat(value, named, f"{name}:{line}" if line else name)
         return (parsed(chat, line, _message, *entry) for entry in entries_of(value))
     if not _is_message(value):
         return None
-    chat = _chat(value, _first(value, "chat", "session_id", "conversation_id") or name)
+    chat = _chat(value, _first(value, "chat", "session_id", "conversation_id"), name)
     return iter([parsed(chat, line, _message, line, value)])
 
 
@@ -58,9 +58,15 @@ def _first(value: Mapping[str, object], *keys: str) -> str:
     return next((text for key in keys if (text := text_of(value.get(key)))), "")
 
 
-def _chat(value: Mapping[str, object], identity: str) -> ImportedChat:
-    title, agent = text_of(value.get("title")), text_of(value.get("agent"))
-    return ImportedChat(identity, title, agent, value.get("archived") is True, label_of(value.get("about")))
+def _chat(value: Mapping[str, object], named: str, otherwise: str) -> ImportedChat:
+    return ImportedChat(
+        named or otherwise,
+        text_of(value.get("title")),
+        text_of(value.get("agent")),
+        value.get("archived") is True,
+        label_of(value.get("about")),
+        by_file=not named,
+    )
 
 
 def label_of(about: object) -> ChatLabel | None:

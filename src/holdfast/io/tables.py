@@ -117,7 +117,8 @@ def read(table: Table, form: str, file: File) -> Iterator[Item]:
 
 
 def _message(name: str, line: int, fields: _Row, meta: _Row, seen: Counter[str]) -> Item:
-    chat = ImportedChat(_text(fields.get("chat")) or name, _text(fields.get("title")))
+    named = _text(fields.get("chat"))
+    chat = ImportedChat(named or name, _text(fields.get("title")), by_file=not named)
     role = _text(fields.get("role")).strip().lower() or "user"
     said = {"role": _ROLES.get(role, role), "content": _text(fields.get("content"))}
     at = fields.get("at")
@@ -125,7 +126,7 @@ def _message(name: str, line: int, fields: _Row, meta: _Row, seen: Counter[str])
         at = float(at)
     made = {**said, "name": _text(fields.get("name")) or None, "at": at or None}
     # The n-th row that says the same is known again wherever it stands.
-    said_so = _hash([chat.id, *made.values()])
+    said_so = _hash([named, *made.values()])
     seen[said_so] += 1
     identity = _text(fields.get("id")) or f"{said_so}-{seen[said_so]}"
     return parsed(chat, line, formats.parse, {**made, "id": identity, "meta": meta, "raw": None})
