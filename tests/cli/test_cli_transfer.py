@@ -334,5 +334,5 @@ def test_tables_by_a_mapping(cli: Cli, tmp_path: Path) -> None:
     assert cli.json("import", file, "--map", "text=text,category=mood")["records"] == 2
     for words in (["--map", "content"], ["--map", "content=text,content=who"], ["--map", "content=none"]):
         cli.complaint("import", file, *words)
-    assert "Leave out --by-project" in cli.complaint("import", file, "--map", "content=text", "--dry-run")
+    assert "Leave out --dry-run" in cli.complaint("import", file, "--map", "content=text", "--dry-run")
     assert "Unknown encoding" in cli.complaint("import", file, "--map", "content=text", "--encoding", "x")

@@ -13,17 +13,7 @@ from pathlib import Path
 
 from holdfast.errors import InvalidInput
 from holdfast.io.files import MAX_ROW, File, lines
-from holdfast.io.import_items import (
-    ImportedChat,
-    ImportedMessage,
-    Item,
-    Skip,
-    dict_of,
-    list_of,
-    parsed,
-    stable_id,
-    text_of,
-)
+from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, list_of, parsed, stable_id, text_of
 from holdfast.messages import formats
 from holdfast.text.clean import clean, each_text
 from holdfast.types import Message
@@ -163,7 +153,7 @@ def _items_after(file: File, start: LogStart, end: LogStart) -> Iterator[Item]:
         else:
             found = parsed(place, line, _message, item[1], line, file.location)
             yield found
-            if isinstance(found, ImportedMessage) and _SAVED.match(found.message.content):
+            if (message := getattr(found, "message", None)) and _SAVED.match(message.content):
                 yield Skip(line, _NOT_THERE)
 
 

@@ -33,6 +33,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _STORED_BEFORE = "stored before it was private or ignored, and left as it is: `holdfast erase` removes it"
 _TOLD = ("user", "assistant")  # whose words hooks are told of
 _FEW, _SHORT = 2, 80  # messages, and characters of as many, that two conversations may have in common
+_LIKELY = 20  # chats with the same beginning that are compared
 _TWICE = "the file has it twice"
 
 
@@ -71,7 +72,7 @@ class FileImport:
         self._stored = self.added = 0
         self._records = self.records_added = 0
         self._skips = Skips()
-        self._begun: Mapping[str, list[str]] | None = None
+        self._begun: Mapping[tuple[str, str], list[str]] | None = None
         self._homes: dict[str, str] = {}
         self._copied: set[str] = set()
 
@@ -177,24 +178,24 @@ class FileImport:
         self._stored += present + stored
 
     def _home(self, memory: Memory, items: Sequence[ImportedMessage]) -> str:
-        """Return the id of the chat of messages: of one that is called after its file, of what it goes on with.
+        """Return the id of the chat of messages: if it is called after its file, of the one that it repeats.
 
-        That is a chat whose messages are the first of these, or the other way round, so an export that has
-        grown or has another name. Chats of one file, and those that share less, are several.
+        That is a chat whose messages are the first of these, or the other way round: an export that has
+        grown, or has another name. Chats of one file, and those that share less, are several.
         """
         origin, database = items[0].chat, database_of(memory)
-        if origin.id not in self._homes:
-            own, likely = clean(origin.id), set[str]()
-            if origin.by_file and database:
-                if self._begun is None:
-                    self._begun = log.beginnings(database, memory.scope)
-                likely = set(self._begun.get(items[0].message.id, ())) - {*self._homes.values()}
-            for chat in likely if database and own not in likely else ():
+        own = self._homes.get(origin.id, clean(origin.id))
+        if origin.by_file and database and origin.id not in self._homes and len(items) >= _FEW:
+            if self._begun is None:
+                self._begun = log.beginnings(database, memory.scope)
+            likely = self._begun.get((items[0].message.id, items[1].message.id), ())
+            for chat in () if own in likely else likely[:_LIKELY]:
                 known = log.read(database, memory.scope.space, chat, limit=len(items))
-                if _is_sure(known) and all(map(_is_same, known, items)):
+                if chat not in self._homes.values() and _repeats(known, items):
                     own = chat
-            self._homes[origin.id] = own
-        return self._homes[origin.id]
+                    break
+        self._homes[origin.id] = own
+        return own
 
     def _without_stored(
         self, memory: Memory, chat: str, items: Sequence[ImportedMessage]
@@ -285,9 +286,10 @@ def _is_same(known: Message, item: ImportedMessage) -> bool:
     return _words(known) in words or known.raw == item.message.raw is not None or _has_placeholder(known)
 
 
-def _is_sure(known: Sequence[Message]) -> bool:
-    """Return whether no other conversation is likely to begin so."""
-    return len(known) > _FEW or (len(known) == _FEW and sum(len(one.content) for one in known) > _SHORT)
+def _repeats(known: Sequence[Message], items: Sequence[ImportedMessage]) -> bool:
+    """Return whether one conversation begins as another does, and no third is likely to."""
+    is_long = len(known) > _FEW or sum(len(one.content) for one in known) > _SHORT
+    return is_long and all(map(_is_same, known, items))
 
 
 def _has_placeholder(message: Message) -> bool:

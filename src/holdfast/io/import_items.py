@@ -35,7 +35,7 @@ class ImportedChat:
     """The chat that messages of a file belong to; an empty title or agent is set by the memory.
 
     `folder` is where its session was at work, "" if the file does not say so or each message does. `owner` is
-    the user whose it is, if the file says so. `by_file` says that it is called after its file for want of an id.
+    the user whose it is, if the file says so. `by_file` says that it is called after its file, having no id.
     """
 
     id: str

@@ -44,6 +44,7 @@ def import_paths(
     rules: Rules | None = None,
     dry_run: bool = False,
     format: str = "",
+    project_of: Callable[[SourceFile], str] = lambda _: "",
 ) -> ImportReport:
     """Add the conversations of files, folders and zips to a memory, each message once.
 
@@ -60,6 +61,8 @@ def import_paths(
     With `format="notes"` all Markdown files, and no others, are notes: their sections, observations and
     relations become records. Without it that are those with the front matter of basic-memory.
 
+    `project_of` returns the project of the user that a file belongs to, "" for none.
+
     Raises:
         InvalidInput: there is nothing at one of the paths, or the format is unknown; nothing was imported.
         UnknownFormat: a path is a file in no known format; nothing was imported, unless it is a zip.
@@ -69,7 +72,7 @@ def import_paths(
     started = time.monotonic()
     named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
     _check_how(named, format, dry_run=dry_run)
-    importer = _Importer(memory, progress or (lambda *_: None), rules)
+    importer = _Importer(memory, progress or (lambda *_: None), rules, project_of)
     if format:
         importer.take_found(_notes(named))
     else:
@@ -133,10 +136,16 @@ def _notes(paths: Sequence[Path]) -> Iterator[Source]:
         yield source if ending == ".md" else Ignored(ending)
 
 
-def import_found(memory: Memory, found: Iterable[Source], *, rules: Rules | None = None) -> ImportReport:
+def import_found(
+    memory: Memory,
+    found: Iterable[Source],
+    *,
+    rules: Rules | None = None,
+    project_of: Callable[[SourceFile], str] = lambda _: "",
+) -> ImportReport:
     """Add the conversations of files that were found, each message once, as `import_paths` does."""
     started = time.monotonic()
-    importer = _Importer(memory, lambda *_: None, rules)
+    importer = _Importer(memory, lambda *_: None, rules, project_of)
     importer.take_found(found)
     return importer.done(started)
 
@@ -173,8 +182,15 @@ def import_source(
 class _Importer:
     """The import of some files."""
 
-    def __init__(self, memory: Memory, progress: Progress, rules: Rules | None) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        progress: Progress,
+        rules: Rules | None,
+        project_of: Callable[[SourceFile], str] = lambda _: "",
+    ) -> None:
         self._memory = memory
+        self._project_of = project_of
         self._rules = rules
         self._database = database_of(memory)
         self._progress = progress
@@ -211,7 +227,9 @@ class _Importer:
 
     def take(self, source: SourceFile) -> None:
         """Import a file; one that was imported before and has not changed is only counted."""
-        scope, path, report = self._memory.scope, source.file.path, self.report
+        project, path, report = self._project_of(source), source.file.path, self.report
+        memory = self._memory.scoped(project=project) if project else self._memory
+        scope = memory.scope
         found = report.formats.total()
         file_id = _file_id(source.file, scope.agent)
         digest = _digest(source) if self._database else ""
@@ -222,15 +240,15 @@ class _Importer:
             report.unchanged += 1
             self._progress(path, found + account["messages"])
         else:
-            file = FileImport(
-                self._memory, source, lambda read: self._progress(path, found + read), self._rules
-            )
+            file = FileImport(memory, source, lambda read: self._progress(path, found + read), self._rules)
             account = file.run()
             added, records = file.added, file.records_added
             # What is left out may be let in later, so such a file is read again.
             if digest and self._database and not file.is_broken and not file.is_redacted:
                 imports.note(self._database, scope.space, file_id, digest, json.dumps(account))
         self._count(source.format.name, account["chats"], added, account["messages"] - added)
+        if project:
+            report.projects[project] += added
         all_records = account.get("records", 0)
         report.formats[source.format.name] += all_records
         report.records += records

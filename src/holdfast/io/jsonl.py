@@ -59,14 +59,13 @@ def _first(value: Mapping[str, object], *keys: str) -> str:
 
 
 def _chat(value: Mapping[str, object], named: str, otherwise: str) -> ImportedChat:
-    return ImportedChat(
-        named or otherwise,
+    title, agent, label = (
         text_of(value.get("title")),
         text_of(value.get("agent")),
-        value.get("archived") is True,
         label_of(value.get("about")),
-        by_file=not named,
     )
+    chat = ImportedChat(named or otherwise, title, agent, value.get("archived") is True, label)
+    return replace(chat, by_file=not named)
 
 
 def label_of(about: object) -> ChatLabel | None:

@@ -77,8 +77,10 @@ _CHATS_WITH = """
     SELECT s.chat FROM sessions s JOIN messages m ON m.space = s.space AND m.chat = s.chat
     WHERE s.space = :space AND m.id = :id AND m.given = 1"""
 _BEGINNINGS = """
-    SELECT m.id, s.chat FROM sessions s JOIN messages m ON m.space = s.space AND m.chat = s.chat
-    WHERE s.space = :space AND s.agent = :agent AND m.seq = 1"""
+    SELECT one.id, two.id, s.chat FROM sessions s
+    JOIN messages one ON one.space = s.space AND one.chat = s.chat AND one.seq = 1
+    JOIN messages two ON two.space = s.space AND two.chat = s.chat AND two.seq = 2
+    WHERE s.space = :space AND s.agent = :agent"""
 _FIND_CALL = "SELECT seq FROM calls WHERE space = :space AND chat = :chat AND call = :call"
 
 
@@ -207,11 +209,11 @@ def chats_with(db: Reader, space: str, identity: str) -> set[str]:
     return {str(chat) for (chat,) in db.all(_CHATS_WITH, space=space, id=identity)}
 
 
-def beginnings(db: Reader, scope: Scope) -> Mapping[str, list[str]]:
-    """Return the chats of an agent by the ids of their first messages."""
-    chats: dict[str, list[str]] = defaultdict(list)
-    for identity, chat in db.all(_BEGINNINGS, space=scope.space, agent=scope.agent):
-        chats[identity].append(chat)
+def beginnings(db: Reader, scope: Scope) -> Mapping[tuple[str, str], list[str]]:
+    """Return the chats of an agent by the ids of their first two messages."""
+    chats: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one, two, chat in db.all(_BEGINNINGS, space=scope.space, agent=scope.agent):
+        chats[one, two].append(chat)
     return chats
 
 
