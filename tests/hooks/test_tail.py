@@ -127,6 +127,17 @@ def _hashable(values: tuple[object, ...]) -> tuple[str, ...]:
     return tuple(map(repr, values))
 
 
+def test_a_session_that_goes_on_in_a_new_file_brings_what_is_new_in_it(tmp_path: Path) -> None:
+    first = [claude("user", "u1", None, "one"), claude("assistant", "a1", "u1", "two")]
+    path, later = add(tmp_path / "s1.jsonl", *first), add(tmp_path / "s2.jsonl", *first)
+    with Memory(":memory:") as memory:
+        assert import_tail(memory, path) == Imported(2, ())
+        assert import_tail(memory, later) == Imported()
+        add(later, claude("user", "u2", "a1", "three", sessionId="s2"))
+        assert import_tail(memory, later) == Imported(1, ())
+        assert {chat.id: chat.messages for chat in memory.chats()} == {"s1": 2, "s2": 1}
+
+
 def test_a_result_that_was_written_before_its_call_waits_for_it(tmp_path: Path) -> None:
     call, answer = claude("assistant", "t1", "u1", use("c1")), claude("user", "r1", "t1", result("c1"))
     path = add(tmp_path / "s1.jsonl", claude("user", "u1", None, "go"), answer)

@@ -547,3 +547,36 @@ def test_a_line_of_more_than_16_mib_is_a_problem_with_its_number(tmp_path: Path)
     items = read(write_lines(tmp_path / "s1.jsonl", [U1, long, claude("user", "u2", "a1", "two")]))
     assert contents(items) == ["go", "two"]
     assert skips(items) == [(2, "longer than 16 MiB")]
+
+
+def session(folder: Path, name: str, *uuids: str) -> Path:
+    rows = zip((None, *uuids), uuids, strict=False)
+    lines = [
+        claude("user" if uuid[0] == "u" else "assistant", uuid, parent, f"said {uuid}", sessionId=name)
+        for parent, uuid in rows
+    ]
+    return write_lines(folder / f"{name}.jsonl", lines)
+
+
+@each("order", [("s1", "s2", "s3", "s4"), ("s3", "s4", "s2", "s1"), ("s2", "s1", "s4", "s3")])
+def test_a_session_that_goes_on_in_other_files_is_stored_once(tmp_path: Path, order: tuple[str, ...]) -> None:
+    rows = ("u1", "a1", "u2", "a2")
+    files = {
+        "s1": session(tmp_path, "s1", *rows),
+        "s2": session(tmp_path, "s2", *rows, "u3", "a3"),
+        "s3": session(tmp_path, "s3", *rows, "u3", "a3", "u4"),
+        "s4": session(tmp_path, "s4", "u2", "a2", "u5"),  # from a place in the middle on
+    }
+    with Memory(":memory:") as memory:
+        reports = [import_paths(memory, files[name]) for name in order]
+        texts = [one.content for chat in memory.chats() for one in memory.chat(chat.id).history()]
+        assert sorted(texts) == sorted(f"said {uuid}" for uuid in (*rows, "u3", "a3", "u4", "u5"))
+        assert sum(report.added + report.present for report in reports) == 4 + 6 + 7 + 3
+        assert memory.verify().ok
+
+
+def test_other_words_under_the_uuid_of_another_session_are_kept(tmp_path: Path) -> None:
+    with Memory(":memory:") as memory:
+        import_paths(memory, session(tmp_path, "s1", "u1", "a1"))
+        other = [claude("user", "u1", None, "something else", sessionId="s2")]
+        assert import_paths(memory, write_lines(tmp_path / "s2.jsonl", other)).added == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
 from holdfast.errors import Conflict, InvalidInput
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.types import Message, ToolCall
 
 _NO_LINE = 0  # the line of a whole file
-_BATCH = 500  # messages or records in one transaction
+_BATCH = 500  # messages or records in one transaction, or up to twice as many
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _STORED_BEFORE = "stored before it was private or ignored, and left as it is: `holdfast erase` removes it"
 _TOLD = ("user", "assistant")  # whose words hooks are told of
@@ -88,10 +87,7 @@ class FileImport:
 
     def run(self) -> Account:
         """Import it, and return the counts as JSON values, to be stored with its digest."""
-        items = self._items()
-        more = True
-        while more:
-            batch = list(islice(items, _BATCH))
+        for batch in _batches(self._items()):
             by_chat: dict[str, list[ImportedMessage]] = defaultdict(list)
             records: list[ImportedRecord] = []
             for item in batch:
@@ -103,7 +99,6 @@ class FileImport:
                 self._store(messages)
             self._store_records(records)
             self._progress(self._stored)
-            more = len(batch) == _BATCH
         return {
             "chats": sorted(self._chats),
             "messages": self._stored,
@@ -190,7 +185,7 @@ class FileImport:
                 self._begun = log.beginnings(database, memory.scope)
             likely = self._begun.get((items[0].message.id, items[1].message.id), ())
             for chat in () if own in likely else likely[:_LIKELY]:
-                known = log.read(database, memory.scope.space, chat, limit=len(items))
+                known = log.read(database, memory.scope.space, chat, after=0, limit=len(items))
                 if chat not in self._homes.values() and _repeats(known, items):
                     own = chat
                     break
@@ -272,6 +267,21 @@ class FileImport:
         # Another import may have stored some of them meanwhile.
         self.added += stored.added if isinstance(stored, StoredMessages) else 0
         return len(items)
+
+
+def _batches(
+    items: Iterable[ImportedMessage | ImportedRecord],
+) -> Iterator[list[ImportedMessage | ImportedRecord]]:
+    """Yield items in batches that end where a chat does, unless it is long: by its beginning it is known."""
+    batch: list[ImportedMessage | ImportedRecord] = []
+    for item in items:
+        if len(batch) >= _BATCH:
+            first, last, new = (getattr(one, "chat", None) for one in (batch[0], batch[-1], item))
+            if last in (None, first) or last != new or len(batch) >= 2 * _BATCH:
+                yield batch
+                batch = []
+        batch.append(item)
+    yield batch
 
 
 def _words(message: Message) -> tuple[object, ...]:
