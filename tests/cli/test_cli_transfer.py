@@ -47,7 +47,7 @@ def test_import_as_json(cli: Cli, transcript: Path) -> None:
     answer = cli.json("import", transcript, code=1)
     assert set(answer) == {
         *("sessions", "added", "present", "skipped", "formats", "seconds", "database"),
-        *("records", "records_present", "rows", "renumbered", "unchanged", "ignored", "edits"),
+        *("records", "records_present", "rows", "renumbered", "unchanged", "ignored", "edits", "projects"),
     }
     assert (answer["sessions"], answer["added"], answer["present"]) == (1, 2, 0)
     assert answer["skipped"] == [

@@ -31,7 +31,7 @@ from holdfast.memory import Memory
 from holdfast.safety.guard import SECRETS, Secrets, is_masked
 
 if TYPE_CHECKING:
-    from holdfast.io.sources import SourceFile
+    from holdfast.io.importing import ProjectOf
 
 USER = "HOLDFAST_USER"
 PROJECT = "HOLDFAST_PROJECT"
@@ -164,7 +164,7 @@ class Options(Output):
         named = self.project or ("" if self.team else os.environ.get(PROJECT, ""))
         return project_of(Path.cwd()).name if named == "." else named
 
-    def project_of(self, *, no_projects: bool) -> "Callable[[SourceFile], str]":
+    def project_of(self, *, no_projects: bool) -> "ProjectOf":
         """Return what names the project of a file to import; none where all files go into one space."""
         # Only an import needs the importers.
         from holdfast.hooks.session_logs import project_of_log

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int], None]
 """Called after each batch with the path of the file and the number of messages found in all files so far."""
+ProjectOf = Callable[[SourceFile], str]
+"""Returns the project of the user that a file belongs to, "" for none."""
 
 _CHUNK = 1 << 20
 
@@ -44,7 +46,7 @@ def import_paths(
     rules: Rules | None = None,
     dry_run: bool = False,
     format: str = "",
-    project_of: Callable[[SourceFile], str] = lambda _: "",
+    project_of: ProjectOf = lambda _: "",
 ) -> ImportReport:
     """Add the conversations of files, folders and zips to a memory, each message once.
 
@@ -137,11 +139,7 @@ def _notes(paths: Sequence[Path]) -> Iterator[Source]:
 
 
 def import_found(
-    memory: Memory,
-    found: Iterable[Source],
-    *,
-    rules: Rules | None = None,
-    project_of: Callable[[SourceFile], str] = lambda _: "",
+    memory: Memory, found: Iterable[Source], rules: Rules | None, project_of: ProjectOf
 ) -> ImportReport:
     """Add the conversations of files that were found, each message once, as `import_paths` does."""
     started = time.monotonic()
@@ -183,11 +181,7 @@ class _Importer:
     """The import of some files."""
 
     def __init__(
-        self,
-        memory: Memory,
-        progress: Progress,
-        rules: Rules | None,
-        project_of: Callable[[SourceFile], str] = lambda _: "",
+        self, memory: Memory, progress: Progress, rules: Rules | None, project_of: ProjectOf = lambda _: ""
     ) -> None:
         self._memory = memory
         self._project_of = project_of

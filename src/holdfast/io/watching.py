@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import HoldfastError
 from holdfast.io.file_parts import end_of_lines, part_of
 from holdfast.io.import_report import ImportReport
-from holdfast.io.importing import import_found
+from holdfast.io.importing import ProjectOf, import_found
 from holdfast.io.sources import DATABASE_ENDINGS, LINE_ENDINGS, Source, SourceFile, found_at
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class FolderWatch:
         memory: Memory,
         rules: Callable[[], Rules | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
-        project_of: Callable[[SourceFile], str] = lambda _: "",
+        project_of: ProjectOf = lambda _: "",
     ) -> None:
         self._folders = folders
         self._memory = memory
@@ -129,7 +129,7 @@ class FolderWatch:
         found: Iterator[Source] = found_at(path, root)
         if not is_whole:
             found = (_whole_lines(path, source) for source in found)
-        return import_found(self._memory, found, rules=self._rules(), project_of=self._project_of)
+        return import_found(self._memory, found, self._rules(), self._project_of)
 
     def _tell(self, path: Path, report: ImportReport, problem: str) -> Iterator[Seen]:
         """Yield what is new: what was added, and what was left out that was not told of before."""
