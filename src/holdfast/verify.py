@@ -189,6 +189,13 @@ def _check_session(
     for call in early.keys() & unanswered:
         name = write_reference(session.chat, early[call])
         yield f"message {name} is the result of a call that a later message makes: no window shows either"
+    yield from _check_counts(session, seq, tokens, missing, times)
+
+
+def _check_counts(
+    session: sessions.ChatRow, seq: int, tokens: int, missing: int, times: Sequence[int]
+) -> Iterator[str]:
+    """Yield how the row of a chat differs from what was counted of its messages."""
     missing += max(0, session.length - seq) if session.erased else 0
     seq = max(seq, session.length) if session.erased else seq
     if session.erased and missing != session.erased:

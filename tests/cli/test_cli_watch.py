@@ -93,7 +93,7 @@ def test_a_watch_prints_a_line_an_import_and_ends_by_a_signal(
 def test_a_watch_that_was_killed_loses_and_repeats_nothing(cli: Cli, logs: Path) -> None:
     for number in range(3):
         lines: list[object] = [start(logs), *(prompt(f"{n}") for n in range(2_000 * (number + 1)))]
-        with watching(str(logs), "--json") as process:
+        with watching(str(logs), "--json", "--no-projects") as process:
             put(lines, logs / "rollout.jsonl")
             if number == 2:
                 read_until(process, "rollout.jsonl")

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _CLAUDE_CODE = Path("~/.claude/projects")
 _EDITS = {"add": "to add", "replace": "to replace", "retract": "to retract", "conflict": "in conflict"}
+_KEPT = "What was imported until now is kept."
 _EXAMPLES = 3  # places that are named for one reason
 
 
@@ -66,8 +68,7 @@ def import_(
     folder, as those of hooks do, unless --project names one. Each message and record is stored once, however
     often it is imported. Left out is what was marked as private, said while paused, or is covered by
     .holdfastignore. Edits in what `export --records` wrote are taken over as yours; of a record that changed
-    here too, both texts are shown and neither is taken. Exits with 1 if something could not be read or
-    stored; the rest is imported.
+    here too, both texts are shown and neither is taken. Exits with 1 if anything could not be read or stored.
 
     For example: holdfast import ~/.claude/projects
     """
@@ -76,23 +77,17 @@ def import_(
     from holdfast.hooks.privacy import Privacy
     from holdfast.io.importing import import_paths, import_tables
 
-    if columns and (dry_run or format):
-        what = "With --map, files are read as it says."
-        raise InvalidInput(what, "Leave out --dry-run and --format.")
-    named, project_of = _columns(columns or ()), options.project_of(no_projects=no_projects)
+    project_of = options.project_of(no_projects=no_projects)
+    take = partial(import_paths, dry_run=dry_run, format=format, project_of=project_of)
+    if columns:
+        if dry_run or format:
+            raise InvalidInput("With --map, files are read as it says.", "Leave out --dry-run and --format.")
+        take = partial(import_tables, columns=_columns(columns), encoding=encoding)
     paths = paths or _claude_code_projects()
-    kept = "What was imported until now is kept."
-    with interruptible(kept), options.open(create=True) as memory, Progress(paths) as progress:
-        # It is read when the database is open: whose errors come first.
-        rules = Privacy.read()
-        if named:
-            report = import_tables(memory, paths, named, progress, encoding=encoding, rules=rules)
-        else:
-            report = import_paths(
-                memory, paths, progress, rules=rules, dry_run=dry_run, format=format, project_of=project_of
-            )
-    screen = options.answer({**plain(report), "database": options.shown_location})
-    _show_report(screen, report, options)
+    with interruptible(_KEPT), options.open(create=True) as memory, Progress(paths) as progress:
+        # What is private is read when the database is open: its errors come first.
+        report = take(memory, paths, progress=progress, rules=Privacy.read())
+    _show_report(options.answer({**plain(report), "database": options.shown_location}), report, options)
     if report.problems:
         raise typer.Exit(1)
 
@@ -100,7 +95,7 @@ def import_(
 def _columns(mapped: Sequence[str]) -> dict[str, str]:
     """Return the columns of fields as --map has them."""
     columns: dict[str, str] = {}
-    for pair in ",".join(mapped).split(",") if mapped else ():
+    for pair in ",".join(mapped).split(","):
         field, given, column = pair.partition("=")
         if not given or field in columns:
             raise InvalidInput(
@@ -155,12 +150,16 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
     _show_skipped(screen, "Could not be read", [one for one in report.skipped if one.problem])
     _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem])
     if report.added:
-        options = (
-            replace(options, project=report.projects.most_common(1)[0][0]) if report.projects else options
-        )
-        screen.say("")
-        screen.say(f"Next: {options.line('recall', 'what did we decide about …')}")
-        screen.say(f"Or: {options.line('chats')}")
+        _show_next(screen, report, options)
+
+
+def _show_next(screen: Screen, report: "ImportReport", options: Options) -> None:
+    """Print how to ask for what was imported, in the project with most of it."""
+    if report.projects:
+        options = replace(options, project=report.projects.most_common(1)[0][0])
+    screen.say("")
+    screen.say(f"Next: {options.line('recall', 'what did we decide about …')}")
+    screen.say(f"Or: {options.line('chats')}")
 
 
 def _show_edits(screen: Screen, report: "ImportReport") -> None:

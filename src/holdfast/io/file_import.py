@@ -17,7 +17,7 @@ from holdfast.io.record_import import store_records
 from holdfast.io.redaction import IGNORED, Redactor, Rules
 from holdfast.io.said_before import private_in
 from holdfast.io.sources import SourceFile
-from holdfast.store import log, sessions
+from holdfast.store import imports, log, sessions
 from holdfast.store.message_rows import StoredMessages
 from holdfast.text.clean import clean
 
@@ -182,7 +182,7 @@ class FileImport:
         own = self._homes.get(origin.id, clean(origin.id))
         if origin.by_file and database and origin.id not in self._homes and len(items) >= _FEW:
             if self._begun is None:
-                self._begun = log.beginnings(database, memory.scope)
+                self._begun = imports.beginnings(database, memory.scope)
             likely = self._begun.get((items[0].message.id, items[1].message.id), ())
             for chat in () if own in likely else likely[:_LIKELY]:
                 known = log.read(database, memory.scope.space, chat, after=0, limit=len(items))
@@ -225,7 +225,7 @@ class FileImport:
         """
         database, space, tried = database_of(memory), memory.scope.space, {chat}
         while items and database:
-            others = (self._copied | log.chats_with(database, space, items[0].message.id)) - tried
+            others = (self._copied | imports.chats_with(database, space, items[0].message.id)) - tried
             if not others:
                 break
             for other in others:

@@ -50,9 +50,9 @@ def import_paths(
 ) -> ImportReport:
     """Add the conversations of files, folders and zips to a memory, each message once.
 
-    The format of each file is recognised by its content. A message that cannot be read or stored is left out
-    and reported with its file and line; the others are imported. A message without a time gets that of its
-    neighbour in the chat, or the present time if none has one. Repeat an interrupted import to complete it.
+    The format of each file is recognised by its content, its project by `project_of`. A message that cannot
+    be read or stored is left out and reported with its file and line. A message without a time gets that of
+    its neighbour in the chat, else the present one. Repeat an interrupted import to complete it.
     What a prompt marks as `<private>…</private>`, and what the `rules` of the user cover, is replaced by a
     placeholder before anything is stored, in the payload too.
 
@@ -62,8 +62,6 @@ def import_paths(
 
     With `format="notes"` all Markdown files, and no others, are notes: their sections, observations and
     relations become records. Without it that are those with the front matter of basic-memory.
-
-    `project_of` returns the project of the user that a file belongs to, "" for none.
 
     Raises:
         InvalidInput: there is nothing at one of the paths, or the format is unknown; nothing was imported.

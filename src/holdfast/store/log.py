@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,14 +72,6 @@ _INSERT = f"""
 ADD_CALL = """
     INSERT INTO calls (space, chat, call, seq) VALUES (:space, :chat, :call, :seq)
     ON CONFLICT (space, chat, call) DO UPDATE SET seq = excluded.seq"""
-_CHATS_WITH = """
-    SELECT s.chat FROM sessions s JOIN messages m ON m.space = s.space AND m.chat = s.chat
-    WHERE s.space = :space AND m.id = :id AND m.given = 1"""
-_BEGINNINGS = """
-    SELECT one.id, two.id, s.chat FROM sessions s
-    JOIN messages one ON one.space = s.space AND one.chat = s.chat AND one.seq = 1
-    JOIN messages two ON two.space = s.space AND two.chat = s.chat AND two.seq = 2
-    WHERE s.space = :space AND s.agent = :agent"""
 _FIND_CALL = "SELECT seq FROM calls WHERE space = :space AND chat = :chat AND call = :call"
 
 
@@ -202,19 +193,6 @@ def given_ids(db: Reader, space: str, chat: str, ids: Sequence[str]) -> set[str]
 def by_ids(db: Reader, space: str, chat: str, ids: Sequence[str]) -> list[Message]:
     """Return the messages of a chat that have one of some ids."""
     return list(_find_present(db, {"space": space, "chat": chat}, ids).values())
-
-
-def chats_with(db: Reader, space: str, identity: str) -> set[str]:
-    """Return the chats that have a message with an id that a caller gave it."""
-    return {str(chat) for (chat,) in db.all(_CHATS_WITH, space=space, id=identity)}
-
-
-def beginnings(db: Reader, scope: Scope) -> Mapping[tuple[str, str], list[str]]:
-    """Return the chats of an agent by the ids of their first two messages."""
-    chats: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for one, two, chat in db.all(_BEGINNINGS, space=scope.space, agent=scope.agent):
-        chats[one, two].append(chat)
-    return chats
 
 
 def _insert(
