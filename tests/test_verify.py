@@ -62,6 +62,23 @@ def test_a_sound_memory_is_sound_and_says_what_was_checked(indexed: Memory) -> N
     assert verified.checked["index segments"] >= 3
 
 
+def test_a_call_without_a_result_is_counted_and_one_after_its_result_is_a_problem(space: Memory) -> None:
+    chat = space.chat("tools")
+    chat.append(role="assistant", calls=[ToolCall("c1", "read"), ToolCall("c2", "list")])
+    chat.append(role="tool", content="done", call_id="c1")
+    assert (space.verify().problems, space.verify().checked["unanswered calls"]) == ((), 1)
+    chat.append(role="tool", content="too early", call_id="c3")
+    chat.append(role="tool", content="of a chat that was cut", call_id="c4")
+    chat.append(role="assistant", calls=[ToolCall("c3", "read")])
+    chat.append(role="assistant", calls=[ToolCall("c4", "read")])
+    chat.append(role="tool", content="again", call_id="c4")
+    verified = space.verify()
+    assert verified.checked["unanswered calls"] == 2
+    assert verified.problems == (
+        "message tools#3 is the result of a call that a later message makes: no window shows either",
+    )
+
+
 def test_verifying_changes_nothing(indexed: Memory) -> None:
     before = [(hit.id, hit.score) for hit in indexed.recall("berlin", limit=100)]
     assert indexed.verify() == indexed.verify()

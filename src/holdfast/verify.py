@@ -55,7 +55,7 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
         "indexed summaries": SUMMARIES,
         "indexed versions": RECORDS,
     }
-    checked |= dict.fromkeys(("index segments", *indexes), 0)
+    checked |= dict.fromkeys(("unanswered calls", "index segments", *indexes), 0)
     problems = list(db.check())
     docs, versions = erasure_receipts.erased_numbers(db, space)
     if left := erasure_receipts.count_unfinished(db, space):
@@ -158,7 +158,8 @@ def _check_session(
     """Yield how the messages of a chat, from first to last, differ from its row."""
     seq, tokens, missing = 0, 0, 0
     times: list[int] = []
-    calls: set[str] = set()
+    calls: dict[str, bool] = {}  # whether they have a result
+    early: dict[str, int] = {}
     while True:
         try:
             page = log.read(db, space, session.chat, after=seq, limit=_BATCH)
@@ -173,14 +174,28 @@ def _check_session(
             seq = message.seq
             tokens += message.tokens
             times.append(to_micros(message.at or EPOCH))
-            calls.update(call.id for call in message.calls)
+            calls |= {call.id: False for call in message.calls}
+            early |= {message.call_id: seq} if message.call_id and not message.answers else {}
             checked["messages"] += 1
             checked["tool results"] += len(message.answers)
-            if not session.erased and not calls.issuperset(message.answers):
+            if not session.erased and not calls.keys() >= {*message.answers}:
                 name = write_reference(session.chat, seq)
                 yield f"message {name} answers a call that no earlier message made"
+            calls |= dict.fromkeys(message.answers, True)
         if len(page) < _BATCH:
             break
+    unanswered = [call for call, has_result in calls.items() if not has_result]
+    checked["unanswered calls"] += len(unanswered)
+    for call in early.keys() & unanswered:
+        name = write_reference(session.chat, early[call])
+        yield f"message {name} is the result of a call that a later message makes: no window shows either"
+    yield from _check_counts(session, seq, tokens, missing, times)
+
+
+def _check_counts(
+    session: sessions.ChatRow, seq: int, tokens: int, missing: int, times: Sequence[int]
+) -> Iterator[str]:
+    """Yield how the row of a chat differs from what was counted of its messages."""
     missing += max(0, session.length - seq) if session.erased else 0
     seq = max(seq, session.length) if session.erased else seq
     if session.erased and missing != session.erased:

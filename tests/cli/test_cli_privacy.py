@@ -69,7 +69,7 @@ def test_an_import_leaves_out_what_is_private_and_says_so(cli: Cli, shop: Path) 
         ),
     ]
     path = write_lines(cli.home / "s1.jsonl", lines)
-    cli.text("import", path)
+    cli.text("import", path, "--no-projects")
     shown = cli.text("show", "s1")
     assert "[private: left out, as the user asked]" in shown
     assert "[left out: covered by .holdfastignore]" in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -46,15 +47,28 @@ def test_sessions_go_into_the_projects_of_their_folders(cli: Cli, shop: Path, tm
     cli.with_database()
     log(cli, "one", shop / "web", "the colour of the shop is teal")
     log(cli, "two", tmp_path / "notes", "the colour of the notes is amber")
-    reports = cli.json("import", "--by-project")["projects"]
-    assert {name: one["added"] for name, one in reports.items()} == {
-        "github.com/ada/shop": 1,
-        str(tmp_path / "notes"): 1,
-    }
-    assert cli.json("import", "--by-project")["projects"]["github.com/ada/shop"]["added"] == 0
+    assert cli.json("import")["projects"] == {"github.com/ada/shop": 1, str(tmp_path / "notes"): 1}
+    again = cli.json("import")
+    assert (again["added"], again["unchanged"], again["projects"]["github.com/ada/shop"]) == (0, 2, 0)
     assert cli.json("chats")["chats"] == []
     found = cli.json("recall", "colour", "--project", "github.com/ada/shop")["hits"]
     assert [hit["text"] for hit in found] == ["the colour of the shop is teal"]
+
+
+def test_what_goes_into_a_project_and_where_to_ask_for_it_is_told(cli: Cli, shop: Path) -> None:
+    cli.with_database()
+    log(cli, "one", shop, "the colour of the shop is teal")
+    shown = cli.text("import")
+    assert "Into projects: github.com/ada/shop (1)." in shown
+    assert "--project github.com/ada/shop" in shown
+
+
+@pytest.mark.parametrize("words", [("--no-projects",), ("--project", "P"), ("--team", "core")])
+def test_one_heap_is_asked_for(cli: Cli, shop: Path, words: tuple[str, ...]) -> None:
+    cli.with_database()
+    log(cli, "one", shop, "the colour of the shop is teal")
+    assert cli.json("import", *words)["projects"] == {}
+    assert [one["id"] for one in cli.json("chats", *words[: 2 * (len(words) == 2)])["chats"]] == ["one"]
 
 
 def test_a_point_is_the_project_of_this_folder(cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +89,7 @@ def test_a_point_is_the_project_of_this_folder(cli: Cli, shop: Path, monkeypatch
 def test_projects_say_how_much_they_hold(cli: Cli, shop: Path) -> None:
     cli.with_database()
     log(cli, "one", shop, "the colour of the shop is teal")
-    cli.run("import", "--by-project")
+    cli.run("import")
     assert cli.json("projects")["projects"] == [
         {
             "project": "github.com/ada/shop", "root": None, "chats": 1, "messages": 1,
@@ -88,15 +102,19 @@ def test_projects_say_how_much_they_hold(cli: Cli, shop: Path) -> None:
     assert "2026" in shown
 
 
-def test_what_names_no_folder_is_passed_over_and_told(cli: Cli, shop: Path) -> None:
+def test_what_names_no_folder_or_is_no_session_goes_into_no_project(cli: Cli, shop: Path) -> None:
     cli.with_database()
     path = log(cli, "one", Path("relative"), "said nowhere")
     log(cli, "two", shop, "said in the shop")
-    (path.parent / "broken.jsonl").write_bytes(b"\xff\xfe{\n[[[[\n")
-    answer = cli.json("import", "--by-project")
-    assert list(answer["projects"]) == ["github.com/ada/shop"]
-    assert [Path(one).name for one in answer["passed_over"]] == ["broken.jsonl", "one.jsonl"]
-    assert "name no folder: 2 files" in cli.text("import", "--by-project")
+    talk = {"role": "user", "content": "said elsewhere", "cwd": str(shop)}
+    (path.parent / "talk.jsonl").write_text(json.dumps(talk))
+    with zipfile.ZipFile(path.parent / "old.zip", "w") as packed:
+        packed.write(log(cli, "three", shop, "said before"), "three.jsonl")
+    (path.parent / "three.jsonl").unlink()
+    answer = cli.json("import")
+    assert (answer["added"], answer["projects"]) == (4, {"github.com/ada/shop": 2})
+    heap = {one["title"] for one in cli.json("chats")["chats"]}
+    assert heap == {"said nowhere", "said elsewhere"}
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def test_import_as_json(cli: Cli, transcript: Path) -> None:
     answer = cli.json("import", transcript, code=1)
     assert set(answer) == {
         *("sessions", "added", "present", "skipped", "formats", "seconds", "database"),
-        *("records", "records_present", "rows", "renumbered", "unchanged", "ignored", "edits"),
+        *("records", "records_present", "rows", "renumbered", "unchanged", "ignored", "edits", "projects"),
     }
     assert (answer["sessions"], answer["added"], answer["present"]) == (1, 2, 0)
     assert answer["skipped"] == [
@@ -343,5 +343,5 @@ def test_tables_by_a_mapping(cli: Cli, tmp_path: Path) -> None:
     assert cli.json("import", file, "--map", "text=text,category=mood")["records"] == 2
     for words in (["--map", "content"], ["--map", "content=text,content=who"], ["--map", "content=none"]):
         cli.complaint("import", file, *words)
-    assert "Leave out --by-project" in cli.complaint("import", file, "--map", "content=text", "--dry-run")
+    assert "Leave out --dry-run" in cli.complaint("import", file, "--map", "content=text", "--dry-run")
     assert "Unknown encoding" in cli.complaint("import", file, "--map", "content=text", "--encoding", "x")

@@ -93,7 +93,7 @@ def test_a_watch_prints_a_line_an_import_and_ends_by_a_signal(
 def test_a_watch_that_was_killed_loses_and_repeats_nothing(cli: Cli, logs: Path) -> None:
     for number in range(3):
         lines: list[object] = [start(logs), *(prompt(f"{n}") for n in range(2_000 * (number + 1)))]
-        with watching(str(logs), "--json") as process:
+        with watching(str(logs), "--json", "--no-projects") as process:
             put(lines, logs / "rollout.jsonl")
             if number == 2:
                 read_until(process, "rollout.jsonl")
@@ -113,14 +113,16 @@ def test_sessions_go_into_the_projects_of_their_folders(cli: Cli, logs: Path, tm
     write_lines(logs / "rollout.jsonl", [start(tmp_path / "shop"), prompt("one")])
     write_lines(logs / "s1.jsonl", [claude("user", "u", None, "two", cwd=str(tmp_path / "bakery"))])
     write_lines(logs / "talk.jsonl", [{"role": "user", "content": "three"}])
-    with watching(str(logs), "--json", "--by-project") as process:
-        found = [json.loads(line) for line in read_until(process, "s1.jsonl")]
+    with watching(str(logs), "--json") as process:
+        found = [json.loads(line) for line in read_until(process, "talk.jsonl")]
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
     assert [(Path(one["path"]).name, one["added"]) for one in found] == [
         ("rollout.jsonl", 1),
         ("s1.jsonl", 1),
+        ("talk.jsonl", 1),
     ]
+    assert [one["id"] for one in cli.json("chats")["chats"]] == ["talk"]
     assert [one["project"] for one in cli.json("projects")["projects"]] == [
         str(tmp_path / "bakery"),
         str(tmp_path / "shop"),

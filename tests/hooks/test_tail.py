@@ -60,6 +60,10 @@ def logs(draw: st.DrawFn) -> list[Line]:
             case "tool":
                 lines.append(claude("assistant", f"t{number}", last, use(f"call{number}")))
                 lines.append(claude("user", f"r{number}", f"t{number}", result(f"call{number}", "done")))
+                if draw(st.booleans()):
+                    lines[-2:] = lines[:-3:-1]
+                    last = f"r{number}"
+                    continue
             case "side":
                 lines.append(claude("assistant", f"s{number}", side_last, f"side {number}", isSidechain=True))
                 side_last = f"s{number}"
@@ -121,6 +125,34 @@ def by_chat(memory: Memory) -> dict[str, set[tuple[str, ...]]]:
 
 def _hashable(values: tuple[object, ...]) -> tuple[str, ...]:
     return tuple(map(repr, values))
+
+
+def test_a_session_that_goes_on_in_a_new_file_brings_what_is_new_in_it(tmp_path: Path) -> None:
+    first = [claude("user", "u1", None, "one"), claude("assistant", "a1", "u1", "two")]
+    path, later = add(tmp_path / "s1.jsonl", *first), add(tmp_path / "s2.jsonl", *first)
+    with Memory(":memory:") as memory:
+        assert import_tail(memory, path) == Imported(2, ())
+        assert import_tail(memory, later) == Imported()
+        add(later, claude("user", "u2", "a1", "three", sessionId="s2"))
+        assert import_tail(memory, later) == Imported(1, ())
+        assert {chat.id: chat.messages for chat in memory.chats()} == {"s1": 2, "s2": 1}
+
+
+def test_a_result_that_was_written_before_its_call_waits_for_it(tmp_path: Path) -> None:
+    call, answer = claude("assistant", "t1", "u1", use("c1")), claude("user", "r1", "t1", result("c1"))
+    path = add(tmp_path / "s1.jsonl", claude("user", "u1", None, "go"), answer)
+    with Memory(":memory:") as memory:
+        assert import_tail(memory, path) == Imported(1, ())
+        assert import_tail(memory, path) == Imported()
+        add(path, call)
+        assert import_tail(memory, path) == Imported(2, ())
+        add(path, answer | {"uuid": "r0", "message": {"role": "user", "content": result("never")}})
+        assert import_tail(memory, path) == Imported()
+        add(path, claude("assistant", "a1", "r1", "Done."))
+        assert import_tail(memory, path) == Imported(2, ())
+        said = memory.chat("s1").history()
+        assert [one.id for one in said] == ["u1", "t1", "r1", "r0", "a1"]
+        assert [one.answers for one in said if one.role == "tool"] == [("c1",), ()]
 
 
 def test_only_what_is_new_is_read(tmp_path: Path) -> None:

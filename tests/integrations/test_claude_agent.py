@@ -80,13 +80,27 @@ def test_recall_finds_what_was_said_and_not_what_the_program_wrote(
 ) -> None:
     marked = line("user", "m1", "Caveat: the parser of the program", isMeta=True)
     condensed = line("user", "m2", "The parser was asked for", isCompactSummary=True)
-    done(store.append(KEY, [*SESSION, marked, condensed, {"type": "summary", "summary": "the parser"}]))
+    refused = line("assistant", "m3", "API Error: no parser answered", isApiErrorMessage=True)
+    program = [marked, condensed, refused, {"type": "summary", "summary": "the parser"}]
+    done(store.append(KEY, [*SESSION, *program]))
     hits = memory.recall("Where is the parser?")
     assert [(hit.chat, hit.text) for hit in hits[:2]] == [
         (CHAT, "The parser is in reader.py."),
         (CHAT, "Which file has the parser?"),
     ]
     assert {hit.text for hit in hits[2:]} <= {"src/reader.py", "", 'Grep {"pattern": "parse"}'}
+
+
+def test_recall_finds_what_was_typed_while_a_tool_ran(store: HoldfastSessionStore, memory: Memory) -> None:
+    typed = {"type": "queued_command", "prompt": "Leave the lexer alone.", "commandMode": "prompt"}
+    notice = {"type": "queued_command", "prompt": "The lexer is done.", "commandMode": "task-notification"}
+    entries = [
+        {"type": "attachment", "uuid": f"q{n}", "attachment": one} for n, one in enumerate((typed, notice))
+    ]
+    done(store.append(KEY, [*SESSION, *entries]))
+    (hit, *_) = memory.recall("lexer", roles=["user"])
+    assert hit.text == "Leave the lexer alone."
+    assert done(store.load(KEY)) == [*SESSION, *entries]
 
 
 @each(

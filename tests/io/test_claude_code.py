@@ -7,7 +7,8 @@ import pytest
 from holdfast import Memory
 from holdfast.io.import_items import ImportedMessage
 from holdfast.io.importing import import_paths
-from transcripts import claude, contents, messages, only_source, read, result, skips, use, write_lines
+from tables import each
+from transcripts import Json, claude, contents, messages, only_source, read, result, skips, use, write_lines
 
 LEFT = "on a branch that was left: its prompt was rewound and asked anew"
 
@@ -291,7 +292,7 @@ def test_circles_and_strange_values_do_no_harm(tmp_path: Path) -> None:
         claude("assistant", "u8", None, []),
     ]
     items = read(write_lines(tmp_path / "s1.jsonl", lines))
-    assert contents(items)[-2:] == ["three", "four"]
+    assert contents(items) == ["three", "four", "one", "two"]
     assert len(items) == len(lines)
     assert [reason for _, reason in skips(items)][-4:] == [
         "The line has no message.",
@@ -328,3 +329,254 @@ def test_what_a_hook_added_is_no_conversation(tmp_path: Path) -> None:
     assert [text[:9] for text in contents(items)] == ["what do I", "Tea.", "<system-r", "<system-r"]
     added = "not conversation: context that a hook added"
     assert skips(items) == [(2, "not conversation: attachment"), (3, added), (4, added), (5, added)]
+
+
+def queued(uuid: str, parent: str, prompt: object, mode: str = "prompt", **more: object) -> Json:
+    attachment = {"type": "queued_command", "prompt": prompt, "commandMode": mode, **more}
+    line = claude("attachment", uuid, parent, "") | {"attachment": attachment}
+    del line["message"]
+    return line
+
+
+def test_what_is_typed_while_a_tool_runs_is_said_by_the_user_at_its_place(tmp_path: Path) -> None:
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
+    lines = [
+        claude("user", "u1", None, "go"),
+        claude("assistant", "a1", "u1", use("t1")),
+        queued("q1", "a1", "and be brief"),
+        claude("user", "r1", "q1", result("t1")),
+        queued("q2", "r1", [{"type": "text", "text": "as here"}, picture]),
+        queued("q3", "q2", "<task-notification>done</task-notification>", "task-notification"),
+        queued("q4", "q3", "a notice", isMeta=True),
+        queued("q5", "q4", "not <private>the word is 471100</private>"),
+        claude("assistant", "a2", "q5", "Not 471100."),
+    ]
+    path = write_lines(tmp_path / "s1.jsonl", lines)
+    assert [text for _, role, text in messages(read(path)) if role == "user"][:3] == [
+        "go",
+        "and be brief",
+        "as here\n[image: image/png]",
+    ]
+    with Memory(":memory:") as memory:
+        import_paths(memory, path)
+        said = memory.chat("s1").history()
+        assert [one.id for one in said] == ["u1", "a1", "q1", "r1", "q2", "q5", "a2"]
+        assert said[2].raw == lines[2]
+        assert "471100" not in str([(one.content, one.raw) for one in said])
+        for form in ("openai", "anthropic"):
+            shown = str(memory.chat("s1").prompt(8000, format=form).messages)
+            assert ("be brief" in shown, shown.count("t1") >= 2) == (True, True)
+
+
+U1 = claude("user", "u1", None, "go")
+A1 = claude("assistant", "a1", "u1", "I will.")
+T1, R1 = claude("assistant", "t1", "a1", use("c1")), claude("user", "r1", "t1", result("c1"))
+A2 = claude("assistant", "a2", "r1", "Done.")
+ORDER = [one["uuid"] for one in (U1, A1, T1, R1, A2)]
+
+
+@each(
+    "lines",
+    [
+        [U1, A1, R1, T1, A2],
+        [U1, A1, R1, A2, T1],
+        [U1, R1, A1, A2, T1],
+        [A2, R1, T1, A1, U1],
+        [U1, A1, R1 | {"parentUuid": "a1"}, T1, A2],
+        [U1, A1, R1 | {"parentUuid": "elsewhere"}, T1, A2],
+    ],
+)
+def test_no_line_comes_before_the_one_that_it_follows_nor_a_result_before_its_call(
+    tmp_path: Path, lines: list[Json]
+) -> None:
+    with Memory(":memory:") as memory:
+        import_paths(memory, write_lines(tmp_path / "s1.jsonl", lines))
+        assert [one.id for one in memory.chat("s1").history()] == ORDER
+        assert [one.answers for one in memory.chat("s1").history() if one.role == "tool"] == [("c1",)]
+
+
+def test_ids_of_calls_that_are_used_again_move_no_result(tmp_path: Path) -> None:
+    again = [claude("assistant", "t2", "a2", use("c1")), claude("user", "r2", "t2", result("c1", "two"))]
+    items = read(write_lines(tmp_path / "s1.jsonl", [U1, A1, T1, R1, A2, *again]))
+    assert contents(items) == ["go", "I will.", "", "done", "Done.", "", "two"]
+
+
+def grown(uuid: str, *parts: Json, message: str = "m1", parent: str = "u1") -> Json:
+    return claude("assistant", uuid, parent, "") | {
+        "message": {"role": "assistant", "id": message, "content": list(parts)}
+    }
+
+
+def text(words: str) -> Json:
+    return {"type": "text", "text": words}
+
+
+def thought(words: str, signature: str) -> Json:
+    return {"type": "thinking", "thinking": words, "signature": signature}
+
+
+@each(
+    ("rows", "kept"),
+    [
+        ([[text("The")], [text("The capital")], [text('The capital is "Lima".')]], [2]),
+        ([[text("The")], [text("The capital"), *use("c1")]], [1]),
+        ([[thought("h", "")], [thought("hm", "x")], [thought("hm", "x"), text("Yes.")]], [2]),
+        ([[text("Yes.")], [text("Yes.")]], [0]),
+        ([[text("The capital is")], [text("The capital")]], [0]),
+        # What every line of a message has is something else.
+        ([[thought("hm", "x")], [text("Yes.")], use("c1"), use("c2")], [0, 1, 2, 3]),
+        ([[text("No, wait.")], [text("Yes.")]], [0, 1]),
+    ],
+)
+def test_a_message_that_was_written_again_as_it_grew_is_one(
+    tmp_path: Path, rows: list[list[Json]], kept: list[int]
+) -> None:
+    lines = [U1, *(grown(f"g{number}", *parts) for number, parts in enumerate(rows))]
+    items = read(write_lines(tmp_path / "s1.jsonl", lines))
+    found = [item.message.id for item in items if isinstance(item, ImportedMessage)]
+    assert found == ["u1", *(f"g{number}" for number in kept)]
+    left = "an earlier state of a message, which another line has whole"
+    assert [reason for _, reason in skips(items)] == [left] * (len(rows) - len(kept))
+
+
+def test_two_answers_that_begin_alike_are_two(tmp_path: Path) -> None:
+    lines = [U1, grown("g1", text("Done")), grown("g2", text("Done too."), message="m2", parent="g1")]
+    assert contents(read(write_lines(tmp_path / "s1.jsonl", lines))) == ["go", "Done", "Done too."]
+
+
+@each(
+    "mark",
+    [
+        {"isApiErrorMessage": True},
+        {"message": {"role": "assistant", "model": "<synthetic>", "content": "Prompt is too long"}},
+    ],
+)
+def test_what_no_model_said_is_no_answer(tmp_path: Path, mark: Json) -> None:
+    lines = [U1, claude("assistant", "e1", "u1", "API Error: 529", error="overloaded") | mark]
+    lines += [claude("user", "u2", "e1", "continue"), claude("assistant", "a2", "u2", "Yes.")]
+    items = read(write_lines(tmp_path / "s1.jsonl", lines))
+    assert contents(items) == ["go", "continue", "Yes."]
+    assert skips(items) == [(2, "not conversation: an error of the API, or a notice in place of an answer")]
+
+
+SAVED = "<persisted-output>\nOutput too large (12KB). Full output saved to: {}\n\nPreview:\nrow 0"
+LIMIT = (
+    "Error: result (61,234 characters) exceeds maximum allowed tokens. Output has been saved to {}.\nRead it."
+)
+
+
+@each("notice", [SAVED, LIMIT])
+def test_an_output_beside_the_session_is_read(tmp_path: Path, notice: str) -> None:
+    path = "/home/ada/.claude/projects/-shop/s1/tool-results/c1.txt"
+    lines = [U1, A1, T1, claude("user", "r1", "t1", result("c1", notice.format(path)))]
+    write_lines(tmp_path / "s1" / "tool-results" / "c1.txt", ["row 0", "the last row, \u00e9"])
+    main = write_lines(tmp_path / "s1.jsonl", lines)
+    side = write_lines(tmp_path / "s1" / "subagents" / "agent-a.jsonl", lines)
+    for log in (main, side):
+        items = read(log)
+        assert contents(items)[-1] == "row 0\nthe last row, \u00e9\n"
+        assert not skips(items)
+        (found,) = [one for one in items if isinstance(one, ImportedMessage) and one.message.answers]
+        assert found.message.raw == lines[3]
+
+
+@each(
+    "path",
+    [
+        "/p/s1/tool-results/gone.txt",
+        "/p/s1/tool-results/../../secret.txt",
+        "C:\\p\\s1\\tool-results\\link.txt",
+    ],
+)
+def test_an_output_that_is_not_beside_the_session_is_told(tmp_path: Path, path: str) -> None:
+    (tmp_path / "p" / "s1" / "tool-results").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "secret.txt").write_text("the secret")
+    link = tmp_path / "p" / "s1" / "tool-results" / "link.txt"
+    link.unlink(missing_ok=True)
+    link.symlink_to(tmp_path / "secret.txt")
+    notice = SAVED.format(path)
+    lines = [U1, A1, T1, claude("user", "r1", "t1", result("c1", notice))]
+    items = read(write_lines(tmp_path / "p" / "s1.jsonl", lines))
+    assert contents(items)[-1] == notice
+    left = [(4, "the rest of an output: its file is not beside the session")]
+    assert skips(items) == (left if "results/.." not in path else [])
+
+
+def test_an_output_that_speaks_of_saved_ones_is_itself(tmp_path: Path) -> None:
+    write_lines(tmp_path / "s1" / "tool-results" / "c1.txt", ["other"])
+    listing = "ls\nOutput has been saved to /p/s1/tool-results/c1.txt"
+    lines = [U1, A1, T1, claude("user", "r1", "t1", result("c1", listing))]
+    assert contents(read(write_lines(tmp_path / "s1.jsonl", lines)))[-1] == listing
+
+
+def test_saved_outputs_are_no_conversations_themselves(tmp_path: Path) -> None:
+    write_lines(tmp_path / "s1.jsonl", [U1])
+    saved = '[{"role": "user", "content": "said in an output"}]'
+    write_lines(tmp_path / "s1" / "tool-results" / "c1.json", [saved])
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, tmp_path)
+        assert [chat.id for chat in memory.chats()] == ["s1"]
+        assert report.ignored == {".json": 1}
+
+
+@each(
+    ("titles", "title"),
+    [
+        ([{"type": "summary", "summary": "Trip", "leafUuid": "u1"}], "Trip"),
+        ([{"type": "summary", "summary": "Of another", "leafUuid": "x"}], "go"),
+        (
+            [
+                {"type": "summary", "summary": "Trip", "leafUuid": "u1"},
+                {"type": "custom-title", "customTitle": "Mine", "sessionId": "s1"},
+            ],
+            "Mine",
+        ),
+    ],
+)
+def test_a_summary_is_the_title_of_the_session_with_its_line(
+    tmp_path: Path, titles: list[Json], title: str
+) -> None:
+    for number, lines in enumerate(([*titles, U1], [U1, *titles])):
+        with Memory(":memory:") as memory:
+            import_paths(memory, write_lines(tmp_path / f"{number}" / "s1.jsonl", lines))
+            assert [chat.title for chat in memory.chats()] == [title]
+
+
+def test_a_line_of_more_than_16_mib_is_a_problem_with_its_number(tmp_path: Path) -> None:
+    long = claude("assistant", "a1", "u1", "x" * (16 << 20))
+    items = read(write_lines(tmp_path / "s1.jsonl", [U1, long, claude("user", "u2", "a1", "two")]))
+    assert contents(items) == ["go", "two"]
+    assert skips(items) == [(2, "longer than 16 MiB")]
+
+
+def session(folder: Path, name: str, *uuids: str) -> Path:
+    rows = zip((None, *uuids), uuids, strict=False)
+    lines = [
+        claude("user" if uuid[0] == "u" else "assistant", uuid, parent, f"said {uuid}", sessionId=name)
+        for parent, uuid in rows
+    ]
+    return write_lines(folder / f"{name}.jsonl", lines)
+
+
+@each("order", [("s1", "s2", "s3", "s4"), ("s3", "s4", "s2", "s1"), ("s2", "s1", "s4", "s3")])
+def test_a_session_that_goes_on_in_other_files_is_stored_once(tmp_path: Path, order: tuple[str, ...]) -> None:
+    rows = ("u1", "a1", "u2", "a2")
+    files = {
+        "s1": session(tmp_path, "s1", *rows),
+        "s2": session(tmp_path, "s2", *rows, "u3", "a3"),
+        "s3": session(tmp_path, "s3", *rows, "u3", "a3", "u4"),
+        "s4": session(tmp_path, "s4", "u2", "a2", "u5"),  # from a place in the middle on
+    }
+    with Memory(":memory:") as memory:
+        reports = [import_paths(memory, files[name]) for name in order]
+        texts = [one.content for chat in memory.chats() for one in memory.chat(chat.id).history()]
+        assert sorted(texts) == sorted(f"said {uuid}" for uuid in (*rows, "u3", "a3", "u4", "u5"))
+        assert sum(report.added + report.present for report in reports) == 4 + 6 + 7 + 3
+        assert memory.verify().ok
+
+
+def test_other_words_under_the_uuid_of_another_session_are_kept(tmp_path: Path) -> None:
+    with Memory(":memory:") as memory:
+        import_paths(memory, session(tmp_path, "s1", "u1", "a1"))
+        other = [claude("user", "u1", None, "something else", sessionId="s2")]
+        assert import_paths(memory, write_lines(tmp_path / "s2.jsonl", other)).added == 1

@@ -7,7 +7,8 @@ import pytest
 from holdfast import Memory
 from holdfast.io.import_items import ImportedMessage
 from holdfast.io.importing import import_paths
-from transcripts import contents, messages, only_source, read, skips, write_json, write_lines
+from tables import each
+from transcripts import Json, contents, messages, only_source, read, skips, write_json, write_lines
 
 TALK: list[object] = [
     {"role": "user", "content": "Hi", "timestamp": "2026-07-06T21:57:38Z"},
@@ -174,3 +175,54 @@ def test_an_export_line_comes_back_with_all_its_fields(tmp_path: Path) -> None:
     message = item.message
     assert (message.id, message.name, message.call_id, message.answers) == ("m1", "both", "t1", ("t1", "t2"))
     assert (message.meta, message.raw) == ({"k": 1}, None)
+
+
+def trip(first: int, last: int, place: str = "lake") -> list[Json]:
+    roles = ("user", "assistant")
+    return [{"role": roles[n % 2], "content": f"Message {n} about the {place}"} for n in range(first, last)]
+
+
+def said(memory: Memory) -> dict[str, list[str]]:
+    return {one.id: [m.content for m in memory.chat(one.id).history()] for one in memory.chats(limit=None)}
+
+
+HI: list[Json] = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]
+
+
+@each(
+    ("first", "second", "kept"),
+    [
+        (trip(0, 6), trip(0, 10), [10]),  # grown
+        (trip(0, 6), trip(0, 6), [6]),  # renamed
+        (trip(0, 10), trip(0, 6), [10]),  # an older export, later
+        (trip(0, 600), trip(0, 1100), [1100]),
+        (HI, HI + trip(0, 4), [2, 6]),  # it may be another conversation
+        (HI, HI, [2, 2]),
+        (trip(0, 4) + trip(0, 4, "sea"), trip(0, 4) + trip(0, 4, "shore"), [8, 8]),
+        (trip(0, 4, "sea"), trip(0, 4, "shore"), [4, 4]),
+    ],
+)
+def test_an_export_that_grew_or_was_renamed_is_the_same_chat(
+    tmp_path: Path, first: list[Json], second: list[Json], kept: list[int]
+) -> None:
+    for make in (write_lines, write_json):
+        with Memory(":memory:") as memory:
+            for name, lines in (("june", first), ("july", second)):
+                import_paths(memory, make(tmp_path / f"{name}.jsonl", lines))
+            chats = said(memory)
+            assert sorted(map(len, chats.values())) == kept
+            assert set(chats) == ({"june", "july"} if len(kept) > 1 else {"june"})
+
+
+def test_chats_of_a_renamed_export_are_known_line_by_line(tmp_path: Path) -> None:
+    system = {"role": "system", "content": "You are brief."}
+    chats = [{"messages": [system, *trip(0, 4, f"lake {n}")]} for n in range(250)]
+    grown = {"messages": [*chats[2]["messages"], *trip(4, 6, "lake 2")]}
+    again = [*reversed(chats[3:]), grown, *chats[:2], {"messages": [system, *trip(0, 4, "sea")]}, chats[7]]
+    with Memory(":memory:") as memory:
+        import_paths(memory, write_lines(tmp_path / "june.jsonl", chats))
+        report = import_paths(memory, write_lines(tmp_path / "july.jsonl", again))
+        # Of one file, two chats that are alike are two.
+        assert (report.added, report.present) == (2 + 5 + 5, 250 * 5)
+        assert len(said(memory)) == 252
+        assert memory.verify().ok

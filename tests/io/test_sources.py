@@ -377,7 +377,7 @@ def test_damage_early_in_a_large_file_is_seen_without_reading_it_all() -> None:
 
 
 def test_a_line_that_is_too_long_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_LINE", 100)
+    monkeypatch.setattr("holdfast.io.jsonl.MAX_LINE", 100)
     path = write_lines(tmp_path / "x.jsonl", [TALK[0], {"role": "user", "content": "x" * 1000}, TALK[1]])
     items = read(path)
     assert contents(items) == ["Hi", "Hello"]

@@ -175,3 +175,12 @@ def test_any_table_loses_no_row_silently_and_adds_none_twice(rows: list[tuple[st
         report = import_tables(memory, path, columns)
         assert report.added + sum(one.count for one in report.problems) == len(rows)
         assert import_tables(memory, path, {**columns, "meta": "*"}).added == 0
+
+
+def test_a_table_that_grew_under_another_name_is_the_same_chat(tmp_path: Path) -> None:
+    rows = [f"user,Message {n} about the lake" for n in range(5)]
+    with Memory(":memory:") as memory:
+        for name, count in (("june", 3), ("july", 5)):
+            (tmp_path / f"{name}.csv").write_text("\n".join(["who,text", *rows[:count]]))
+            import_tables(memory, tmp_path / f"{name}.csv", {"content": "text", "role": "who"})
+        assert [(chat.id, chat.messages) for chat in memory.chats()] == [("june", 5)]

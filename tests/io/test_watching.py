@@ -40,7 +40,7 @@ class Folder:
         self.path = path
         self.memory = Memory(":memory:")
         self.clock = Clock()
-        self.watch = FolderWatch([path], lambda _: self.memory, clock=self.clock)
+        self.watch = FolderWatch([path], self.memory, clock=self.clock)
 
     def look(self) -> list[tuple[str, int, list[str]]]:
         """Return the name of each file told of, the messages added, and what was left out."""
@@ -189,7 +189,7 @@ def test_a_memory_that_is_away_is_told_of_once_and_tried_again(tmp_path: Path) -
     path = tmp_path / "talk.jsonl"
     path.write_text(said("one"))
     with Memory(":memory:") as memory:
-        watch = FolderWatch([tmp_path], lambda _: memory, rules)
+        watch = FolderWatch([tmp_path], memory, rules)
         (seen,) = watch.look()
         assert seen.problem == "The list of pauses is damaged. Repair it."
         assert list(watch.look()) == []
@@ -203,7 +203,7 @@ def test_another_watch_goes_on_where_one_ended(folder: Folder) -> None:
     path.write_text(said("one"))
     assert folder.look() == [("talk.jsonl", 1, [])]
     append(path, said("two"))
-    later = FolderWatch([folder.path], lambda _: folder.memory)
+    later = FolderWatch([folder.path], folder.memory)
     (seen,) = later.look()
     assert isinstance(seen, Seen)
     assert (seen.report.added, seen.report.present) == (1, 1)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import typer
 
@@ -29,6 +29,9 @@ from holdfast.hooks.project import project_of
 from holdfast.kinds import Kind
 from holdfast.memory import Memory
 from holdfast.safety.guard import SECRETS, Secrets, is_masked
+
+if TYPE_CHECKING:
+    from holdfast.io.importing import ProjectOf
 
 USER = "HOLDFAST_USER"
 PROJECT = "HOLDFAST_PROJECT"
@@ -160,6 +163,13 @@ class Options(Output):
         """The project, "" for none."""
         named = self.project or ("" if self.team else os.environ.get(PROJECT, ""))
         return project_of(Path.cwd()).name if named == "." else named
+
+    def project_of(self, *, no_projects: bool) -> "ProjectOf":
+        """Return what names the project of a file to import; none where all files go into one space."""
+        # Only an import needs the importers.
+        from holdfast.hooks.session_logs import project_of_log
+
+        return (lambda _: "") if no_projects or self.project_name or self.team else project_of_log
 
     def line(self, *words: object) -> str:
         """Write a command for the same memory, ready to be pasted into a shell but for a password."""

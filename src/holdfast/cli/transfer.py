@@ -1,8 +1,9 @@
 """The command that takes in conversations: import."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,11 +17,10 @@ from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
     from holdfast.io.import_report import ImportReport, Skipped
-    from holdfast.io.importing import Progress as ShowProgress
-    from holdfast.memory import Memory
 
 _CLAUDE_CODE = Path("~/.claude/projects")
 _EDITS = {"add": "to add", "replace": "to replace", "retract": "to retract", "conflict": "in conflict"}
+_KEPT = "What was imported until now is kept."
 _EXAMPLES = 3  # places that are named for one reason
 
 
@@ -28,8 +28,8 @@ _Paths = Annotated[
     list[Path] | None,
     Argument(metavar="PATH", exists=True, help=f"Files, folders or zips; {_CLAUDE_CODE} when none is given."),
 ]
-_ByProject = Annotated[
-    bool, Option("--by-project", help="Each session log into the project of its folder, as hooks do.")
+_NoProjects = Annotated[
+    bool, Option("--no-projects", help="All into one heap, not sessions of agents into their projects.")
 ]
 _Format = Annotated[
     str,
@@ -54,7 +54,7 @@ def import_(
     options: Options,
     *,
     paths: _Paths = None,
-    by_project: _ByProject = False,
+    no_projects: _NoProjects = False,
     dry_run: _DryRun = False,
     format: _Format = "",
     columns: _Map = None,
@@ -64,48 +64,38 @@ def import_(
 
     Reads what Claude Code, Codex, Gemini CLI, Cursor, Cline, Goose, SpecStory, ChatGPT, Letta, mem0,
     basic-memory, LangGraph and OpenAI Agents store, and chat-format JSONL and JSON, recognised by content;
-    with --map, CSV and JSONL of any program. Each message and record is stored once, however often it is
-    imported. Left out is what was marked as private, said while paused, or is covered by .holdfastignore.
-    Edits in what `export --records` wrote are taken over as yours; of a record that changed here too, both
-    texts are shown and neither is taken. Exits with 1 if something could not be read or stored; the rest is
-    imported.
+    with --map, CSV and JSONL of any program. A session of Claude Code, Codex or Gemini CLI goes into the
+    project of its folder, as those of hooks do, unless --project names one. Each message and record is stored
+    once, however often it is imported. Left out is what was marked as private, said while paused, or is
+    covered by .holdfastignore. Edits in what `export --records` wrote are taken over as yours; of a record
+    that changed here too, both texts are shown and neither is taken. Exits with 1 if something could not be
+    read or stored; the rest is imported.
 
     For example: holdfast import ~/.claude/projects
     """
     # Only an import needs a progress bar and the importers.
     from holdfast.cli.render.progress import Progress
-    from holdfast.hooks.session_logs import logs_by_project
-
-    if columns and (by_project or dry_run or format):
-        what = "With --map, files are read as it says."
-        raise InvalidInput(what, "Leave out --by-project, --dry-run and --format.")
-    take = _importer(columns, encoding, dry_run=dry_run, format=format)
-    paths = paths or _claude_code_projects()
-    groups = logs_by_project(paths) if by_project else {"": paths}
-    others = groups.pop("", []) if by_project else []
-    kept = "What was imported until now is kept."
-    with interruptible(kept), options.open(create=True) as memory, Progress(paths) as progress:
-        reports = {
-            project: take(memory.scoped(project=project) if project else memory, some, progress)
-            for project, some in groups.items()
-        }
-    _show_reports(options, reports, others, by_project=by_project)
-
-
-def _importer(
-    mapped: Sequence[str] | None, encoding: str, *, dry_run: bool, format: str
-) -> "Callable[[Memory, Sequence[Path], ShowProgress], ImportReport]":
-    """Return the function that imports files as the options say."""
-    # Only an import needs the importers.
     from holdfast.hooks.privacy import Privacy
     from holdfast.io.importing import import_paths, import_tables
 
-    columns: dict[str, str] = {}
-    if not mapped:
+    project_of = options.project_of(no_projects=no_projects)
+    take = partial(import_paths, dry_run=dry_run, format=format, project_of=project_of)
+    if columns:
+        if dry_run or format:
+            raise InvalidInput("With --map, files are read as it says.", "Leave out --dry-run and --format.")
+        take = partial(import_tables, columns=_columns(columns), encoding=encoding)
+    paths = paths or _claude_code_projects()
+    with interruptible(_KEPT), options.open(create=True) as memory, Progress(paths) as progress:
         # What is private is read when the database is open: its errors come first.
-        return lambda memory, paths, progress: import_paths(
-            memory, paths, progress, rules=Privacy.read(), dry_run=dry_run, format=format
-        )
+        report = take(memory, paths, progress=progress, rules=Privacy.read())
+    _show_report(options.answer({**plain(report), "database": options.shown_location}), report, options)
+    if report.problems:
+        raise typer.Exit(1)
+
+
+def _columns(mapped: Sequence[str]) -> dict[str, str]:
+    """Return the columns of fields as --map has them."""
+    columns: dict[str, str] = {}
     for pair in ",".join(mapped).split(","):
         field, given, column = pair.partition("=")
         if not given or field in columns:
@@ -113,25 +103,7 @@ def _importer(
                 f"--map has {pair!r}.", "Write each field once, as in content=text,role=speaker."
             )
         columns[field] = column
-
-    def take(memory: "Memory", paths: Sequence[Path], progress: "ShowProgress") -> "ImportReport":
-        return import_tables(memory, paths, columns, progress, encoding=encoding, rules=Privacy.read())
-
-    return take
-
-
-def _show_reports(
-    options: Options, reports: dict[str, "ImportReport"], others: Sequence[Path], *, by_project: bool
-) -> None:
-    passed = {"passed_over": [str(path) for path in others]}
-    told = {"projects": plain(reports), **passed} if by_project else plain(reports[""])
-    screen = options.answer({**told, "database": options.shown_location})
-    for project, report in reports.items():
-        _show_report(screen, report, replace(options, project=project or options.project))
-    if others:
-        screen.say(f"Passed over, since they name no folder: {count(len(others), 'file')}.")
-    if any(report.problems for report in reports.values()):
-        raise typer.Exit(1)
+    return columns
 
 
 def _claude_code_projects() -> list[Path]:
@@ -163,6 +135,10 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
     if report.renumbered:
         screen.say(f"Renumbered {count(report.renumbered, 'version')}, because there were some already.")
     screen.say(f"Into {options.shown_location}{options.whose()}.")
+    if report.projects:
+        screen.say(
+            f"Into projects: {', '.join(f'{name} ({number:,})' for name, number in report.projects.items())}."
+        )
     if report.unchanged:
         screen.say(f"Not read again, since nothing changed in them: {count(report.unchanged, 'file')}.")
     if report.ignored:
@@ -175,9 +151,16 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
     _show_skipped(screen, "Could not be read", [one for one in report.skipped if one.problem])
     _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem])
     if report.added:
-        screen.say("")
-        screen.say(f"Next: {options.line('recall', 'what did we decide about …')}")
-        screen.say(f"Or: {options.line('chats')}")
+        _show_next(screen, report, options)
+
+
+def _show_next(screen: Screen, report: "ImportReport", options: Options) -> None:
+    """Print how to ask for what was imported, in the project with most of it."""
+    if report.projects:
+        options = replace(options, project=report.projects.most_common(1)[0][0])
+    screen.say("")
+    screen.say(f"Next: {options.line('recall', 'what did we decide about …')}")
+    screen.say(f"Or: {options.line('chats')}")
 
 
 def _show_edits(screen: Screen, report: "ImportReport") -> None:

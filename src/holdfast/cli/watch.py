@@ -3,7 +3,6 @@
 import json
 import sys
 import time
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,8 +15,7 @@ from holdfast.cli.render.outcomes import interruptible
 from holdfast.cli.render.screen import Screen, count, plain
 
 if TYPE_CHECKING:
-    from holdfast.io.watching import FolderWatch, Seen
-    from holdfast.memory import Memory
+    from holdfast.io.watching import Seen
 
 _KEPT = "What was imported until now is kept."
 
@@ -29,8 +27,8 @@ def watch(
         list[Path], Argument(metavar="FOLDER", exists=True, file_okay=False, help="Folders to watch.")
     ],
     every: Annotated[int, Option(min=1, metavar="SECONDS", help="How long to wait between looks.")] = 5,
-    by_project: Annotated[
-        bool, Option("--by-project", help="Each session into the project of its folder, as hooks do.")
+    no_projects: Annotated[
+        bool, Option("--no-projects", help="All into one heap, not sessions of agents into their projects.")
     ] = False,
 ) -> None:
     """Keep importing what clients write into folders, until interrupted.
@@ -41,10 +39,16 @@ def watch(
 
     For example: holdfast watch ~/.claude/projects ~/.codex/sessions
     """
+    # Only a watch needs the importers.
+    from holdfast.hooks.privacy import Privacy
+    from holdfast.io.watching import FolderWatch
+
+    project_of = options.project_of(no_projects=no_projects)
     with interruptible(_KEPT), options.open(create=True) as memory:
         if not options.json:
             Screen().say((f"Looking for what is new every {every:,} s. Ctrl-C ends it.", "dim"))
-        found = _watch_of([folder.resolve() for folder in folders], memory, by_project=by_project)
+        roots = [folder.resolve() for folder in folders]
+        found = FolderWatch(roots, memory, Privacy.read, project_of=project_of)
         try:
             while True:
                 for seen in found.look():
@@ -53,19 +57,6 @@ def watch(
         except KeyboardInterrupt as error:
             Screen(sys.stderr).say(f"Stopped watching. {_KEPT}")
             raise typer.Exit(INTERRUPTED) from error
-
-
-def _watch_of(folders: Sequence[Path], memory: "Memory", *, by_project: bool) -> "FolderWatch":
-    # Only a watch needs the importers.
-    from holdfast.hooks.privacy import Privacy
-    from holdfast.hooks.session_logs import project_of_log
-    from holdfast.io.watching import FolderWatch
-
-    def memory_of(path: Path) -> "Memory | None":
-        project = project_of_log(path)
-        return memory.scoped(project=project) if project else None
-
-    return FolderWatch(folders, memory_of if by_project else lambda _: memory, Privacy.read)
 
 
 def _show(options: Options, seen: "Seen") -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.errors import Unavailable
 from holdfast.hooks import journal
 from holdfast.hooks.session_state import tail_path
-from holdfast.io.claude_code import LogNode, LogStart, read_after, revives, scan_after
+from holdfast.io.claude_code import LogNode, LogStart, is_cut, read_after, revives, scan_after
 from holdfast.io.file_parts import end_of_lines, part_of
 from holdfast.io.files import File
 from holdfast.io.import_items import ImportedMessage, Item
@@ -114,6 +114,8 @@ def _part(memory: Memory, transcript: Path, remembered: Path, *, appended: bool)
     if end <= known.end:
         return None
     part = (_after if appended else _of_lines)(transcript, known, end)
+    if part.end == known.end:
+        return None
     if stored.end and not part.known.end:
         remembered.unlink(missing_ok=True)
     return part
@@ -123,6 +125,10 @@ def _after(transcript: Path, known: _Known, end: int) -> _Part:
     """Return what was added to a transcript of Claude Code."""
     file = part_of(transcript, known.end, end)
     log = scan_after(file, known.log)
+    while is_cut(known.log, log):  # the line of a call may be written after that of its result
+        end = end_of_lines(transcript, known.end, end - 1)
+        file = part_of(transcript, known.end, end)
+        log = scan_after(file, known.log)
     if revives(known.log, log):  # what was left out then is to be read now
         known, file = _Known(), part_of(transcript, 0, end)
     # What was imported already, if something was left out of it.

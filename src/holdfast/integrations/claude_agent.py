@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _ROOT = "claude"  # the prefix of the ids of the chats
 _PAGE = 256  # messages read at once
+_BY_PROGRAM = ("isMeta", "isCompactSummary", "isApiErrorMessage")  # marks of what nobody said
 _ENTRY = {"claude_agent": "entry"}  # the `meta` of a message made of an entry
 _LONGEST_PROJECT = 200  # characters of a project key in the id of a chat; a longer one is hashed
 _LONGEST_UUID = 100  # characters of a `uuid` as the id of a message; a longer one is hashed
@@ -227,17 +228,21 @@ def _message(entry: Mapping[str, object]) -> Message:
             f"An entry of a transcript is of the type {type(entry).__name__!r}.",
             "Append dicts, as the SDK does.",
         )
-    inner = entry.get("message") if _is_spoken(entry) else None
+    inner = _spoken(entry)
     message = read_message(inner) if isinstance(inner, Mapping) else None
     return replace(
         message or Message("tool", call_id="none"), id=_id(entry), at=_time(entry), raw=entry, meta=_ENTRY
     )
 
 
-def _is_spoken(entry: Mapping[str, object]) -> bool:
-    """Return whether an entry belongs to the conversation, by the rules of the importer for Claude Code."""
-    by_program = entry.get("isMeta") is True or entry.get("isCompactSummary") is True
-    return entry.get("type") in ("user", "assistant") and not by_program
+def _spoken(entry: Mapping[str, object]) -> object:
+    """Return what an entry says in the conversation, by the rules of the importer for Claude Code."""
+    kind, queued = entry.get("type"), entry.get("attachment")
+    if kind == "attachment" and isinstance(queued, Mapping):
+        is_typed = queued.get("type") == "queued_command" and queued.get("commandMode", "prompt") == "prompt"
+        return {"role": "user", "content": queued.get("prompt")} if is_typed else None
+    by_program = any(entry.get(mark) is True for mark in _BY_PROGRAM)
+    return entry.get("message") if kind in ("user", "assistant") and not by_program else None
 
 
 def _id(entry: Mapping[str, object]) -> str:

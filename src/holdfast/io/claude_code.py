@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
 
 from holdfast.errors import InvalidInput
-from holdfast.io.files import File, lines
+from holdfast.io.files import MAX_ROW, File, lines
 from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, list_of, parsed, stable_id, text_of
 from holdfast.messages import formats
-from holdfast.text.clean import clean
+from holdfast.text.clean import clean, each_text
 from holdfast.types import Message
 
 _AGENT_FILE = "agent-"  # the prefix of the file names of subagents
@@ -21,6 +25,17 @@ _ADDED = re.compile(
 )
 _BY_HOOK = re.compile(r"hook (?:additional context|success)|-hook>|<(?:recalled|known|memory)>")
 _LEFT = "on a branch that was left: its prompt was rewound and asked anew"
+_BY_PROGRAM = "<synthetic>"  # the model of what no model said
+_NOT_THERE = "the rest of an output: its file is not beside the session"
+_GROWN = "an earlier state of a message, which another line has whole"
+_SIGNATURE = re.compile(r',? "signature": "[^"\\]*"')
+_BRACKETS = '"}]'
+_STATES = 16  # messages that may grow at the same time
+# What stands in place of an output that is too long: where it is, by session and name, and its beginning.
+_SAVED = re.compile(
+    r"\s*+(?:<persisted-output>|Error: result \()[^\0]{0,400}?saved to:? [^\n]{0,1000}?([\w-]{1,100})[/\\]"
+    r"tool-results[/\\](\w(?:[\w.-]{0,200}\w)?)"
+)
 
 
 def is_line(value: Mapping[str, object]) -> bool:
@@ -31,7 +46,10 @@ def is_line(value: Mapping[str, object]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LogNode:
-    """The links of a line: `spoken` for conversation, `prompt` for one of the user, `side` for a subagent."""
+    """The links of a line: `spoken` for conversation, `prompt` for one of the user, `side` for a subagent.
+
+    `calls` are those that it makes, `answers` those whose results it has.
+    """
 
     line: int
     uuid: str
@@ -41,6 +59,8 @@ class LogNode:
     side: bool
     spoken: bool
     prompt: bool
+    calls: Sequence[str] = ()
+    answers: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +74,11 @@ class LogStart:
 
 
 def read(file: File) -> Iterator[Item]:
-    """Yield the messages of a session log: its user and assistant lines, in the order of the file.
+    """Yield the messages of a session log: its user and assistant lines, and what was typed meanwhile.
+
+    They come in the order of the file, but none before the line that it follows, or a result before its call.
+    Of a message that was written again as it grew, the last state is taken. Of an output that is beside the
+    session, the message has all, and the line as it came its beginning.
 
     The lines form trees: each names the line that it follows. A user who rewinds sends another prompt after
     the same line, and the thread continues from the newest; what follows the other prompts is left out and
@@ -71,18 +95,49 @@ def scan_after(file: File, start: LogStart) -> LogStart:
     is_side = file.name.rsplit("/", 1)[-1].startswith(_AGENT_FILE)
     nodes, length = list(start.nodes), start.lines
     custom, title = start.custom_title, start.title
+    summaries: dict[str, str] = {}
+    states: dict[str, tuple[int, str]] = {}
     for item in lines(file):
         if isinstance(item, Skip):
             length = start.lines + item.line
             continue
         length, entry = start.lines + item[0], item[1]
-        nodes.append(_node(length, entry, side=is_side, spoken=not _why_not_spoken(entry)))
+        node = _node(length, entry, side=is_side, spoken=not _why_not_spoken(entry))
+        nodes.append(_without_states(nodes, node, entry, states))
         custom, title = text_of(entry.get("customTitle")) or custom, text_of(entry.get("aiTitle")) or title
-    return LogStart(tuple(nodes), length, custom, title)
+        summaries[text_of(entry.get("leafUuid"))] = text_of(entry.get("summary"))
+    # Of what other sessions were about, a log tells as well.
+    own = [summaries[node.uuid] for node in nodes if summaries.get(node.uuid)]
+    return LogStart(tuple(nodes), length, custom, [title, *own][-1])
+
+
+def _without_states(
+    nodes: list[LogNode], node: LogNode, entry: Mapping[str, object], states: dict[str, tuple[int, str]]
+) -> LogNode:
+    """Return a node, not as spoken if its message is known; mark what is an earlier state of it."""
+    inner = dict_of(entry.get("message"))
+    if not (node.spoken and (identity := text_of(inner.get("id"))) and entry["type"] == "assistant"):
+        return node
+    # What is said between the brackets of JSON grows at its end, but for signatures.
+    state = _SIGNATURE.sub("", json.dumps(inner.get("content")))
+    place, before = states.pop(identity, (0, ""))
+    if before.startswith(state.rstrip(_BRACKETS)):
+        states[identity] = place, before
+        return replace(node, spoken=False)
+    if before and state.startswith(before.rstrip(_BRACKETS)):
+        nodes[place] = replace(nodes[place], spoken=False)
+    states[identity] = len(nodes), state
+    if len(states) > _STATES:
+        del states[next(iter(states))]
+    return node
 
 
 def read_after(file: File, start: LogStart, end: LogStart) -> Iterator[Item]:
     """Yield the items of a file that follows the beginning `start` of a session log, up to `end`."""
+    return _in_order(_items_after(file, start, end), end.nodes)
+
+
+def _items_after(file: File, start: LogStart, end: LogStart) -> Iterator[Item]:
     placed = _placed(end, file.name.rsplit("/", 1)[-1])
     for item in lines(file):
         line = start.lines + (item.line if isinstance(item, Skip) else item[0])
@@ -93,20 +148,80 @@ def read_after(file: File, start: LogStart, end: LogStart) -> Iterator[Item]:
             yield replace(item, line=line)
         elif reason := _why_not_spoken(item[1]):
             yield Skip(line, reason)
-        elif (place := placed.get(line)) is not None:
-            yield place if isinstance(place, Skip) else parsed(place, line, _message, item[1], line)
+        elif isinstance(place := placed.get(line, Skip(line, _GROWN)), Skip):
+            yield place
+        else:
+            found = parsed(place, line, _message, item[1], line, file.location)
+            yield found
+            if (message := getattr(found, "message", None)) and _SAVED.match(message.content):
+                yield Skip(line, _NOT_THERE)
 
 
-def _message(entry: dict[str, object], line: int) -> Message:
-    inner = entry.get("message")
+def _in_order(items: Iterator[Item], nodes: Sequence[LogNode]) -> Iterator[Item]:
+    """Yield items in their order, but each after the line that it follows and the calls that it answers."""
+    lines = {node.uuid: node.line for node in reversed(nodes)}
+    calls = {call: node.line for node in reversed(nodes) if node.spoken for call in node.calls}
+    above = {
+        node.line: [lines.get(node.parent, 0), *(calls.get(call, 0) for call in node.answers)]
+        for node in nodes
+    }
+    held: dict[int, list[Item]] = defaultdict(list)
+    away: set[int] = set()
+    for now in items:
+        ready = [now]
+        while ready:
+            item = ready.pop(0)
+            first = [line for line in above.get(item.line, ()) if line > now.line or line in away]
+            if first:
+                away.add(item.line)
+                held[first[0]].append(item)
+            else:
+                away.discard(item.line)
+                yield item
+                ready[:0] = held.pop(item.line, [])
+    # Lines that follow each other in a circle.
+    yield from sorted(chain.from_iterable(held.values()), key=lambda item: item.line)
+
+
+def said(entry: Mapping[str, object]) -> object:
+    """Return the message of a line; what was typed while a tool ran stands in an attachment."""
+    if entry.get("type") == "attachment":
+        return {"role": "user", "content": dict_of(entry.get("attachment")).get("prompt")}
+    return entry.get("message")
+
+
+def _message(entry: dict[str, object], line: int, location: Path | None) -> Message:
+    inner = said(entry)
     if not isinstance(inner, dict):
         raise InvalidInput("The line has no message.", "Skip it.")
+    message = formats.parse(inner)
+    if location and message.answers:
+        output = each_text(inner["content"], lambda text: _output(text, location))
+        message = formats.parse({**inner, "content": output})
     return replace(
-        formats.parse(inner),
+        message,
         id=clean(text_of(entry.get("uuid"))) or stable_id(line, entry),
         at=formats.read_time(entry.get("timestamp")),
         raw=entry,
     )
+
+
+def _output(text: str, log: Path) -> str:
+    """Return the output that a text says is beside the session, or the text, if it is not there."""
+    if saved := _SAVED.match(text):
+        for folder in log.parents[:3]:
+            path = folder / saved[1] / "tool-results" / saved[2]
+            # A folder that was copied may have links to anywhere.
+            with suppress(OSError):
+                if path.resolve().is_relative_to(folder.resolve()) and path.stat().st_size <= MAX_ROW:
+                    return path.read_text("utf-8", "replace")
+    return text
+
+
+def is_cut(start: LogStart, end: LogStart) -> bool:
+    """Return whether a log that goes on after `start` ends with a result whose call is not there yet."""
+    made = {call for node in end.nodes for call in node.calls}
+    return end.lines > start.lines and bool(end.nodes) and not made.issuperset(end.nodes[-1].answers)
 
 
 def revives(start: LogStart, end: LogStart) -> bool:
@@ -127,14 +242,18 @@ def _placed(log: LogStart, stem: str) -> dict[int, ImportedChat | Skip]:
 
 
 def _why_not_spoken(entry: Mapping[str, object]) -> str:
-    kind = text_of(entry.get("type"))
-    if kind not in {"user", "assistant"}:
+    kind, queued = text_of(entry.get("type")), dict_of(entry.get("attachment"))
+    is_typed = queued.get("type") == "queued_command" and queued.get("commandMode", "prompt") == "prompt"
+    if kind not in {"user", "assistant"} and not (kind == "attachment" and is_typed):
         return f"not conversation: {clean(kind)[:40] or 'no type'}"
-    if entry.get("isMeta") is True:
+    if entry.get("isMeta") is True or queued.get("isMeta") is True:
         return "not conversation: written by the program (isMeta)"
     if entry.get("isCompactSummary") is True:
         return "a summary of messages that come before it (isCompactSummary)"
-    if kind == "user" and _is_added(dict_of(entry.get("message")).get("content")):
+    inner = dict_of(entry.get("message"))
+    if entry.get("isApiErrorMessage") is True or inner.get("model") == _BY_PROGRAM:
+        return "not conversation: an error of the API, or a notice in place of an answer"
+    if kind == "user" and _is_added(inner.get("content")):
         return "not conversation: context that a hook added"
     return ""
 
@@ -148,6 +267,8 @@ def _is_added(content: object) -> bool:
 
 
 def _node(line: int, entry: Mapping[str, object], *, side: bool, spoken: bool) -> LogNode:
+    parts = [dict_of(part) for part in list_of(dict_of(entry.get("message")).get("content"))]
+    answers = _ids(parts, "tool_result", "tool_use_id")
     return LogNode(
         line,
         text_of(entry.get("uuid")) or f"line {line}",
@@ -156,13 +277,14 @@ def _node(line: int, entry: Mapping[str, object], *, side: bool, spoken: bool) -
         text_of(entry.get("agentId")),
         side or entry.get("isSidechain") is True,
         spoken,
-        spoken and entry.get("type") == "user" and not _has_result(entry.get("message")),
+        spoken and entry.get("type") == "user" and not answers,
+        _ids(parts, "tool_use", "id"),
+        answers,
     )
 
 
-def _has_result(message: object) -> bool:
-    parts = list_of(dict_of(message).get("content"))
-    return any(dict_of(part).get("type") == "tool_result" for part in parts)
+def _ids(parts: Iterable[Mapping[str, object]], kind: str, key: str) -> list[str]:
+    return [text_of(part.get(key)) for part in parts if part.get("type") == kind]
 
 
 def _left_behind(nodes: Sequence[LogNode]) -> Container[str]:

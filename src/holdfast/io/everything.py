@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from holdfast.errors import InvalidInput, NewerSchema
-from holdfast.io.files import File, lines
+from holdfast.io.files import MAX_LINE, File, lines
 from holdfast.io.import_items import Skip
 from holdfast.runtime import runtime_of
 from holdfast.store import space_rows
@@ -86,7 +86,7 @@ def restore(memory: Memory, file: File) -> RestoreReport:
 
 
 def _rows(file: File, bad: list[tuple[int, str]]) -> Iterator[tuple[int, str, Mapping[str, object]]]:
-    for item in lines(file):
+    for item in lines(file, MAX_LINE):
         if isinstance(item, Skip):
             bad.append((item.line, item.reason))
             continue

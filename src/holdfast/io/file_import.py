@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from holdfast.errors import Conflict, InvalidInput
@@ -18,7 +17,7 @@ from holdfast.io.record_import import store_records
 from holdfast.io.redaction import IGNORED, Redactor, Rules
 from holdfast.io.said_before import private_in
 from holdfast.io.sources import SourceFile
-from holdfast.store import log, sessions
+from holdfast.store import imports, log, sessions
 from holdfast.store.message_rows import StoredMessages
 from holdfast.text.clean import clean
 
@@ -28,10 +27,12 @@ if TYPE_CHECKING:
     from holdfast.types import Message, ToolCall
 
 _NO_LINE = 0  # the line of a whole file
-_BATCH = 500  # messages or records in one transaction
+_BATCH = 500  # messages or records in one transaction, or up to twice as many
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _STORED_BEFORE = "stored before it was private or ignored, and left as it is: `holdfast erase` removes it"
 _TOLD = ("user", "assistant")  # whose words hooks are told of
+_FEW, _SHORT = 2, 80  # messages, and characters of as many, that two conversations may have in common
+_LIKELY = 20  # chats with the same beginning that are compared
 _TWICE = "the file has it twice"
 
 
@@ -70,6 +71,9 @@ class FileImport:
         self._stored = self.added = 0
         self._records = self.records_added = 0
         self._skips = Skips()
+        self._begun: Mapping[tuple[str, str], list[str]] | None = None
+        self._homes: dict[str, str] = {}
+        self._copied: set[str] = set()
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
@@ -84,10 +88,7 @@ class FileImport:
 
     def run(self) -> Account:
         """Import it, and return the counts as JSON values, to be stored with its digest."""
-        items = self._items()
-        more = True
-        while more:
-            batch = list(islice(items, _BATCH))
+        for batch in _batches(self._items()):
             by_chat: dict[str, list[ImportedMessage]] = defaultdict(list)
             records: list[ImportedRecord] = []
             for item in batch:
@@ -99,7 +100,6 @@ class FileImport:
                 self._store(messages)
             self._store_records(records)
             self._progress(self._stored)
-            more = len(batch) == _BATCH
         return {
             "chats": sorted(self._chats),
             "messages": self._stored,
@@ -155,23 +155,46 @@ class FileImport:
         origin = items[0].chat
         try:
             memory = self._memory.scoped(agent=clean(origin.agent)) if origin.agent else self._memory
-            chat = memory.chat(clean(origin.id))
+            chat = memory.chat(self._home(memory, items))
         except InvalidInput as error:
             self._skip(Skip(item.line, error.what, problem=True) for item in items)
             return
         before = chat.stats().messages
-        fresh = self._without_stored(memory, chat, items)
+        fresh = self._without_stored(memory, chat.id, items)
+        if self._source.format.name == "Claude Code":
+            fresh = self._without_copied(memory, chat.id, fresh)
         if before and self._is_whole:
             fresh = self._without_told(memory, chat, fresh)
-        stored = len(items) - len(fresh) + self._append(chat, fresh)
+        stored = self._append(chat, fresh)
         if stored and not before:
             _describe(memory, chat, origin)
-        if stored:
+        present = len(items) - len(fresh)
+        if stored or (present and before):
             self._chats.add(chat.id)
-        self._stored += stored
+        self._stored += present + stored
+
+    def _home(self, memory: Memory, items: Sequence[ImportedMessage]) -> str:
+        """Return the id of the chat of messages: if it is called after its file, of the one that it repeats.
+
+        That is a chat whose messages are the first of these, or the other way round: an export that has
+        grown, or has another name. Chats of one file, and those that share less, are several.
+        """
+        origin, database = items[0].chat, database_of(memory)
+        own = self._homes.get(origin.id, clean(origin.id))
+        if origin.by_file and database and origin.id not in self._homes and len(items) >= _FEW:
+            if self._begun is None:
+                self._begun = imports.beginnings(database, memory.scope)
+            likely = self._begun.get((items[0].message.id, items[1].message.id), ())
+            for chat in () if own in likely else likely[:_LIKELY]:
+                known = log.read(database, memory.scope.space, chat, after=0, limit=len(items))
+                if chat not in self._homes.values() and _repeats(known, items):
+                    own = chat
+                    break
+        self._homes[origin.id] = own
+        return own
 
     def _without_stored(
-        self, memory: Memory, chat: Chat, items: Sequence[ImportedMessage]
+        self, memory: Memory, chat: str, items: Sequence[ImportedMessage]
     ) -> Sequence[ImportedMessage]:
         """Return the items whose text is not stored yet; programs rewrite the payloads of the same messages.
 
@@ -181,7 +204,7 @@ class FileImport:
         if database is None:
             return items
         ids = sorted({item.message.id for item in items if item.message.id})
-        present = log.by_ids(database, memory.scope.space, chat.id, ids)
+        present = log.by_ids(database, memory.scope.space, chat, ids)
         stored = {message.id: message for message in present}
         fresh = []
         for item in items:
@@ -190,9 +213,27 @@ class FileImport:
                 fresh.append(item)
             elif item.before and (_words(known), known.raw) == (_words(item.before), item.before.raw):
                 self._skip([Skip(item.line, _STORED_BEFORE)])
-            elif _words(known) not in (_words(item.message), _words(item.before or item.message)):
-                fresh += [] if _has_placeholder(known) else [item]
+            elif not _is_same(known, item):
+                fresh.append(item)
         return fresh
+
+    def _without_copied(
+        self, memory: Memory, chat: str, items: Sequence[ImportedMessage]
+    ) -> Sequence[ImportedMessage]:
+        """Return the items that no other chat has.
+
+        A session that goes on in a new file begins there with the lines of the first one, under their ids.
+        """
+        database, space, tried = database_of(memory), memory.scope.space, {chat}
+        while items and database:
+            others = (self._copied | imports.chats_with(database, space, items[0].message.id)) - tried
+            if not others:
+                break
+            for other in others:
+                items = self._without_stored(memory, other, items)
+            tried |= others
+        self._copied |= tried - {chat}
+        return items
 
     def _without_told(
         self, memory: Memory, chat: Chat, items: Sequence[ImportedMessage]
@@ -229,8 +270,37 @@ class FileImport:
         return len(items)
 
 
+def _batches(
+    items: Iterable[ImportedMessage | ImportedRecord],
+) -> Iterator[list[ImportedMessage | ImportedRecord]]:
+    """Yield items in batches that end where a chat does, unless it is long: by its beginning it is known."""
+    batch: list[ImportedMessage | ImportedRecord] = []
+    for item in items:
+        if len(batch) >= _BATCH:
+            first, last, new = (getattr(one, "chat", None) for one in (batch[0], batch[-1], item))
+            if last in (None, first) or last != new or len(batch) >= 2 * _BATCH:
+                yield batch
+                batch = []
+        batch.append(item)
+    yield batch
+
+
 def _words(message: Message) -> tuple[object, ...]:
     return message.role, message.name, message.content, message.calls, message.call_id
+
+
+def _is_same(known: Message, item: ImportedMessage) -> bool:
+    """Return whether a stored message is that of an item, whatever is left out of it today."""
+    if known.id != item.message.id:
+        return False
+    words = _words(item.message), _words(item.before or item.message)
+    return _words(known) in words or known.raw == item.message.raw is not None or _has_placeholder(known)
+
+
+def _repeats(known: Sequence[Message], items: Sequence[ImportedMessage]) -> bool:
+    """Return whether one conversation begins as another does, and no third is likely to."""
+    is_long = len(known) > _FEW or sum(len(one.content) for one in known) > _SHORT
+    return is_long and all(map(_is_same, known, items))
 
 
 def _has_placeholder(message: Message) -> bool:

@@ -42,8 +42,8 @@ def _between(path: Path, start: int, end: int) -> io.BufferedReader:
     return io.BufferedReader(_Range(file, end), _CHUNK)
 
 
-def end_of_lines(path: Path, start: int = 0) -> int:
-    """Return where the last whole line of a file ends, `start` if there is none after it.
+def end_of_lines(path: Path, start: int = 0, before: int | None = None) -> int:
+    """Return where the last whole line of a file, or of its part before a byte, ends; `start` if none does.
 
     Raises:
         Unavailable: the file may not be read.
@@ -54,7 +54,7 @@ def end_of_lines(path: Path, start: int = 0) -> int:
         if not stat.S_ISREG(found.st_mode):
             return start
         with path.open("rb") as file:
-            end = found.st_size
+            end = found.st_size if before is None else before
             while end > start:
                 first = max(start, end - _CHUNK)
                 file.seek(first)

@@ -16,6 +16,9 @@ from holdfast.io.import_items import TOO_DEEP, Skip
 from holdfast.text.clean import clean
 
 MAX_LINE = 256 << 20  # bytes; longer lines are skipped
+MAX_ROW = (
+    16 << 20
+)  # bytes of a line of a transcript: longer ones would keep whoever reads it busy for minutes
 MAX_VALUE = 2 << 30  # characters of one JSON value
 _CHUNK = 1 << 20
 _SPACE = re.compile(r"[\s,]*")
@@ -48,16 +51,16 @@ class File:
         )
 
 
-def lines(file: File) -> Iterator[tuple[int, dict[str, object]] | Skip]:
+def lines(file: File, longest: int = MAX_ROW) -> Iterator[tuple[int, dict[str, object]] | Skip]:
     """Yield the JSON objects of a file, one a line, with their line numbers; invalid lines are skipped."""
     with file.open() as stream:
         number = 0
-        while line := stream.readline(MAX_LINE):
+        while line := stream.readline(longest):
             number += 1
-            if len(line) == MAX_LINE and not line.endswith(b"\n"):
-                while (rest := stream.readline(MAX_LINE)) and not rest.endswith(b"\n"):
+            if len(line) == longest and not line.endswith(b"\n"):
+                while (rest := stream.readline(longest)) and not rest.endswith(b"\n"):
                     pass
-                yield Skip(number, f"longer than {MAX_LINE >> 20} MiB", problem=True)
+                yield Skip(number, f"longer than {longest >> 20} MiB", problem=True)
             elif not line.isspace():
                 value = object_in(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
                 yield (number, value) if isinstance(value, dict) else Skip(number, value, problem=True)

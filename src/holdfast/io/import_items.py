@@ -40,7 +40,8 @@ class ImportedChat:
     """The chat that messages of a file belong to; an empty title or agent is set by the memory.
 
     `folder` is where its session was at work, "" if the file does not say so or each message does. `owner` is
-    the user whose it is, and `since` is when it began, if the file says so.
+    the user whose it is, and `since` is when it began, if the file says so. `by_file` says that it is called
+    after its file, having no id.
     """
 
     id: str
@@ -51,6 +52,7 @@ class ImportedChat:
     folder: str = field(default="", compare=False)
     owner: Owner | None = None
     since: datetime | None = field(default=None, compare=False)
+    by_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)

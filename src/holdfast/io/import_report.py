@@ -54,6 +54,8 @@ class ImportReport:
     """The number of files that were not read, because they were imported before and have not changed."""
     edits: tuple[RecordEdit, ...] = ()
     """What edited exports of records changed, and where they could not."""
+    projects: Counter[str] = field(default_factory=Counter)
+    """The number of messages added to projects of the user, by their names."""
     ignored: Counter[str] = field(default_factory=Counter)
     """The number of files with something else, by the endings of their names."""
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int], None]
 """Called after each batch with the path of the file and the number of messages found in all files so far."""
+ProjectOf = Callable[[SourceFile], str]
+"""Returns the project of the user that a file belongs to, "" for none."""
 
 _CHUNK = 1 << 20
 
@@ -44,13 +46,14 @@ def import_paths(
     rules: Rules | None = None,
     dry_run: bool = False,
     format: str = "",
+    project_of: ProjectOf = lambda _: "",
 ) -> ImportReport:
     """Add the conversations of files, folders and zips to a memory, each message once.
 
-    The format of each file is recognised by its content. A message that cannot be read or stored is left out
-    and reported with its file and line; the others are imported. A message without a time gets that of its
-    neighbour in the chat, or the present time if none has one. Of several paths, one in no known format is
-    reported as a problem, and the others are imported. Repeat an interrupted import to complete it.
+    The format of each file is recognised by its content, its project by `project_of`. A message that cannot
+    be read or stored is left out and reported with its file and line; so is, of several paths, one in no known
+    format. A message without a time gets that of its neighbour in the chat, else the present one. Repeat an
+    interrupted import to complete it.
     What a prompt marks as `<private>…</private>`, and what the `rules` of the user cover, is replaced by a
     placeholder before anything is stored, in the payload too.
 
@@ -70,7 +73,7 @@ def import_paths(
     started = time.monotonic()
     named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
     _check_how(named, format, dry_run=dry_run)
-    importer = _Importer(memory, progress or (lambda *_: None), rules)
+    importer = _Importer(memory, progress or (lambda *_: None), rules, project_of)
     if format:
         importer.take_found(_notes(named))
     else:
@@ -134,10 +137,12 @@ def _notes(paths: Sequence[Path]) -> Iterator[Source]:
         yield source if ending == ".md" else Ignored(ending)
 
 
-def import_found(memory: Memory, found: Iterable[Source], *, rules: Rules | None = None) -> ImportReport:
+def import_found(
+    memory: Memory, found: Iterable[Source], rules: Rules | None, project_of: ProjectOf
+) -> ImportReport:
     """Add the conversations of files that were found, each message once, as `import_paths` does."""
     started = time.monotonic()
-    importer = _Importer(memory, lambda *_: None, rules)
+    importer = _Importer(memory, lambda *_: None, rules, project_of)
     importer.take_found(found)
     return importer.done(started)
 
@@ -174,8 +179,11 @@ def import_source(
 class _Importer:
     """The import of some files."""
 
-    def __init__(self, memory: Memory, progress: Progress, rules: Rules | None) -> None:
+    def __init__(
+        self, memory: Memory, progress: Progress, rules: Rules | None, project_of: ProjectOf = lambda _: ""
+    ) -> None:
         self._memory = memory
+        self._project_of = project_of
         self._rules = rules
         self._database = database_of(memory)
         self._progress = progress
@@ -213,7 +221,9 @@ class _Importer:
 
     def take(self, source: SourceFile) -> None:
         """Import a file; one that was imported before and has not changed is only counted."""
-        scope, path, report = self._memory.scope, source.file.path, self.report
+        project, path, report = self._project_of(source), source.file.path, self.report
+        memory = self._memory.scoped(project=project) if project else self._memory
+        scope = memory.scope
         found = report.formats.total()
         file_id = _file_id(source.file, scope.agent)
         digest = _digest(source) if self._database else ""
@@ -224,15 +234,15 @@ class _Importer:
             report.unchanged += 1
             self._progress(path, found + account["messages"])
         else:
-            file = FileImport(
-                self._memory, source, lambda read: self._progress(path, found + read), self._rules
-            )
+            file = FileImport(memory, source, lambda read: self._progress(path, found + read), self._rules)
             account = file.run()
             added, records = file.added, file.records_added
             # What is left out may be let in later, so such a file is read again.
             if digest and self._database and not file.is_broken and not file.is_redacted:
                 imports.note(self._database, scope.space, file_id, digest, json.dumps(account))
         self._count(source.format.name, account["chats"], added, account["messages"] - added)
+        if project:
+            report.projects[project] += added
         all_records = account.get("records", 0)
         report.formats[source.format.name] += all_records
         report.records += records

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from holdfast.errors import InvalidInput
 from holdfast.io.chat_lines import entries_of, read_entry
-from holdfast.io.files import File, lines, values
+from holdfast.io.files import MAX_LINE, File, lines, values
 from holdfast.io.import_items import ImportedChat, Item, parsed, read_objects, stable_id, text_of
 from holdfast.store.sessions import ChatLabel, check_label
 from holdfast.types import Message
@@ -32,7 +32,9 @@ def read(file: File) -> Iterator[Item]:
     A message belongs to the chat that it names (`chat`, `session_id` or `conversation_id`), else to one with
     the name of the file; the id of a chat without one is the name of the file and the line.
     """
-    return read_objects(lines(file), lambda line, value: _items(value, line, file.name), _NO_MESSAGE)
+    return read_objects(
+        lines(file, MAX_LINE), lambda line, value: _items(value, line, file.name), _NO_MESSAGE
+    )
 
 
 def read_document(file: File) -> Iterator[Item]:
@@ -43,12 +45,12 @@ def read_document(file: File) -> Iterator[Item]:
 def _items(value: dict[str, object], line: int, name: str) -> Iterator[Item] | None:
     messages = value.get("messages")
     if isinstance(messages, list):
-        identity = _first(value, "id", "session_id", "conversation_id", "chat")
-        chat = _chat(value, identity or (f"{name}:{line}" if line else name))
+        named = _first(value, "id", "session_id", "conversation_id", "chat")
+        chat = _chat(value, named, f"{name}:{line}" if line else name)
         return (parsed(chat, line or entry[0], _message, *entry) for entry in entries_of(value))
     if not _is_message(value):
         return None
-    chat = _chat(value, _first(value, "chat", "session_id", "conversation_id") or name)
+    chat = _chat(value, _first(value, "chat", "session_id", "conversation_id"), name)
     return iter([parsed(chat, line, _message, line, value)])
 
 
@@ -56,9 +58,14 @@ def _first(value: Mapping[str, object], *keys: str) -> str:
     return next((text for key in keys if (text := text_of(value.get(key)))), "")
 
 
-def _chat(value: Mapping[str, object], identity: str) -> ImportedChat:
-    title, agent = text_of(value.get("title")), text_of(value.get("agent"))
-    return ImportedChat(identity, title, agent, value.get("archived") is True, label_of(value.get("about")))
+def _chat(value: Mapping[str, object], named: str, otherwise: str) -> ImportedChat:
+    title, agent, label = (
+        text_of(value.get("title")),
+        text_of(value.get("agent")),
+        label_of(value.get("about")),
+    )
+    chat = ImportedChat(named or otherwise, title, agent, value.get("archived") is True, label)
+    return replace(chat, by_file=not named)
 
 
 def label_of(about: object) -> ChatLabel | None:

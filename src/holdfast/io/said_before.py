@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.errors import InvalidInput
-from holdfast.io.files import MAX_LINE, File
+from holdfast.io import claude_code
+from holdfast.io.files import MAX_ROW, File
 from holdfast.io.import_items import ImportedMessage, dict_of, text_of
 from holdfast.io.redaction import words_marked
 from holdfast.io.sources import READ_ERRORS, SourceFile
@@ -36,7 +37,7 @@ def _marked_in_log(path: Path) -> Iterator[str]:
     """Yield what the prompts of a session log mark as private; lines without the word are not decoded."""
     try:
         with path.open("rb") as stream:
-            while line := stream.readline(MAX_LINE):
+            while line := stream.readline(MAX_ROW):
                 if _MARK.search(line):
                     yield from _marked_in_line(line)
     except OSError:
@@ -46,8 +47,7 @@ def _marked_in_log(path: Path) -> Iterator[str]:
 
 def _marked_in_line(line: bytes) -> list[str]:
     try:
-        entry = json.loads(line)
-        inner = dict_of(dict_of(entry).get("message"))
+        inner = dict_of(claude_code.said(dict_of(json.loads(line))))
         return words_marked(formats.parse(inner)) if inner.get("role") == "user" else []
     except (ValueError, RecursionError, InvalidInput):
         return []

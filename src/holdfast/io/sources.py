@@ -31,7 +31,7 @@ from holdfast.io import (
     openai_sessions,
     specstory,
 )
-from holdfast.io.files import IS_UTF16, NOT_UTF8, SAVE, File, lines, text_problems, values
+from holdfast.io.files import IS_UTF16, MAX_LINE, NOT_UTF8, SAVE, File, lines, text_problems, values
 from holdfast.io.import_items import Item, Skip
 from holdfast.io.record_markdown import START as RECORDS
 from holdfast.store.foreign_sqlite import is_sqlite, open_foreign
@@ -107,6 +107,7 @@ FORMATS = (
 LINE_ENDINGS = (".jsonl", ".ndjson")
 DATABASE_ENDINGS = (".db", ".sqlite", ".sqlite3", ".vscdb")
 _OTHER_ENDINGS = (".md", *DATABASE_ENDINGS)  # what has conversations only at times
+_OUTPUTS = "tool-results"  # the folder of outputs beside a session of Claude Code, whatever they look like
 _PACKED_ENDINGS = tuple(f"{ending}{packed}" for ending in LINE_ENDINGS for packed in (".zst", ".gz"))
 _ENDINGS = (".json", ".af", *LINE_ENDINGS, *_OTHER_ENDINGS, *_PACKED_ENDINGS)
 _START = 4096  # bytes that show whether a file is a JSON array
@@ -227,7 +228,7 @@ def recognise(file: File, formats: Sequence[Format]) -> Format | None:
     by_value = [(one, one.is_value) for one in formats if one.is_value]
     if start.startswith(b"["):
         return _first_match(by_value, values(file))
-    head = list(islice(lines(file), _HEAD))
+    head = list(islice(lines(file, MAX_LINE), _HEAD))
     found = _first_match(by_line, head) or _first_match(by_value, head)
     if not head or isinstance(head[0], Skip):
         # The first line is not a whole object: a document over many lines, or damaged.
@@ -307,10 +308,14 @@ def found_at(path: Path, root: Path, formats: Sequence[Format] = FORMATS) -> Ite
             yield from _zip(path, f"{name}/", formats)
         except InvalidInput as error:
             yield _problem(clean(str(path)), error.what.rstrip("."))
-    elif str(path).lower().endswith(_ENDINGS):
+    elif _may_have_chats(str(path)):
         yield _look(File.at(path, name), formats)
     else:
         yield Ignored(clean(ending))
+
+
+def _may_have_chats(path: str) -> bool:
+    return path.lower().endswith(_ENDINGS) and Path(path).parent.name != _OUTPUTS
 
 
 def _look(file: File, formats: Sequence[Format]) -> Source:
@@ -348,9 +353,9 @@ def _zip(path: Path, folder: str, formats: Sequence[Format]) -> Iterator[Source]
         return
     with archive:
         files = [info for info in archive.infolist() if not info.is_dir()]
-        members = [info for info in files if info.filename.lower().endswith(_ENDINGS)]
+        members = [info for info in files if _may_have_chats(info.filename)]
         for info in files:
-            if not info.filename.lower().endswith(_ENDINGS):
+            if not _may_have_chats(info.filename):
                 yield Ignored(clean(Path(info.filename).suffix.lower()))
         if reason := _why_too_much(members[:_MAX_MEMBERS], path.stat().st_size):
             raise InvalidInput(f"{label!r} is not unpacked: {reason}.", f"If it is no trap, {_UNPACK}.")

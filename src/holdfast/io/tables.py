@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from holdfast.errors import InvalidInput, shown
-from holdfast.io.files import File, lines
+from holdfast.io.files import MAX_LINE, File, lines
 from holdfast.io.import_items import ImportedChat, ImportedRecord, Item, Skip, dict_of, parsed
 from holdfast.messages import formats
 from holdfast.text.clean import clean
@@ -100,7 +100,7 @@ def read(table: Table, form: str, file: File) -> Iterator[Item]:
     seen: Counter[str] = Counter()
     columns = table.columns
     taken = {*columns.values()}
-    for item in _rows(file, table) if form == "CSV" else lines(file):
+    for item in _rows(file, table) if form == "CSV" else lines(file, MAX_LINE):
         if isinstance(item, Skip):
             yield item
             continue
@@ -117,7 +117,8 @@ def read(table: Table, form: str, file: File) -> Iterator[Item]:
 
 
 def _message(name: str, line: int, fields: _Row, meta: _Row, seen: Counter[str]) -> Item:
-    chat = ImportedChat(_text(fields.get("chat")) or name, _text(fields.get("title")))
+    named = _text(fields.get("chat"))
+    chat = ImportedChat(named or name, _text(fields.get("title")), by_file=not named)
     role = _text(fields.get("role")).strip().lower() or "user"
     said = {"role": _ROLES.get(role, role), "content": _text(fields.get("content"))}
     at = fields.get("at")
@@ -125,7 +126,7 @@ def _message(name: str, line: int, fields: _Row, meta: _Row, seen: Counter[str])
         at = float(at)
     made = {**said, "name": _text(fields.get("name")) or None, "at": at or None}
     # The n-th row that says the same is known again wherever it stands.
-    said_so = _hash([chat.id, *made.values()])
+    said_so = _hash([named, *made.values()])
     seen[said_so] += 1
     identity = _text(fields.get("id")) or f"{said_so}-{seen[said_so]}"
     return parsed(chat, line, formats.parse, {**made, "id": identity, "meta": meta, "raw": None})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import HoldfastError
 from holdfast.io.file_parts import end_of_lines, part_of
 from holdfast.io.import_report import ImportReport
-from holdfast.io.importing import import_found
+from holdfast.io.importing import ProjectOf, import_found
 from holdfast.io.sources import DATABASE_ENDINGS, LINE_ENDINGS, Source, SourceFile, found_at
 
 if TYPE_CHECKING:
@@ -55,23 +55,26 @@ class FolderWatch:
 
     Args:
         folders: the folders, with all folders in them.
-        memory: returns the memory that the file at a path belongs to, None for one that is passed over.
+        memory: the memory to add to.
         rules: returns what the user keeps out, before each import.
         clock: returns seconds.
+        project_of: returns the project of the user that a file belongs to, "" for none.
 
     """
 
     def __init__(
         self,
         folders: Sequence[Path],
-        memory: Callable[[Path], Memory | None],
+        memory: Memory,
         rules: Callable[[], Rules | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
+        project_of: ProjectOf = lambda _: "",
     ) -> None:
         self._folders = folders
         self._memory = memory
         self._rules = rules
         self._clock = clock
+        self._project_of = project_of
         self._files: dict[str, _File] = {}
         self._told: dict[Path, set[tuple[str, int]]] = {}
 
@@ -123,13 +126,10 @@ class FolderWatch:
             yield from self._tell(path, report, "")
 
     def _report(self, path: Path, root: Path, *, is_whole: bool) -> ImportReport:
-        memory = self._memory(path)
-        if memory is None:
-            return ImportReport()
         found: Iterator[Source] = found_at(path, root)
         if not is_whole:
             found = (_whole_lines(path, source) for source in found)
-        return import_found(memory, found, rules=self._rules())
+        return import_found(self._memory, found, self._rules(), self._project_of)
 
     def _tell(self, path: Path, report: ImportReport, problem: str) -> Iterator[Seen]:
         """Yield what is new: what was added, and what was left out that was not told of before."""

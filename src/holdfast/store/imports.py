@@ -1,21 +1,31 @@
-"""Imported files, identified by hashes, and the account of each import."""
+"""Imported files, identified by hashes, the account of each import, and chats that others may repeat."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.store.database import retry_transaction
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader
+    from holdfast.types import Scope
 
 _FIND = "SELECT account FROM imports WHERE space = :space AND file = :file AND digest = :digest"
 _NOTE = """
     INSERT INTO imports (space, file, digest, account) VALUES (:space, :file, :digest, :account)
     ON CONFLICT (space, file) DO UPDATE SET digest = excluded.digest, account = excluded.account"""
 _KNOWN = "SELECT digest, account FROM imports WHERE space = :space AND file = :file"
+_CHATS_WITH = """
+    SELECT s.chat FROM sessions s JOIN messages m ON m.space = s.space AND m.chat = s.chat
+    WHERE s.space = :space AND m.id = :id AND m.given = 1"""
+_BEGINNINGS = """
+    SELECT one.id, two.id, s.chat FROM sessions s
+    JOIN messages one ON one.space = s.space AND one.chat = s.chat AND one.seq = 1
+    JOIN messages two ON two.space = s.space AND two.chat = s.chat AND two.seq = 2
+    WHERE s.space = :space AND s.agent = :agent"""
 # No hash of a file is written so.
 _KNOWN_FILE = "known texts"
 
@@ -31,6 +41,19 @@ def note(db: Database, space: str, file: str, digest: str, account: str) -> None
     """Store the account of a file, in place of that of its earlier content."""
     with db.writing() as tx:
         tx.all(_NOTE, space=space, file=file, digest=digest, account=account)
+
+
+def chats_with(db: Reader, space: str, identity: str) -> set[str]:
+    """Return the chats that have a message with an id that a caller gave it."""
+    return {str(chat) for (chat,) in db.all(_CHATS_WITH, space=space, id=identity)}
+
+
+def beginnings(db: Reader, scope: Scope) -> Mapping[tuple[str, str], list[str]]:
+    """Return the chats of an agent by the ids of their first two messages."""
+    chats: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one, two, chat in db.all(_BEGINNINGS, space=scope.space, agent=scope.agent):
+        chats[one, two].append(chat)
+    return chats
 
 
 def known_texts(db: Reader, space: str) -> list[str]:
