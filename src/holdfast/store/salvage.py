@@ -24,6 +24,7 @@ from holdfast.store.sqlite_pages import Cell, Pages, RawRow, UnreadablePage
 from holdfast.store.table_rows import TableRow, insert
 from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT, Range
+from holdfast.types.scope import is_space
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
@@ -203,8 +204,7 @@ def _match(found: RawRow) -> tuple[TableSchema, TableRow] | None:
         if (table.name in WITHOUT_ROWID) != found.is_index or table.name in _DERIVED:
             continue
         row = _fit(_as_stored(table) if found.is_index else table.columns, found.values)
-        # A space is written by `Scope.space`.
-        if row is not None and (row["space"] == DATABASE or row["space"].count("/") == 1):
+        if row is not None and (row["space"] == DATABASE or is_space(row["space"])):
             return table, row
     return None
 
