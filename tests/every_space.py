@@ -33,7 +33,8 @@ def fill_every_space(app: Memory) -> None:
     """Store in each kind of space what only that one has, grant and revoke rights, and move a record."""
     for name, memory in handles(app).items():
         chat = memory.chat(f"chat of {name}")
-        chat.append([{"role": "user", "content": f"Words of {name}."}, {"role": "assistant", "content": "Yes."}])
+        chat.append(role="user", content=f"Words of {name}.")
+        chat.append(role="assistant", content="Yes.")
         chat.remember(f"{name.capitalize()} is known for {name!r}", by="user")
         memory.scratchpad[name] = name
         chat.prompt(budget=1_000)
@@ -47,11 +48,12 @@ def fill_every_space(app: Memory) -> None:
 def told(memory: Memory) -> dict[str, Any]:
     """Return what a handle tells of its own space."""
     chats = memory.chats(archived=None)
+    changes = [one for one in memory.changes() if one.kind != "grant"]
     return {
         "messages": {one.id: [(m.id, m.content) for m in memory.chat(one.id).history()] for one in chats},
         "snapshots": {one.id: memory.chat(one.id).snapshot() for one in chats},
         "records": sorted((record.id, record.text) for record in memory.records()),
-        "changes": [(c.version, c.action, c.id, c.after, c.why) for c in memory.changes() if c.kind != "grant"],
+        "changes": [(one.version, one.action, one.id, one.after, one.why) for one in changes],
         "scratchpad": dict(memory.scratchpad),
     }
 
