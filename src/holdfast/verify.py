@@ -57,7 +57,7 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
     }
     checked |= dict.fromkeys(("index segments", *indexes), 0)
     problems = list(db.check())
-    docs, versions = erasure_receipts.erased_numbers(db, space)
+    docs, versions = erasure_receipts.erased_numbers(db, space, problems.append)
     if left := erasure_receipts.count_unfinished(db, space):
         problems.append(
             f"{left} erasures were deferred, interrupted or hindered: the files may hold remains until the "

@@ -125,6 +125,20 @@ def test_every_kind_of_space_is_saved(tmp_path: Path) -> None:
         assert "Ada reviews on Mondays." in {one.text for one in handles(app)["a project"].records()}
 
 
+@pytest.mark.parametrize(
+    ("listed", "is_read"), [("[[", False), ('[["a", 2]]', False), ("[[1, 4000000000000000000]]", True)]
+)
+def test_a_damaged_receipt_is_saved_and_named(tmp_path: Path, listed: str, is_read: bool) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.chat("a").append([{"role": "user", "content": f"word {n}"} for n in range(3)])
+        memory.erase(chat="a", messages=2)
+    with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE erasures SET docs = ?", (listed,))
+    saved = salvage(tmp_path / "memory.db", tmp_path / "new.db")
+    assert saved.rows["erasures"] == 1
+    assert any("cannot be read" in one for one in saved.lost) is not is_read
+
+
 def test_the_receipts_of_prompts_are_saved(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db") as memory:
         chat = memory.chat("a")

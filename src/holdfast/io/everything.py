@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from holdfast.errors import InvalidInput, NewerSchema
-from holdfast.io.files import File, lines
+from holdfast.io.files import File, beginning, lines
 from holdfast.io.import_items import Skip
 from holdfast.runtime import runtime_of
 from holdfast.store import space_rows
@@ -49,10 +49,7 @@ def export_everything(memory: Memory, stream: TextIO) -> Mapping[str, int]:
 
 def is_everything(path: Path) -> bool:
     """Return whether `export_everything` wrote a file, by its first line."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return _sign(stream.readline(_START)) is not None
+    return _sign(beginning(path, _START).partition(b"\n")[0]) is not None
 
 
 def _sign(line: bytes) -> Mapping[str, object] | None:

@@ -16,7 +16,7 @@ from holdfast.store import erasure_receipts, summaries, vectors
 from holdfast.store.atomic_file import new_file
 from holdfast.store.checksums import seal
 from holdfast.store.connect import open_database
-from holdfast.store.erasure_receipts import DATABASE, to_ranges
+from holdfast.store.erasure_receipts import DATABASE
 from holdfast.store.log import ADD_CALL, call_key
 from holdfast.store.schema import Column, TableSchema, tables
 from holdfast.store.sqlite import WITHOUT_ROWID
@@ -125,10 +125,10 @@ class _Salvage:
             self.saved["vectors"] -= orphans
         erased = self._of("erasures", space)
         docs = _gaps([row["doc"] for row in messages], self._newest(space, "docs", *self._docs(space)))
-        docs = _without(docs, erased, "docs")
+        docs = self._without(docs, erased, "docs")
         found = [row["version"] for row in self._of("records", space)]
         newest = self._newest(space, "version", *found)
-        versions = _without(_gaps(found, newest), erased, "versions")
+        versions = self._without(_gaps(found, newest), erased, "versions")
         if (gone := _size(docs)) > missing:
             self.lost.append(f"{_whose(space)}: {gone - missing} messages of chats that are lost as a whole")
             missing = gone
@@ -141,6 +141,19 @@ class _Salvage:
         insert(tx, "spaces", {"space": space, "epoch": self._stated(space, "epoch") + 1, **top})
         if docs or versions or missing:
             _add_receipt(tx, space, missing, docs, versions)
+
+    def _without(self, gaps: list[Range], receipts: list[TableRow], column: str) -> list[Range]:
+        """Return gaps without the numbers that receipts of erasures list."""
+        for row in receipts:
+            try:
+                erased = erasure_receipts.read_ranges(row["id"], row[column])
+            except Damaged as error:
+                self.lost.append(f"{_whose(row['space'])}: {error.what.rstrip('.')}")
+                continue
+            for first, last in erased:
+                parts = [part for a, b in gaps for part in ((a, min(b, first - 1)), (max(a, last + 1), b))]
+                gaps = [part for part in parts if part[0] <= part[1]]
+        return gaps
 
     def _docs(self, space: str) -> Iterator[int]:
         for name, column in (("messages", "doc"), ("records", "doc"), ("sessions", "born")):
@@ -271,13 +284,6 @@ def _gaps(numbers: list[int], last: int) -> list[Range]:
             found.append((before + 1, number - 1))
         before = max(before, number)
     return found
-
-
-def _without(gaps: list[Range], receipts: list[TableRow], column: str) -> list[Range]:
-    """Return gaps without the numbers that receipts of erasures list."""
-    listed = [range(first, last + 1) for row in receipts for first, last in json.loads(row[column])]
-    erased = {number for numbers in listed for number in numbers}
-    return to_ranges(n for first, last in gaps for n in range(first, last + 1) if n not in erased)
 
 
 def _size(ranges: list[Range]) -> int:
