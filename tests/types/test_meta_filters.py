@@ -13,6 +13,7 @@ from holdfast.types.where import (
     MAX_DEPTH,
     MAX_PARTS,
     MAX_TEXT,
+    Values,
     check_where,
     clauses,
     conditions,
@@ -26,7 +27,7 @@ from tables import each
 def matches(where: object, *metadata: dict[str, Any]) -> bool:
     tree = check_where(where)
     assert tree is not None
-    return tree.matches(*metadata)
+    return tree.passes(Values(*metadata))
 
 
 @given(where=FILTERS, own=METADATA, of_chat=METADATA)
@@ -53,7 +54,7 @@ def test_the_bytes_of_values_say_the_same_as_the_values(
             ranges.span is not None and ranges.span[0] <= one < ranges.span[1] for one in noted
         )
         if sure or noted.isdisjoint(ranges.unsure):
-            assert sure == (condition.matches(metadata) is not condition.negated)
+            assert sure == (condition.passes(Values(metadata)) is not condition.negated)
 
 
 @each(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -40,13 +41,10 @@ class Looked:
         # Of each condition: the chats that it holds for.
         self.chats: dict[str, frozenset[str]] = {}
 
-    def part(self, where: Where) -> Looked:
-        """Return a copy of what is known of the conditions of a filter."""
-        copied = Looked(self._database, self._space, self._source)
-        names = {name for one in conditions(where) for name in (one.text, _is_there(one).text)}
-        copied.state = self.state
-        copied.documents.update((name, self.documents[name]) for name in names & self.documents.keys())
-        copied.chats |= {name: self.chats[name] for name in names & self.chats.keys()}
+    def copy(self) -> Looked:
+        """Return a copy, which can be used without the lock."""
+        copied = copy(self)
+        copied.documents, copied.chats = self.documents.copy(), self.chats.copy()
         return copied
 
     def take(self, other: Looked) -> None:

@@ -40,7 +40,7 @@ class Metadata:
             for index in some:
                 with index.lock:
                     masks = self.masks(space, index)
-                    looked = masks.looked.part(where) if masks else None
+                    looked = masks.looked.copy() if masks else None
                 if masks and looked:
                     looked.refresh()
                     looked.look(where, getattr(state, index.source.name))

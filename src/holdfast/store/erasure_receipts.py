@@ -97,18 +97,20 @@ def to_ranges(numbers: Iterable[int]) -> list[Range]:
 
 def read(db: Reader, space: str) -> list[Erasure]:
     """Return the receipts of a space, the oldest first."""
-    return [_receipt(*row) for row in db.all(_READ, space=space)]
-
-
-def _receipt(
-    identity: str, kind: str, counts: str, writer: Writer, at: int, digest: str, rewritten: str, remains: str
-) -> Erasure:
-    with decoding(f"The receipt {identity!r}"):
-        parts = tuple(map(str, json.loads(rewritten)))
-        left = {str(part): str(why) for part, why in dict(json.loads(remains)).items()}
-        numbers = {str(name): int(number) for name, number in dict(json.loads(counts)).items()}
-        time = from_micros(at)
-    return types.Erasure(identity, kind, numbers, writer, time, digest, rewritten=parts, remains=left)
+    with decoding("A receipt of an erasure"):
+        return [
+            types.Erasure(
+                identity,
+                kind,
+                {str(table): int(number) for table, number in dict(json.loads(counts)).items()},
+                writer,
+                from_micros(at),
+                digest,
+                rewritten=tuple(json.loads(rewritten)),
+                remains=dict(json.loads(remains)),
+            )
+            for identity, kind, counts, writer, at, digest, rewritten, remains in db.all(_READ, space=space)
+        ]
 
 
 def changes(db: Reader, space: str) -> Iterator[Change]:

@@ -18,6 +18,7 @@ from holdfast.store.meta_values import note_change
 from holdfast.text.json_text import dump
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, MAX_NAME, check_name, scope_of
+from holdfast.types.where import Values
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row, Value
@@ -184,7 +185,7 @@ def list_chats(
         every = db.all(f"SELECT chat, newest, born, meta {_LISTED}", space=scope.space, **values)
     else:
         every = list(_listed_among(db, scope.space, among, values))
-    passing = (row[0] for row in every if where.matches(_meta(row[3])))
+    passing = (row[0] for row in every if where.passes(Values(_meta(row[3]))))
     return _infos(db, scope, list(islice(passing, first, min(first + most, MAX_COUNT))))
 
 

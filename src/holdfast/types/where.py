@@ -118,10 +118,6 @@ class Condition:
         value = values[self.key]
         return (self.holds_if_missing if value is None else self.holds(value)) is not self.negated
 
-    def matches(self, *metadata: Metadata) -> bool:
-        """Return whether metadata pass; of several, the first that has the key counts."""
-        return self.passes(Values(*metadata))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined:
@@ -142,10 +138,6 @@ class Joined:
         if self.join == "not":
             return not self.parts[0].passes(values)
         return (all if self.join == "and" else any)(one.passes(values) for one in self.parts)
-
-    def matches(self, *metadata: Metadata) -> bool:
-        """Return whether metadata pass; of several, the first that has a key counts for it."""
-        return self.passes(Values(*metadata))
 
 
 Where = Condition | Joined
