@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from every_space import fill_every_space, handles
 from holdfast import Damaged, Memory, verify
 from holdfast.search import index, segment
 from holdfast.types import ToolCall
@@ -74,6 +75,37 @@ def test_only_the_own_space_is_checked(indexed: Memory) -> None:
     damage(other, sql("DELETE FROM messages WHERE space = :space AND seq = 1"))
     assert indexed.verify().ok
     assert not other.verify().ok
+
+
+def test_a_user_is_checked_with_all_projects_and_a_project_alone(
+    space: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "FREEZE", 2)
+    shop = space.scoped(project="shop")
+    for one in (space, shop, space.scoped(project="blog")):
+        tell(one, SAID[:3])
+    space.recall("berlin")
+    assert (space.verify().problems, space.verify().checked["messages"]) == ((), 9)
+    damage(shop, sql("UPDATE messages SET content = 'forged' WHERE space = :space AND seq = 1"))
+    (problem,) = space.verify().problems
+    assert problem.startswith("project 'shop': message ")
+    assert shop.verify().checked["messages"] == 3
+    assert not shop.verify().ok
+    assert space.scoped(project="blog").verify().ok
+    shop.recall("berlin")
+    damage(shop, in_row(0, flipped(-1)))
+    assert len(space.verify().problems) == 2
+    assert len(space.verify(repair=True).problems) == 1
+
+
+def test_damage_is_found_in_every_kind_of_space() -> None:
+    with Memory(":memory:") as app:
+        fill_every_space(app)
+        for name, memory in handles(app).items():
+            assert memory.verify().problems == (), name
+            damage(memory, sql("UPDATE pads SET value = 'forged' WHERE space = :space"))
+            assert not memory.verify().ok, name
+            damage(memory, sql("UPDATE pads SET value = name WHERE space = :space"))
 
 
 def test_a_session_longer_than_a_page_is_read_to_its_end(

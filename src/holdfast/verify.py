@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import product
@@ -38,14 +39,26 @@ from holdfast.types import MAX_COUNT, SOURCES, Summary, Verification
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database
+    from holdfast.types import Scope
 
 _BATCH = 4096
 # Rows of a table that are named one by one.
 _NAMED = 20
 
 
-def verify(db: Database, space: str, key: bytes = b"") -> Verification:
-    """Return what a check of the log, the records and the index of a space found; see `Memory.verify`."""
+def verify(db: Database, scopes: Sequence[Scope], key: bytes = b"") -> Verification:
+    """Return what a check of the log, the records and the indexes of spaces found; see `Memory.verify`."""
+    checked, problems, unproven = Counter[str](), list(db.check()), 0
+    for scope in scopes:
+        found = _verify_space(db, scope.space, key)
+        checked.update(found.checked)
+        named = f"project {scope.project!r}: " if scope is not scopes[0] else ""
+        problems += [named + problem for problem in found.problems]
+        unproven += found.unproven
+    return Verification(dict(checked), tuple(problems), unproven)
+
+
+def _verify_space(db: Database, space: str, key: bytes) -> Verification:
     checked = dict.fromkeys(
         ("sessions", "messages", "tool results", "summaries", "records", "versions", "watermarks", "erased"),
         0,
@@ -56,7 +69,7 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
         "indexed versions": RECORDS,
     }
     checked |= dict.fromkeys(("index segments", *indexes), 0)
-    problems = list(db.check())
+    problems: list[str] = []
     docs, versions = erasure_receipts.erased_numbers(db, space, problems.append)
     if left := erasure_receipts.count_unfinished(db, space):
         problems.append(
@@ -362,4 +375,6 @@ def backup(db: Database, path: str | os.PathLike[str]) -> Verification:
     """
     with new_file(Path(check_location(path)).absolute()) as draft:
         db.copy(str(draft))
+        with closing(open_database(str(draft))) as copy:
+            erasure_receipts.note_rewritten(copy)
         return verify_copy(str(draft), db.key)

@@ -242,7 +242,9 @@ class _Importer:
         """Import an export of everything."""
         restored = everything.restore(self._memory, file)
         added, present = restored.added["messages"], restored.present["messages"]
-        self._count(everything.FORMAT, restored.chats, added, present)
+        own = self._memory.scope.space
+        chats = {chat if space == own else f"{space}|{chat}" for space, chat in restored.chats}
+        self._count(everything.FORMAT, chats, added, present)
         self.report.rows += restored.added
         self.report.renumbered += restored.renumbered
         self.skips.add(file.path, (Skip(*one, problem=True) for one in restored.left_out))

@@ -142,6 +142,12 @@ def count_unfinished(db: Database, space: str) -> int:
         return int(reader.all(f"{_COUNT} AND number > :rewritten", space=space, rewritten=rewritten)[0][0])
 
 
+def note_rewritten(db: Database) -> None:
+    """Note that the file was written anew, so that no erasure has left anything in it."""
+    with db.writing() as tx:
+        tx.all("UPDATE spaces SET epoch = version WHERE space = :space", space=DATABASE)
+
+
 def erased_numbers(
     db: Reader, space: str, report: Callable[[str], object]
 ) -> tuple[list[Range], list[Range]]:

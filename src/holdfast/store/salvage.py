@@ -65,6 +65,8 @@ def salvage(damaged: Path, new: Path) -> SalvageReport:
         database = open_database(str(draft))
         try:
             saving.write(database)
+            if saving.is_rid_of_erased:
+                erasure_receipts.note_rewritten(database)
         finally:
             database.close()
     return SalvageReport(dict(saving.saved), tuple(saving.lost))
@@ -89,7 +91,8 @@ class _Salvage:
             raise Damaged("No row of Holdfast can be read in it.", "Check the path, or restore a backup.")
         if not pages.has_head:
             self.lost.append("the beginning of the file")
-        if pages.unused() is None:
+        self.is_rid_of_erased = pages.unused() is not None
+        if not self.is_rid_of_erased:
             self.lost.append("the list of unused pages: what was deleted lately may be among what was saved")
         self.lost += [f"page {one.page}: {one.why}" for one in unreadable[:_NAMED]]
         if len(unreadable) > _NAMED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -149,6 +150,13 @@ def projects(db: Reader, scope: Scope) -> list[str]:
     """Return the projects of the user of a scope whose spaces are not empty."""
     found = (scope_of(space).project for space in spaces_below(db, f"{scope.owner.space}/"))
     return sorted(filter(None, found))
+
+
+def with_projects(db: Reader, scope: Scope) -> list[Scope]:
+    """Return a scope and, where it writes to the space of a user, those of the user's projects."""
+    if scope.project or scope.team:
+        return [scope]
+    return [scope, *(replace(scope, project=one) for one in projects(db, scope))]
 
 
 def read_all(db: Reader, space: str) -> list[ChatRow]:
