@@ -71,6 +71,8 @@ class Memory(MemoryHandle):
             "fastembed:PATH" (extra `fastembed`). All texts are given to it, with credentials masked, by
             `learning.work`. See `docs/meaning.md`.
         index_meta: the keys of metadata that `where` often filters by: such a filter does not read all rows.
+        read_only: whether nothing is written, not even an index or a count of uses, so that the file or the
+            folder may be one that this user cannot write to; a call that would write raises Denied.
 
     Raises:
         InvalidInput: an argument is not usable.
@@ -102,6 +104,7 @@ class Memory(MemoryHandle):
         guard: Guard | None = None,
         embed: Embed | None = None,
         index_meta: Iterable[str] = (),
+        read_only: bool = False,
     ) -> None:
         agent = check_name_is_open(check_name(agent, "agent", empty=True), "The name of the agent")
         scope = Scope(tenant, user, agent, project=project, team=team, reads=cast("tuple[str, ...]", reads))
@@ -118,6 +121,7 @@ class Memory(MemoryHandle):
             guard=guard,
             embed=embed,
             index_meta=index_meta,
+            read_only=check_flag(read_only, "read_only"),
         )
         super().__init__(runtime, scope, admin=is_admin)
 

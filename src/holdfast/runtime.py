@@ -296,6 +296,7 @@ def open_runtime(
     guard: Guard | None,
     embed: Embed | None,
     index_meta: Iterable[str],
+    read_only: bool,
 ) -> Runtime:
     """Open a database with what belongs to it, after a check of every option; see `Memory`."""
     if policy is not None:
@@ -304,7 +305,7 @@ def open_runtime(
         _check_settings(learning)
     rows, model, embedder = table(kinds), _guard_model(guard), _embedder(embed)
     count, time, declared = counter(count_tokens), _checked_clock(clock), check_keys(index_meta)
-    database = open_database(location, durability, key)
+    database = open_database(location, durability, key, read_only=read_only)
     return Runtime(
         database, count, time, rows, learning, policy, guard=model, embedder=embedder, index_meta=declared
     )

@@ -141,8 +141,14 @@ class Options(Output):
                 "Make one with `holdfast import PATH…` or `holdfast remember TEXT…`, or see a sample with "
                 "`holdfast demo`.",
             )
+        is_closed = (
+            not create
+            and "://" not in location
+            and not all(os.access(one, os.W_OK) for one in (path, path.absolute().parent))
+        )
         return Memory(
             location,
+            read_only=is_closed,
             tenant=self.tenant,
             user=self.user,
             agent=self.agent,
