@@ -21,6 +21,7 @@ from holdfast.search.summary_source import SUMMARIES
 from holdfast.store import (
     checksums,
     erasure_receipts,
+    grants,
     log,
     meta_index,
     records,
@@ -90,6 +91,8 @@ def _verify_space(db: Database, space: str, key: bytes) -> Verification:
     problems += _check_metadata(db, space, checked)
     unproven, wrong = check_rows(db, space, key, checked)
     problems += wrong
+    for identity, number in grants.misplaced(db, space):
+        problems.append(f"the grant {identity!r}, number {number}, does not end where the next one begins")
     for version, chat in records.learned_from_missing_chats(db, space):
         problems.append(
             f"version {version} of what is known was learned from chat {chat!r}, which is not there"
@@ -152,6 +155,7 @@ def _name(table: str, row: Mapping[str, Any]) -> str:
         "items": lambda: f"an item of {row['collection']!r}, {row['key']!r}",
         "erasures": lambda: f"the receipt {row['id']!r}",
         "grants": lambda: f"the grant {row['id']!r}",
+        "snapshots": lambda: f"{chat}: its snapshot",
     }[table]()
 
 

@@ -103,7 +103,8 @@ class SQLite(Database):
         self._memory = path == ":memory:"
         # Absolute, because each thread opens it again, in whatever working directory; no URI of the caller.
         self._path = path if self._memory else str(Path(path).absolute())
-        self._uri = f"{Path(self._path).as_uri()}?mode=ro" if read_only and not self._memory else ""
+        self._place = Path(self._path)
+        self._uri = f"{self._place.as_uri()}?mode=ro" if read_only and not self._memory else ""
         self._file: tuple[int, int] | None = None
         self._durability = durability
         self._lock = threading.RLock()
@@ -124,7 +125,7 @@ class SQLite(Database):
                 raise
             self._uri += _FROZEN
             self._writer = self._connect()
-        self._file = None if self._memory else _identity(self._path)
+        self._file = None if self._memory else _identity(self._place)
 
     def _connect(self) -> _Connection:
         try:
@@ -259,7 +260,7 @@ class SQLite(Database):
 
     def _check_same_file(self) -> None:
         """Raise Unavailable if the file was deleted or replaced: what is written would go with it."""
-        if self._file is not None and _identity(self._path) != self._file:
+        if self._file is not None and _identity(self._place) != self._file:
             what = f"{self._path} was deleted, moved or replaced while it was open; nothing was written."
             raise Unavailable(what, "Put the file back, and open a new Memory.")
 
@@ -366,10 +367,10 @@ def _size(path: str) -> int:
     return Path(path).stat().st_size if Path(path).is_file() else 0
 
 
-def _identity(path: str) -> tuple[int, int] | None:
+def _identity(path: Path) -> tuple[int, int] | None:
     """Return what tells a file from all others; None where there is none."""
     try:
-        found = Path(path).stat()
+        found = path.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino
