@@ -12,6 +12,7 @@ import pytest
 
 from holdfast import Denied, InvalidInput, Memory, Unavailable
 from holdfast.store import database
+from holdfast.store.schema import NEWEST
 from programs import start
 from tables import each
 
@@ -90,7 +91,7 @@ def test_what_is_not_there_is_not_made(tmp_path: Path) -> None:
 
 
 def test_an_older_one_is_not_migrated(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "NEWEST", database.NEWEST + 1)
+    monkeypatch.setattr(database, "NEWEST", NEWEST + 1)
     with pytest.raises(Unavailable, match="Open it once without `read_only`"):
         Memory(filled, read_only=True)
 
