@@ -91,8 +91,7 @@ def _verify_space(db: Database, space: str, key: bytes) -> Verification:
     problems += _check_metadata(db, space, checked)
     unproven, wrong = check_rows(db, space, key, checked)
     problems += wrong
-    for identity, number in grants.misplaced(db, space):
-        problems.append(f"the grant {identity!r}, number {number}, does not end where the next one begins")
+    problems += grants.misplaced(db, space)
     for version, chat in records.learned_from_missing_chats(db, space):
         problems.append(
             f"version {version} of what is known was learned from chat {chat!r}, which is not there"

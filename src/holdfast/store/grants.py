@@ -140,11 +140,10 @@ def put(
     return True
 
 
-def misplaced(db: Reader, space: str) -> list[tuple[str, int]]:
-    """Return the ids and numbers of grants that do not end where the next one of the same user begins."""
-    return [
-        (str(identity), int(number)) for identity, number in db.all(_MISPLACED, space=space, open=MAX_COUNT)
-    ]
+def misplaced(db: Reader, space: str) -> Iterator[str]:
+    """Yield the grants that do not end where the next one of the same user begins, each in a sentence."""
+    for identity, number in db.all(_MISPLACED, space=space, open=MAX_COUNT):
+        yield f"the grant {identity!r}, number {number}, does not end where the next one begins"
 
 
 def changes(db: Reader, space: str) -> Iterator[Change]:
