@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast import Memory, verify
+from every_space import fill_every_space, handles
+from holdfast import Damaged, Memory, verify
 from holdfast.search import index, segment
 from holdfast.types import ToolCall
 from index_damage import Damage, damage, flipped, forged, in_row, insert, longer, remove
@@ -91,6 +92,37 @@ def test_only_the_own_space_is_checked(indexed: Memory) -> None:
     damage(other, sql("DELETE FROM messages WHERE space = :space AND seq = 1"))
     assert indexed.verify().ok
     assert not other.verify().ok
+
+
+def test_a_user_is_checked_with_all_projects_and_a_project_alone(
+    space: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "FREEZE", 2)
+    shop = space.scoped(project="shop")
+    for one in (space, shop, space.scoped(project="blog")):
+        tell(one, SAID[:3])
+    space.recall("berlin")
+    assert (space.verify().problems, space.verify().checked["messages"]) == ((), 9)
+    damage(shop, sql("UPDATE messages SET content = 'forged' WHERE space = :space AND seq = 1"))
+    (problem,) = space.verify().problems
+    assert problem.startswith("project 'shop': message ")
+    assert shop.verify().checked["messages"] == 3
+    assert not shop.verify().ok
+    assert space.scoped(project="blog").verify().ok
+    shop.recall("berlin")
+    damage(shop, in_row(0, flipped(-1)))
+    assert len(space.verify().problems) == 2
+    assert len(space.verify(repair=True).problems) == 1
+
+
+def test_damage_is_found_in_every_kind_of_space() -> None:
+    with Memory(":memory:") as app:
+        fill_every_space(app)
+        for name, memory in handles(app).items():
+            assert memory.verify().problems == (), name
+            damage(memory, sql("UPDATE pads SET value = 'forged' WHERE space = :space"))
+            assert not memory.verify().ok, name
+            damage(memory, sql("UPDATE pads SET value = name WHERE space = :space"))
 
 
 def test_a_session_longer_than_a_page_is_read_to_its_end(
@@ -181,6 +213,62 @@ def test_damage_of_the_log_is_named(indexed: Memory, statement: str, problem: st
     verified = indexed.verify()
     assert not verified.ok
     assert problem in "\n".join(verified.problems)
+
+
+# What is wrong with receipts
+
+
+@pytest.mark.parametrize("column", ["docs", "versions"])
+def test_a_receipt_that_cannot_be_read_is_named_and_proves_nothing(space: Memory, column: str) -> None:
+    tell(space, SAID[:6])
+    space.remember("Lives in Kiel")
+    for _ in range(2):
+        record = space.remember("Has a secret")
+        space.erase(record=record.id)
+    first, second = (change.id for change in space.changes(kind="erasure"))
+    for wrong in ("[[", "5", "[1]", '{"a": 1}', '[["a", "b"]]', "[[1, 2, 3]]", "[[1.5, 2]]", "[[true, 2]]"):
+        update = f"UPDATE erasures SET {column} = '{wrong}' WHERE space = :space AND id = '{first}'"
+        damage(space, sql(update))
+        named = [one for one in space.verify().problems if "cannot be read" in one]
+        assert len(named) == 1
+        assert first in named[0]
+        assert second not in named[0]
+
+
+DAMAGED_JSON = [
+    "UPDATE erasures SET counts = '[' WHERE space = :space",
+    "UPDATE erasures SET remains = '[1]' WHERE space = :space",
+    "UPDATE erasures SET at = 9000000000000000000 WHERE space = :space",
+    "UPDATE receipts SET hits = '{' WHERE space = :space",
+    "UPDATE receipts SET policy = '[]' WHERE space = :space",
+    "UPDATE messages SET shown = '{' WHERE space = :space AND seq = 2",
+    "UPDATE records SET wordings = '[[' WHERE space = :space",
+    "UPDATE records SET sources = 'x' WHERE space = :space",
+]
+
+
+@pytest.mark.parametrize("statement", DAMAGED_JSON)
+def test_whoever_reads_what_cannot_be_read_is_told_that_it_is_damaged(space: Memory, statement: str) -> None:
+    chat = space.chat("a")
+    chat.append(role="user", content="Where do I live?")
+    chat.remember("Lives in Kiel", messages=1)
+    chat.prompt(500, "Kiel")
+    chat.append(role="assistant", content="In Kiel.")
+    space.erase(record=space.remember("Has a secret").id)
+    damage(space, sql(statement))
+    told = 0
+    for ask in (
+        lambda: space.changes(kind="erasure"),
+        chat.receipts,
+        space.records,
+        lambda: space.erase(chat="a", messages=1),
+        lambda: space.erase(chat="a"),
+    ):
+        try:
+            ask()
+        except Damaged:
+            told += 1
+    assert told
 
 
 # What is wrong with the index

@@ -139,6 +139,25 @@ def test_no_field_of_a_message_gives_a_raw_error(quick: Memory, role: str, field
     assert chat.window(1_000).messages is not None
 
 
+@each(
+    ("option", "value", "what"),
+    [
+        ("clock", 5, "`clock` is 5"),
+        ("clock", lambda: 5, "`clock` returned 5"),
+        ("clock", lambda: None, "`clock` returned None"),
+        ("clock", lambda: "2026-01-31", "`clock` returned '2026-01-31'"),
+        ("clock", lambda: HUGE, "`clock` returned <int"),
+        ("count_tokens", lambda _: "5", "`count_tokens` must be a whole number, not str"),
+        ("count_tokens", lambda _: None, "`count_tokens` must be a whole number, not NoneType"),
+        ("count_tokens", lambda _: 2.5, "`count_tokens` must be a whole number, not float"),
+        ("count_tokens", lambda _: -3, "`count_tokens` is -3"),
+    ],
+)
+def test_what_a_function_of_the_caller_returns_is_checked(option: str, value: object, what: str) -> None:
+    with pytest.raises(InvalidInput, match=what), Memory(":memory:", **{option: value}) as memory:  # type: ignore[arg-type]  # that is what is tested
+        memory.chat("monday").append(role="user", content="Hello")
+
+
 def test_what_is_no_role_is_refused() -> None:
     for role in VALUES:
         with pytest.raises(InvalidInput):

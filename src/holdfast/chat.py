@@ -22,7 +22,6 @@ from holdfast.run import Run
 from holdfast.scratchpad import Scratchpad, fill_system_text
 from holdfast.store import log, prompt_receipts, sessions, snapshots
 from holdfast.store.pads import ScratchpadKey
-from holdfast.text.tokens import estimate_tokens
 from holdfast.types import (
     AnyMessage,
     ChatStats,
@@ -119,10 +118,7 @@ class Chat:
         # Workers give way.
         runtime.workers.appended = time.monotonic()
         drafts = [ready(item) for item in messages]
-        count = runtime.count_tokens
-        tokens = [message_tokens(message, count) for message in drafts]
-        if count is not estimate_tokens:
-            tokens = [check_count(number, "count_tokens") for number in tokens]
+        tokens = [message_tokens(message, runtime.count_tokens) for message in drafts]
         asked = runtime.prompts.asked(scope.space, self._id)
         stored = log.append(
             self._database, scope, self._id, drafts, tokens, runtime.now(), asked, self._label

@@ -284,24 +284,26 @@ class MemoryHandle:
     def verify(self, *, key: bytes | None = None, repair: bool = False) -> Verification:
         """Check that every message is reachable, every row as it was written, and the index true; linear.
 
-        `repair` first ends versions of records that a later one of the same record has replaced, makes the
-        index of this space anew, and the files if an erasure deferred that. `key` is the one that the rows
-        were sealed with; None for that of `Memory(key=…)`. A row that somebody took out from the end of the
-        log is not noticed.
+        Of a user, the projects are checked as well. `repair` first ends versions of records that a later one
+        of the same record has replaced, makes the index anew, and the files if an erasure deferred that.
+        `key` is the one that the rows were sealed with; None for that of `Memory(key=…)`. A row that somebody
+        took out from the end of the log is not noticed.
         """
         # Loads numpy, which most programs never need.
         from holdfast.store import record_changes
         from holdfast.store.erasure import purge_deferred
         from holdfast.verify import verify
 
-        database, space = self._runtime.database_of(self.scope), self.scope.space
+        database = self._runtime.database_of(self.scope)
         sealed_with = database.key if key is None else check_key(key)
+        scopes = sessions.with_projects(database, self.scope)
         if check_flag(repair, "repair"):
-            record_changes.end_at_next(database, space)
-            self._runtime.search().rebuild(space)
+            for one in scopes:
+                record_changes.end_at_next(database, one.space)
+                self._runtime.search().rebuild(one.space)
             purge_deferred(database)
         with database.one_read():
-            return verify(database, space, sealed_with)
+            return verify(database, scopes, sealed_with)
 
     @logged
     def erase(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from holdfast.handle import MemoryHandle
 from holdfast.kinds import Kind
@@ -13,7 +13,7 @@ from holdfast.runtime import open_runtime
 from holdfast.safety.guard import check_name_is_open
 from holdfast.store.database import Durability
 from holdfast.text.tokens import CountBy, estimate_tokens
-from holdfast.types import Scope, check_flag, check_key, check_name
+from holdfast.types import Scope, check_flag, check_key
 
 if TYPE_CHECKING:
     from holdfast.aio import AsyncMemory
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _checked(scope: Scope) -> Scope:
+    check_name_is_open(scope.agent, "The name of the agent")
+    return scope
 
 
 class Memory(MemoryHandle):
@@ -71,6 +76,8 @@ class Memory(MemoryHandle):
             "fastembed:PATH" (extra `fastembed`). All texts are given to it, with credentials masked, by
             `learning.work`. See `docs/meaning.md`.
         index_meta: the keys of metadata that `where` often filters by: such a filter does not read all rows.
+        read_only: whether nothing is written, not even an index or a count of uses, so that the file or the
+            folder may be one that this user cannot write to; a call that would write raises Denied.
 
     Raises:
         InvalidInput: an argument is not usable.
@@ -102,9 +109,9 @@ class Memory(MemoryHandle):
         guard: Guard | None = None,
         embed: Embed | None = None,
         index_meta: Iterable[str] = (),
+        read_only: bool = False,
     ) -> None:
-        agent = check_name_is_open(check_name(agent, "agent", empty=True), "The name of the agent")
-        scope = Scope(tenant, user, agent, project=project, team=team, reads=cast("tuple[str, ...]", reads))
+        scope = _checked(Scope(tenant, user, agent, project=project, team=team, reads=cast("Any", reads)))
         is_admin = check_flag(admin, "admin")
         runtime = open_runtime(
             location,
@@ -118,6 +125,7 @@ class Memory(MemoryHandle):
             guard=guard,
             embed=embed,
             index_meta=index_meta,
+            read_only=check_flag(read_only, "read_only"),
         )
         super().__init__(runtime, scope, admin=is_admin)
 

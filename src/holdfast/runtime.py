@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Closed, InvalidInput
+from holdfast.errors import Closed, InvalidInput, shown
 from holdfast.kinds import table
 from holdfast.learning.workers import Workers
 from holdfast.prompt.prompt_cache import PromptCache
@@ -296,6 +296,7 @@ def open_runtime(
     guard: Guard | None,
     embed: Embed | None,
     index_meta: Iterable[str],
+    read_only: bool,
 ) -> Runtime:
     """Open a database with what belongs to it, after a check of every option; see `Memory`."""
     if policy is not None:
@@ -303,11 +304,25 @@ def open_runtime(
     if learning is not None:
         _check_settings(learning)
     rows, model, embedder = table(kinds), _guard_model(guard), _embedder(embed)
-    count, declared = counter(count_tokens), check_keys(index_meta)
-    database = open_database(location, durability, key)
+    count, time, declared = counter(count_tokens), _checked_clock(clock), check_keys(index_meta)
+    database = open_database(location, durability, key, read_only=read_only)
     return Runtime(
-        database, count, clock, rows, learning, policy, guard=model, embedder=embedder, index_meta=declared
+        database, count, time, rows, learning, policy, guard=model, embedder=embedder, index_meta=declared
     )
+
+
+def _checked_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
+    """Return a clock that raises InvalidInput where the given one returns no time."""
+
+    def now() -> datetime:
+        at: object = clock()
+        if not isinstance(at, datetime):
+            raise InvalidInput(f"`clock` returned {shown(at)}.", "Let it return a datetime.")
+        return at
+
+    if not callable(clock):
+        raise InvalidInput(f"`clock` is {shown(clock)}.", "Pass a function that returns a datetime.")
+    return now
 
 
 def _check_settings(learning: Learning) -> None:

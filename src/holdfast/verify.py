@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import product
@@ -20,6 +21,7 @@ from holdfast.search.summary_source import SUMMARIES
 from holdfast.store import (
     checksums,
     erasure_receipts,
+    grants,
     log,
     meta_index,
     records,
@@ -38,14 +40,26 @@ from holdfast.types import MAX_COUNT, SOURCES, Summary, Verification
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database
+    from holdfast.types import Scope
 
 _BATCH = 4096
 # Rows of a table that are named one by one.
 _NAMED = 20
 
 
-def verify(db: Database, space: str, key: bytes = b"") -> Verification:
-    """Return what a check of the log, the records and the index of a space found; see `Memory.verify`."""
+def verify(db: Database, scopes: Sequence[Scope], key: bytes = b"") -> Verification:
+    """Return what a check of the log, the records and the indexes of spaces found; see `Memory.verify`."""
+    checked, problems, unproven = Counter[str](), list(db.check()), 0
+    for scope in scopes:
+        found = _verify_space(db, scope.space, key)
+        checked.update(found.checked)
+        named = f"project {scope.project!r}: " if scope is not scopes[0] else ""
+        problems += [named + problem for problem in found.problems]
+        unproven += found.unproven
+    return Verification(dict(checked), tuple(problems), unproven)
+
+
+def _verify_space(db: Database, space: str, key: bytes) -> Verification:
     checked = dict.fromkeys(
         ("sessions", "messages", "tool results", "summaries", "records", "versions", "watermarks", "erased"),
         0,
@@ -56,8 +70,8 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
         "indexed versions": RECORDS,
     }
     checked |= dict.fromkeys(("unanswered calls", "index segments", *indexes), 0)
-    problems = list(db.check())
-    docs, versions = erasure_receipts.erased_numbers(db, space)
+    problems: list[str] = []
+    docs, versions = erasure_receipts.erased_numbers(db, space, problems.append)
     if left := erasure_receipts.count_unfinished(db, space):
         problems.append(
             f"{left} erasures were deferred, interrupted or hindered: the files may hold remains until the "
@@ -77,6 +91,7 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
     problems += _check_metadata(db, space, checked)
     unproven, wrong = check_rows(db, space, key, checked)
     problems += wrong
+    problems += grants.misplaced(db, space)
     for version, chat in records.learned_from_missing_chats(db, space):
         problems.append(
             f"version {version} of what is known was learned from chat {chat!r}, which is not there"
@@ -139,6 +154,7 @@ def _name(table: str, row: Mapping[str, Any]) -> str:
         "items": lambda: f"an item of {row['collection']!r}, {row['key']!r}",
         "erasures": lambda: f"the receipt {row['id']!r}",
         "grants": lambda: f"the grant {row['id']!r}",
+        "snapshots": lambda: f"{chat}: its snapshot",
     }[table]()
 
 
@@ -377,4 +393,6 @@ def backup(db: Database, path: str | os.PathLike[str]) -> Verification:
     """
     with new_file(Path(check_location(path)).absolute()) as draft:
         db.copy(str(draft))
+        with closing(open_database(str(draft))) as copy:
+            erasure_receipts.note_rewritten(copy)
         return verify_copy(str(draft), db.key)

@@ -193,6 +193,21 @@ def test_a_folder_that_cannot_be_written(cli: Cli, public: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_database_that_cannot_be_written_is_read(cli: Cli, public: Path) -> None:
+    with Memory(public / "m.db") as memory:
+        memory.chat("monday").append(role="user", content="hello")
+    (public / "m.db").chmod(0o444)
+    public.chmod(0o555)
+    done = as_nobody("chats", "--db", public / "m.db")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "monday" in done.stdout
+    refused = as_nobody("chats", "rename", "monday", "Tuesday", "--db", public / "m.db")
+    assert refused.returncode == 1
+    assert "read only" in refused.stderr
+    assert [path.name for path in public.iterdir()] == ["m.db"]
+
+
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_or_written(cli: Cli, public: Path) -> None:
     place = public / "m.db"
     with Memory(place) as memory:

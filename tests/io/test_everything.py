@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embedders import meaning
+from every_space import fill_every_space, handles, told
 from handles import memory_of
 from holdfast import Chat, InvalidInput, Learning, Memory, NewerSchema, ToolCall
 from holdfast.integrations.item_table import ItemTable
@@ -198,6 +199,47 @@ def test_from_sqlite_to_postgresql_and_back(quick: Memory, postgres_url: str, tm
         import_paths(back, written(server, tmp_path / "back.jsonl"))
         assert sorted(lines_of(back)) == sorted(lines_of(quick))
         assert back.verify().problems == ()
+
+
+def test_every_kind_of_space_comes_back(memory: Memory, tmp_path: Path) -> None:
+    with Memory(":memory:") as app, Memory(":memory:") as copy:
+        fill_every_space(app)
+        left = {name: one for name, one in handles(app).items() if not one.scope.agent}
+        for name, one in left.items():
+            report = import_paths(handles(copy)[name], written(one, tmp_path / "all.jsonl"))
+            assert (report.problems, report.renumbered) == ((), 0)
+            # What a user has in projects came with the user.
+            assert (report.added == 0) is bool(one.scope.project)
+        expected = {name: told(one) for name, one in left.items()}
+        assert {name: told(handles(copy)[name]) for name in left} == expected
+        assert copy.scoped(user="ada").grants.projects() == ["50% /off", "shop"]
+        assert not list(copy.grants)
+
+
+def test_a_user_is_restored_with_all_projects_or_named_without(quick: Memory, tmp_path: Path) -> None:
+    shop = quick.scoped(project="shop")
+    for one in (quick, shop):
+        one.chat("a").append(role="user", content=f"Words of {one.scope.space}")
+        one.remember(f"Known in {one.scope.space}")
+    path = written(quick, tmp_path / "all.jsonl")
+    with Memory(":memory:", user="eve") as copy:
+        copy.scoped(project="shop").remember("Known here before")
+        report = import_paths(copy, path)
+        # The chats are two, of one id, and the project had records of its own.
+        assert (report.sessions, report.added, report.renumbered, report.problems) == (2, 2, 1, ())
+        assert [m.content for m in copy.chat("a").history()] == ["Words of /ada"]
+        assert [m.content for m in copy.scoped(project="shop").chat("a").history()] == ["Words of /ada/shop"]
+        assert len(copy.scoped(project="shop").records()) == 2
+        assert copy.verify().ok
+    with Memory(":memory:", user="eve", project="blog") as other:
+        report = import_paths(other, path)
+        assert {one.reason for one in report.problems} == {
+            "of the project 'shop': import it without --project and --team"
+        }
+        assert [m.content for m in other.chat("a").history()] == ["Words of /ada"]
+    with Memory(":memory:", user="eve") as last:
+        row = {"project": 5, "table": "pads", "row": {}}
+        assert import_paths(last, put(tmp_path / "bad.jsonl", row, {**row, "project": "a\0"})).problems
 
 
 def test_the_same_again_adds_nothing(memory: Memory, tmp_path: Path) -> None:

@@ -146,6 +146,15 @@ def test_a_folder_is_walked_in_order_and_other_files_are_passed_over(tmp_path: P
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that Linux has")
+def test_a_file_that_raises_when_it_is_read_is_named(quick: Memory, tmp_path: Path) -> None:
+    for path in (Path("/proc/self/mem"), tmp_path / "link.jsonl", tmp_path / "link.md"):
+        if not path.exists():
+            path.symlink_to("/proc/self/mem")
+        with pytest.raises(InvalidInput, match="cannot be read"):
+            import_paths(quick, path)
+
+
 def test_what_may_not_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0)
     path = write_lines(tmp_path / "closed.jsonl", TALK)

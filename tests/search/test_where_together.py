@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,6 +47,48 @@ def test_the_tool_takes_a_filter_as_text(memory: Memory) -> None:
     # A cursor belongs to its filter.
     assert not recall({"query": "invoice", "where": '{"lang": "en"}', "cursor": page.data["cursor"]}).ok
     assert recall({"query": "invoice", "where": ""}).ok
+
+
+def test_a_model_asks_for_many_values_and_not_for_many_conditions(memory: Memory) -> None:
+    tell(memory, 4)
+    (recall,) = memory.tools("monday", allow=["recall"])
+    values = ["de", *(f"language {n}" for n in range(900))]
+    page = recall({"query": "invoice", "where": json.dumps({"lang": {"$in": values}})})
+    assert len(page.data["hits"]) == 2  # type: ignore[arg-type]
+    for where in ({"$or": [{"lang": one} for one in values[:300]]}, {f"key{n}": 1 for n in range(300)}):
+        refused = recall({"query": "invoice", "where": json.dumps(where)})
+        assert not refused.ok
+        assert "$in" in refused.text
+
+
+def test_others_use_the_index_while_a_filter_reads_all_metadata(tmp_path: Path) -> None:
+    """The lock of an index is free whenever metadata are read, of which there may be any number."""
+    with Memory(tmp_path / "memory.db", durability="normal") as memory:
+        tell(memory, 40)
+        memory.remember("The invoice is late", meta=DE)
+        assert len(memory.recall("invoice")) == 10
+        indexes = list(memory._runtime.search()._indexes.values())
+        free: list[bool] = []
+
+        def try_locks() -> None:
+            for index in indexes:
+                free.append(index.lock.acquire(blocking=False))
+                if free[-1]:
+                    index.lock.release()
+
+        def watch(statement: str) -> None:
+            if "meta IS NOT NULL" in statement:
+                other = threading.Thread(target=try_locks)
+                other.start()
+                other.join()
+
+        with memory._runtime.database.reading() as connection:
+            assert isinstance(connection, sqlite3.Connection)
+            connection.set_trace_callback(watch)
+        for where in (DE, {"customer": "acme"}, {"$or": [{"lang": "de"}, {"lang": None}]}):
+            memory.recall("invoice", where=where)
+        assert len(free) > len(indexes)
+        assert all(free)
 
 
 def test_it_can_be_awaited(memory: Memory) -> None:

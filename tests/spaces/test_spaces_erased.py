@@ -57,6 +57,21 @@ def test_a_team_is_erased_by_who_acts_for_all(app: Memory) -> None:
             app.erase(team=wrong)
 
 
+def test_what_went_to_a_team_is_erased_there(app: Memory) -> None:
+    app.grants.add("team:core", to="user:ada", rights="write")
+    ada, core = app.scoped(user="ada"), app.scoped(team="core")
+    ada.grants.move(ada.remember(TEA, by="user").id, "team:core", by="user")
+    ada.grants.copy(ada.remember(BLOG, by="user").id, "team:core", by="user")
+    app.erase(user="ada", by="user")
+    assert texts(core) == [TEA, BLOG]
+    came = [one for one in core.changes() if one.action in ("move", "copy")]
+    assert all((one.why or "").startswith("from user:ada") for one in came)
+    for one in came:
+        core.erase(record=one.id, by="user")
+    assert core.records() == []
+    assert core.verify().ok
+
+
 def test_the_receipt_of_a_project_names_a_project(app: Memory) -> None:
     app.scoped(user="ada", project="shop").remember(REVIEWS)
     assert app.scoped(user="ada").erase(project="shop").what == "project"

@@ -11,7 +11,9 @@ from threading import Event, Thread
 
 import pytest
 
+from every_space import SPACES, fill_every_space, told_of_every_space
 from holdfast import Damaged, InvalidInput, Memory, Unavailable
+from holdfast.store.salvage import salvage
 from programs import run
 
 
@@ -37,6 +39,30 @@ def test_a_backup_is_a_database_with_everything_of_everybody(filled: Path, tmp_p
         assert [record.text for record in copy.scoped(user="bob").records()] == ["Lives in Bremen"]
         assert copy.verify().ok
     assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
+
+
+def test_every_kind_of_space_is_in_a_backup(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", durability="normal") as app:
+        fill_every_space(app)
+        found = app.backup(tmp_path / "copy.db")
+        assert (found.ok, found.checked["spaces"]) == (True, SPACES)
+        expected = told_of_every_space(app)
+    with Memory(tmp_path / "copy.db") as copy:
+        assert told_of_every_space(copy) == expected
+
+
+def test_a_copy_has_no_remains_of_an_erasure_that_left_them_in_the_file(filled: Path, tmp_path: Path) -> None:
+    with Memory(filled, tenant="acme", user="ada") as memory:
+        memory.erase(chat="a", rewrite=None)
+        (left,) = memory.verify().problems
+        assert "deferred" in left
+        assert memory.backup(tmp_path / "copy.db").ok
+        assert memory.verify().problems == (left,)
+    salvage(filled, tmp_path / "saved.db")
+    for name in ("copy.db", "saved.db"):
+        assert b"word 1" not in (tmp_path / name).read_bytes()
+        with Memory(tmp_path / name, tenant="acme", user="ada") as copy:
+            assert copy.verify().problems == ()
 
 
 def test_what_is_in_memory_can_be_kept(quick: Memory, tmp_path: Path) -> None:

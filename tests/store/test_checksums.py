@@ -20,7 +20,7 @@ from holdfast.store import checksums, table_rows
 from holdfast.store.schema import tables
 
 KEY, OTHER = b"sixteen bytes or", b"another key of 24 bytes."
-ROWS = 24  # that `fill` leaves, and that have checksums
+ROWS = 27  # that `fill` leaves, and that have checksums
 CHANGES = [
     "UPDATE summaries SET text = 'Nothing was decided.'",
     "UPDATE summaries SET model = 'gpt'",
@@ -39,6 +39,11 @@ CHANGES = [
     "UPDATE sessions SET meta = '{}'",
     "UPDATE sessions SET created = 0",
     "UPDATE erasures SET counts = '{}'",
+    "UPDATE grants SET ended = 4611686018427387904 WHERE number = 1",
+    "UPDATE grants SET rights = 'write' WHERE number = 2",
+    "UPDATE grants SET grantee = 'eve' WHERE number = 1",
+    "UPDATE snapshots SET version = 1",
+    "UPDATE snapshots SET others = '{}'",
 ]
 
 
@@ -66,6 +71,9 @@ def fill(memory: Memory) -> None:
     memory.replace(first.id, "Lives in Bremen, near the river")
     memory.remember("Plays the cello", kind="fact", tags=["music"])
     memory.scratchpad["week"] = "1"
+    chat.prompt(500)
+    memory.grants.add("user", to="user:bob")
+    memory.grants.revoke("user", to="user:bob")
     gone = memory.chat("gone")
     gone.append([{"role": "user", "content": f"secret {n}"} for n in range(3)])
     memory.erase(chat="gone", messages=2)
@@ -129,6 +137,9 @@ STEPS: Mapping[str, Callable[[Memory], object]] = {
         memory.chat("monday").append([{"role": "user", "content": f"word {n} " * 30} for n in range(30)]),
         memory.chat("monday").compact(budget=80),
     ],
+    "a snapshot": lambda memory: memory.chat("monday").refresh(),
+    "what a chat knows": lambda memory: memory.chat("monday").remember("Has a dog"),
+    "a grant": lambda memory: memory.grants.add("user", to="user:bob", rights="write"),
     "an erased message": lambda memory: memory.erase(chat="monday", messages=1),
     "an erased record": lambda memory: memory.erase(record=memory.records()[0].id),
     "an erased chat": lambda memory: memory.erase(chat="gone"),
@@ -150,6 +161,22 @@ def test_a_change_through_the_memory_does_not_cover_one_behind_our_back(filled: 
 
 
 # With a key
+
+
+def test_a_revocation_that_is_undone_with_the_row_from_before_is_named(shared_location: str) -> None:
+    with Memory(shared_location, user="ada", key=KEY) as memory:
+        memory.grants.add("user", to="user:bob")
+        memory.grants.add("user", to="user:eve")
+        database, space = memory._runtime.database, memory.scope.space
+        (before, _) = database.all("SELECT ended, checksum FROM grants WHERE space = :space", space=space)
+        memory.grants.revoke("user", to="user:bob")
+        assert memory.verify().ok
+        change(
+            shared_location, f"UPDATE grants SET ended = {before[0]}, checksum = {before[1]} WHERE number = 1"
+        )
+        assert [grant.to for grant in memory.grants] == ["user:bob", "user:eve"]
+        (problem,) = memory.verify().problems
+        assert problem.endswith("number 1, does not end where the next one begins")
 
 
 def test_what_was_sealed_is_proved_by_its_key(sealed: str) -> None:

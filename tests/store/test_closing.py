@@ -11,7 +11,7 @@ from threading import Barrier, Thread
 import pytest
 from sqlite_files import CALLS, fill
 
-from holdfast import Closed, Memory
+from holdfast import Closed, Memory, Unavailable
 from programs import run
 
 
@@ -151,6 +151,32 @@ def test_a_memory_closed_under_its_writers_keeps_what_they_were_told(
     again = reopen()
     assert all(again.chat(f"chat {n}").stats().messages >= stored for n, stored in enumerate(told))
     assert again.verify().problems == ()
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
+def test_a_file_that_goes_under_an_open_memory_takes_no_more(file: Path, how: str) -> None:
+    with Memory(file, user="ada") as memory:
+        chat = memory.chat("sunday")
+        chat.append(role="user", content="kept")
+        memory.backup(file.with_suffix(".copy"))
+        if how == "replaced":
+            file.with_suffix(".copy").replace(file)
+        else:
+            file.rename(file.with_suffix(".moved")) if how == "moved" else file.unlink()
+        for ask in (
+            lambda: chat.append(role="user", content="lost"),
+            lambda: memory.remember("Has a dog"),
+            lambda: memory.erase(chat="sunday"),
+        ):
+            with pytest.raises(Unavailable, match="deleted, moved or replaced"):
+                ask()
+            with ThreadPoolExecutor(1) as pool, pytest.raises(Unavailable, match="nothing was written"):
+                pool.submit(ask).result()
+        # A thread that has not read before would open another file.
+        with ThreadPoolExecutor(1) as pool, pytest.raises(Unavailable):
+            pool.submit(chat.history).result()
+        assert file.exists() is (how == "replaced")
+        assert [message.content for message in chat.history()] == ["kept"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc to count open files")

@@ -269,6 +269,27 @@ def test_a_migration_that_another_has_just_run_is_not_run_again(
     assert query(filled, "SELECT version FROM schema_version ORDER BY 1")[-1] == (len(migrations()) + 1,)
 
 
+def test_who_opened_it_before_a_migration_reads_and_does_not_write(filled: str) -> None:
+    with Memory(filled, user="ada") as memory:
+        query(filled, f"INSERT INTO schema_version (version) VALUES ({len(migrations()) + 1})")
+        chat = memory.chat("monday")
+        before = query(filled, "SELECT chat, seq, content FROM messages")
+        writes: list[Callable[[], object]] = [
+            lambda: chat.append(role="user", content="again"),
+            lambda: memory.remember("Has a dog"),
+            lambda: memory.erase(chat="monday"),
+            lambda: memory.scratchpad.update(week="1"),
+        ]
+        with ThreadPoolExecutor(1) as pool:
+            for write in writes:
+                for run in (write, lambda one=write: pool.submit(one).result()):
+                    with pytest.raises(NewerSchema, match=r"nothing was written.*Start this program again"):
+                        run()
+        assert [message.content for message in chat.history()] == ["hello"]
+        assert query(filled, "SELECT chat, seq, content FROM messages") == before
+        assert query(filled, "SELECT count(*) FROM records") == [(0,)]
+
+
 OPEN_AND_APPEND = """
 import sys
 from holdfast import Memory

@@ -97,8 +97,8 @@ def test_it_answers_the_same(older: str) -> None:
 def test_its_rows_are_unproven_which_is_no_problem(older: str) -> None:
     with Memory(older, tenant="acme", user="ada", admin=True) as memory:
         verified = memory.verify()
-        assert (verified.problems, verified.unproven, verified.checked["checksums"]) == ((), 54, 0)
+        assert (verified.problems, verified.unproven, verified.checked["checksums"]) == ((), 55, 0)
         memory.chat("wednesday").append(role="user", content="And now with a checksum.")
         memory.chat("monday").rename("Sessions")  # a row that is changed is no proof of what it was
         verified = memory.verify()
-        assert (verified.problems, verified.unproven, verified.checked["checksums"]) == ((), 54, 2)
+        assert (verified.problems, verified.unproven, verified.checked["checksums"]) == ((), 55, 2)

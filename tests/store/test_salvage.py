@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from every_space import KINDS, fill_every_space, handles, told_of_every_space
 from holdfast import Damaged, InvalidInput, Memory
 from holdfast.store import space_rows
 from holdfast.store.salvage import salvage
@@ -108,6 +109,34 @@ def test_of_a_sound_file_everything_is_saved(sound: Path, tmp_path: Path) -> Non
         new.remember("And so does this", kind="fact")
         assert new.verify().problems == ()
     assert stat.S_IMODE((tmp_path / "new.db").stat().st_mode) == 0o600
+
+
+def test_every_kind_of_space_is_saved(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", durability="normal") as app:
+        fill_every_space(app)
+        expected = told_of_every_space(app)
+    saved = salvage(tmp_path / "memory.db", tmp_path / "new.db")
+    assert (saved.lost, saved.rows["moves"], saved.rows["grants"]) == ((), 2, 3)
+    with Memory(tmp_path / "new.db") as app:
+        assert told_of_every_space(app) == expected
+        problems = {name: memory.verify().problems for name, memory in handles(app).items()}
+        assert problems == dict.fromkeys(KINDS, ())
+        app.scoped(user="ada").undo(by="user")
+        assert "Ada reviews on Mondays." in {one.text for one in handles(app)["a project"].records()}
+
+
+@pytest.mark.parametrize(
+    ("listed", "is_read"), [("[[", False), ('[["a", 2]]', False), ("[[1, 4000000000000000000]]", True)]
+)
+def test_a_damaged_receipt_is_saved_and_named(tmp_path: Path, listed: str, is_read: bool) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.chat("a").append([{"role": "user", "content": f"word {n}"} for n in range(3)])
+        memory.erase(chat="a", messages=2)
+    with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE erasures SET docs = ?", (listed,))
+    saved = salvage(tmp_path / "memory.db", tmp_path / "new.db")
+    assert saved.rows["erasures"] == 1
+    assert any("cannot be read" in one for one in saved.lost) is not is_read
 
 
 def test_the_receipts_of_prompts_are_saved(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from holdfast.types.where import (
     MAX_DEPTH,
     MAX_PARTS,
     MAX_TEXT,
+    Values,
     check_where,
     clauses,
     conditions,
@@ -26,7 +27,7 @@ from tables import each
 def matches(where: object, *metadata: dict[str, Any]) -> bool:
     tree = check_where(where)
     assert tree is not None
-    return tree.matches(*metadata)
+    return tree.passes(Values(*metadata))
 
 
 @given(where=FILTERS, own=METADATA, of_chat=METADATA)
@@ -53,7 +54,7 @@ def test_the_bytes_of_values_say_the_same_as_the_values(
             ranges.span is not None and ranges.span[0] <= one < ranges.span[1] for one in noted
         )
         if sure or noted.isdisjoint(ranges.unsure):
-            assert sure == condition.accepts(value)
+            assert sure == (condition.passes(Values(metadata)) is not condition.negated)
 
 
 @each(
@@ -102,6 +103,33 @@ def test_the_bytes_of_values_say_the_same_as_the_values(
 def test_what_a_filter_means(where: dict[str, Any], metadata: dict[str, Any], expected: bool) -> None:
     assert matches(where, metadata) is expected
     assert passes(where, metadata) is expected
+
+
+def deep(levels: int, inner: object = "x") -> object:
+    value = inner
+    for n in range(levels):
+        value = {"k": value} if n % 2 else [value]
+    return value
+
+
+@each(
+    ("where", "value", "expected"),
+    [
+        ({"a": deep(25)}, deep(25), True),
+        ({"a": deep(25)}, deep(25, "y"), False),
+        # No filter is nested as deep, and no depth of what is stored breaks one.
+        ({"a": {"$in": [deep(25), 1]}}, deep(600), False),
+        ({"a": {"$in": [[1, True], {"k": 1}]}}, [[True, 1]], False),
+        ({"a": {"$in": [[1, True], {"k": 1}]}}, [[1.0, True]], True),
+        ({"a": {"$in": [{"k": [1], "m": 2}]}}, {"m": 2.0, "k": [1]}, True),
+        ({"a": {"$gte": 3}}, ["9", 2.5, True], False),
+        ({"a": {"$lt": "b"}}, [1, "c", "a"], True),
+        ({"a": {"$gt": 1}}, [float("nan"), 2], True),
+        ({"a": {"$lt": 1}}, [float("nan"), 2], False),
+    ],
+)
+def test_what_values_in_lists_and_objects_mean(where: dict[str, Any], value: object, expected: bool) -> None:
+    assert matches(where, {"a": value}) is expected
 
 
 def test_what_is_nearer_counts_for_its_keys_only() -> None:

@@ -43,6 +43,14 @@ T = TypeVar("T")
 _NAMED = 5  # users that a sentence names
 
 
+def is_closed(location: str) -> bool:
+    """Return whether this user cannot write to a file, or to its folder."""
+    path = Path(location)
+    return "://" not in location and not all(
+        os.access(one, os.W_OK) for one in (path, path.absolute().parent)
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """How to answer. The fields are the options."""
@@ -146,6 +154,7 @@ class Options(Output):
             )
         return Memory(
             location,
+            read_only=not create and is_closed(location),
             tenant=self.tenant,
             user=self.user,
             agent=self.agent,

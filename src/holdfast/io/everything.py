@@ -1,24 +1,26 @@
-"""Export and restore of a whole space as lines of JSON: chats, summaries, records with all versions, pads."""
+"""Export and restore of all of a user as lines of JSON: chats, summaries, records with all versions, pads."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from holdfast.errors import InvalidInput, NewerSchema
-from holdfast.io.files import MAX_LINE, File, lines
+from holdfast.io.files import MAX_LINE, File, beginning, lines
 from holdfast.io.import_items import Skip
 from holdfast.runtime import runtime_of
-from holdfast.store import space_rows
+from holdfast.store import sessions, space_rows
 from holdfast.store.schema import NEWEST
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory
     from holdfast.store.database import Database
     from holdfast.store.space_rows import RestoreReport
+    from holdfast.types import Scope
 
 FORMAT = "Holdfast"
 LEFT_OUT = "summaries, records, pads, snapshots, jobs and receipts"
@@ -28,7 +30,7 @@ _START = 4096  # bytes at most of the first line
 
 
 def export_everything(memory: Memory, stream: TextIO) -> Mapping[str, int]:
-    """Write all rows of a user, of all agents, and return the number of rows of each table.
+    """Write all rows of a user, of all agents and projects, and return the number of rows of each table.
 
     `import_paths` restores a memory that answers the same. The rows are read in one transaction, and the text
     is ASCII. It contains credentials as they are stored: protect the file like the database.
@@ -41,18 +43,17 @@ def export_everything(memory: Memory, stream: TextIO) -> Mapping[str, int]:
     written: Counter[str] = Counter()
     stream.write(json.dumps({**_SIGN, "schema": NEWEST}) + "\n")
     with database.one_read():
-        for table, row in space_rows.read(database, memory.scope.space):
-            stream.write(json.dumps({"table": table, "row": row}) + "\n")
-            written[table] += 1
+        for scope in sessions.with_projects(database, memory.scope):
+            place = {"project": scope.project} if scope.project != memory.scope.project else {}
+            for table, row in space_rows.read(database, scope.space):
+                stream.write(json.dumps({**place, "table": table, "row": row}) + "\n")
+                written[table] += 1
     return written
 
 
 def is_everything(path: Path) -> bool:
     """Return whether `export_everything` wrote a file, by its first line."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return _sign(stream.readline(_START)) is not None
+    return _sign(beginning(path, _START).partition(b"\n")[0]) is not None
 
 
 def _sign(line: bytes) -> Mapping[str, object] | None:
@@ -80,20 +81,31 @@ def restore(memory: Memory, file: File) -> RestoreReport:
         todo = "Upgrade the package: pip install . in a newer checkout."
         raise NewerSchema(f"{what} {NEWEST}.", todo)
     bad: list[tuple[int, str]] = []
-    restored = space_rows.restore(database, memory.scope.space, _rows(file, bad))
+    restored = space_rows.restore(database, memory.scope.space, _rows(memory.scope, file, bad))
     restored.left_out += bad
     return restored
 
 
-def _rows(file: File, bad: list[tuple[int, str]]) -> Iterator[tuple[int, str, Mapping[str, object]]]:
+def _rows(
+    scope: Scope, file: File, bad: list[tuple[int, str]]
+) -> Iterator[tuple[int, str, str, Mapping[str, object]]]:
+    """Yield each row with its line, its space and its table, and note what is none."""
     for item in lines(file, MAX_LINE):
         if isinstance(item, Skip):
             bad.append((item.line, item.reason))
             continue
         line, value = item
         table, row = value.get("table"), value.get("row")
-        if isinstance(table, str) and isinstance(row, dict):
-            yield line, table, row
+        project: Any = value.get("project")
+        if project is not None and (scope.project or scope.team):
+            bad.append((line, f"of the project {project!r}: import it without --project and --team"))
+        elif isinstance(table, str) and isinstance(row, dict):
+            try:
+                space = replace(scope, project=project).space if project is not None else scope.space
+            except InvalidInput as error:
+                bad.append((line, error.what))
+            else:
+                yield line, space, table, row
         elif "holdfast" not in value:
             bad.append((line, "neither a table nor a row"))
 

@@ -51,6 +51,17 @@ class File:
         )
 
 
+def beginning(path: Path, size: int) -> bytes:
+    """Return the first bytes of a file; none of one that cannot be read, as whoever reads it says."""
+    if not path.is_file():
+        return b""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(size)
+    except OSError:
+        return b""
+
+
 def lines(file: File, longest: int = MAX_ROW) -> Iterator[tuple[int, dict[str, object]] | Skip]:
     """Yield the JSON objects of a file, one a line, with their line numbers; invalid lines are skipped."""
     with file.open() as stream:

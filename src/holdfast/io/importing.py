@@ -51,7 +51,7 @@ def import_paths(
     """Add the conversations of files, folders and zips to a memory, each message once.
 
     The format of each file is recognised by its content, its project by `project_of`. A message that cannot
-    be read or stored is left out and reported with its file and line; so is, of several paths, one in no known
+    be read or stored is left out and reported with its file and line; of several paths, so is one in no known
     format. A message without a time gets that of its neighbour in the chat, else the present one. Repeat an
     interrupted import to complete it.
     What a prompt marks as `<private>…</private>`, and what the `rules` of the user cover, is replaced by a
@@ -254,7 +254,9 @@ class _Importer:
         """Import an export of everything."""
         restored = everything.restore(self._memory, file)
         added, present = restored.added["messages"], restored.present["messages"]
-        self._count(everything.FORMAT, restored.chats, added, present)
+        own = self._memory.scope.space
+        chats = {chat if space == own else f"{space}|{chat}" for space, chat in restored.chats}
+        self._count(everything.FORMAT, chats, added, present)
         self.report.rows += restored.added
         self.report.renumbered += restored.renumbered
         self.skips.add(file.path, (Skip(*one, problem=True) for one in restored.left_out))

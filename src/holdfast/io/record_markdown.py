@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from holdfast.errors import InvalidInput
-from holdfast.io.files import SAVE, File, text_problems
+from holdfast.io.files import SAVE, File, beginning, text_problems
 from holdfast.io.import_items import list_of, text_of
 from holdfast.io.marks import Marks, comment
 from holdfast.kinds import FEEDBACK
@@ -93,10 +93,7 @@ def digest(text: str, category: str, tags: Iterable[str]) -> str:
 
 def is_records(path: Path) -> bool:
     """Return whether a file is an export of records as Markdown, by its first line, in UTF-16 too."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        start = stream.read(2 * len(START) + 3).replace(b"\0", b"")
+    start = beginning(path, 2 * len(START) + 3).replace(b"\0", b"")
     return start.lstrip(b"\xef\xbb\xbf\xff\xfe").startswith(START.encode())
 
 

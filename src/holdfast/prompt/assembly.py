@@ -187,7 +187,7 @@ class ChatReader:
         policy = within(policy, budget)
         # What writes, asks a model or takes long comes before the one read that the prompt is made in. Who
         # may only read the chat of a team stores no answer there either: nothing is noted for it.
-        writes = grants.may(self.database, self.scope, "write")
+        writes = not self.database.read_only and grants.may(self.database, self.scope, "write")
         if writes:
             snapshots.freeze(self.database, self.scope, self.chat, self._now())
         with self._one_read(query, chosen.limit) as read:

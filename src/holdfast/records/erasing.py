@@ -74,8 +74,7 @@ def spaces_of(
         return [Scope(scope.tenant, scope.user, project=check_name(project, "project"))]
     if user is None:
         return [scope]
-    whose = Scope(scope.tenant, user)
-    return [whose, *(Scope(scope.tenant, user, project=one) for one in sessions.projects(database, whose))]
+    return sessions.with_projects(database, Scope(scope.tenant, user))
 
 
 @retry_transaction

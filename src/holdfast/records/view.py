@@ -33,7 +33,7 @@ from holdfast.types import (
     check_flag,
     check_name,
 )
-from holdfast.types.where import check_where
+from holdfast.types.where import Values, check_where
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -380,7 +380,7 @@ def selection(
             and (any_of is None or not any_of.isdisjoint(record.tags))
             and (part is None or part in record.text.casefold() or part in record.category.casefold())
             and (time is None or record.valid(time))
-            and (by_metadata is None or by_metadata.matches(record.meta))
+            and (by_metadata is None or by_metadata.passes(Values(record.meta)))
         )
 
     return stored, passes

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic
 
-from holdfast.errors import HoldfastError, Unavailable
+from holdfast.errors import Denied, HoldfastError, Unavailable
 from holdfast.search import segment as segments
 from holdfast.search.memtable import Memtable
 from holdfast.search.postings import Postings, Searched
@@ -225,7 +225,7 @@ class Index(Generic[C]):
             done = stored.replace(
                 self._database, self._space, self.source.name, self._stored, self._epoch, row
             )
-        except Unavailable as error:
+        except (Denied, Unavailable) as error:
             # A read needs no writable database: the next one tries again.
             _logger().info("The index of space %r could not be stored: %s", self._space, error)
             return False

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from holdfast.search.meta_masks import MetaMasks
+from holdfast.search.meta_masks import Looked, MetaMasks
 from holdfast.store.meta_index import catch_up
+from holdfast.store.segments import index_state
 
 if TYPE_CHECKING:
     from holdfast.search.index import Index
-    from holdfast.search.source import SourceView
     from holdfast.store.database import Database
     from holdfast.types.where import Where
 
@@ -30,11 +30,27 @@ class Metadata:
         for space, some in indexes.items():
             catch_up(self._database, space, [index.source.name for index in some], where, self._declared)
 
-    def masks(self, view: SourceView[Any], index: Index[Any]) -> MetaMasks | None:
+    def look_ahead(
+        self, indexes: Mapping[str, Iterable[Index[Any]]], where: Where
+    ) -> list[tuple[MetaMasks, Looked]]:
+        """Find where a filter holds, while others use the indexes; what is found is for `Looked.take`."""
+        found = []
+        for space, some in indexes.items():
+            state = index_state(self._database, space)
+            for index in some:
+                with index.lock:
+                    masks = self.masks(space, index)
+                    looked = masks.looked.copy() if masks else None
+                if masks and looked:
+                    looked.refresh()
+                    looked.look(where, getattr(state, index.source.name))
+                    found.append((masks, looked))
+        return found
+
+    def masks(self, space: str, index: Index[Any]) -> MetaMasks | None:
         """Return the masks of a source; None for summaries. Hold the lock of its index while using them."""
-        name = view.source.name
-        if name == "summary":
+        if index.source.name == "summary":
             return None
         if index not in self._masks:
-            self._masks[index] = MetaMasks(self._database, view.space, name)
+            self._masks[index] = MetaMasks(self._database, space, index.source.name)
         return self._masks[index]

@@ -145,8 +145,10 @@ class Search:
         named = [one for one in SEARCHED if one.name in filters.sources and filters.limit]
         sources = [WAITING if one is RECORDS and filters.trust else one for one in named]
         indexes = {space: [self._index(space, source) for source in sources] for space in spaces}
+        ahead = []
         if filters.where is not None:
             self._metadata.catch_up(indexes, filters.where)
+            ahead = self._metadata.look_ahead(indexes, filters.where)
         for _ in range(_ATTEMPTS):
             # Everybody takes them in this order: the indexes, by the names of their spaces, which other
             # handles may read the other way around; then the database.
@@ -157,6 +159,8 @@ class Search:
                     for space in indexes:
                         grants.check(self._database, scope, space)
                     if self._catch_up(indexes, meaning):
+                        for masks, looked in ahead:
+                            masks.looked.take(looked)
                         yield SearchReader(scope, indexes, locks, meaning, self._metadata)
                         return
             for space, some in indexes.items():
@@ -321,7 +325,7 @@ class SearchReader:
     def _view(self, index: Index[Any], terms: Sequence[int], as_of: AsOf) -> SourceView[Any]:
         """Return a source as it is seen, with its vectors if the query has one of as many numbers."""
         view, meaning = index.view(terms, self.scope.agent, as_of), self._meaning
-        view = replace(view, meta=self._metadata.masks(view, index))
+        view = replace(view, meta=self._metadata.masks(view.space, index))
         kept = index.vectors
         if meaning is None or meaning.vector is None or kept is None:
             return view

@@ -33,7 +33,8 @@ CHANGING: Mapping[str, tuple[str, ...]] = {
     "pads": (),
     "items": ("revision",),
     "erasures": ("number", "rewritten", "remains"),
-    "grants": ("ended",),
+    "grants": (),
+    "snapshots": (),
 }
 _KEYED = -(1 << 63)
 

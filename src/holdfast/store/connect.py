@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 def open_database(
-    location: str | os.PathLike[str], durability: Durability = "full", key: bytes = b""
+    location: str | os.PathLike[str],
+    durability: Durability = "full",
+    key: bytes = b"",
+    *,
+    read_only: bool = False,
 ) -> Database:
     """Open or create the database at a path, at ":memory:", or at a postgresql:// URL; `key` seals its rows.
 
@@ -28,7 +32,7 @@ def open_database(
     """
     if durability not in ("full", "normal"):
         raise InvalidInput(f"Unknown durability {durability!r}.", "Use 'full' or 'normal'.")
-    database = _open(check_location(location), durability, key)
+    database = _open(check_location(location), durability, key, read_only=read_only)
     try:
         database.migrate()
     except BaseException:
@@ -37,12 +41,12 @@ def open_database(
     return database
 
 
-def _open(location: str, durability: Durability, key: bytes) -> Database:
+def _open(location: str, durability: Durability, key: bytes, *, read_only: bool) -> Database:
     if re.match(r"postgres(ql)?://", location):
         # An extra, loaded when it is used.
         from holdfast.store.postgres import PostgreSQL
 
-        return PostgreSQL(location, durability, key)
+        return PostgreSQL(location, durability, key, read_only=read_only)
     if other := re.match(r"([A-Za-z][\w+.-]+)://", location):
         raise InvalidInput(f"Unsupported database {other[1]}://.", "Use a path or a postgresql:// URL.")
     if re.match(r"\s*postgres|.*\bpassword\s*=", location, re.IGNORECASE) and re.search(r"[:=]", location):
@@ -54,7 +58,7 @@ def _open(location: str, durability: Durability, key: bytes) -> Database:
     # Not for those who use a server.
     from holdfast.store.sqlite import SQLite
 
-    return SQLite(location, durability, key)
+    return SQLite(location, durability, key, read_only=read_only)
 
 
 def check_location(location: object) -> str:

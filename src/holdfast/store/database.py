@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
-from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from holdfast.errors import Closed, Damaged, NewerSchema, Unavailable
+from holdfast.errors import Closed, Damaged, Denied, NewerSchema, Unavailable
 from holdfast.store.schema import NEWEST, migrations, schema
 
 Durability = Literal["full", "normal"]
@@ -24,6 +24,7 @@ BUSY_SECONDS: float = 30
 # How often a transaction is tried that clashes with others.
 TRIES = 5
 CREATE_VERSIONS = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY)"
+SCHEMA_VERSION = "SELECT coalesce(max(version), 0) FROM schema_version"
 _TAKE_VERSION = """
     INSERT INTO schema_version (version) VALUES (:version)
     ON CONFLICT (version) DO NOTHING RETURNING version"""
@@ -139,9 +140,15 @@ class Database(ABC):
     `reading` is for queries, `one_read` for queries that belong together, `writing` for one transaction.
     """
 
-    def __init__(self, key: bytes = b"") -> None:
+    # Statements that let those who write end before a migration, and others wait for it.
+    before_migration: ClassVar[Sequence[str]] = ()
+
+    def __init__(self, key: bytes = b"", *, read_only: bool = False) -> None:
         self._closed = False
         self.key = key
+        self.read_only = read_only
+        # The version of the schema as of `migrate`; 0 before that.
+        self._migrated = 0
         self._process = os.getpid()
 
     def check_open(self) -> None:
@@ -153,6 +160,24 @@ class Database(ABC):
                 "The memory was opened before this process was forked, and connections do not survive that.",
                 "Open a Memory in each process.",
             )
+
+    def check_writable(self) -> None:
+        """Raise Closed as `check_open` does, and Denied if the database was opened to be read only."""
+        self.check_open()
+        if self.read_only:
+            todo = "Open it without `read_only`, as a user who may write to it and to its folder."
+            raise Denied("The database was opened to be read only; nothing was changed.", todo)
+
+    def check_schema(self, version: int) -> None:
+        """Raise NewerSchema if the schema, within a transaction that writes, is not the one that was opened.
+
+        What this process does not know of, it would neither write nor erase.
+        """
+        if version != self._migrated:
+            what = (
+                f"The database was migrated to schema version {version} while it was open here; nothing was"
+            )
+            raise NewerSchema(f"{what} written.", "Start this program again, with the package that did so.")
 
     def all(self, sql: str, **values: Value) -> list[Row]:
         """Run a query on its own and return all its rows."""
@@ -237,10 +262,16 @@ class Database(ABC):
             NewerSchema: the database was written by a newer Holdfast.
 
         """
-        version = self._schema_version() or self._make()
+        version = self._schema_version()
+        if self.read_only and version < NEWEST:
+            what = f"The database has schema version {version}, which is read as version {NEWEST} only."
+            raise Unavailable(what, "Open it once without `read_only`, which migrates it.")
+        version = version or self._make()
         while version < NEWEST:
             with self.writing() as tx:
                 tx.all(CREATE_VERSIONS)
+                for statement in self.before_migration:
+                    tx.all(statement)
                 # None if another process was faster; this one waited for it here.
                 if tx.all(_TAKE_VERSION, version=version + 1):
                     for statement in migrations()[version]:
@@ -251,6 +282,7 @@ class Database(ABC):
                 f"The database has schema version {version}; Holdfast supports those up to {NEWEST}.",
                 "Upgrade the package: pip install . in a newer checkout.",
             )
+        self._migrated = version
 
     def _make(self) -> int:
         with self.writing() as tx:
@@ -267,7 +299,7 @@ class Database(ABC):
         with self.reading() as connection:
             if not self.has_table(connection, "schema_version"):
                 return 0
-            return int(connection.all("SELECT coalesce(max(version), 0) FROM schema_version")[0][0])
+            return int(connection.all(SCHEMA_VERSION)[0][0])
 
     @abstractmethod
     def has_table(self, connection: Connection, table: str) -> bool:

@@ -19,10 +19,11 @@ from holdfast.store import (
     vectors,
 )
 from holdfast.store.checksums import resealed
-from holdfast.store.database import PurgeResult, retry_transaction
+from holdfast.store.database import PurgeResult, decoding, retry_transaction
 from holdfast.store.erasure_receipts import DATABASE, ErasureAccount
 from holdfast.store.log import title_of
 from holdfast.store.record_erasure import RecordEraser
+from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT, Erasure, Range, Writer, check_flag, check_name, check_range
 
 if TYPE_CHECKING:
@@ -303,8 +304,9 @@ class _Eraser:
             return
         prompt_receipts.remove_names(self._tx, self._space, names)
         for chat, seq, text in self._tx.all(_SHOWN, space=self._space):
-            shown = json.loads(text)
-            left = [name for name in shown if name not in names]
+            with decoding(f"What was recalled for message {write_reference(chat, seq)}"):
+                shown = json.loads(text)
+                left = [name for name in shown if name not in names]
             if left != shown:
                 keys = {"chat": chat, "seq": seq}
                 with resealed(self._tx, "messages", self._space, "chat = :chat AND seq = :seq", **keys):

@@ -8,13 +8,14 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from holdfast import types
-from holdfast.errors import Conflict
+from holdfast.errors import Conflict, Damaged
 from holdfast.store import table_rows
 from holdfast.store.checksums import seal
+from holdfast.store.database import decoding
 from holdfast.store.message_rows import from_micros
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from holdfast.store.database import Connection, Database, Reader
     from holdfast.types import Change, Erasure, Range, Writer
@@ -96,19 +97,20 @@ def to_ranges(numbers: Iterable[int]) -> list[Range]:
 
 def read(db: Reader, space: str) -> list[Erasure]:
     """Return the receipts of a space, the oldest first."""
-    return [
-        types.Erasure(
-            identity,
-            kind,
-            json.loads(counts),
-            writer,
-            from_micros(at),
-            digest,
-            rewritten=tuple(json.loads(rewritten)),
-            remains=json.loads(remains),
-        )
-        for identity, kind, counts, writer, at, digest, rewritten, remains in db.all(_READ, space=space)
-    ]
+    with decoding("A receipt of an erasure"):
+        return [
+            types.Erasure(
+                identity,
+                kind,
+                {str(table): int(number) for table, number in dict(json.loads(counts)).items()},
+                writer,
+                from_micros(at),
+                digest,
+                rewritten=tuple(json.loads(rewritten)),
+                remains=dict(json.loads(remains)),
+            )
+            for identity, kind, counts, writer, at, digest, rewritten, remains in db.all(_READ, space=space)
+        ]
 
 
 def changes(db: Reader, space: str) -> Iterator[Change]:
@@ -140,9 +142,41 @@ def count_unfinished(db: Database, space: str) -> int:
         return int(reader.all(f"{_COUNT} AND number > :rewritten", space=space, rewritten=rewritten)[0][0])
 
 
-def erased_numbers(db: Reader, space: str) -> tuple[list[Range], list[Range]]:
-    """Return the ranges of numbers of messages and of versions that receipts list as gone."""
-    rows = db.all("SELECT docs, versions FROM erasures WHERE space = :space", space=space)
-    docs = [(first, last) for row in rows for first, last in json.loads(row[0])]
-    versions = [(first, last) for row in rows for first, last in json.loads(row[1])]
+def note_rewritten(db: Database) -> None:
+    """Note that the file was written anew, so that no erasure has left anything in it."""
+    with db.writing() as tx:
+        tx.all("UPDATE spaces SET epoch = version WHERE space = :space", space=DATABASE)
+
+
+def erased_numbers(
+    db: Reader, space: str, report: Callable[[str], object]
+) -> tuple[list[Range], list[Range]]:
+    """Return the ranges of numbers of messages and of versions that receipts list as gone.
+
+    `report` is told of each receipt that cannot be read; it proves nothing.
+    """
+    docs: list[Range] = []
+    versions: list[Range] = []
+    for identity, *lists in db.all(
+        "SELECT id, docs, versions FROM erasures WHERE space = :space", space=space
+    ):
+        for found, text in zip((docs, versions), lists, strict=True):
+            try:
+                found.extend(read_ranges(identity, text))
+            except Damaged as error:
+                report(error.what.rstrip("."))
     return docs, versions
+
+
+def read_ranges(identity: str, text: str) -> list[Range]:
+    """Return the numbers that a receipt lists.
+
+    Raises:
+        Damaged: they cannot be read.
+
+    """
+    with decoding(f"The receipt {identity!r}"):
+        found = [(first, last) for first, last in json.loads(text)]
+        if not all(type(number) is int for one in found for number in one):
+            raise ValueError("its numbers are none")
+    return found

@@ -54,7 +54,7 @@ class GrantedDatabase(Database):
     """
 
     def __init__(self, inner: Database, scope: Scope) -> None:
-        super().__init__(inner.key)
+        super().__init__(inner.key, read_only=inner.read_only)
         self._inner, self._scope = inner, scope
 
     def check_open(self) -> None:

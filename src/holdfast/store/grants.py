@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast import types
 from holdfast.errors import Denied
-from holdfast.store.checksums import seal
+from holdfast.store.checksums import resealed, seal
 from holdfast.store.database import matching
 from holdfast.store.message_rows import from_micros
 from holdfast.types import MAX_COUNT
@@ -32,6 +32,11 @@ _CHANGES = """
     SELECT g.id, g.grantee, b.rights, g.rights, g.writer, g.actor, g.at, g.why FROM grants g
     LEFT JOIN grants b ON b.space = g.space AND b.grantee = g.grantee AND b.ended = g.number
     WHERE g.space = :space ORDER BY g.number DESC"""
+_MISPLACED = """
+    SELECT id, number FROM grants g WHERE space = :space AND ended <> coalesce((
+        SELECT min(number) FROM grants n
+        WHERE n.space = :space AND n.grantee = g.grantee AND n.number > g.number), :open)
+    ORDER BY number"""
 _FORGET = "DELETE FROM grants WHERE space = :space AND grantee = :grantee RETURNING number"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM grants WHERE space = :space"
 _END = """
@@ -115,7 +120,10 @@ def put(
     if (rows[0][0] if rows else "") == (rights or ""):
         return False
     number = int(tx.all(_NEWEST, space=space)[0][0]) + 1
-    tx.all(_END, space=space, grantee=grantee, number=number, open=MAX_COUNT)
+    with resealed(
+        tx, "grants", space, "grantee = :grantee AND ended = :open", grantee=grantee, open=MAX_COUNT
+    ):
+        tx.all(_END, space=space, grantee=grantee, number=number, open=MAX_COUNT)
     row: dict[str, Value] = {
         "space": space,
         "number": number,
@@ -130,6 +138,12 @@ def put(
     }
     tx.all(_INSERT, **row, checksum=seal("grants", row, tx.key))
     return True
+
+
+def misplaced(db: Reader, space: str) -> Iterator[str]:
+    """Yield the grants that do not end where the next one of the same user begins, each in a sentence."""
+    for identity, number in db.all(_MISPLACED, space=space, open=MAX_COUNT):
+        yield f"the grant {identity!r}, number {number}, does not end where the next one begins"
 
 
 def changes(db: Reader, space: str) -> Iterator[Change]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.store.database import retry_transaction
+from holdfast.store.database import decoding, retry_transaction
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader
@@ -59,7 +59,8 @@ def beginnings(db: Reader, scope: Scope) -> Mapping[tuple[str, str], list[str]]:
 def known_texts(db: Reader, space: str) -> list[str]:
     """Return the texts that everyone is shown anyway, such as the instructions of a project."""
     rows = db.all(_KNOWN, space=space, file=_KNOWN_FILE)
-    return [str(text) for text in json.loads(rows[0][1])] if rows else []
+    with decoding("What clients show anyway"):
+        return [str(text) for text in json.loads(rows[0][1])] if rows else []
 
 
 def note_known_texts(db: Database, space: str, texts: Sequence[str]) -> None:

@@ -39,8 +39,12 @@ _ADD_SPACE = "INSERT INTO spaces (space, epoch) VALUES (:space, 0) ON CONFLICT (
 class PostgreSQL(Database):
     """A PostgreSQL server through a pool; the tables live in the schema `holdfast`."""
 
-    def __init__(self, url: str, durability: Durability, key: bytes = b"") -> None:
-        super().__init__(key)
+    before_migration = ("LOCK TABLE schema_version IN ACCESS EXCLUSIVE MODE",)
+
+    def __init__(
+        self, url: str, durability: Durability, key: bytes = b"", *, read_only: bool = False
+    ) -> None:
+        super().__init__(key, read_only=read_only)
         # Holds the connection of `one_read`, where a thread is in one.
         self._local = threading.local()
         url, pooled = _read_url(url)
@@ -53,7 +57,7 @@ class PostgreSQL(Database):
         self._settings = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in settings.items())
         # After a lock, a transaction must see what the one before has committed, whatever the server's
         # default.
-        self._begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+        self._begin = f"BEGIN ISOLATION LEVEL READ COMMITTED READ {'ONLY' if read_only else 'WRITE'}"
         self._begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         self._pooled = self._prepare(url) or pooled
         session: dict[str, Any] = {"prepare_threshold": None}
@@ -64,7 +68,7 @@ class PostgreSQL(Database):
         else:
             settings |= {
                 "default_transaction_isolation": r"read\ committed",
-                "default_transaction_read_only": "off",
+                "default_transaction_read_only": "on" if read_only else "off",
             }
             session = {"options": " ".join(f"-c {name}={value}" for name, value in settings.items())}
         self._pool = ConnectionPool(
@@ -87,7 +91,8 @@ class PostgreSQL(Database):
                 if encoding != "UTF8":
                     what = f"The database has the encoding {encoding}, which cannot hold every text."
                     raise Unavailable(what, "Create one with ENCODING 'UTF8'.")
-                self._make_schema(connection)
+                if not self.read_only:
+                    self._make_schema(connection)
                 # A pooler reports a process that is not the server's.
                 pid = connection.execute("SELECT pg_backend_pid()").fetchone()
                 return pid != (connection.info.backend_pid,)
@@ -149,9 +154,17 @@ class PostgreSQL(Database):
     @contextmanager
     def writing(self, *, lasting: bool = True) -> Iterator[Connection]:
         """See `Database.writing`."""
+        self.check_writable()
         begin = self._begin if lasting else f"{self._begin}; SET LOCAL synchronous_commit = off"
         with self._connection() as connection:
-            connection.execute(_constant(begin))
+            if self._migrated:
+                # In one message. A migration waits for the end of who has read the version.
+                cursor = connection.execute(_constant(f"{begin}; {database.SCHEMA_VERSION}"))
+                while cursor.nextset():
+                    pass
+                self.check_schema(next(cursor)[0])
+            else:
+                connection.execute(_constant(begin))
             yield _Connection(connection, self.key)
 
     @contextmanager
@@ -187,6 +200,7 @@ class PostgreSQL(Database):
 
     def purge(self, *, rewrite: bool) -> PurgeResult:
         """See `Database.purge`. The server's own logs, replicas and backups are up to its administrator."""
+        self.check_writable()
         with self._connection() as connection:
             return postgres_purge.purge(connection, rewrite=rewrite)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast import types
-from holdfast.store.database import retry_transaction
+from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.types import MAX_COUNT
 
@@ -114,7 +114,8 @@ def link_answer(tx: Connection, space: str, chat: str, asked: LastPrompt, seq: i
     if seq > MAX_ANSWERED and (waiting or asked.unstored):
         tx.all(_DELETE_ANSWERED, **keys, last=seq - MAX_ANSWERED)
     seen = [row[2] for row in waiting] or [row[0] for row in tx.all(_SHOWN_LAST, **keys) if row[0]]
-    stored = [name for names in seen for name in json.loads(names)]
+    with decoding(f"What was recalled for chat {chat!r}"):
+        stored = [name for names in seen for name in json.loads(names)]
     return tuple(dict.fromkeys((*stored, *asked.shown)))
 
 
@@ -135,8 +136,10 @@ def remove_names(tx: Connection, space: str, gone: Iterable[str]) -> None:
     names = set(gone)
     sql = "SELECT chat, seq, worker, summary_ids, hits FROM receipts WHERE space = :space"
     for chat, seq, worker, *lists in tx.all(sql, space=space):
-        left = [[name for name in json.loads(one) if name not in names] for one in lists]
-        if left != [json.loads(one) for one in lists]:
+        with decoding(f"A receipt of a prompt of chat {chat!r}"):
+            before = [list(json.loads(one)) for one in lists]
+        left = [[name for name in one if name not in names] for one in before]
+        if left != before:
             summaries, hits = map(json.dumps, left)
             keys: dict[str, Value] = {"chat": chat, "seq": seq, "worker": worker}
             tx.all(_SET_NAMES, space=space, summary_ids=summaries, hits=hits, **keys)
@@ -158,8 +161,9 @@ def _row(receipt: Receipt) -> dict[str, Value]:
 
 def _receipt(row: Row) -> Receipt:
     seq, at, version, shared, budget, policy, system, query, summaries, hits = row
-    name, parameters = json.loads(policy)
-    shown = tuple(json.loads(summaries)), tuple(json.loads(hits))
-    return types.Receipt(
-        seq, from_micros(at), version, shared, budget, name, parameters, system, query, *shown
-    )
+    with decoding("A receipt of a prompt"):
+        name, parameters = json.loads(policy)
+        shown = tuple(json.loads(summaries)), tuple(json.loads(hits))
+        return types.Receipt(
+            seq, from_micros(at), version, shared, budget, name, parameters, system, query, *shown
+        )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.kinds import FEEDBACK
 from holdfast.store import records, vectors
 from holdfast.store.checksums import resealed
+from holdfast.store.database import decoding
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT
 
@@ -127,8 +128,9 @@ class RecordEraser:
         """
         least = 0 if (first, last) == (1, MAX_COUNT) else first
         for version, wordings in self._tx.all(_WORDINGS, space=self._space):
-            before = json.loads(wordings)
-            left = [one for one in before if one[2] != chat or one[3] > last or one[4] < least]
+            with decoding(f"Version {version} of what is known"):
+                before = json.loads(wordings)
+                left = [one for one in before if one[2] != chat or one[3] > last or one[4] < least]
             if left != before:
                 self._account.digest([(version, wordings)])
                 self._account.count("wordings", before[len(left) :])
@@ -140,7 +142,8 @@ class RecordEraser:
         # As extraction writes it.
         cut = shorten_line(whole, 120)
         for version, source, sources in self._tx.all(_SOURCES, space=self._space, whole=whole, cut=cut):
-            names = [source, *(json.loads(sources) if sources else ())]
+            with decoding(f"Version {version} of what is known"):
+                names = [source, *(json.loads(sources) if sources else ())]
             left = [name for name in names if name not in (whole, cut)] or [""]
             if left != names:
                 rest = json.dumps(left[1:]) if left[1:] else None
@@ -153,6 +156,7 @@ class RecordEraser:
 
 def _ids_in(meta: str | None, key: str) -> list[str]:
     """Return the ids of records that metadata has under a key: one, several, or none."""
-    value = json.loads(meta).get(key) if meta else None
+    with decoding("The metadata of a record"):
+        value = dict(json.loads(meta)).get(key) if meta else None
     names = value if isinstance(value, list) else [value]
     return [name for name in names if isinstance(name, str)]

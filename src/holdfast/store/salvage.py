@@ -16,7 +16,7 @@ from holdfast.store import erasure_receipts, summaries, vectors
 from holdfast.store.atomic_file import new_file
 from holdfast.store.checksums import seal
 from holdfast.store.connect import open_database
-from holdfast.store.erasure_receipts import DATABASE, to_ranges
+from holdfast.store.erasure_receipts import DATABASE
 from holdfast.store.log import ADD_CALL, call_key
 from holdfast.store.schema import Column, TableSchema, tables
 from holdfast.store.sqlite import WITHOUT_ROWID
@@ -24,6 +24,7 @@ from holdfast.store.sqlite_pages import Cell, Pages, RawRow, UnreadablePage
 from holdfast.store.table_rows import TableRow, insert
 from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT, Range
+from holdfast.types.scope import is_space
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
@@ -64,6 +65,8 @@ def salvage(damaged: Path, new: Path) -> SalvageReport:
         database = open_database(str(draft))
         try:
             saving.write(database)
+            if saving.is_rid_of_erased:
+                erasure_receipts.note_rewritten(database)
         finally:
             database.close()
     return SalvageReport(dict(saving.saved), tuple(saving.lost))
@@ -88,7 +91,8 @@ class _Salvage:
             raise Damaged("No row of Holdfast can be read in it.", "Check the path, or restore a backup.")
         if not pages.has_head:
             self.lost.append("the beginning of the file")
-        if pages.unused() is None:
+        self.is_rid_of_erased = pages.unused() is not None
+        if not self.is_rid_of_erased:
             self.lost.append("the list of unused pages: what was deleted lately may be among what was saved")
         self.lost += [f"page {one.page}: {one.why}" for one in unreadable[:_NAMED]]
         if len(unreadable) > _NAMED:
@@ -124,10 +128,10 @@ class _Salvage:
             self.saved["vectors"] -= orphans
         erased = self._of("erasures", space)
         docs = _gaps([row["doc"] for row in messages], self._newest(space, "docs", *self._docs(space)))
-        docs = _without(docs, erased, "docs")
+        docs = self._without(docs, erased, "docs")
         found = [row["version"] for row in self._of("records", space)]
         newest = self._newest(space, "version", *found)
-        versions = _without(_gaps(found, newest), erased, "versions")
+        versions = self._without(_gaps(found, newest), erased, "versions")
         if (gone := _size(docs)) > missing:
             self.lost.append(f"{_whose(space)}: {gone - missing} messages of chats that are lost as a whole")
             missing = gone
@@ -140,6 +144,19 @@ class _Salvage:
         insert(tx, "spaces", {"space": space, "epoch": self._stated(space, "epoch") + 1, **top})
         if docs or versions or missing:
             _add_receipt(tx, space, missing, docs, versions)
+
+    def _without(self, gaps: list[Range], receipts: list[TableRow], column: str) -> list[Range]:
+        """Return gaps without the numbers that receipts of erasures list."""
+        for row in receipts:
+            try:
+                erased = erasure_receipts.read_ranges(row["id"], row[column])
+            except Damaged as error:
+                self.lost.append(f"{_whose(row['space'])}: {error.what.rstrip('.')}")
+                continue
+            for first, last in erased:
+                parts = [part for a, b in gaps for part in ((a, min(b, first - 1)), (max(a, last + 1), b))]
+                gaps = [part for part in parts if part[0] <= part[1]]
+        return gaps
 
     def _docs(self, space: str) -> Iterator[int]:
         for name, column in (("messages", "doc"), ("records", "doc"), ("sessions", "born")):
@@ -203,8 +220,7 @@ def _match(found: RawRow) -> tuple[TableSchema, TableRow] | None:
         if (table.name in WITHOUT_ROWID) != found.is_index or table.name in _DERIVED:
             continue
         row = _fit(_as_stored(table) if found.is_index else table.columns, found.values)
-        # A space is written by `Scope.space`.
-        if row is not None and (row["space"] == DATABASE or row["space"].count("/") == 1):
+        if row is not None and (row["space"] == DATABASE or is_space(row["space"])):
             return table, row
     return None
 
@@ -271,13 +287,6 @@ def _gaps(numbers: list[int], last: int) -> list[Range]:
             found.append((before + 1, number - 1))
         before = max(before, number)
     return found
-
-
-def _without(gaps: list[Range], receipts: list[TableRow], column: str) -> list[Range]:
-    """Return gaps without the numbers that receipts of erasures list."""
-    listed = [range(first, last + 1) for row in receipts for first, last in json.loads(row[column])]
-    erased = {number for numbers in listed for number in numbers}
-    return to_ranges(n for first, last in gaps for n in range(first, last + 1) if n not in erased)
 
 
 def _size(ranges: list[Range]) -> int:

@@ -173,6 +173,7 @@ CREATE TABLE snapshots (
     shared BIGINT NOT NULL,             -- the version of the space that the tenant shares
     at BIGINT NOT NULL,
     others TEXT,                        -- JSON object: the versions of further spaces that are read; NULL for none
+    checksum BIGINT,                    -- of the row; NULL as above
     PRIMARY KEY (space, chat)
 );
 
@@ -359,7 +360,7 @@ CREATE TABLE grants (
     actor TEXT NOT NULL,                -- the user who granted it; '' for the application
     at BIGINT NOT NULL,
     why TEXT NOT NULL,
-    checksum BIGINT,                    -- of the row but for `ended`
+    checksum BIGINT,                    -- of the row; NULL as above
     PRIMARY KEY (space, number)
 );
 CREATE INDEX grants_grantee ON grants (space, grantee, ended);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +19,7 @@ from holdfast.store.meta_values import note_change
 from holdfast.text.json_text import dump
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, MAX_NAME, check_name, scope_of
+from holdfast.types.where import Values
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row, Value
@@ -150,6 +152,13 @@ def projects(db: Reader, scope: Scope) -> list[str]:
     return sorted(filter(None, found))
 
 
+def with_projects(db: Reader, scope: Scope) -> list[Scope]:
+    """Return a scope and, where it writes to the space of a user, those of the user's projects."""
+    if scope.project or scope.team:
+        return [scope]
+    return [scope, *(replace(scope, project=one) for one in projects(db, scope))]
+
+
 def read_all(db: Reader, space: str) -> list[ChatRow]:
     """Return the rows of all chats of a space, in the order in which they began."""
     sql = f"SELECT {', '.join(ChatRow._fields)} FROM sessions WHERE space = :space ORDER BY born"
@@ -184,7 +193,7 @@ def list_chats(
         every = db.all(f"SELECT chat, newest, born, meta {_LISTED}", space=scope.space, **values)
     else:
         every = list(_listed_among(db, scope.space, among, values))
-    passing = (row[0] for row in every if where.matches(_meta(row[3])))
+    passing = (row[0] for row in every if where.passes(Values(_meta(row[3]))))
     return _infos(db, scope, list(islice(passing, first, min(first + most, MAX_COUNT))))
 
 

@@ -6,28 +6,23 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.store import records
+from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.records import AsOf
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database, Reader
+    from holdfast.store.database import Connection, Database, Reader, Value
     from holdfast.types import Scope
 
 _READ = "SELECT version, shared, at, others FROM snapshots WHERE space = :space AND chat = :chat"
 _EPOCH = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
 _VERSION = "SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space"
 _EXISTS = "SELECT 1 FROM sessions WHERE space = :space AND chat = :chat"
-_FOLLOW = """
-    UPDATE snapshots SET version = :version, shared = :shared, others = :others, at = :time
-    WHERE space = :space AND chat = :chat"""
-_TAKE = """
-    INSERT INTO snapshots (space, chat, version, shared, at, others)
-    VALUES (:space, :chat, :version, :shared, :time, :others)
-    ON CONFLICT (space, chat) DO UPDATE SET
-        version = CASE WHEN :again = 1 THEN excluded.version ELSE snapshots.version END,
-        shared = CASE WHEN :again = 1 THEN excluded.shared ELSE snapshots.shared END,
-        others = CASE WHEN :again = 1 THEN excluded.others ELSE snapshots.others END,
-        at = CASE WHEN :again = 1 THEN excluded.at ELSE snapshots.at END"""
+_PUT = """
+    INSERT INTO snapshots (space, chat, version, shared, at, others, checksum)
+    VALUES (:space, :chat, :version, :shared, :at, :others, :checksum)
+    ON CONFLICT (space, chat) DO UPDATE SET version = excluded.version, shared = excluded.shared,
+        at = excluded.at, others = excluded.others, checksum = excluded.checksum"""
 
 
 class Snapshot(NamedTuple):
@@ -111,10 +106,10 @@ def advance(db: Database, scope: Scope, chat: str, time: int) -> int:
 
 def follow(tx: Connection, scope: Scope, chat: str, version: int, time: int) -> None:
     """Let a chat that has a snapshot show what it writes itself, in the transaction that writes it."""
-    same = scope.shared.space == scope.space
-    shared = version if same else tx.all(_VERSION, space=scope.shared.space)[0][0]
-    others = _versions(tx, scope)
-    tx.all(_FOLLOW, space=scope.space, chat=chat, version=version, shared=shared, others=others, time=time)
+    if tx.all(_READ, space=scope.space, chat=chat):
+        same = scope.shared.space == scope.space
+        shared = version if same else tx.all(_VERSION, space=scope.shared.space)[0][0]
+        _put(tx, scope, chat, version, shared, time)
 
 
 @retry_transaction
@@ -122,7 +117,13 @@ def _take(db: Database, scope: Scope, chat: str, time: int, *, again: bool) -> i
     with db.writing_to(scope.space) as tx:
         # A change that has its version is then committed.
         version, shared = _of_both(tx, scope, _VERSION)
-        if again or tx.all(_EXISTS, space=scope.space, chat=chat):
-            versions = {"version": version, "shared": shared, "again": int(again)}
-            tx.all(_TAKE, space=scope.space, chat=chat, time=time, others=_versions(tx, scope), **versions)
+        is_missing = not tx.all(_READ, space=scope.space, chat=chat)
+        if again or (is_missing and tx.all(_EXISTS, space=scope.space, chat=chat)):
+            _put(tx, scope, chat, version, shared, time)
     return version
+
+
+def _put(tx: Connection, scope: Scope, chat: str, version: int, shared: int, time: int) -> None:
+    row: dict[str, Value] = {"space": scope.space, "chat": chat, "version": version, "shared": shared}
+    row |= {"at": time, "others": _versions(tx, scope)}
+    tx.all(_PUT, **row, checksum=seal("snapshots", row, tx.key))

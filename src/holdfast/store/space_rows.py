@@ -94,31 +94,37 @@ class RestoreReport:
     added: Counter[str] = field(default_factory=Counter)
     present: Counter[str] = field(default_factory=Counter)
     left_out: list[tuple[int, str]] = field(default_factory=list)
-    chats: set[str] = field(default_factory=set)
+    # Each with its space.
+    chats: set[tuple[str, str]] = field(default_factory=set)
     # Versions of records.
     renumbered: int = 0
 
 
 def restore(
-    db: Database, space: str, lines: Iterable[tuple[int, str, Mapping[str, object]]]
+    db: Database, space: str, lines: Iterable[tuple[int, str, str, Mapping[str, object]]]
 ) -> RestoreReport:
-    """Store rows of a space, each with its line and its table, in one transaction.
+    """Store rows, each with its line, its space and its table, in one transaction; `space` is the first one.
 
     Into an empty space they are stored unchanged. In one that is not empty, existing rows stay: messages,
     versions and summaries get the next numbers; an existing chat gets the messages that it lacks, if it is
     the same.
     """
+    report = RestoreReport()
+    restoring: dict[str, _Restore] = {}
     with db.writing_to(space) as tx:
-        restoring = (_Restore if _is_empty(tx, space) else _Merge)(tx, space)
-        for line, table, row in lines:
+        for line, place, table, row in lines:
+            if place not in restoring:
+                tx.lock(place)
+                restoring[place] = (_Restore if _is_empty(tx, place) else _Merge)(tx, place, report)
             try:
-                restoring.take(line, table, _checked(table, row))
+                restoring[place].take(line, table, _checked(table, row))
             except InvalidInput as error:
-                restoring.report.left_out.append((line, error.what))
-        restoring.finish()
-        # Rows of chats were written past what notes their metadata.
-        meta_values.clear_in(tx, space)
-    return restoring.report
+                report.left_out.append((line, error.what))
+        for place, one in restoring.items():
+            one.finish()
+            # Rows of chats were written past what notes their metadata.
+            meta_values.clear_in(tx, place)
+    return report
 
 
 def _is_empty(tx: Connection, space: str) -> bool:
@@ -155,10 +161,10 @@ def _checked(name: str, row: Mapping[str, object]) -> TableRow:
 class _Restore:
     """Restores rows into an empty space, unchanged."""
 
-    def __init__(self, tx: Connection, space: str) -> None:
+    def __init__(self, tx: Connection, space: str, report: RestoreReport) -> None:
         self.tx = tx
         self.space = space
-        self.report = RestoreReport()
+        self.report = report
 
     # The line is for `_Merge`.
     def take(self, line: int, table: str, row: TableRow) -> None:  # noqa: ARG002
@@ -174,7 +180,7 @@ class _Restore:
         added = table_rows.insert(self.tx, table, whole)
         (self.report.added if added else self.report.present)[table] += 1
         if table == "sessions":
-            self.report.chats.add(row["chat"])
+            self.report.chats.add((self.space, row["chat"]))
         return added
 
     def finish(self) -> None:
@@ -184,8 +190,8 @@ class _Restore:
 class _Merge(_Restore):
     """Restores rows into a space that is not empty: they get new numbers, and existing rows stay."""
 
-    def __init__(self, tx: Connection, space: str) -> None:
-        super().__init__(tx, space)
+    def __init__(self, tx: Connection, space: str, report: RestoreReport) -> None:
+        super().__init__(tx, space, report)
         counted = tx.all("SELECT version, summaries FROM spaces WHERE space = :space", space=space)
         self._version, self._summaries = counted[0] if counted else (0, 0)
         self._doc = int(tx.all(NEWEST_DOC, space=space)[0][0])
@@ -210,7 +216,7 @@ class _Merge(_Restore):
         """Store a row, or leave it out, or keep it until the numbers that it names are known."""
         if table == "sessions" and row["chat"] in self._lengths:
             self.report.present[table] += 1
-            self.report.chats.add(row["chat"])
+            self.report.chats.add((self.space, row["chat"]))
         elif table == "sessions":
             self._new[row["chat"]] = row
         elif table == "messages":
@@ -259,7 +265,7 @@ class _Merge(_Restore):
             self._record(row)
         for line, table, row in self._later:
             self._renumber(line, table, row)
-        self.report.renumbered = len(self._records)
+        self.report.renumbered += len(self._records)
         if self._records or self._summaries:
             self.tx.all(_SET_NUMBERS, space=self.space, version=self._version, summaries=self._summaries)
 

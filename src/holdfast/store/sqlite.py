@@ -96,11 +96,16 @@ class _Reader:
 class SQLite(Database):
     """One file in WAL mode, or memory: one connection that writes, and one that reads for each thread."""
 
-    def __init__(self, path: str, durability: Durability, key: bytes = b"") -> None:
-        super().__init__(key)
+    def __init__(
+        self, path: str, durability: Durability, key: bytes = b"", *, read_only: bool = False
+    ) -> None:
+        super().__init__(key, read_only=read_only)
         self._memory = path == ":memory:"
-        # Absolute, because each thread opens it again, in whatever working directory; and never a URI.
+        # Absolute, because each thread opens it again, in whatever working directory; no URI of the caller.
         self._path = path if self._memory else str(Path(path).absolute())
+        self._place = Path(self._path)
+        self._uri = f"{self._place.as_uri()}?mode=ro" if read_only and not self._memory else ""
+        self._file: tuple[int, int] | None = None
         self._durability = durability
         self._lock = threading.RLock()
         # Memory has one connection.
@@ -108,16 +113,25 @@ class SQLite(Database):
         self._group = GroupCommit(self._write)
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Connection] = weakref.WeakSet()
-        if not self._memory:
+        if not self._memory and not read_only:
             # It exists, or SQLite reports what is wrong.
             with suppress(OSError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        self._writer = self._connect()
+        try:
+            self._writer = self._connect()
+        except Unavailable:
+            # Where nothing can be made beside the file, SQLite reads it only as one that nobody changes.
+            if not self._uri or _size(self._path + "-wal"):
+                raise
+            self._uri += _FROZEN
+            self._writer = self._connect()
+        self._file = None if self._memory else _identity(self._place)
 
     def _connect(self) -> _Connection:
         try:
             connection = sqlite3.connect(
-                self._path,
+                self._uri or self._path,
+                uri=bool(self._uri),
                 timeout=database.BUSY_SECONDS,
                 isolation_level=None,
                 check_same_thread=False,
@@ -130,7 +144,7 @@ class SQLite(Database):
             connection.execute("PRAGMA cell_size_check = ON")
             connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
             self._check_file(connection)
-            if _use_wal(connection):
+            if not self.read_only and _use_wal(connection):
                 # Fewer, larger checkpoints: the 99th percentile of an append is five times lower than at
                 # 1,000 pages.
                 connection.execute("PRAGMA wal_autocheckpoint = 4000")
@@ -168,8 +182,12 @@ class SQLite(Database):
     def _reader(self) -> _Connection:
         if self._memory:
             return self._writer
+        if self._uri.endswith(_FROZEN) and _size(self._path + "-wal"):
+            what = f"{self._path} was opened as a file that nobody writes to, and somebody does now."
+            raise Unavailable(what, "Open a new Memory.")
         reader: _Reader | None = getattr(self._local, "reader", None)
         if reader is None:
+            self._check_same_file()
             reader = self._local.reader = _Reader(self._connect())
             reader.connection.execute("PRAGMA query_only = ON")
             # In KiB: a prompt reads 140 messages all over the log, which takes a fifth less than with 2,000.
@@ -196,12 +214,12 @@ class SQLite(Database):
     @contextmanager
     def writing(self, *, lasting: bool = True) -> Iterator[Connection]:
         """See `Database.writing`."""
-        self.check_open()
+        self.check_writable()
         with self._lock, nullcontext() if lasting else self._without_waiting():
             # Within `try` as well: an interrupt may come when it has just begun.
             try:
                 # Raises Closed if it was closed while this thread waited for the lock.
-                self._writer.run("BEGIN IMMEDIATE")
+                self._begin()
                 yield self._writer
                 self._writer.run("COMMIT")
             except BaseException:
@@ -210,7 +228,7 @@ class SQLite(Database):
 
     def write_together(self, work: Callable[[Connection], T]) -> T:
         """See `Database.write_together`."""
-        self.check_open()  # a forked process has none of the threads that it would wait for
+        self.check_writable()  # a forked process has none of the threads that it would wait for
         # The main thread writes by itself: a Ctrl-C, which may strike it between any two lines, is not to
         # touch what others wait for. Memory has nothing to wait for.
         if self._memory or threading.get_ident() == threading.main_thread().ident:
@@ -222,7 +240,7 @@ class SQLite(Database):
         writer = self._writer
         with self._lock:
             try:
-                writer.execute("BEGIN IMMEDIATE")
+                self._begin()
                 result = work(writer)
                 writer.execute("COMMIT")
             except sqlite3.Error as error:
@@ -232,6 +250,19 @@ class SQLite(Database):
                 self._roll_back()
                 raise
         return result
+
+    def _begin(self) -> None:
+        """Begin a transaction that writes, if file and schema are those that were opened."""
+        self._writer.run("BEGIN IMMEDIATE")
+        self._check_same_file()
+        if self._migrated:
+            self.check_schema(self._writer.execute(database.SCHEMA_VERSION).fetchone()[0])
+
+    def _check_same_file(self) -> None:
+        """Raise Unavailable if the file was deleted or replaced: what is written would go with it."""
+        if self._file is not None and _identity(self._place) != self._file:
+            what = f"{self._path} was deleted, moved or replaced while it was open; nothing was written."
+            raise Unavailable(what, "Put the file back, and open a new Memory.")
 
     def _roll_back(self) -> None:
         # A closed connection has no transaction.
@@ -272,7 +303,7 @@ class SQLite(Database):
     # `rewrite` belongs to the interface; a file is always rewritten.
     def purge(self, *, rewrite: bool) -> PurgeResult:  # noqa: ARG002
         """See `Database.purge`. Takes as long as copying the file, and as much room beside it."""
-        self.check_open()
+        self.check_writable()
         with self._lock:
             try:
                 self._writer.all("VACUUM")
@@ -336,6 +367,15 @@ def _size(path: str) -> int:
     return Path(path).stat().st_size if Path(path).is_file() else 0
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from all others; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _use_wal(connection: sqlite3.Connection) -> bool:
     """Switch to WAL mode, which memory does not have; SQLite does not wait for others that switch."""
     deadline = time.monotonic() + database.BUSY_SECONDS
@@ -348,5 +388,7 @@ def _use_wal(connection: sqlite3.Connection) -> bool:
             time.sleep(0.005)
 
 
+# As SQLite opens a file that nobody changes, beside which it makes none.
+_FROZEN = "&immutable=1"
 # What stays of the write-ahead log when it is in the database: 4,000 pages.
 _LOG_BYTES = 16 << 20

@@ -30,7 +30,7 @@ _ERRORS: tuple[tuple[set[int], type[HoldfastError], str, str], ...] = (
         {*_ACCESS, sqlite3.SQLITE_NOLFS},
         Unavailable,
         "cannot be opened for writing ({text})",
-        "Check that the folder exists and that this user may write to it and to the file.",
+        "Check that the folder exists and this user may write to it and to the file, or pass read_only=True.",
     ),
     (
         LOCKED,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from holdfast.errors import InvalidInput, MissingExtra, Unavailable, shown
 from holdfast.text.late_pattern import late_pattern
+from holdfast.types.checks import check_count
 
 CountTokens = Callable[[str], int]
 """A function from text to tokens; pass your model's tokenizer as `Memory(count_tokens=…)`."""
@@ -57,7 +58,7 @@ def counter(count: CountBy) -> CountTokens:
             raise InvalidInput(
                 f"`count_tokens` is {shown(count)}.", f"Pass a function from text to a number, or {_NAMES}."
             )
-        return count
+        return count if count is estimate_tokens else lambda text: check_count(count(text), "count_tokens")
     encode = _tiktoken_encoder(count)
     return lambda text: sum(len(encode(text[at : at + _PIECE])) for at in range(0, len(text), _PIECE))
 

@@ -28,10 +28,13 @@ from holdfast.tools.memory_internals import further_memories, is_covered, own_sp
 from holdfast.tools.paging import Page, PageStart
 from holdfast.tools.results import ExpandPage, MemoryItem, RecallPage, SessionItem, SessionPage
 from holdfast.types import ChatInfo, Hit, Message
+from holdfast.types.where import check_where, conditions
 
 READ = 100  # messages that are read for one page
 _FOR_ONE = 4  # hits that are read at first for each one to return
 _MOST_HITS = 10_000  # hits that are read at most for a page of sessions
+# Conditions of a filter that a model sends: each is tried on all metadata.
+_MOST_CONDITIONS = 50
 _CONVERSATION = ("message", "summary")
 _Items = tuple[Sequence[MemoryItem], str | None]  # items, and the cursor of the next page
 
@@ -266,10 +269,15 @@ def _no_session(session: str) -> InvalidInput:
 def _filter(text: str | None) -> object:
     """Return a filter on metadata, which is text: strict schemas allow no object of any keys."""
     try:
-        return json.loads(text) if text and text.strip() else None
+        where = json.loads(text) if text and text.strip() else None
     except (ValueError, RecursionError) as error:
         what = "`where` is no JSON."
         raise InvalidInput(what, 'Write it as {"lang": "de", "stars": {"$gte": 4}}.') from error
+    tree = check_where(where)
+    if tree is not None and len(conditions(tree)) > _MOST_CONDITIONS:
+        what = f"`where` has more than {_MOST_CONDITIONS} conditions."
+        raise InvalidInput(what, "Filter by less; several values of one key are one condition, with $in.")
+    return where
 
 
 def _time(text: str | None, what: str) -> datetime | None:

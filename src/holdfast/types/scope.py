@@ -191,6 +191,14 @@ def scope_of(space: str) -> Scope:
     return Scope(tenant, user, project=project, team=team)
 
 
+def is_space(text: str) -> bool:
+    """Return whether a text is written as `Scope.space` writes a space."""
+    try:
+        return scope_of(text).space == text
+    except InvalidInput:
+        return False
+
+
 class ScopeParts(TypedDict, total=False):
     """The parts of another scope; None keeps what the handle has.
 

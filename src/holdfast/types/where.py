@@ -1,6 +1,6 @@
 """Filters on metadata: `where={"lang": "de", "stars": {"$gte": 4}}` as a tree, and whether metadata passes.
 
-Everything about what a filter means stands here: what the store looks up is what `Condition.accepts` accepts.
+Everything about what a filter means stands here: what the store looks up is what `Condition.holds` accepts.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, NoReturn
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.types.checks import check_name
@@ -48,6 +48,32 @@ _MISSING = object()
 Metadata = Mapping[str, object]
 
 
+class Comparable(NamedTuple):
+    """A value of metadata as conditions compare it; of a list, the list itself and its items."""
+
+    equal_to: frozenset[object]
+    # The least and the greatest, None without any.
+    numbers: tuple[float, float] | None
+    texts: tuple[str, str] | None
+
+
+class Values(dict[str, Comparable | None]):
+    """The values of metadata by key, each looked up once; of several, the first that has a key counts."""
+
+    def __init__(self, *metadata: Metadata) -> None:
+        super().__init__()
+        self._metadata = metadata
+
+    def __missing__(self, key: str) -> Comparable | None:
+        found = None
+        for one in self._metadata:
+            if (value := look_up(one, key)) is not _MISSING:
+                found = _comparable(value)
+                break
+        self[key] = found
+        return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Condition:
     """A test of the value that metadata have under a key; `negated` is its opposite, also where none is.
@@ -60,6 +86,11 @@ class Condition:
     values: tuple[object, ...]
     negated: bool
     text: str
+    # The values as `Comparable` has them: one look-up decides for a thousand.
+    _wanted: frozenset[object] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_wanted", frozenset(map(_hashable, self.values)))
 
     def __str__(self) -> str:
         return self.text
@@ -69,29 +100,23 @@ class Condition:
         """Whether the test holds where there is no such key: only one for null does."""
         return self.test == "in" and None in self.values
 
-    def accepts(self, value: object) -> bool:
-        """Return whether the test holds for a value that is there."""
+    def holds(self, value: Comparable) -> bool:
+        """Return whether the test holds for a value that is there, `negated` aside."""
         if self.test == "exists":
             return True
-        return any(map(self._accepts_one, [value, *value] if isinstance(value, list) else [value]))
-
-    def _accepts_one(self, value: object) -> bool:
         if self.test == "in":
-            return any(_same(value, one) for one in self.values)
-        bound = self.values[0]
-        if isinstance(value, str) and isinstance(bound, str):
-            return _in_order(value, self.test, bound)
-        if _is_number(value) and _is_number(bound):
-            return _in_order(value, self.test, bound)
-        return False
+            return not self._wanted.isdisjoint(value.equal_to)
+        bound: Any = self.values[0]
+        ends: tuple[Any, Any] | None = value.texts if isinstance(bound, str) else value.numbers
+        if ends is None:
+            return False
+        least, greatest = ends
+        return _ORDER[self.test](greatest if self.test in (">", ">=") else least, bound)
 
-    def matches(self, *metadata: Metadata) -> bool:
-        """Return whether metadata pass; of several, the first that has the key counts."""
-        for one in metadata:
-            value = look_up(one, self.key)
-            if value is not _MISSING:
-                return self.accepts(value) is not self.negated
-        return self.holds_if_missing is not self.negated
+    def passes(self, values: Values) -> bool:
+        """Return whether metadata pass."""
+        value = values[self.key]
+        return (self.holds_if_missing if value is None else self.holds(value)) is not self.negated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,11 +133,11 @@ class Joined:
             f"({one})" if isinstance(one, Joined) else str(one) for one in self.parts
         )
 
-    def matches(self, *metadata: Metadata) -> bool:
-        """Return whether metadata pass; of several, the first that has a key counts for it."""
+    def passes(self, values: Values) -> bool:
+        """Return whether metadata pass."""
         if self.join == "not":
-            return not self.parts[0].matches(*metadata)
-        return (all if self.join == "and" else any)(one.matches(*metadata) for one in self.parts)
+            return not self.parts[0].passes(values)
+        return (all if self.join == "and" else any)(one.passes(values) for one in self.parts)
 
 
 Where = Condition | Joined
@@ -309,15 +334,35 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _same(one: object, other: object) -> bool:
-    """Return whether two JSON values are equal: 1 is 1.0, and True is not 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
-    return one == other
+def _comparable(value: object) -> Comparable:
+    items = [value, *value] if isinstance(value, list) else [value]
+    # What is no number, NaN, is neither below nor above any.
+    numbers = [
+        one
+        for one in items
+        if (isinstance(one, float) and not math.isnan(one))
+        or (isinstance(one, int) and not isinstance(one, bool))
+    ]
+    texts = [one for one in items if isinstance(one, str)]
+    return Comparable(
+        frozenset(map(_hashable, items)),
+        (min(numbers), max(numbers)) if numbers else None,
+        (min(texts), max(texts)) if texts else None,
+    )
+
+
+def _hashable(value: object, depth: int = 0) -> object:
+    """Return a value that equals that of an equal JSON value: 1 is 1.0, and True is not 1."""
+    if isinstance(value, bool):
+        return bool, value
+    if not isinstance(value, list | dict):
+        return value
+    if depth > MAX_DEPTH:
+        # No value of a filter is nested as deep.
+        return _MISSING
+    if isinstance(value, list):
+        return list, *(_hashable(one, depth + 1) for one in value)
+    return dict, frozenset((name, _hashable(one, depth + 1)) for name, one in value.items())
 
 
 _ORDER: Mapping[str, Callable[..., bool]] = {
@@ -326,10 +371,6 @@ _ORDER: Mapping[str, Callable[..., bool]] = {
     "<": lambda one, other: one < other,
     "<=": lambda one, other: one <= other,
 }
-
-
-def _in_order(one: object, test: Test, other: object) -> bool:
-    return _ORDER[test](one, other)
 
 
 def _written(key: str) -> str:
