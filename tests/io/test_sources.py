@@ -145,7 +145,6 @@ def test_a_folder_is_walked_in_order_and_other_files_are_passed_over(tmp_path: P
         sources(tmp_path / "pipe.jsonl")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that Linux has")
 def test_a_file_that_raises_when_it_is_read_is_named(quick: Memory, tmp_path: Path) -> None:
     for path in (Path("/proc/self/mem"), tmp_path / "link.jsonl", tmp_path / "link.md"):
@@ -155,6 +154,7 @@ def test_a_file_that_raises_when_it_is_read_is_named(quick: Memory, tmp_path: Pa
             import_paths(quick, path)
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_what_may_not_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0)
     path = write_lines(tmp_path / "closed.jsonl", TALK)

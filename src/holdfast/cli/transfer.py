@@ -65,11 +65,10 @@ def import_(
     Reads what Claude Code, Codex, Gemini CLI, Cursor, Cline, Goose, SpecStory, ChatGPT, Letta, mem0,
     basic-memory, LangGraph and OpenAI Agents store, and chat-format JSONL and JSON, recognised by content;
     with --map, CSV and JSONL of any program. A session of Claude Code, Codex or Gemini CLI goes into the
-    project of its folder, as those of hooks do, unless --project names one. Each message and record is stored
-    once, however often it is imported. Left out is what was marked as private, said while paused, or is
-    covered by .holdfastignore. Edits in what `export --records` wrote are taken over as yours; of a record
-    that changed here too, both texts are shown and neither is taken. Exits with 1 if something could not be
-    read or stored; the rest is imported.
+    project of its folder, unless --project names one. Each message and record is stored once. Left out is
+    what was marked as private, said while paused, or is covered by .holdfastignore. Edits in what `export
+    --records` wrote are taken over as yours; of a record that changed here too, both texts are shown and
+    neither is taken. Exits with 1 if something could not be read or stored; the rest is imported.
 
     For example: holdfast import ~/.claude/projects
     """

@@ -52,14 +52,12 @@ def import_paths(
 
     The format of each file is recognised by its content, its project by `project_of`. A message that cannot
     be read or stored is left out and reported with its file and line; of several paths, so is one in no known
-    format. A message without a time gets that of its neighbour in the chat, else the present one. Repeat an
-    interrupted import to complete it.
-    What a prompt marks as `<private>…</private>`, and what the `rules` of the user cover, is replaced by a
-    placeholder before anything is stored, in the payload too.
+    format. A message without a time gets that of its neighbour in the chat. Repeat an interrupted import to
+    complete it. What a prompt marks as `<private>…</private>`, and what the `rules` of the user cover, is
+    replaced by a placeholder before anything is stored, in the payload too.
 
     The path of an export of everything restores all of it, and that of edited records (`export_records`)
-    takes the edits over as the user's, or with `dry_run` only reports them. Both are trusted, so import only
-    your own. One within a folder or a zip is left out.
+    takes the edits over as the user's, or with `dry_run` only reports them. Both are trusted: import your own.
 
     With `format="notes"` all Markdown files, and no others, are notes: their sections, observations and
     relations become records. Without it that are those with the front matter of basic-memory.
