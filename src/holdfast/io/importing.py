@@ -57,7 +57,7 @@ def import_paths(
     replaced by a placeholder before anything is stored, in the payload too.
 
     The path of an export of everything restores all of it, and that of edited records (`export_records`)
-    takes the edits over as the user's, or with `dry_run` only reports them. Both are trusted: import your own.
+    takes the edits over as the user's, or with `dry_run` only reports them. Both are trusted; name your own.
 
     With `format="notes"` all Markdown files, and no others, are notes: their sections, observations and
     relations become records. Without it that are those with the front matter of basic-memory.
