@@ -117,7 +117,6 @@ def test_such_a_pair_is_never_a_duplicate(suffix: str) -> None:
 
 
 SAME = [
-    ("Guitar lesson comes right before dinner", "Dinner comes right after the guitar lesson"),
     ("Feature X_PREVIEW is disabled in production.", "X_PREVIEW isn't enabled in prod"),
     ("The shop is closed on Sundays.", "The shop doesn't open on Sundays."),
     ("User can't stand olives", "The user hates olives"),

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from holdfast.dedup.aligned_pair import is_relation, is_weak
 from holdfast.dedup.alignment import difference
-from holdfast.dedup.contrast import contrast
 from holdfast.dedup.features import Features, features
 from holdfast.dedup.parsed_text import ParsedText, parse_text
 from holdfast.dedup.relation import Comparison, Relation
@@ -47,8 +46,22 @@ _REASON = re.compile(r",?\s(?:because|weil|parce que|porque)\s[^.;!?]*(?=[.;!?]?
 # differ: 0.85 of them is as sure as 0.765 of these.
 _IN_OTHER_WORDS = 0.9
 _NUMBERS = frozenset({"number", "version"})
-# Others than the user, who may be called they.
-_PERSONS = frozenset("he she you your".split())
+_DENIALS = frozenset(
+    "not no never none nobody nothing neither nor without cannot t nicht nie niemals kein keine keinen "
+    "keinem keiner keines ohne pas jamais sans nunca jamás sin niet nooit geen zonder non mai senza não "
+    "nem sem".split()
+)
+# What comes and goes with a denial: he always eats meat, he does not eat any meat.
+_BESIDE = frozenset(
+    "any ever always every all at longer more anymore either even yet still already don doesn didn isn "
+    "aren wasn weren won ne".split()
+)
+# Words without content that tell one statement from another: persons beside the user, times, places.
+_TELLING = frozenset(
+    "he she you your before after during since until till over under above below off out up down "
+    "vor nach seit bis über unter antes después desde hasta avant après depuis prima dopo da fino voor na "
+    "sinds tot depois até".split()
+)
 _NEW = Relation("new", None, "nothing like it is stored")
 
 
@@ -132,11 +145,22 @@ def _may_repeat(old: ParsedText, new: ParsedText) -> bool:
     return (
         all(item.light or is_weak(item) for item in (*parts.old, *parts.new))
         and ("change" in old.statement.traits) == ("change" in new.statement.traits)
-        and _PERSONS & old.known == _PERSONS & new.known
-        and not contrast(old, new)
+        and _TELLING & old.known == _TELLING & new.known
+        and not _is_denial(old, new)
         and is_written_alike(old.text, new.text)
         and not has_exchanged_roles(old.text, new.text)
     )
+
+
+def _is_denial(old: ParsedText, new: ParsedText) -> bool:
+    """Return whether one of two texts denies what the other says in the same words."""
+    if sum(word in _DENIALS for word in (*old.words, *new.words)) % 2 == 0:
+        return False
+    one, other = (
+        {root for word, root in zip(text.content, text.stems, strict=True) if word not in _DENIALS | _BESIDE}
+        for text in (old, new)
+    )
+    return one == other
 
 
 def _says_literally(old: ParsedText, new: ParsedText) -> bool:
