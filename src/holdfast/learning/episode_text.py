@@ -62,8 +62,8 @@ _LEFT = re.compile(
 # The lists of names; and what is kept of lists that are cut where there is too much.
 _NAMES = frozenset(("Files", "Ran"))
 _KEPT = {"Later": 0, "Files": 0, "Decided": MOST_DECISIONS, "Found": 0, "Ran": 0, "Left open": 0}
-_DECIDED = frozenset[StatementKind](("decision", "instruction", "preference", "correction"))
-_FOUND = frozenset[StatementKind](("cause", "outcome", "environment"))
+_DECIDED = frozenset[StatementKind](("decision", "order", "request"))
+_FOUND = frozenset[StatementKind](("cause",))
 _MARKUP = re.compile(r"</?[A-Za-z]")
 _WORD = re.compile(r"\w+")
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
@@ -107,8 +107,8 @@ def compose(
     own = (one for one in learned_statements(messages) if not any(seq in but for seq in one.messages))
     said = [one for one in own if not is_known(one.text)]
     users = {message.actor for message, _ in every if message.role == "user"}
-    # What was followed by more work matters more, of what is equally likely worth keeping.
-    said.sort(key=lambda one: (one.speaker in users, one.worth, work.get(one.messages[1], 0)), reverse=True)
+    # What was followed by more work matters more.
+    said.sort(key=lambda one: (one.speaker in users, work.get(one.messages[1], 0)), reverse=True)
     decided = _main(said, _DECIDED, _DECISION, known := [first, *left, outcome])
     known += decided.values()
     later = {place: one for place, one in requests.items() if not _says_one_of(one, known)}

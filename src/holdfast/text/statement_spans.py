@@ -12,7 +12,7 @@ _TAG = re.compile(r"[ \t]{0,16}</?[a-z][^<>\n]{0,200}>[ \t]{0,16}")
 _STOP = re.compile(r"(?<![.!?…])[.!?…]{1,8}[\"'”’)\]*_`]{0,4}(?=\s)|[。！？][”’」』）]{0,2}")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(*])"
-    r"(?:e\.g|i\.e|etc|vs|cf|approx|dr|mrs?|ms|st|jr|sr|inc|ltd|fig|nr|bzw|z\.b|ca|[a-z]|\d{1,3})\.$",
+    r"(?:e\.g|i\.e|etc|vs|cf|approx|dr|mrs?|ms|st|jr|sr|inc|ltd|fig|nr|bzw|z\.b|ca|[a-z])\.$",
     re.IGNORECASE,
 )
 _LONGEST = 400  # characters in which a backtick is looked for
@@ -73,6 +73,8 @@ def _ends(text: str, start: int, stop: re.Match[str]) -> bool:
     before = text[max(start, stop.start() - _BEFORE) : stop.start() + 1]
     return (
         not _ABBREVIATION.search(before)
+        # The number of an item ends no sentence.
+        and not text[start : stop.start()].strip("(* ").isdecimal()
         and text.count("`", max(start, stop.start() - _LONGEST), stop.start()) % 2 == 0
     )
 
