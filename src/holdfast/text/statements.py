@@ -138,8 +138,9 @@ def _orders(said: str) -> bool:
 def _stands_alone(said: str, content: str) -> bool:
     """Return whether a sentence is understood without another one."""
     rest = _form("whole").sub(" ", content)
-    words = [*_WORD.finditer(rest)][:_NEAR]
-    return not _has("leans", rest[: words[-1].end()] if words else "") and not _has("unreal", said)
+    near = max((word.end() for word in [*_WORD.finditer(rest)][:_NEAR]), default=0)
+    leans = any(one.start() < near for one in _form("leans").finditer(rest))
+    return not leans and not _has("unreal", said)
 
 
 def _has(name: str, said: str) -> bool:
