@@ -132,7 +132,9 @@ def _orders(said: str) -> bool:
     """Return whether a sentence is an order that stands."""
     if _has("henceforth", said):
         return not _has("tells", said)
-    return _has("stands", said) and (_after(said, "opens") is not None or _after(said, "verb") is not None)
+    if not _has("stands", said) or _has("narrates", said):
+        return False
+    return _after(said, "opens") is not None or _after(said, "verb") is not None
 
 
 def _stands_alone(said: str, content: str) -> bool:
