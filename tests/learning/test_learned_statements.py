@@ -100,11 +100,41 @@ def said(*texts: str) -> list[LearnedStatement]:
         "내 생일은 5월 3일이라는 걸 기억해 줘.",
         "Запомни, что у меня аллергия на орехи.",
         "Pamiętaj, że mieszkam w Krakowie.",
+        "Can you remember my birthday is 12 June?",
+        "Remember my wife is vegetarian.",
+        "One thing to remember: I'm in the Pacific time zone.",
+        "Remember that the API runs on port 8443 in staging.",
+        "Also remember that our sprint ends on Wednesdays.",
+        "Please note my new address: 4 Elm Street.",
+        "Keep in mind I'm on a Mac with an M1.",
+        "Would you please remember that I'm training for a marathon?",
+        "Please save this: my insurance number is 88-1234.",
+        "Note to self: renew the domain in October.",
+        "I'm diabetic, so keep that in mind.",
+        "By the way, my daughter starts school in August, please remember.",
+        "Bitte merk dir, dass mein Auto in der Garage 3 steht.",
+        "Kannst du dir merken, dass ich Vegetarier bin?",
+        "Mi cumpleaños es el 4 de julio, recuérdalo.",
+        "Garde en tête que j'ai deux enfants.",
+        "Il mio volo è lunedì, ricordatelo.",
+        "Tenha em mente que trabalho à noite.",
+        "我的名字叫李雷，请记住。",
+        "誕生日は6月1日です。忘れないでください。",
+        "Be sure to remember that my mic is broken on Tuesdays.",
+        "Reminder: my exam is on 14 June.",
+        "Please remember the following about me: I'm a vegan and I live in Oslo.",
+        "Remember our rule: no deploys on Fridays.",
+        "I'm left-handed (please remember that).",
+        "Please add to memory that I teach biology.",
+        "So you know for later, I only fly economy.",
+        "Por favor no olvides que soy diabético.",
+        "Per favore ricordati che non mangio carne.",
+        "请你记住我是素食者。",
     ],
 )
 def test_what_the_user_asks_to_be_remembered_is_learned(text: str) -> None:
     (found,) = said("Hello!", "Hi, how can I help?", f"{text} What is the weather like?", "Sunny.")
-    assert found.kind == "request"
+    assert found.kind in ("request", "personal")
     assert found.text in text
 
 
@@ -320,11 +350,12 @@ def test_of_an_assistant_only_decisions_and_causes_are_learned_and_only_as_findi
     chat = quick.chat("shop")
     report = (
         "I prefer tabs. Always run the tests. Remember that the port is 80. Let's go with NATS over Redis. "
+        "We decided to drop the CSV export. "
         "The root cause was a stale cache in the loader."
     )
     say(chat, ("user", "What is wrong with the shop?"), ("assistant", report))
     assert [(one.kind, one.text) for one in chat.extract().records] == [
-        ("finding", "Let's go with NATS over Redis."),
+        ("finding", "We decided to drop the CSV export."),
         ("finding", "The root cause was a stale cache in the loader."),
     ]
 
