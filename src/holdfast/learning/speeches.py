@@ -14,7 +14,6 @@ from holdfast.text.one_line import cut, gist
 from holdfast.text.sentences import without_filler
 from holdfast.types import Message
 
-SHORTEST = 50  # characters of what stands alone
 LONGEST = 2_000  # characters
 _ELLIPSIS = "..."
 _WHOLE = 100_000  # characters: more than are left of any message

@@ -20,12 +20,11 @@ _BEFORE = 10  # characters before a full stop that tell an abbreviation
 
 
 class Span(NamedTuple):
-    """A statement's place in a text, what its line begins with, and whether it is the first of its line."""
+    """A statement's place in a text, and what its line begins with."""
 
     start: int
     end: int
     line: str
-    leads: bool
 
 
 def spans(text: str) -> Iterator[Span]:
@@ -49,14 +48,13 @@ def _of_line(text: str, start: int, end: int) -> Iterator[Span]:
     if item:
         start = item.end()
     if kind == "row":
-        yield from _one(text, start, end, kind, leads=True)
+        yield from _one(text, start, end, kind)
         return
-    leads = True
     for stop in _STOP.finditer(text, start, end):
         if _ends(text, start, stop):
-            yield from _one(text, start, stop.end(), kind, leads=leads)
-            start, leads = stop.end(), False
-    yield from _one(text, start, end, kind, leads=leads)
+            yield from _one(text, start, stop.end(), kind)
+            start = stop.end()
+    yield from _one(text, start, end, kind)
 
 
 def _kind(marker: str) -> str:
@@ -74,14 +72,14 @@ def _ends(text: str, start: int, stop: re.Match[str]) -> bool:
     return (
         not _ABBREVIATION.search(before)
         # The number of an item ends no sentence.
-        and not text[start : stop.start()].strip("(* ").isdecimal()
+        and not (stop.start() - start < _BEFORE and text[start : stop.start()].strip("(* ").isdecimal())
         and text.count("`", max(start, stop.start() - _LONGEST), stop.start()) % 2 == 0
     )
 
 
-def _one(text: str, start: int, end: int, kind: str, *, leads: bool) -> Iterator[Span]:
+def _one(text: str, start: int, end: int, kind: str) -> Iterator[Span]:
     piece = text[start:end]
     bare = piece.strip(" \t\r\f\v|")
     if any(map(str.isalnum, bare)):
         first = start + piece.index(bare)
-        yield Span(first, first + len(bare), kind, leads)
+        yield Span(first, first + len(bare), kind)

@@ -52,11 +52,11 @@ def statements(text: str, *, by_user: bool) -> list[Statement]:
     sentences = [one for one in spans(text) if one.line not in ("row", "quote", "heading")]
     found: dict[int, Statement] = {}
     for place, span in enumerate(sentences):
+        if span.end - span.start > _LONGEST or _SHOWN.match(text, span.start, span.end):
+            continue
         said = _plain(text, span)
         if by_user and _after(said, "cites") is not None:
             break
-        if len(said) > _LONGEST or _SHOWN.match(text, span.start, span.end):
-            continue
         if by_user and (first := _asked(text, sentences, place, said)):
             end = sentences[place + 1].end if _is_open(said, sentences, place) else span.end
             found[first.start] = Statement(first.start, end, "request")
@@ -76,8 +76,12 @@ def takes_back(sentence: str) -> bool:
 
 def is_reminder(text: str) -> bool:
     """Return whether a whole message only asks to think of doing something."""
-    sentences = list(spans(text))
-    return len(sentences) == 1 and _after(_plain(text, sentences[0]), "reminds") is not None
+    sentences = list(spans(text[: _LONGEST + 1]))
+    return (
+        len(text) <= _LONGEST
+        and len(sentences) == 1
+        and _after(_plain(text, sentences[0]), "reminds") is not None
+    )
 
 
 def _plain(text: str, span: Span) -> str:
@@ -102,7 +106,8 @@ def _asked(text: str, sentences: list[Span], place: int, said: str) -> Span | No
         return None
     if place and _is_whole(said, "asked"):
         before = sentences[place - 1]
-        return None if _QUESTION.search(_plain(text, before)) else before
+        is_told = before.end - before.start <= _LONGEST and not _QUESTION.search(_plain(text, before))
+        return before if is_told else None
     return here if _ends(said, "asked") else None
 
 
