@@ -10,11 +10,12 @@ from holdfast.text.sentences import sentences, without_filler
 from holdfast.text.statement_spans import spans
 from holdfast.text.statements import statements
 
-# The worth of what says that it was decided or caused; of what a user says, who may ask for all of it; of
-# what others say who have a name (in a summary these may be users or assistants); of an assistant's words
-# that end its turn, and of the others, which mostly tell what comes next.
-_STATED, _USER, _NAMED, _LAST, _STEP = 1.0, 0.6, 0.45, 0.4, 0.2
-_PASTED = 0.1
+# The worth of what says that it was decided or caused; of what a user says, who may ask for all of it; of an
+# assistant's steps, and of the words that end its turn; of what others say who have a name (in a summary
+# these may be users or assistants).
+_STATED = 1.0
+_LEAST = {"user": 0.6, "assistant": 0.2}
+_LAST, _NAMED, _PASTED = 0.4, 0.45, 0.1
 # Words of a piece that says too little, if it has no value and no name.
 _SCRAP = 4
 _VALUE = re.compile(r"\w .*\d|\d.* \w|`[^`]+`|[^\W\d][./_]\w")
@@ -24,24 +25,15 @@ _UNSAID = re.compile(r"`[^`]*`|\[.*\]|calls \S.*", re.DOTALL)
 
 def judged(passages: Sequence[Passage], turn: int) -> Iterator[tuple[str, float]]:
     """Yield the sentences of a passage with the worth of each, from 0 to 1."""
-    one = passages[turn]
-    least = _least(passages, turn)
+    one, role = passages[turn], passages[turn].role
+    ends = turn + 1 == len(passages) or passages[turn + 1].role != role
+    least = _LAST if role == "assistant" and ends else _LEAST.get(role, _NAMED)
+    least = _PASTED if role.endswith(PASTED) else least
     stated = {said.start for said in statements(one.text, by_user=one.role == "user")}
     for span in spans(one.text):
         worth = _STATED if span.start in stated else least
         for text in sentences(one.text[span.start : span.end]):
             yield without_filler(text), _worth(text, worth)
-
-
-def _least(passages: Sequence[Passage], turn: int) -> float:
-    role = passages[turn].role
-    if role.endswith(PASTED):
-        return _PASTED
-    if role == "user":
-        return _USER
-    if role != "assistant":
-        return _NAMED
-    return _LAST if turn + 1 == len(passages) or passages[turn + 1].role != role else _STEP
 
 
 def _worth(text: str, worth: float) -> float:

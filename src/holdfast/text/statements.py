@@ -34,7 +34,7 @@ _SHOWN = re.compile(
 )
 
 
-class Statement(NamedTuple):
+class PlainStatement(NamedTuple):
     """A statement of a message: its place in the text, and its kind."""
 
     start: int
@@ -42,7 +42,7 @@ class Statement(NamedTuple):
     kind: StatementKind
 
 
-def statements(text: str, *, by_user: bool) -> list[Statement]:
+def statements(text: str, *, by_user: bool) -> list[PlainStatement]:
     """Return the statements of a message in their order; of an assistant's only decisions and causes.
 
     >>> said = "Thanks! From now on, answer in French. Is it done?"
@@ -50,7 +50,7 @@ def statements(text: str, *, by_user: bool) -> list[Statement]:
     [('order', 'From now on, answer in French.')]
     """
     sentences = [one for one in spans(text) if one.line not in ("row", "quote", "heading")]
-    found: dict[int, Statement] = {}
+    found: dict[int, PlainStatement] = {}
     for place, span in enumerate(sentences):
         if span.end - span.start > _LONGEST or _SHOWN.match(text, span.start, span.end):
             continue
@@ -59,9 +59,9 @@ def statements(text: str, *, by_user: bool) -> list[Statement]:
             break
         if by_user and (first := _asked(text, sentences, place, said)):
             end = sentences[place + 1].end if _is_open(said, sentences, place) else span.end
-            found[first.start] = Statement(first.start, end, "request")
+            found[first.start] = PlainStatement(first.start, end, "request")
         elif span.start not in found and (kind := _kind(said, by_user=by_user)):
-            found[span.start] = Statement(span.start, span.end, kind)
+            found[span.start] = PlainStatement(span.start, span.end, kind)
     return sorted(found.values())
 
 
