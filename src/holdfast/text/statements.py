@@ -100,7 +100,7 @@ def _asked(text: str, sentences: list[Span], place: int, said: str) -> Span | No
     for start in (0, *(one.end() for one in _CLAUSE.finditer(said))):
         content = _after(said[start:], "asks")
         if content is not None and (_WORD.search(content) or _is_open(said, sentences, place)):
-            is_told = not is_question or _form("filler").match(said)
+            is_told = not is_question or _form("filler").match(said) is not None
             return here if is_told and not _OF_OTHERS.match(content) else None
     if is_question:
         return None
