@@ -276,16 +276,16 @@ def test_a_session_is_consolidated_by_its_trigger_words_once(memory: Memory) -> 
         "The sessions of the shop stand in PostgreSQL now, and all the tests of it pass; nothing was lost."
     )
     chat = memory.chat("monday")
-    assert consolidate_session(memory, chat) == []
+    assert consolidate_session(memory, "monday") == []
     chat.append(role="user", content=f"Good morning! {decided} We agreed.")
     chat.append(role="assistant", content="The colour is unimportant to nearly everybody who buys our tea.")
     chat.append(role="assistant", content=f"{report}\n\n{report}")
-    found = consolidate_session(memory, chat)
+    found = consolidate_session(memory, "monday")
     assert [(one.kind, one.text, one.source) for one in found] == [
         ("insight", decided, "session:monday"),
         ("insight", f"{report} {report}", "session:monday"),
     ]
-    assert consolidate_session(memory, chat) == []
+    assert consolidate_session(memory, "monday") == []
     chat.append(role="assistant", content=report * 30)
-    (long,) = consolidate_session(memory, chat)
+    (long,) = consolidate_session(memory, "monday")
     assert len(long.text) <= 2_000

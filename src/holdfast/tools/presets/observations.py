@@ -111,22 +111,22 @@ def recall_fil(memory: Any, query: str, limit_per_kind: int = 5) -> dict[str, li
     return {kind: [hit for hit in hits if hit.kind == kind] for kind in FIL}
 
 
-def consolidate_session(memory: Any, chat: Session) -> list[Record]:
+def consolidate_session(memory: Any, chat: str) -> list[Record]:
     """Store what a chat decided, told by trigger words alone, and its last report; return the new insights.
 
     A rough heuristic of another design, for those who ask for it: sentences of whatever role, of 50
     characters or more, in which a word such as "decided" or "agreed" stands, and the assistant's last message
     if it is longer than 100. What was stored before from the chat is not stored again.
     """
-    source = f"session:{chat.id}"
-    spoken = [one for one in chat.history() if one.role in ("user", "assistant")]
+    source = f"session:{chat}"
+    spoken = [one for one in memory.chat(chat).history() if one.role in ("user", "assistant")]
     said = [text for one in spoken for text in sentences(one.content) if _TRIGGERS.search(text)]
     reports = [one.content.strip() for one in spoken if one.role == "assistant"]
     said += [text for text in reports[-1:] if len(text) > _REPORT]
     known = {one.text for one in memory.records(kind="insight") if one.source == source}
     texts = [shorten_line(one_line(text), _LONGEST) for text in said if len(text) >= _SHORTEST]
     fresh = [text for text in dict.fromkeys(texts) if text not in known]
-    return remember_fil(memory, insights=fresh, source=source, by="agent", chat=chat.id) if fresh else []
+    return remember_fil(memory, insights=fresh, source=source, by="agent", chat=chat) if fresh else []
 
 
 class _Observations(Preset):
