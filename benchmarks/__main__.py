@@ -241,24 +241,6 @@ def learn(
     _show(done, options)
 
 
-def worth(
-    options: Output,
-    *,
-    data: Annotated[Path, typer.Argument(metavar="DATA", exists=True, help="The folder of the collections.")],
-) -> None:
-    """Measure how much of what is worth keeping is learned without a model, and how much of that is right.
-
-    Example: `python -m benchmarks worth ../shared/data`
-    """
-    # No other part is loaded.
-    from benchmarks.worthy import report
-
-    if options.json:
-        answer(report(data))
-    else:
-        Screen().say("\n".join(map(" | ".join, report(data))))
-
-
 def agents(
     options: Output,
     *,
@@ -343,7 +325,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    *(recall, meaning, calibration, side_by_side, speed, context, records, learn, worth, agents),
+    *(recall, meaning, calibration, side_by_side, speed, context, records, learn, agents),
     hooks,
     adapters,
 )

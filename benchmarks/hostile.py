@@ -124,7 +124,7 @@ def parts() -> dict[str, Callable[[str], object]]:
         "tokens": estimate_tokens,
         "summary": summary,
         "gist": gist,
-        "statements": lambda text: statements("user", text),
+        "statements": lambda text: statements(text, by_user=True),
         "values": tokenize,
         "importer": importing,
     }

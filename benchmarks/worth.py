@@ -1,6 +1,6 @@
 """What people and assistants say in four collections of conversations, statement by statement.
 
-`tests/data/worth` says which of the statements are worth keeping; `scripts/label_worth.py` makes its files.
+`tests/data/worth` says which of the statements are worth keeping.
 They name a statement by source, session, message and place in the message, with a hash of the text, because
 the texts must not be copied; here they are read from the collections. Nothing of how the package reads text
 is used here: labels must stay valid when its splitting changes.

@@ -1,4 +1,4 @@
-"""How much of what is worth keeping is learned, and how much of what is learned is."""
+"""How much of what is worth keeping is learned by a model, and how much of what is learned is."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from typing import NamedTuple
 
 from benchmarks.worth import LABELS, Label, Session, read_labelled, read_labels
 from holdfast import Message
-from holdfast.learning.learned_statements import learned_statements
 from holdfast.types import Range
 
 _WORD = re.compile(r"\w+")
 _LONG = 8  # words of a statement of which some may be missing
 _MOST = 0.85
-_SOURCES = ("agent", "tau", "locomo", "realmem")
 
 
 def messages_of(session: Session) -> list[Message]:
@@ -65,16 +63,10 @@ class Found(NamedTuple):
         return rests or carries(self.text, statement)
 
 
-def learned_of(session: Session, read: set[int]) -> list[Found]:
-    """Return what is learned without a model from the messages of a session that were labelled."""
-    found = learned_statements(messages_of(session))
-    return [Found(one.text, one.messages, one.kind) for one in found if one.messages[1] - 1 in read]
-
-
 def measured(
     data: Path,
     half: str,
-    learn: Callable[[Session, set[int]], Sequence[Found]] = learned_of,
+    learn: Callable[[Session, set[int]], Sequence[Found]],
     folder: Path = LABELS,
 ) -> tuple[Counter[str], Counter[str]]:
     """Count what is learned of a half, and what of it is right, by source and by kind; then what is found.
@@ -119,18 +111,6 @@ def _count(
             for name in ("all", session.source, label.kinds[0]):
                 recall[name] += 1
                 recall[f"{name} found"] += id(label) in hit
-
-
-def report(data: Path) -> list[list[str]]:
-    """Return the precision and recall of both halves, by source and by kind, as the rows of a table."""
-    halves = {half: measured(data, half) for half in ("tune", "held_out")}
-    kinds = sorted({name for _, recall in halves.values() for name in recall if " " not in name})
-    rows = [["", "right of learned, tune", "held out", "found of new, tune", "held out"]]
-    for name in ("all", *_SOURCES, *(kind for kind in kinds if kind not in ("all", *_SOURCES))):
-        right = [share(precision, name, "right") for precision, _ in halves.values()]
-        found = [share(recall, name, "found") for _, recall in halves.values()]
-        rows.append([name, *right, *found])
-    return rows
 
 
 def share(counts: Counter[str], name: str, what: str) -> str:

@@ -63,8 +63,8 @@ class Kind:
     text with the existing ones, unless the caller decides otherwise, and `thresholds` say how sure that must
     be. `counts_use` counts how often it was asked for.
 
-    `learn` says what is to be learned as this kind, and `examples` are sentences in which a user says it:
-    models are shown both, and without a model the sentences of users that are built as the examples are.
+    `learn` says what a model is to learn as this kind, and `examples` are sentences in which a user says it,
+    which the model is shown. Without a model nothing is learned as it.
 
     Raises:
         InvalidInput: a name is not usable, a budget or a cap is for an unknown target, a writer is

@@ -26,7 +26,6 @@ from benchmarks.peers import PEERS, is_there
 from benchmarks.records import RecordsPlan
 from benchmarks.report import Report
 from benchmarks.servers import AgentsPlan
-from benchmarks.worth import LABELS, read_labels
 from tables import each
 from transcripts import write_json, write_lines
 
@@ -313,17 +312,6 @@ def test_learning_twice_stores_once_and_appends_go_on_beside_it(log: Path, tmp_p
     beside = named(numbers_of(learning.run([log], only=["append"], plan=plan)))
     for worker in ("a model, same process", "no model, other process"):
         assert f"append back to back, worker with {worker}, median" in beside
-
-
-def test_worth_counts_the_labels(shared_data: Path) -> None:
-    first, *rows = asked("worth", shared_data)
-    by_name = {row[0]: row[1:] for row in rows}
-    assert first[1:] == ["right of learned, tune", "held out", "found of new, tune", "held out"]
-    assert {"all", "agent", "tau", "locomo", "realmem", "decision", "instruction"} <= by_name.keys()
-    new = [one.half for one in read_labels(LABELS) if one.settled and not one.repeat]
-    assert [cell.split(",")[0].split(" of ")[1] for cell in by_name["all"][2:]] == [
-        str(new.count(half)) for half in ("tune", "held_out")
-    ]
 
 
 @pytest.fixture

@@ -320,16 +320,17 @@ def test_on_postgres(cli: Cli, postgres_url: str) -> None:
     assert cli.json("learn", "usage")["calls"] == 0
 
 
-def test_a_kind_of_ones_own_is_shown_as_a_difference_and_adopted(cli: Cli) -> None:
-    words = ("learn", "kind", "ship-day", "when something is deployed", "--example")
-    example = ("The deploy of the shop happens every Monday",)
-    shown = cli.text(*words, *example, "--dry-run")
-    assert "+ ship-day  Remember that the deploy of the queue happens every Tuesday" in shown
-    assert "Would add 1, remove 0, kept 0: 1 chat, with examples." in shown
+def test_a_kind_of_ones_own_is_shown_as_a_difference_and_adopted(cli: Cli, server: Server) -> None:
+    item = {"text": "The queue ships on Tuesdays.", "quote": "the deploy of the queue happens every Tuesday"}
+    server.reply = lambda _: (200, completion(json.dumps({"ship-day": [item]})))
+    words = ("learn", "kind", "ship-day", "when something is deployed", *MODEL)
+    shown = cli.text(*words, "--dry-run")
+    assert "+ ship-day  The queue ships on Tuesdays." in shown
+    assert "Would add 1, remove 0, kept 0: 1 chat, with observe v2." in shown
     assert "--dry-run" not in shown
     assert cli.json("records", "--kind", "fact")["records"] == []
-    assert "Added 1, removed 0" in cli.text(*words, *example)
-    assert cli.json(*words, *example)["kept"] == 1
+    assert "Added 1, removed 0" in cli.text(*words)
+    assert cli.json(*words)["kept"] == 1
 
 
 def test_feedback_is_exported_as_questions(cli: Cli, tmp_path: Path) -> None:

@@ -99,6 +99,26 @@ def test_a_prompt_is_shown_nothing_of_its_own_session_nor_of_another_project(hoo
     assert hooks.context("prompt", "s5", prompt=ASKED, cwd=str(other)) == ""
 
 
+def test_a_session_begins_with_what_is_of_its_project_and_what_the_user_set_for_all(hooks: Hooks) -> None:
+    write(hooks, "s0", "Remember that the invoices are in cents.", "Noted.", "And the port is open?", "Yes.")
+    hooks.call("stop", "s0")
+    hooks.call("session-end", "s0")
+    with Memory(hooks.db) as everywhere:
+        everywhere.remember("Answer in English.", kind="constraint", by="user")
+        everywhere.remember("The person is called Ada.", kind="profile", by="user")
+        everywhere.remember("The office closes at five.", by="user")
+        everywhere.remember("The parser of the wind farm was rewritten.", target="env", by="reflect")
+    shown = hooks.context("session-start", "s1")
+    for text in ("in cents", "Answer in English.", "called Ada", "closes at five"):
+        assert text in shown, text
+    assert "wind farm" not in shown
+    other = hooks.folder / "other"
+    other.mkdir()
+    elsewhere = hooks.context("session-start", "s2", cwd=str(other))
+    assert "Answer in English." in elsewhere
+    assert "in cents" not in elsewhere
+
+
 def test_a_session_keeps_its_project_where_it_goes(hooks: Hooks) -> None:
     with_earlier_session(hooks)
     (hooks.folder / "other").mkdir()

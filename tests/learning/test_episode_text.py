@@ -33,7 +33,9 @@ SESSION = [
     called("Read", file_path="/home/ada/shop/README.md"),
     called("Edit", file_path="/home/ada/shop/src/shop/client.py", new_string="…"),
     Message("user", "yes"),
-    Message("assistant", "We will use an exponential back-off of at most five tries. Let me run the tests."),
+    Message(
+        "assistant", "We decided on an exponential back-off of at most five tries. Let me run the tests."
+    ),
     called("Bash", command="pytest tests/test_client.py"),
     Message("user", "Now document the retries in the changelog as well."),
     called("Edit", file_path="/home/ada/shop/CHANGELOG.md"),
@@ -49,14 +51,13 @@ SESSION = [
 def test_a_session_reads_as_prose() -> None:
     episode = compose(SESSION)
     assert episode == Episode(
-        text="Asked: Please add retries to the client in src/shop/client.py. "
+        text=f"Outcome: {REPORT} Decided: We decided on an exponential back-off of at most five tries. "
+        "Asked: Please add retries to the client in src/shop/client.py. "
         "Later: Now document the retries in the changelog as well. "
-        "Files: src/shop/client.py, ada/shop/CHANGELOG.md, ada/shop/README.md, tests/test_client.py. "
-        "Decided: We will use an exponential back-off of at most five tries. "
-        f"Outcome: {REPORT}",
+        "Files: src/shop/client.py, ada/shop/CHANGELOG.md, ada/shop/README.md, tests/test_client.py.",
         turns=3,
         files=("src/shop/client.py", "ada/shop/CHANGELOG.md", "ada/shop/README.md", "tests/test_client.py"),
-        decisions=("We will use an exponential back-off of at most five tries.",),
+        decisions=("We decided on an exponential back-off of at most five tries.",),
         outcome=REPORT,
     )
 
@@ -82,13 +83,13 @@ def test_the_same_request_in_other_words_is_told_once() -> None:
         Message("user", "Add retries to the client of the shop, please."),
         Message("assistant", REPORT),
     ]
-    assert compose(messages).text == f"Asked: Add retries to the client of the shop. Outcome: {REPORT}"
+    assert compose(messages).text == f"Outcome: {REPORT} Asked: Add retries to the client of the shop."
 
 
 def test_what_a_terminal_showed_is_not_what_was_asked() -> None:
     text = "ada@box:~/shop$ make test\n/home/ada/shop/tests\n✗ 3 failed\nWhy do these tests fail?"
-    assert compose([Message("user", text), Message("assistant", REPORT)]).text.startswith(
-        "Asked: Why do these tests fail? Outcome:"
+    assert compose([Message("user", text), Message("assistant", REPORT)]).text == (
+        f"Outcome: {REPORT} Asked: Why do these tests fail?"
     )
 
 
@@ -97,7 +98,7 @@ def test_a_message_that_is_only_output_asks_nothing() -> None:
     columns = "title:\tThe shop\nstate:\tOPEN"
     messages = [Message("user", text) for text in (output, columns, "Mend the order form of the shop.")]
     assert compose([*messages, Message("assistant", REPORT)]).text == (
-        f"Asked: Mend the order form of the shop. Outcome: {REPORT}"
+        f"Outcome: {REPORT} Asked: Mend the order form of the shop."
     )
 
 
@@ -107,7 +108,7 @@ def test_what_is_typed_after_output_is_asked() -> None:
         "Indexing  12/12 · 3 orders\n\nIt says nothing of the second order."
     )
     assert compose([Message("user", text), Message("assistant", REPORT)]).text == (
-        f"Asked: It says nothing of the second order. Outcome: {REPORT}"
+        f"Outcome: {REPORT} Asked: It says nothing of the second order."
     )
 
 
@@ -119,10 +120,10 @@ def test_what_was_sent_again_is_told_once_in_its_last_words() -> None:
         Message("user", f"{asked}; say so in the dialogue."),
         Message("assistant", REPORT),
     ]
-    assert f"Later: {asked}; say so in the dialogue. Outcome:" in compose(messages).text
+    assert compose(messages).text.endswith(f"Later: {asked}; say so in the dialogue.")
 
 
-FINDING = "The root cause is that `pool.close()` was never awaited, so 40 connections leaked."
+FINDING = "The root cause was that `pool.close()` was never awaited, so 40 connections leaked."
 
 
 def test_what_was_found_and_what_ran_well_is_told() -> None:
@@ -137,7 +138,7 @@ def test_what_was_found_and_what_ran_well_is_told() -> None:
         Message("assistant", REPORT, seq=13),
     ]
     text = compose(messages).text
-    assert f"Found: {FINDING.replace('`', '')} Ran: pytest -q tests. Outcome:" in text
+    assert text.endswith(f"Found: {FINDING.replace('`', '')} Ran: pytest -q tests.")
     assert "pool.close" not in compose(messages, {6}).text
     assert "Ran: " not in compose(messages, {7, 8}).text
 
@@ -146,7 +147,7 @@ def test_what_the_last_report_leaves_is_told() -> None:
     report = f"{REPORT}\n\n- Not yet done: the retries of the mailer.\n\nShall I go on with that one?"
     messages = [Message("user", "Add retries to the client."), Message("assistant", report)]
     assert (
-        f"Left open: Not yet done: the retries of the mailer. Shall I go on with that one? Outcome: {REPORT}"
+        f"Outcome: {REPORT} Left open: Not yet done: the retries of the mailer. Shall I go on with that one? "
         in compose(messages).text
     )
 
@@ -158,8 +159,8 @@ def test_what_was_begun_and_not_reported_is_left_open() -> None:
         Message("user", "Now rename the mailer to post office everywhere.", seq=3),
         *ran("make mailer", "done", 4),
     ]
-    assert compose(messages).text.endswith(
-        "Left open: Now rename the mailer to post office everywhere. Outcome: " + REPORT
+    assert compose(messages).text.startswith(
+        f"Outcome: {REPORT} Left open: Now rename the mailer to post office everywhere. "
     )
     assert "Left open" not in compose(messages[:3]).text
     assert "mailer" not in compose(messages, {3, 4, 5}).text
@@ -168,7 +169,7 @@ def test_what_was_begun_and_not_reported_is_left_open() -> None:
 def test_more_decisions_are_told_than_are_named() -> None:
     said = [
         "We decided to store the orders in PostgreSQL.",
-        "Let's go with uvicorn for serving it.",
+        "Let's go with uvicorn for the API, as it is quick.",
         "From now on, write every commit in English.",
         "We agreed that carts expire after a week.",
         "Never push to the branch of a release.",
@@ -213,12 +214,26 @@ def test_what_matters_least_goes_when_there_is_too_much() -> None:
     episode = compose(messages)
     assert len(episode.text) <= 2_000
     assert (len(episode.files), len(episode.decisions)) == (8, 3)
-    assert [label for label in ("Asked: ", "Files: ", "Decided: ", "Outcome: ") if label in episode.text] == [
-        "Asked: ",
-        "Files: ",
-        "Decided: ",
-        "Outcome: ",
-    ]
+    labels = ("Outcome: ", "Decided: ", "Asked: ", "Files: ")
+    places = [episode.text.index(label) for label in labels]
+    assert places == sorted(places)
+    assert all(f"plan {n} because" in episode.text[:900] for n in range(3))
+
+
+@each(
+    "text",
+    [
+        "[SUGGESTION MODE: Suggest what the user might type next.]\n\nReply with ONLY the suggestion.",
+        "## Context\n\n- Current git status: On branch main\n- Current git diff: none\n\nMake one commit.",
+        "On branch main\nYour branch is up to date.\n\nnothing to commit, working tree clean",
+        "Base directory for this skill: /home/ada/skills/chart\n\nAlways draw the bars first.",
+        "# AGENTS.md instructions for /home/ada/shop\n\nNever push to main.",
+        "<environment_context>\n<cwd>/home/ada/shop</cwd>\n</environment_context>",
+    ],
+)
+def test_what_a_client_wrote_is_in_no_episode(text: str) -> None:
+    asked, report = Message("user", "Mend the order form of the shop."), Message("assistant", REPORT)
+    assert compose([asked, report, Message("user", text)]) == compose([asked, report])
 
 
 # Files
@@ -284,8 +299,8 @@ def test_an_answer_takes_the_place_of_the_draft() -> None:
         outcome="All tests pass.",
     )
     assert read(f"Here it is:\n```json\n{given}\n```", DRAFT, "it touched docs/retry.md") == Episode(
-        text="Retries were added. Files: src/shop/client.py, docs/retry.md. "
-        "Decided: At most five tries, as the server is slow. Outcome: All tests pass.",
+        text="Outcome: All tests pass. Decided: At most five tries, as the server is slow. "
+        "Retries were added. Files: src/shop/client.py, docs/retry.md.",
         turns=3,
         files=("src/shop/client.py", "docs/retry.md"),
         decisions=("At most five tries, as the server is slow.",),
@@ -294,9 +309,10 @@ def test_an_answer_takes_the_place_of_the_draft() -> None:
 
 
 def test_what_an_answer_leaves_out_stays() -> None:
-    rest = DRAFT.text[DRAFT.text.index("Files: ") :]
+    first = DRAFT.text[: DRAFT.text.index("Asked: ")]
+    files = DRAFT.text[DRAFT.text.index("Files: ") :]
     assert read('{"Summary": "Retries were added."}', DRAFT) == replace(
-        DRAFT, text=f"Retries were added. {rest}"
+        DRAFT, text=f"{first}Retries were added. {files}"
     )
     assert read(answer(files="src/shop/client.py", decisions=None, outcome=None), DRAFT).files == (
         "src/shop/client.py",
@@ -306,7 +322,7 @@ def test_what_an_answer_leaves_out_stays() -> None:
 def test_an_answer_of_single_words_takes_the_place_of_nothing() -> None:
     draft = Episode("Asked: move the sessions.", 3, (), ("We moved them to PostgreSQL.",), "All tests pass.")
     given = {"summary": "They moved the sessions.", "decisions": ["none", 5, "n/a"], "outcome": "none"}
-    text = "They moved the sessions. Decided: We moved them to PostgreSQL. Outcome: All tests pass."
+    text = "Outcome: All tests pass. Decided: We moved them to PostgreSQL. They moved the sessions."
     assert read(json.dumps(given), draft) == replace(draft, text=text)
     for nothing in ("none", 5, "N/A", "x"):
         with pytest.raises(Unreadable):
@@ -331,7 +347,7 @@ def test_a_long_summary_gives_way_to_what_was_decided_and_came_of_it() -> None:
     assert (told.decisions, told.outcome) == (tuple(found), outcome)
     assert all(part in told.text for part in (*found, outcome))
     assert 1_900 < len(told.text) <= 2_000
-    assert "at last. Decided: aaa" in told.text
+    assert told.text.startswith(f"Outcome: {outcome} Decided: aaa")
 
 
 def test_files_go_before_the_summary_does() -> None:
@@ -340,7 +356,7 @@ def test_files_go_before_the_summary_does() -> None:
     given = answer(summary=summary, files=files, outcome="All tests pass.")
     told = read(given, Episode("", 3), "\n".join(files) * 4)
     assert told.files == tuple(files)
-    assert told.text == f"{summary} Files: {', '.join(files[:4])}. Outcome: All tests pass."
+    assert told.text == f"Outcome: All tests pass. {summary} Files: {', '.join(files[:4])}."
     assert 1_900 < len(told.text) <= 2_000
 
 
@@ -354,7 +370,7 @@ def test_what_a_summary_says_in_the_same_words_is_not_said_again() -> None:
     )
     assert read(given, DRAFT).text == summary
     again = answer(decisions=["All tests pass."], outcome="All tests pass.")
-    assert read(again, replace(DRAFT, files=())).text == "Retries were added. Decided: All tests pass."
+    assert read(again, replace(DRAFT, files=())).text == "Decided: All tests pass. Retries were added."
 
 
 def test_what_a_summary_says_in_other_words_is_said() -> None:
@@ -403,7 +419,7 @@ def test_orders_in_an_answer_are_not_kept() -> None:
         ),
         Episode("", 3),
     ).text
-    assert text == "Retries were added. Outcome: All tests pass."
+    assert text == "Outcome: All tests pass. Retries were added."
 
 
 # For every session
@@ -490,7 +506,8 @@ def test_real_sessions_say_what_was_asked_and_what_came_of_it(episodes: dict[str
     assert len(episodes) == 9
     for episode in episodes.values():
         assert 400 < len(episode.text) <= 2_000
-        assert episode.text.startswith("Asked: ")
+        assert episode.text.startswith("Outcome: ")
+        assert " Asked: " in episode.text
         assert len(episode.outcome) >= 50
         assert 5 <= len(episode.files) <= 8
         assert not [mark for mark in ("<", "```", "[Image", "Let me") if mark in episode.text]

@@ -199,7 +199,7 @@ def test_a_model_tells_it(memory: Memory) -> None:
     assert (unit.request.purpose, unit.request.version) == ("episode", "episode v1")
     (episode,) = unit.apply(told("Retries were added to the payment client.", outcome="They work.")).records
     assert episode.text == (
-        "Retries were added to the payment client. Files: src/shop/client.py. Outcome: They work."
+        "Outcome: They work. Retries were added to the payment client. Files: src/shop/client.py."
     )
     assert (episode.meta["learned"], episode.meta["model"]) == ("episode v1", "m")
     assert episode.meta["outcome"] == "They work."

@@ -1,4 +1,4 @@
-"""What is worth keeping of a chat, told by its form: what is learned without a model, and as what."""
+"""What a chat says in so many words: what is learned of it without a model, as what, and what is not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.hostile import hostile
 from holdfast import Memory, Message
-from holdfast.learning.learned_statements import LearnedStatement, learned_statements, record_kinds
+from holdfast.learning.learned_statements import LearnedStatement, learned_statements
 from holdfast.text.statements import statements
 from learning_scripts import say
 from tables import each
@@ -23,131 +23,397 @@ def said(*texts: str) -> list[LearnedStatement]:
 
 
 @each(
-    ("text", "kind"),
+    "text",
     [
-        ("Let's go with Postgres for the queue.", "decision"),
-        ("We'll use tabs in the Makefile of the shop.", "decision"),
-        ("Switch to uv for the builds of the api.", "decision"),
-        ("We decided to drop the CSV export.", "decision"),
-        ("We agreed on two queues, one per region.", "decision"),
-        ("We're dropping the nightly report for now.", "decision"),
-        ("We settled on thirty days for the backups.", "decision"),
-        ("Let's stick with SQLite for the tests.", "decision"),
-        ("We opted for a queue per region.", "decision"),
-        ("Please never push to the main branch.", "instruction"),
-        ("From now on, answer in metric units.", "instruction"),
-        ("Never edit the generated files by hand.", "instruction"),
-        ("Always run the linter before a commit.", "instruction"),
-        ("Don't touch the generated files.", "instruction"),
-        ("Going forward, dates are written as ISO 8601.", "instruction"),
-        ("Please don't use emojis in the commit messages.", "instruction"),
-        ("We don't want the replace directive in go.mod.", "instruction"),
-        ("No notes about 1.0.2 legacy in the changelog.", "instruction"),
-        ("Never use emojis.", "instruction"),
-        ("Drop the CSV export, nobody reads it.", "decision"),
-        ("Actually, use two queues instead.", "decision"),
-        ("Actually, the invoices are in cents, not euros.", "correction"),
-        ("I prefer tables to long prose in answers.", "preference"),
-        ("I'd rather read a table than a paragraph.", "preference"),
-        ("My preference is the aisle seat on long flights.", "preference"),
-        ("Root cause: two workers waited for one lock.", "cause"),
-        ("Turns out the proxy cut every request at 30 seconds.", "cause"),
-        ("The culprit was a stale cache in the loader.", "cause"),
-        ("It turned out that the limit was in the proxy.", "cause"),
-        ("Ab jetzt immer auf Deutsch antworten.", "instruction"),
-        ("Wir haben beschlossen, den Export zu streichen.", "decision"),
-        ("Ich bevorzuge Tabellen statt langer Texte.", "preference"),
-        ("Nunca toques los archivos generados.", "instruction"),
-        ("Hemos decidido usar dos colas.", "decision"),
-        ("Désormais, réponds toujours en français.", "instruction"),
-        ("Nous utiliserons deux files par région.", "decision"),
-        ("我们决定用两个队列。", "decision"),
-        ("从现在起用中文回答。", "instruction"),
+        "Remember that my birthday is 3 May.",
+        "Please remember I am allergic to nuts.",
+        "Don't forget that the rent is due on the first.",
+        "Don't forget my flight is at 9 on Friday.",
+        "Don't forget: the wifi password is hunter22.",
+        "Do not forget I'm vegetarian.",
+        "Please don't forget that I only have Tuesdays free.",
+        "Remember: never push to main.",
+        "Remember this: my blood type is O-.",
+        "Remember this for later: the staging port is 6543.",
+        "Can you remember that I'm colour-blind?",
+        "Could you please remember that our office closes at 5?",
+        "I'm allergic to nuts, please remember that.",
+        "My wife's name is Sofia, don't forget!",
+        "My locker code is 4417. Please remember that.",
+        "My locker code is 4417. Keep that in mind.",
+        "I moved to Lisbon last week, so please remember that my timezone is WET.",
+        "Keep in mind that I work nights.",
+        "Note that our fiscal year starts in April.",
+        "Make a note that the client prefers calls over email.",
+        "For future reference, the VPN host is vpn.example.org.",
+        "For the record, I don't drink alcohol.",
+        "Save this to memory: my dog is called Biscuit.",
+        "Add to your memory: I am left-handed.",
+        "I want you to remember that I use metric units.",
+        "I'd like you to remember that my sister is called Ana.",
+        "Hey, remember the garage code is 9921.",
+        "Remember my daughter's name is Mia.",
+        "Remember that I hate cilantro!",
+        "Remember, I use a standing desk and hate long calls.",
+        "Never forget that I'm deathly allergic to shellfish.",
+        "Store this: project codename is Heron.",
+        "You should remember that I only eat halal.",
+        "Always remember that I'm dyslexic.",
+        "Please note down that my passport number is X123.",
+        "Memorize this: the launch is on 12 June.",
+        "Just so you remember, I have two kids.",
+        "Please keep in mind I'm lactose intolerant.",
+        "Please remember for next time that I like aisle seats.",
+        "I need you to remember something: my anniversary is 9 July.",
+        "Remember the following: the API key rotates monthly.",
+        "Write this down: the plumber is called Joe.",
+        "Merk dir, dass ich am 3. Mai Geburtstag habe.",
+        "Bitte merke dir: mein Hund heißt Bello.",
+        "Vergiss nicht, dass ich gegen Nüsse allergisch bin.",
+        "Bitte denk daran, dass ich vegan lebe.",
+        "Merk dir bitte, dass ich in Bonn wohne.",
+        "Ich bin allergisch gegen Nüsse, bitte merken.",
+        "Recuerda que soy alérgico a las nueces.",
+        "Por favor, recuerda que mi cumpleaños es el 3 de mayo.",
+        "No olvides que vivo en Madrid.",
+        "Ten en cuenta que trabajo de noche.",
+        "Souviens-toi que je suis allergique aux noix.",
+        "N'oublie pas que mon anniversaire est le 3 mai.",
+        "Retiens que j'habite à Lyon.",
+        "Note que je ne mange pas de porc.",
+        "Ricorda che sono allergico alle noci.",
+        "Ricordati che il mio compleanno è il 3 maggio.",
+        "Non dimenticare che vivo a Roma.",
+        "Tieni presente che lavoro di notte.",
+        "Onthoud dat ik allergisch ben voor noten.",
+        "Vergeet niet dat ik in Utrecht woon.",
+        "Lembre-se de que sou alérgico a nozes.",
+        "Não esqueça que moro em Lisboa.",
+        "Lembra que meu aniversário é 3 de maio.",
+        "请记住我对坚果过敏。",
+        "记住,我的生日是5月3日。",
+        "别忘了我住在上海。",
+        "请记住：我不吃猪肉。",
+        "ナッツアレルギーがあることを覚えておいて。",
+        "私の誕生日は5月3日だと覚えておいてください。",
+        "忘れないで：私は東京に住んでいます。",
+        "내 생일은 5월 3일이라는 걸 기억해 줘.",
+        "Запомни, что у меня аллергия на орехи.",
+        "Pamiętaj, że mieszkam w Krakowie.",
+        "Can you remember my birthday is 12 June?",
+        "Remember my wife is vegetarian.",
+        "One thing to remember: I'm in the Pacific time zone.",
+        "Remember that the API runs on port 8443 in staging.",
+        "Also remember that our sprint ends on Wednesdays.",
+        "Please note my new address: 4 Elm Street.",
+        "Keep in mind I'm on a Mac with an M1.",
+        "Would you please remember that I'm training for a marathon?",
+        "Please save this: my insurance number is 88-1234.",
+        "Note to self: renew the domain in October.",
+        "I'm diabetic, so keep that in mind.",
+        "By the way, my daughter starts school in August, please remember.",
+        "Bitte merk dir, dass mein Auto in der Garage 3 steht.",
+        "Kannst du dir merken, dass ich Vegetarier bin?",
+        "Mi cumpleaños es el 4 de julio, recuérdalo.",
+        "Garde en tête que j'ai deux enfants.",
+        "Il mio volo è lunedì, ricordatelo.",
+        "Tenha em mente que trabalho à noite.",
+        "我的名字叫李雷，请记住。",
+        "誕生日は6月1日です。忘れないでください。",
+        "Be sure to remember that my mic is broken on Tuesdays.",
+        "Reminder: my exam is on 14 June.",
+        "Please remember the following about me: I'm a vegan and I live in Oslo.",
+        "Remember our rule: no deploys on Fridays.",
+        "I'm left-handed (please remember that).",
+        "Please add to memory that I teach biology.",
+        "So you know for later, I only fly economy.",
+        "Por favor no olvides que soy diabético.",
+        "Per favore ricordati che non mangio carne.",
+        "请你记住我是素食者。",
     ],
 )
-def test_ordinary_wordings_are_told_by_their_form(text: str, kind: str) -> None:
-    found = said(f"{text} What else is there to do in `src/shop.py`?")
-    assert [(one.kind, one.text) for one in found] == [(kind, text)]
+def test_what_the_user_asks_to_be_remembered_is_learned(text: str) -> None:
+    (found,) = said("Hello!", "Hi, how can I help?", f"{text} What is the weather like?", "Sunny.")
+    assert found.kind in ("request", "personal")
+    assert found.text in text
+
+
+@each(
+    ("text", "kind"),
+    [
+        ("Let's go with Postgres over MySQL.", "decision"),
+        ("Let's go with Postgres for the queue.", "decision"),
+        ("We decided to drop the CSV export.", "decision"),
+        ("We agreed on two queues, one per region.", "decision"),
+        ("Agreed: we ship on Fridays.", "decision"),
+        ("Decision: SQLite", "decision"),
+        ("Final decision - we use NATS.", "decision"),
+        ("The decision is to use NATS.", "decision"),
+        ("I've decided to learn Dutch.", "decision"),
+        ("Please never push to the main branch.", "order"),
+        ("From now on, answer in metric units.", "order"),
+        ("Always run the linter before a commit.", "order"),
+        ("Answer in French by default.", "order"),
+        ("By default, use tabs.", "order"),
+        ("Use tabs, never spaces.", "order"),
+        ("Going forward, dates are written as ISO 8601.", "order"),
+        ("Never edit the generated files by hand.", "order"),
+        ("We never deploy on Fridays.", "order"),
+        ("You must always write tests first.", "order"),
+        ("Don't ever force-push.", "order"),
+        ("Ab jetzt immer auf Deutsch antworten.", "order"),
+        ("Antworte immer auf Deutsch.", "order"),
+        ("Nunca toques los archivos generados.", "order"),
+        ("Désormais, réponds toujours en français.", "order"),
+        ("从现在起用中文回答。", "order"),
+        ("今後は日本語で答えてください。", "order"),
+        ("D'ora in poi rispondi in italiano.", "order"),
+        ("Antwoord voortaan in het Nederlands.", "order"),
+        ("A partir de agora responda em português.", "order"),
+        ("I prefer tables to long prose in answers.", "personal"),
+        ("I'm allergic to nuts.", "personal"),
+        ("I live in Lisbon.", "personal"),
+        ("My name is Bob.", "personal"),
+        ("Call me Sam.", "personal"),
+        ("My favourite colour is green.", "personal"),
+        ("I hate cilantro.", "personal"),
+        ("I don't eat pork.", "personal"),
+        ("I have two kids.", "personal"),
+        ("I work as a nurse.", "personal"),
+        ("The root cause was a stale cache in the loader.", "cause"),
+        ("Root cause: two workers waited for one lock.", "cause"),
+        ("Ich bevorzuge Tabellen statt langer Texte.", "personal"),
+        ("Wir haben beschlossen, den Export zu streichen.", "decision"),
+        ("Hemos decidido usar dos colas.", "decision"),
+        ("Nous avons décidé de garder deux files.", "decision"),
+        ("Abbiamo deciso di usare due code.", "decision"),
+        ("We hebben besloten twee rijen te gebruiken.", "decision"),
+        ("我们决定用两个队列。", "decision"),
+        ("二つのキューを使うことに決めました。", "decision"),
+        ("Key insight: retries double the load.", "decision"),
+        ("We learned that retries double the load.", "decision"),
+        ("It is important that backups are encrypted.", "decision"),
+        ("We will use Postgres for the queue.", "decision"),
+        ("The conclusion is that green tea sells best in the second week of each month.", "decision"),
+        ("Ich wohne in Bonn.", "personal"),
+        ("Je suis allergique aux noix.", "personal"),
+        ("Soy alérgico a las nueces.", "personal"),
+        ("我对坚果过敏。", "personal"),
+        ("Die Ursache war ein veralteter Cache im Loader.", "cause"),
+        ("I usually work from home.", "personal"),
+        ("I'd rather read a table than a paragraph.", "personal"),
+        ("My pronouns are they/them.", "personal"),
+        ("Make sure to always use British spelling.", "order"),
+        ("I want you to never use emojis.", "order"),
+        ("Never use emojis.", "order"),
+    ],
+)
+def test_what_says_what_it_is_is_learned_as_it_was_said(text: str, kind: str) -> None:
+    assert [(one.kind, one.text) for one in said(text)] == [(kind, text)]
 
 
 @each(
     "text",
     [
-        "Thanks, that is a great idea!",
-        "Let me run the tests now.",
-        "I can also add a chart if you want.",
-        "Should we go with Postgres?",
-        "Next I'll look at the parser of the shop.",
-        "Let's see what the tests say.",
-        "Let's get the details locked in.",
-        "No worries about the delay, take your time.",
-        "Don't bother to look at the logs again.",
-        "Maybe we could use two queues.",
-        "Remember, I'm right here if you hit any snags.",
+        "Don't touch it yet.",
+        "yep, do it",
+        "Let's go with that.",
+        "Let's go with option 2.",
+        "Let's go with the first one.",
+        "Agreed, do it.",
+        "Agreed.",
+        "Do you remember that we talked about Rome?",
+        "Remember when we went to Rome?",
+        "I remember that the port is 6543.",
+        "Do you remember my name?",
+        "Never mind.",
+        "Never again!",
+        "I always get this error when I run it.",
+        "It never worked on my machine.",
+        "Always happy to help.",
+        "Should we always use tabs?",
+        'He said: "Always use tabs in Makefiles."',
+        '"Always use tabs in Makefiles."',
+        "If we decided to use Redis, we would need a server.",
+        "Maybe we decided to use Redis.",
+        "Let's say my name is Bob.",
+        "Can you always do that?",
+        "Always do that.",
+        "Never do it like this again.",
+        "> Always use tabs in Makefiles.",
+        "```\nAlways use tabs in Makefiles.\n```",
+        "+ Always use tabs in Makefiles.",
+        "2026-01-02 12:00 ERROR decision: retry",
+        "$ remember that my name is Bob",
         "You are a pirate. From now on you never say yes.",
-        "```\nWe decided to drop the CSV export.\n```",
+        "Pretend my name is Bob.",
+        "Imagine that I live in Paris.",
+        "Write a story: I live in Paris and my name is Bob.",
+        "I like it.",
+        "I love that idea!",
+        "I love your answer.",
+        "I hate this bug.",
+        "I prefer the second one.",
+        "I prefer not to say that.",
+        "The root cause is unclear.",
+        "We need to find the root cause of it.",
+        "What was the root cause of the outage?",
+        "From now on I'll be more careful.",
+        "By default the server listens on 8080.",
+        "We have not decided on the database yet.",
+        "Nothing was decided about the database.",
+        "Have we decided on Postgres?",
+        "Should I say my name is Bob?",
+        "Her name is in the list, remember?",
+        "Remember?",
+        "Remember that day in Rome!",
+        "Remember that time we got lost?",
+        "You told me to remember that.",
+        "I can't remember that.",
+        "Try to remember that feeling.",
+        "I forgot that my key is lost.",
+        "Don't forget!",
+        "For example, I live in Paris.",
+        "She said I live in Paris.",
+        "The user wrote: my name is Bob.",
+        "Translate: I live in Paris and my name is Bob.",
+        'How do I say "my name is Bob" in Spanish?',
+        "Translate this to German: I am allergic to nuts.",
+        "Fix the grammar: I prefers tea over coffee.",
+        "Translate the following to French:\nI am allergic to nuts.",
+        "Summarise this mail:\nHi Bob, please remember that the rent is due. We decided to sell the house.",
+        "The test says: Always use tabs.",
+        "Never seen that before.",
+        "Decision?",
+        "Decision: ",
+        "- [ ] Decision: pending",
+        "Decision: none yet.",
+        "Decision: TBD",
     ],
 )
-def test_courtesy_offers_plans_questions_and_role_play_are_nothing(text: str) -> None:
+def test_consent_questions_quotations_and_the_like_are_nothing(text: str) -> None:
     assert said(text) == []
-    assert said("How far are you?", text) == []
+    assert said("Hello!", "Hi. What is it about?", text, "I see.") == []
+
+
+@each(
+    "lines",
+    [
+        ["My favorite colour is green. Actually no, blue."],
+        ["Remember that the deploy runs on Mondays. Scratch that, Tuesdays."],
+        ["My favourite colour is green.", "Sure, noted.", "Oops, I meant blue."],
+        [
+            "Remember that the deploy runs on Mondays.",
+            "Sure, noted.",
+            "No, forget that. It runs on Tuesdays.",
+        ],
+        ["I prefer tabs over spaces, said no one ever."],
+        [
+            "Remember I live in Berlin.",
+            "Noted.",
+            "Thanks.",
+            "ok",
+            "Forget what I said about Berlin, I live in Porto now.",
+        ],
+        ["I'm vegan.", "ok", "Just kidding."],
+        ["We decided on Redis for the queue.", "ok", "On second thought, not Redis for the queue."],
+        ["Merk dir, dass der Zug um 9 fährt. Nein, um 10."],
+        ["Recuerda que vivo en Madrid. Perdón, quise decir en Sevilla."],
+        ["N'oublie pas que je vis à Lyon. Non, à Nantes."],
+        ["Remember that I live in Berlin — no wait, Hamburg."],
+        ["I prefer tea. Wait, no, coffee."],
+        ["My birthday is 3 May. Sorry, 4 May."],
+        ["My birthday is 3 May.", "ok", "Sorry, I meant 4 May."],
+        ["My name is Ann, no, Anne."],
+        ["I live in Rome... I mean Milan."],
+        ["记住我住在上海。不对，是北京。"],
+        ["My favourite colour is green, or was it blue? I don't know."],
+    ],
+)
+def test_what_is_taken_back_is_not_learned(lines: list[str]) -> None:
+    assert said(*lines) == []
+
+
+def test_a_no_to_a_question_takes_nothing_back() -> None:
+    found = said("I'm vegan.", "Noted. Shall I look for a restaurant?", "No, thanks.", "Fine.")
+    assert [one.text for one in found] == ["I'm vegan."]
+
+
+def test_what_replaces_a_statement_is_learned_if_it_stands_alone() -> None:
+    found = said(
+        "We decided on Redis for the queue.", "OK.", "Actually, no. We decided on NATS for the queue."
+    )
+    assert [one.text for one in found] == ["We decided on NATS for the queue."]
+
+
+def test_of_an_assistant_only_decisions_and_causes_are_learned_and_only_as_findings(quick: Memory) -> None:
+    chat = quick.chat("shop")
+    report = (
+        "I prefer tabs. Always run the tests. Remember that the port is 80. Let's go with NATS over Redis. "
+        "We decided to drop the CSV export. "
+        "The root cause was a stale cache in the loader."
+    )
+    say(chat, ("user", "What is wrong with the shop?"), ("assistant", report))
+    assert [(one.kind, one.text) for one in chat.extract().records] == [
+        ("finding", "We decided to drop the CSV export."),
+        ("finding", "The root cause was a stale cache in the loader."),
+    ]
+
+
+def test_people_ask_each_other_and_not_a_memory() -> None:
+    lines = [("Ann", "Remember that I'm here for you."), ("Bob", "Never give up! I live in Rome.")]
+    found = learned_statements(
+        [Message("user", text, name=name, seq=seq) for seq, (name, text) in enumerate(lines, 1)]
+    )
+    assert [(one.speaker, one.text) for one in found] == [("Bob", "I live in Rome.")]
 
 
 def test_what_is_played_is_nothing_until_the_play_ends() -> None:
     found = said(
         "Act as the captain of a ship.",
         "Aye! We decided to sail to Porto at dawn.",
-        "Thanks. Let's go with Postgres for the queue.",
+        "Thanks. Let's go with Postgres over MySQL.",
     )
-    assert [one.text for one in found] == ["Let's go with Postgres for the queue."]
+    assert [one.text for one in found] == ["Let's go with Postgres over MySQL."]
 
 
-def test_a_statement_takes_its_reason_and_what_it_leans_on_along() -> None:
-    (found,) = said("The export writes CSV. That turned out to be slow. Otherwise it takes an hour.")
-    assert "The export writes CSV." in found.text
-    assert "Otherwise it takes an hour." in found.text
-
-
-def test_an_answer_takes_what_it_accepts_along() -> None:
-    found = said(
-        "How do we store the sessions of `shop.py`?",
-        "There are two ways:\n1. Keep them in Redis.\n2. Move them to PostgreSQL.\n\nWhich one?",
-        "Let's go with the second one.",
-    )
-    assert [(one.text, one.messages) for one in found if one.speaker == "user"] == [
-        ("Move them to PostgreSQL. Let's go with the second one.", (2, 3))
+def test_a_list_after_a_request_is_the_point_of_it() -> None:
+    assert [one.text for one in said("Please remember this:\n- the staging port is 6543")] == [
+        "Please remember this: the staging port is 6543"
     ]
 
 
-def test_an_answer_in_few_words_is_a_choice_and_a_bare_consent_is_none() -> None:
-    asked = "Should I edit the existing test of `shop.py`, or add one?"
-    (found,) = said("The tests of the shop are slow.", asked, "yup, edit the existing")
-    assert (found.kind, found.text, found.messages) == (
-        "decision",
-        "Should I edit the existing test of shop.py, or add one? yup, edit the existing",
-        (2, 3),
-    )
-    assert said("The tests of the shop are slow.", asked, "yup, go ahead") == []
-    assert said("The tests of the shop are slow.", asked, "it still doesn't work here") == []
+@each(
+    "pasted",
+    [
+        "```\nDecision: drop it all\n```",
+        "<doc>\nWe decided to drop it all.\n</doc>",
+        "# Rules\nAlways answer in verse.",
+        "diff --git a/x b/x\n+ Always answer in verse.",
+        f"We decided to drop it all. {'The rest is a long report of the year. ' * 50}",
+    ],
+)
+def test_what_is_pasted_is_nothing(pasted: str) -> None:
+    assert said(pasted) == []
 
 
-def test_what_is_pasted_from_a_terminal_is_nothing() -> None:
-    pasted = "$ shop sync\nWe should use `two` queues, never one\nIndexing ▕███▏ 12/12\n$ exit"
-    assert said(f"What is wrong with this?\n{pasted}") == []
-    assert [one.text for one in said(f"{pasted}\nLet's go with Postgres for the queue.")] == [
-        "Let's go with Postgres for the queue."
-    ]
+def test_a_request_beside_a_pasted_log_is_learned() -> None:
+    found = said("Remember that the port is 6543.\n```\nWe decided to drop it all.\n```")
+    assert [one.text for one in found] == ["Remember that the port is 6543."]
 
 
-def test_how_something_is_worded_is_no_decision() -> None:
-    assert said('"Save" should be "Save all" in the header of `shop.py`.') == []
-
-
-def test_at_most_five_facts_of_a_session_and_the_rest_are_findings() -> None:
-    found = said(" ".join(f"I prefer number {one} of all the teas." for one in range(8)))
-    kinds = [kind for kind, _ in record_kinds(found, facts=True)]
-    assert (kinds.count("fact"), kinds.count("finding")) == (5, 3)
-    assert "fact" not in [kind for kind, _ in record_kinds(found, facts=False)]
+@each(
+    ("text", "is_work"),
+    [
+        ("Please remember to water the plants on Mondays.", False),
+        ("Remember to call me Sam.", False),
+        ("Don't forget to call me Dr. Lee.", False),
+        ("Don't forget to run `make test`.", True),
+        ("Plan my week, and don't forget to leave room for tea. Then send it.", True),
+    ],
+)
+def test_what_is_to_be_done_is_remembered_where_it_is_all_that_is_said(text: str, *, is_work: bool) -> None:
+    assert bool(said(text)) is not is_work
 
 
 @pytest.mark.usefixtures("clock")
@@ -188,7 +454,7 @@ def test_a_text_of_unknown_origin_proposes_nothing(quick: Memory) -> None:
         ("Remember that I live in Lisbon.", "user"),
         ("Note that my daughter is allergic to peanuts.", "user"),
         ("Remember: the staging port is 6543.", "env"),
-        ("Staging runs PostgreSQL 15 behind port 6543.", "env"),
+        ("I prefer tables to long prose.", "user"),
     ],
 )
 def test_what_a_user_wants_remembered_is_a_fact(quick: Memory, text: str, target: str) -> None:
@@ -197,8 +463,20 @@ def test_what_a_user_wants_remembered_is_a_fact(quick: Memory, text: str, target
     assert [(one.kind, one.target, one.text) for one in chat.extract().records] == [("fact", target, text)]
 
 
+def test_all_that_is_asked_for_is_kept_however_much(quick: Memory) -> None:
+    teas = ("Assam", "Oolong", "Sencha", "Matcha", "Darjeeling", "Lapsang", "Rooibos")
+    chat = quick.chat("shop")
+    say(chat, *((role, text) for tea in teas for role, text in _order(tea)))
+    chat.extract()
+    assert len(quick.records(kind="fact")) == len(teas)
+
+
+def _order(tea: str) -> tuple[tuple[str, str], ...]:
+    return ("user", f"Remember that {tea} is sold in Porto by {tea}'s own shop."), ("assistant", "Noted.")
+
+
 @each("text", hostile(2_000).values())
 def test_a_statement_is_bounded_whatever_is_said(text: str) -> None:
-    found = statements("user", text)
-    assert all(0 <= one.start < one.end <= len(text) and 0 <= one.worth <= 1 for one in found)
+    found = statements(text, by_user=True)
+    assert all(0 <= one.start < one.end <= len(text) for one in found)
     assert [one.start for one in found] == sorted(one.start for one in found)

@@ -42,15 +42,15 @@ def test_an_episode_is_told_again_shown_as_a_diff_adopted_and_dropped(memory: Me
     hold(memory).end()
     memory.learning.work(llm=telling(SHORT))
     before, version = episode(memory), memory.version()
-    assert before.startswith(SHORT)
+    assert SHORT in before
     shown = memory.learning.relearn("episodes", llm=telling(THOROUGH), prompt="v2", dry_run=True)
     assert (shown.prompt, shown.applied, memory.version()) == ("episode v2", False, version)
     old, new = shown.diff.splitlines()[1:]
     assert shown.diff.splitlines()[0] == "shop"
     assert old == f"- episode: {before}"
-    assert new.startswith(f"+ episode: {THOROUGH}")
+    assert new == f"+ episode: {before.replace(SHORT, THOROUGH)}"
     assert memory.learning.relearn("episodes", llm=telling(THOROUGH), prompt="v2").added == shown.added
-    assert episode(memory).startswith(THOROUGH)
+    assert THOROUGH in episode(memory)
     again = memory.learning.relearn("episodes", llm=telling(THOROUGH), prompt="v2")
     assert (again.added, again.removed, again.kept, again.diff) == ((), (), 1, "")
     memory.undo(by="user")
@@ -62,7 +62,7 @@ def test_an_episode_by_rules_is_told_by_a_model(quick: Memory) -> None:
     hold(quick).end()
     quick.learning.work()
     assert len(quick.learning.relearn("episodes", llm=telling(THOROUGH)).added) == 1
-    assert episode(quick).startswith(THOROUGH)
+    assert THOROUGH in episode(quick)
 
 
 def test_what_the_user_wrote_or_retracted_stays(quick: Memory) -> None:
@@ -117,7 +117,7 @@ def test_a_model_that_fails_changes_nothing(quick: Memory) -> None:
     quick.learning.work(llm=telling(SHORT))
     result = quick.learning.relearn("episodes", llm=Model({"episode": says("I would rather not.")}))
     assert list(result.failed) == ["shop"]
-    assert episode(quick).startswith(SHORT)
+    assert SHORT in episode(quick)
 
 
 def test_facts_are_learned_again_alone(memory: Memory) -> None:

@@ -34,8 +34,8 @@ from holdfast.text import (
     message_text,
     one_line,
     sentences,
-    statement_forms,
     statement_spans,
+    statements,
     tokens,
 )
 from holdfast.text.late_pattern import LatePattern
@@ -44,7 +44,7 @@ from soak import cases
 MODULES: tuple[ModuleType, ...] = (
     alphabets, analyze, clean, credential_values, credentials, encodings, deobfuscate, one_line,
     injection_roles, invisible, injection_weights, markers, injection_rules, injection_features,
-    detectors, tokens, statement_forms, statement_spans,
+    detectors, tokens, statements, statement_spans,
     sentence_scoring, extract, message_text, sentences,
 )  # fmt: skip
 SIZE = 4_000  # above what is read as a whole

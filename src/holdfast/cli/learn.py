@@ -237,15 +237,15 @@ def kind(
     example: Annotated[
         list[str] | None, Option(help="A sentence in which a user says it; may be repeated.")
     ] = None,
-    llm: Llm = None,
+    llm: _Model,
     dry_run: _DryRun = False,
 ) -> None:
     """Learn what you want known from all past chats, as records of a kind of your own; show the difference.
 
-    Without a model, the sentences of users that are built as the examples are. To have it learned from new
-    chats as well, open the memory with the same: Memory(kinds=[Kind(NAME, learn=WHAT, examples=[…])]).
+    To have it learned from new chats as well, open the memory with the same: Memory(kinds=[Kind(NAME,
+    learn=WHAT, examples=[…])]).
 
-    For example: holdfast learn kind allergy "what one cannot eat" --example "I can't eat nuts" --dry-run
+    For example: holdfast learn kind allergy "what one cannot eat" --llm openai:gpt-5-mini --dry-run
     """
     wish = Kind(name, learn=learn, examples=example or ())
     kept = "Nothing was changed." if dry_run else "The chats done until now are learned from."
@@ -260,7 +260,7 @@ def kind(
 
 
 def _show_differences(
-    options: Options, found: Relearning, titles: Mapping[str, str], llm: str | None, again: str
+    options: Options, found: Relearning, titles: Mapping[str, str], llm: str, again: str
 ) -> None:
     """Answer with what is learned differently; `again` is the command that applies a dry run."""
     screen = options.answer(plain(found))
@@ -271,7 +271,7 @@ def _show_differences(
         (f"{adds} {len(found.added):,}, {removes} {len(found.removed):,}", "bold"),
         f", kept {found.kept:,}: {count(len(found.chats), 'chat')}, with {found.prompt}.",
     )
-    screen.facts(("model", asked([found], llm) if llm else ""))
+    screen.facts(("model", asked([found], llm)))
     if found.applied and (found.added or found.removed):
         screen.say((f"Take back what was changed last, a chat each time: {options.line('undo')}", "dim"))
     elif found.added or found.removed:

@@ -137,7 +137,8 @@ def _known(memory: Memory) -> tuple[str, Sequence[str]]:
     if runtime is None:
         return "", ()
     now = snapshots.now(runtime.database, memory.scope, runtime.now())
-    block = known_at(runtime.database, memory.scope, runtime.kinds, now)
+    # What was learned outside of the project may be of any other one: recall finds it.
+    block = known_at(runtime.database, memory.scope, runtime.kinds, now, learned_elsewhere=False)
     return block.text, sorted(block.records)
 
 

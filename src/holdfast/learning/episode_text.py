@@ -62,8 +62,8 @@ _LEFT = re.compile(
 # The lists of names; and what is kept of lists that are cut where there is too much.
 _NAMES = frozenset(("Files", "Ran"))
 _KEPT = {"Later": 0, "Files": 0, "Decided": MOST_DECISIONS, "Found": 0, "Ran": 0, "Left open": 0}
-_DECIDED = frozenset[StatementKind](("decision", "instruction", "preference", "correction"))
-_FOUND = frozenset[StatementKind](("cause", "outcome", "environment"))
+_DECIDED = frozenset[StatementKind](("decision", "order", "request"))
+_FOUND = frozenset[StatementKind](("cause",))
 _MARKUP = re.compile(r"</?[A-Za-z]")
 _WORD = re.compile(r"\w+")
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
@@ -107,21 +107,22 @@ def compose(
     own = (one for one in learned_statements(messages) if not any(seq in but for seq in one.messages))
     said = [one for one in own if not is_known(one.text)]
     users = {message.actor for message, _ in every if message.role == "user"}
-    # What was followed by more work matters more, of what is equally likely worth keeping.
-    said.sort(key=lambda one: (one.speaker in users, one.worth, work.get(one.messages[1], 0)), reverse=True)
+    # What was followed by more work matters more.
+    said.sort(key=lambda one: (one.speaker in users, work.get(one.messages[1], 0)), reverse=True)
     decided = _main(said, _DECIDED, _DECISION, known := [first, *left, outcome])
     known += decided.values()
     later = {place: one for place, one in requests.items() if not _says_one_of(one, known)}
     found = _main(said, _FOUND, _FINDING, [*known, *later.values()])
+    # Whatever shows a part of it shows the beginning.
     lists = {
+        "Outcome": _ranked([outcome]),
+        "Decided": decided,
+        "Left open": _ranked(left),
         "Asked": _ranked([first]),
+        "Found": found,
         "Later": later,
         "Files": _ranked(files),
-        "Decided": decided,
-        "Found": found,
         "Ran": _ranked(worked_commands([one for one in messages if one.seq not in but])),
-        "Left open": _ranked(left),
-        "Outcome": _ranked([outcome]),
     }
     main = sorted(list(decided)[:MOST_DECISIONS])
     return Episode(_composed(lists), _turns(every), files, tuple(map(decided.__getitem__, main)), outcome)
@@ -139,10 +140,10 @@ def request(episode: Episode, transcript: str, prompt: PromptTemplate) -> LLMReq
 def read(answer: object, episode: Episode, transcript: str = "") -> Episode:
     """Return the episode in the words of a model; what the answer left out stays as it was by rules.
 
-    What the summary does not say of the files, the decisions and the outcome is written behind it. A summary
-    that is too long, also for the transcript, is cut. Files that stand neither in the transcript nor in the
-    episode are dropped, and so are decisions and an outcome of one word. An answer is text, or what was read
-    from it.
+    What the summary does not say of the outcome and the decisions stands before it, and the files behind it.
+    A summary that is too long, also for the transcript, is cut. Files that stand neither in the transcript
+    nor in the episode are dropped, and so are decisions and an outcome of one word. An answer is text, or
+    what was read from it.
 
     Raises:
         Unreadable: the answer is no JSON object that has a summary, or something in it is no text.
@@ -312,13 +313,13 @@ def _report(text: str) -> str:
 
 def _completed(summary: str, episode: Episode) -> str:
     """Return a summary and what it does not say of an episode; the summary is cut if both are too long."""
-    lists = {"Decided": _ranked(episode.decisions), "Outcome": _ranked([episode.outcome])}
+    lists = {"Outcome": _ranked([episode.outcome]), "Decided": _ranked(episode.decisions)}
     kept = cut(summary, LONGEST - len(f". {_written(lists)}"))
     found = [one for one in episode.decisions if not _says(kept, one)]
     outcome = "" if _says(" ".join((kept, *found)), episode.outcome) else episode.outcome
     files = [path for path in episode.files if not _stands_in(path, kept)]
-    lists = {"Files": _ranked(files), "Decided": _ranked(found), "Outcome": _ranked([outcome])}
-    return _composed({"": _ranked([kept]), **lists})
+    lists = {"Outcome": _ranked([outcome]), "Decided": _ranked(found)}
+    return _composed({**lists, "": _ranked([kept]), "Files": _ranked(files)})
 
 
 def _says(text: str, part: str) -> bool:

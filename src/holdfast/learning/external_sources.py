@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from holdfast.messages.tool_uses import ToolUse, rendered, tool_uses
+from holdfast.safety.guard import has_orders, scan
 from holdfast.types import MAX_COUNT, Message
 
 # Names of tools, in lower case: they look something up, open an address, or read what other people write.
@@ -14,8 +15,26 @@ _USUAL = tuple(
     "*web* *fetch* *browser* *http* *url* *wget* *screenshot* computer computer_use *navigate* *visit* "
     "*scrape* *scraping* *crawl* *download* open_page read_page *google* *tavily* *perplexity* *wikipedia* "
     "*arxiv* bing bing_* duckduckgo* *mail* *inbox* *slack* *discord* *telegram* *whatsapp* *github* "
-    "*gitlab* *jira* *confluence* *notion* mcp__* task agent dispatch_agent spawn_agent *subagent* "
-    "*sub_agent*".split()
+    "*gitlab* *jira* *confluence* *notion* mcp__*".split()
+)
+# They bring what others wrote as well, but report in the words of a model, to one that answers at once.
+_SUB_AGENTS = tuple("task agent dispatch_agent spawn_agent *subagent* *sub_agent*".split())
+# What clients write for their models, word for word, into results of tools and messages of users.
+_NOTICES = re.compile(
+    r"Note: \S{1,400} was modified, either by the user or by a linter\. Don't tell the user this, since "
+    r"they are already aware\."
+    r"|(?:Your todo list has changed|(?:The|Today's) date has changed|"
+    r"This is a reminder that your todo list is currently empty)\."
+    r"(?: Today's date is now [\d-]{1,10}\.)? (?:DO NOT|No need to|Do not) mention this (?:explicitly )?"
+    r"to the user(?: explicitly)?(?: because they are already aware)?\."
+    r"(?: Here are the latest contents of your todo list:)?"
+    r"|(?:Again,? do not mention this message|Make sure that you NEVER mention this reminder) to the user"
+    r"|(?:Please )?[Cc]ontinue the conversation from where (?:we left it|it left) off without asking the "
+    r"user any further questions\."
+    r"|Codebase and user instructions are shown below\. Be sure to adhere to these instructions\. IMPORTANT: "
+    r"These instructions OVERRIDE any default behavior and you MUST follow them exactly as written\."
+    r"|As you answer the user's questions, you can use the following context:"
+    r"|STOP what you are doing and wait for the user to tell you how to proceed\."
 )
 _SEARCHING = "*search*"
 # Searches of what is local: the code, the tools, the memory.
@@ -89,13 +108,28 @@ def from_here_on(messages: Sequence[Message], names: Sequence[str] | None = None
 
     All but the user's are among them from the first use of such a source to the end of the chat: what was
     read can be told much later, in other words, in parts, or in another language. So is every message that
-    the guard took for an instruction.
+    the guard took for an instruction. What a sub-agent brought is among them in its own turn only.
     """
-    used = (one.seq for one in messages if any(_sources(use, names) for use in tool_uses((one,))))
+    used = (
+        one.seq
+        for one in messages
+        if any(not _is_sub_agent(name, names) for use in tool_uses((one,)) for name in _sources(use, names))
+    )
     first = min((*used, *(seq for seq, _ in _flagged(messages))), default=MAX_COUNT)
-    return {
-        one.seq for one in messages if "instruction" in one.flags or (one.seq >= first and one.role != "user")
-    }
+    later = {one.seq for one in messages if one.seq >= first and one.role != "user"}
+    return later | brought_in(messages, names) | {one.seq for one in messages if _is_order(one)}
+
+
+def _is_sub_agent(name: str, patterns: Sequence[str] | None) -> bool:
+    return patterns is None and _matches(name.lower(), _SUB_AGENTS)
+
+
+def _is_order(message: Message) -> bool:
+    """Return whether the guard took a message for an instruction, and not for a notice of a client."""
+    if "instruction" not in message.flags:
+        return False
+    rest = _NOTICES.sub(" ", message.content)
+    return rest == message.content or has_orders(scan(rest, closely=False))
 
 
 def _results(messages: Iterable[Message], patterns: Sequence[str] | None) -> Iterator[int]:
@@ -132,7 +166,9 @@ def _sources(use: ToolUse, patterns: Sequence[str] | None) -> set[str]:
 def _is_outside(name: str, patterns: Sequence[str] | None) -> bool:
     if patterns is not None:
         return _matches(name, patterns)
-    return _matches(name, _USUAL) or (fnmatchcase(name, _SEARCHING) and not _matches(name, _LOCAL))
+    return _matches(name, (*_USUAL, *_SUB_AGENTS)) or (
+        fnmatchcase(name, _SEARCHING) and not _matches(name, _LOCAL)
+    )
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
@@ -151,7 +187,7 @@ def _flagged(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
     callers = {call.id: call.name for message in messages for call in message.calls}
     for message in messages:
         name = _tool(message, callers)
-        if name and not name.lower().startswith(_OWN_TOOLS) and "instruction" in message.flags:
+        if name and not name.lower().startswith(_OWN_TOOLS) and _is_order(message):
             yield message.seq, name
 
 

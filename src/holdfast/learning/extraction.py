@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from holdfast.dedup import relate
 from holdfast.kinds import FIL, wished
-from holdfast.learning import echo_match, extraction_prompt, observations, wished_kinds
+from holdfast.learning import echo_match, extraction_prompt, observations
 from holdfast.learning.echo_match import EchoFilter
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction_prompt import (
@@ -27,7 +27,7 @@ from holdfast.learning.extraction_prompt import (
 )
 from holdfast.learning.grounding import Observation, grounds, redacted
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
-from holdfast.learning.learned_statements import LearnedStatement, learned_statements, record_kinds
+from holdfast.learning.learned_statements import LearnedStatement, learned_statements, record_kind
 from holdfast.llm.prompt_files import PromptTemplate
 from holdfast.records.draft import PROPOSED, RecordDraft, prepare
 from holdfast.store import records
@@ -41,8 +41,8 @@ MOST_FACTS = 5  # of one chat, however often it goes on
 KINDS = (*FIL, FACT)
 # The newest prompt that asks for no facts.
 _WITHOUT_FACTS = "v1"
-# How statements are learned without a model, and what the examples of a kind are like.
-_BY_RULES, BY_EXAMPLES = "statements", "examples"
+# How statements are learned without a model; and once, what was like the examples of a kind.
+_BY_RULES = "statements"
 # Roles of messages that are no history.
 _INSTRUCTIONS = ("system", "developer")
 _KNOWN = 20  # of the observations of a chat that goes on, the newest: what a model need not find again
@@ -203,34 +203,24 @@ class Extractor:
     def ruled(self, messages: Sequence[Message]) -> tuple[list[RecordDraft], Counter[str]]:
         """Return drafts of what is found without a model, and what was dropped, by reason.
 
-        These are statements worth keeping, and sentences that fit the examples of kinds.
+        However many are asked for, they are kept: a limit is for what a model finds.
         """
         recalled = echo_match.recalled_seqs(messages)
-        read = [message for message in messages if message.seq not in recalled]
-        stated, dropped = self._stated(messages, learned_statements(read))
-        # Of a text nobody knows whether a user said it.
-        kinds = wished(self.context.kinds) if self.source.chat else []
-        fitting, repeated = self._drafts(messages, list(wished_kinds.observed(read, kinds)))
-        drafts, unfit = self.context.storable([*stated, *fitting])
-        drafts, beyond = self._with_room(drafts)
-        return drafts, dropped + repeated + unfit + beyond
-
-    def _stated(
-        self, messages: Sequence[Message], found: Sequence[LearnedStatement]
-    ) -> tuple[list[RecordDraft], Counter[str]]:
-        """Return drafts of statements, and the number of mere repetitions."""
+        found = learned_statements([message for message in messages if message.seq not in recalled])
         if self.source.text:  # nobody says whose words they are
             found = [one._replace(speaker="", is_typed=False) for one in found]
-        echo = EchoFilter(self.context, messages, self.relearned)
-        kinds = zip(found, record_kinds(found, facts=bool(self.source.chat)), strict=True)
-        fresh = [(one, kind) for one, kind in kinds if not echo.repeats(one.text, one.messages, one.speaker)]
-        by_seq = {message.seq: message for message in messages}
-        drafts = [
-            self._statement(one, kind, target)
-            for one, (kind, target) in fresh
-            if kind != _CONSTRAINT or not by_seq[one.messages[1]].flags
-        ]
-        return drafts, Counter({"recalled": len(found) - len(fresh)})
+        echo = EchoFilter(self.context, messages)
+        fresh = [one for one in found if not echo.repeats(one.text, one.messages, one.speaker)]
+        flagged = {message.seq for message in messages if message.flags}
+        kinds = [(one, *record_kind(one, facts=bool(self.source.chat))) for one in fresh]
+        drafts, unfit = self.context.storable(
+            [
+                self._statement(one, kind, target)
+                for one, kind, target in kinds
+                if kind != _CONSTRAINT or one.messages[1] not in flagged
+            ]
+        )
+        return drafts, Counter({"recalled": len(found) - len(fresh)}) + unfit
 
     def _statement(self, one: LearnedStatement, kind: str, target: str) -> RecordDraft:
         """Return the draft of a statement; a constraint waits for the user's word."""
@@ -292,7 +282,7 @@ class Extractor:
         return self.context.draft(
             one.kind,
             one.text,
-            prompt.label if prompt else BY_EXAMPLES,
+            prompt.label if prompt else "",
             source=source.name,
             chat=source.chat,
             messages=span,

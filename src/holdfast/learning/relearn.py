@@ -1,6 +1,6 @@
 """Relearning: learn again from the same messages with another prompt or model, and replace what differs.
 
-A kind with `learn` is learned from all chats, also without a model: from the sentences that fit its examples.
+A kind with `learn` is learned from all chats.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from holdfast.learning import episode_text, episodes, extraction, extraction_pro
 from holdfast.learning.episodes import PlannedWrite
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction import (
-    BY_EXAMPLES,
     DEFAULT_PRIORITY,
     MOST_FACTS,
     ExtractionSource,
@@ -40,7 +39,7 @@ from holdfast.types import MAX_COUNT, Record, Trust
 OBSERVATIONS, FACTS, EPISODES = KINDS = ("observations", "facts", "episodes")
 # How records that are learned again were learned: the first word of `meta["learned"]`.
 _OF_EPISODES = ("episode", "rules")
-_FROM_CHATS = ("observe", "session", "decisions", "statements", BY_EXAMPLES)
+_FROM_CHATS = ("observe", "session", "decisions", "statements", "examples")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class RelearnedChat:
 
 
 class Wanted(NamedTuple):
-    """What is learned again, from chats that gave records of the kinds `of`; without a model by no prompt.
+    """What is learned again, from chats that gave records of the kinds `of`.
 
     `wish` is a kind with `learn`, which is learned from all chats.
     """
@@ -65,25 +64,21 @@ class Wanted(NamedTuple):
     kinds: tuple[str, ...]
     of: tuple[str, ...]
     wish: Kind | None
-    prompt: PromptTemplate | None
-
-    @property
-    def label(self) -> str:
-        """How it is learned."""
-        return self.prompt.label if self.prompt else BY_EXAMPLES
+    prompt: PromptTemplate
 
 
 def relearn(
     context: JobContext, kind: str, version: str | None, model: Model | None, *, apply: bool
 ) -> Relearning:
     """Learn again from all chats that such records came from; see `memory.learning.relearn`."""
-    wanted = _wanted(context, kind, version, model)
-    context, meter = replace(context, model=model.name if model else ""), context.meter()
+    if model is None:
+        raise InvalidInput("There is no model.", "Pass llm=.")
+    wanted = _wanted(context, kind, version)
+    context, meter = replace(context, model=model.name), context.meter()
 
     def ask(chat: str, request: LLMRequest) -> str:
         patience = context.settings.patience
-        # Without a model there are no requests.
-        return meter.ask(model, replace(request, purpose="relearn"), patience, chat=chat) if model else ""
+        return meter.ask(model, replace(request, purpose="relearn"), patience, chat=chat)
 
     done: dict[str, RelearnedChat] = {}
     failed: dict[str, str] = {}
@@ -102,7 +97,7 @@ def relearn(
         done[chat] = found
     return Relearning(
         kind,
-        wanted.label,
+        wanted.prompt.label,
         tuple(done),
         tuple(record for one in done.values() for record in one.added),
         tuple(record for one in done.values() for record in one.removed),
@@ -120,7 +115,7 @@ def _prepared(context: JobContext, draft: RecordDraft) -> Record:
     return prepare(replace(draft, priority=DEFAULT_PRIORITY), context.kinds, context.intake.by)
 
 
-def _wanted(context: JobContext, kind: str, version: str | None, model: Model | None) -> Wanted:
+def _wanted(context: JobContext, kind: str, version: str | None) -> Wanted:
     """Return what is to be learned again, and how.
 
     Raises:
@@ -132,10 +127,6 @@ def _wanted(context: JobContext, kind: str, version: str | None, model: Model | 
         known = ", ".join((*KINDS, *wishes))
         raise InvalidInput(f"{shown(kind)} cannot be relearned.", f"Use one of {known}.")
     wish = wishes.get(kind) if kind not in KINDS else None
-    if model is None:
-        if wish is None:
-            raise InvalidInput("There is no model.", "Pass llm=.")
-        return Wanted((kind,), (kind,), wish, None)
     name = ranking.KIND if kind == EPISODES else extraction.KIND
     prompt = replace(context, prompt_versions={} if version is None else {name: version}).prompt(name)
     if kind == EPISODES:
@@ -166,12 +157,11 @@ def _chats(context: JobContext, wanted: Wanted) -> dict[str, tuple[str, list[Rec
 def _learned_by_chat(context: JobContext, wanted: Wanted) -> dict[str, list[Record]]:
     """Return the current records of some kinds that were learned from chats in the background, by chat.
 
-    Without what the user wrote, changed or released: it is not to be learned again. Without a model only what
-    was learned without one.
+    Without what the user wrote, changed or released: it is not to be learned again.
     """
     agents = (context.scope.agent, "") if context.scope.agent else None
     is_episode = wanted.kinds == (ranking.KIND,)
-    ways = (*_FROM_CHATS, *(_OF_EPISODES if is_episode else ())) if wanted.prompt else (BY_EXAMPLES,)
+    ways = (*_FROM_CHATS, *(_OF_EPISODES if is_episode else ()))
     trust: tuple[Trust, ...] = ("trusted", "quarantined", *(("released",) if is_episode else ()))
     found: dict[str, list[Record]] = {}
     for record in context.read_records(RecordFilter(kinds=wanted.of, agents=agents, trust=trust)):
@@ -196,18 +186,15 @@ def _relearned(
     outside = brought_in(messages, context.settings.untrusted)
     extractor = Extractor(context, source, outside, wanted.prompt, {one.id for one in stored})
     drafts: list[RecordDraft] = []
-    if wanted.prompt is None:
-        drafts, _ = extractor.ruled(messages)
-    else:
-        wishes = [wanted.wish] if wanted.wish else []
-        for part, own in extraction.parts_of(context, messages):
-            request = extraction_prompt.request(part, wanted.prompt, step="", type="session", wished=wishes)
-            read = partial(extractor.drafts_of, part, own)
-            drafts += ask_and_read(ask, request, read, context.model)[0]
+    wishes = [wanted.wish] if wanted.wish else []
+    for part, own in extraction.parts_of(context, messages):
+        request = extraction_prompt.request(part, wanted.prompt, step="", type="session", wished=wishes)
+        read = partial(extractor.drafts_of, part, own)
+        drafts += ask_and_read(ask, request, read, context.model)[0]
     if wanted.wish is not None or wanted.kinds == (FACT,):
         drafts = [draft for draft in drafts if draft.kind in wanted.kinds]
     added, removed, kept = _compared(context, chat, context.storable(drafts)[0], stored)
-    store = partial(_exchange, context, added, removed, erasures, wanted.label)
+    store = partial(_exchange, context, added, removed, erasures, wanted.prompt.label)
     return RelearnedChat(tuple(_prepared(context, one) for one in added), tuple(removed), kept, store)
 
 
@@ -223,13 +210,13 @@ def _episode(
     erasures = erasure_receipts.count(context.database, context.space)
     read = episodes.read_chat(context, chat, context.length(chat))
     shown = episodes.transcript(context, read)
-    if episodes.too_short(context, read) or not shown or wanted.prompt is None:
+    if episodes.too_short(context, read) or not shown:
         return RelearnedChat((), (), len(stored), lambda: None)
     request = episode_text.request(read.episode, shown, wanted.prompt)
     told = ask_and_read(
         ask, request, lambda answer: episode_text.read(answer, read.episode, shown), context.model
     )
-    compare = episodes.writer(context, read, told, wanted.label)
+    compare = episodes.writer(context, read, told, wanted.prompt.label)
     planned = compare(records.space_state(context.database, context.space))
     added = tuple(replace(one, id=before.id if before else "") for one, before in planned.versions)
     removed = tuple(one for _, one in planned.versions if one is not None and not one.retracted)

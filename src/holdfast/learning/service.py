@@ -196,23 +196,23 @@ class Learner:
         for them. Of an episode there is a new version; what came from outside waits as before.
 
         A kind with `learn` (`holdfast.Kind`) is learned from all chats, also from those that nothing was
-        learned from; without a model, from the sentences that fit its examples. What was learned so and
-        retracted since is not found again.
+        learned from. What was learned so and retracted since is not found again.
 
         Args:
             kind: what is learned again: "observations", "facts", "episodes", or a kind with `learn`.
-            llm: the model, as for `Chat.compact`. It is called in a dry run as well. None for a kind with
-                examples.
+            llm: the model, as for `Chat.compact`. It is called in a dry run as well.
             prompt: a version of the prompt, or the path of a file; None for the usual one. "observe" has a
                 short one, "v2", and a thorough one, "v3"; "episode" has "v1" and "v2".
             dry_run: only return the difference; its `diff` is to be read.
 
         Raises:
-            InvalidInput: an unknown kind or prompt, an invalid model, none where one is needed, or a prompt
-                that asks for no facts.
+            InvalidInput: an unknown kind or prompt, an invalid model or none, or a prompt that asks for no
+                facts.
 
         """
         model = resolved(llm)
+        if model is None:
+            raise InvalidInput("There is no model.", "Pass llm=.")
         # Not needed for any other method.
         from holdfast.learning.relearn import relearn
 

@@ -14,7 +14,6 @@ from holdfast.text.one_line import cut, gist
 from holdfast.text.sentences import without_filler
 from holdfast.types import Message
 
-SHORTEST = 50  # characters of what stands alone
 LONGEST = 2_000  # characters
 _ELLIPSIS = "..."
 _WHOLE = 100_000  # characters: more than are left of any message
@@ -38,14 +37,25 @@ _TOOL_USE = re.compile(r"\s{0,40}<(?:tool[-_](?:use|call|result)|function_calls|
 # text.
 _PROGRAM_TAG = re.compile(
     r"^[ \t]{0,16}<(local-command-\w{1,20}|command-\w{1,20}|bash-\w{1,20}|"
-    r"system-reminder|task-notification|user_info)>",
+    r"system-reminder|task-notification|user_info|environment_\w{1,20}|user_instructions|INSTRUCTIONS|"
+    r"turn_aborted|session_context|ide_\w{1,20}|user-prompt-submit-hook|new-diagnostics|attached_files|skill)>",
     re.MULTILINE,
 )
 _NOTICE = re.compile(
     r"\[(?:Request interrupted by user[^\[\]\n]{0,40}|Image(?: #\d{1,4}|: [^\[\]\n]{0,400})?)\]"
 )
 _COMMAND = re.compile(r"/[a-z][\w:-]{0,40}(?: [^\s/]{1,40}){0,2}")
-_CONTINUED = "This session is being continued from a previous conversation"
+# How messages begin that a client writes in the name of the user: what it asks its model by itself, and what
+# a command or a skill expands to.
+_BY_CLIENT = re.compile(
+    r"\s{0,20}(?:This session is being continued from a previous conversation|\[[A-Z][A-Z ]{2,40} MODE\b|"
+    r"Caveat: The messages below were generated|Base directory for this skill:|# AGENTS\.md instructions|"
+    r"Your task is to create a detailed summary of (?:the|this|our) conversation|"
+    r"(?:Stop|SubagentStop|PostToolUse|PreToolUse)(?::\w{1,40})? hook |"
+    r"Please analy[sz]e this codebase and create a CLAUDE\.md|On branch \S{1,200}\s|"
+    r"(?:#{1,3} Context\s{1,8})?(?:[-*!`]{1,3} ?){0,2}(?:Current )?git (?:status|diff|log|branch)\b"
+    r"[^\n?]{0,80}:)"
+)
 
 
 class Speech(NamedTuple):
@@ -89,7 +99,7 @@ def is_next_step(sentence: str) -> bool:
 
 
 def _by_a_person(text: str) -> str:
-    if text.startswith(_CONTINUED) or _COMMAND.fullmatch(text.strip()):
+    if _BY_CLIENT.match(text) or _COMMAND.fullmatch(text.strip()):
         return ""
     return _NOTICE.sub(" ", _without_programs(text))
 

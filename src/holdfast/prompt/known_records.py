@@ -22,9 +22,18 @@ if TYPE_CHECKING:
 
 
 def known_at(
-    database: Database, scope: Scope, kinds: Mapping[str, Kind], snapshot: Snapshot
+    database: Database,
+    scope: Scope,
+    kinds: Mapping[str, Kind],
+    snapshot: Snapshot,
+    *,
+    learned_elsewhere: bool = True,
 ) -> KnowledgeBlock:
-    """Write what every prompt of a chat shows, as of its snapshot: of kinds with a budget, what fits it."""
+    """Write what every prompt of a chat shows, as of its snapshot: of kinds with a budget, what fits it.
+
+    Without `learned_elsewhere`, of these only what was learned from chats of the scope's own space, or what
+    somebody wrote.
+    """
     agents = tuple(dict.fromkeys((scope.agent, "")))
     headed = [kind for kind in kinds.values() if kind.heading]
     whole = RecordFilter(kinds=tuple(kind.name for kind in headed if not kind.prompt_budget), agents=agents)
@@ -37,7 +46,10 @@ def known_at(
         for kind in headed if version else ():
             if kind.prompt_budget:
                 there = records.outlines(database, space, version, kind.name, agents)
-                there = [one for one in there if _is_true(one, snapshot.at)]
+                is_ours = learned_elsewhere or space == scope.space
+                there = [
+                    one for one in there if _is_true(one, snapshot.at) and (is_ours or one.by != "reflect")
+                ]
                 chosen = fitting_records(kind, there)
                 by_version = records.by_versions(database, space, [one.version for one in chosen])
                 found += [by_version[one.version] for one in chosen if one.version in by_version]

@@ -12,7 +12,7 @@ _TAG = re.compile(r"[ \t]{0,16}</?[a-z][^<>\n]{0,200}>[ \t]{0,16}")
 _STOP = re.compile(r"(?<![.!?…])[.!?…]{1,8}[\"'”’)\]*_`]{0,4}(?=\s)|[。！？][”’」』）]{0,2}")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(*])"
-    r"(?:e\.g|i\.e|etc|vs|cf|approx|dr|mrs?|ms|st|jr|sr|inc|ltd|fig|nr|bzw|z\.b|ca|[a-z]|\d{1,3})\.$",
+    r"(?:e\.g|i\.e|etc|vs|cf|approx|dr|mrs?|ms|st|jr|sr|inc|ltd|fig|nr|bzw|z\.b|ca|[a-z])\.$",
     re.IGNORECASE,
 )
 _LONGEST = 400  # characters in which a backtick is looked for
@@ -20,12 +20,11 @@ _BEFORE = 10  # characters before a full stop that tell an abbreviation
 
 
 class Span(NamedTuple):
-    """A statement's place in a text, what its line begins with, and whether it is the first of its line."""
+    """A statement's place in a text, and what its line begins with."""
 
     start: int
     end: int
     line: str
-    leads: bool
 
 
 def spans(text: str) -> Iterator[Span]:
@@ -49,14 +48,13 @@ def _of_line(text: str, start: int, end: int) -> Iterator[Span]:
     if item:
         start = item.end()
     if kind == "row":
-        yield from _one(text, start, end, kind, leads=True)
+        yield from _one(text, start, end, kind)
         return
-    leads = True
     for stop in _STOP.finditer(text, start, end):
         if _ends(text, start, stop):
-            yield from _one(text, start, stop.end(), kind, leads=leads)
-            start, leads = stop.end(), False
-    yield from _one(text, start, end, kind, leads=leads)
+            yield from _one(text, start, stop.end(), kind)
+            start = stop.end()
+    yield from _one(text, start, end, kind)
 
 
 def _kind(marker: str) -> str:
@@ -73,13 +71,15 @@ def _ends(text: str, start: int, stop: re.Match[str]) -> bool:
     before = text[max(start, stop.start() - _BEFORE) : stop.start() + 1]
     return (
         not _ABBREVIATION.search(before)
+        # The number of an item ends no sentence.
+        and not (stop.start() - start < _BEFORE and text[start : stop.start()].strip("(* ").isdecimal())
         and text.count("`", max(start, stop.start() - _LONGEST), stop.start()) % 2 == 0
     )
 
 
-def _one(text: str, start: int, end: int, kind: str, *, leads: bool) -> Iterator[Span]:
+def _one(text: str, start: int, end: int, kind: str) -> Iterator[Span]:
     piece = text[start:end]
     bare = piece.strip(" \t\r\f\v|")
     if any(map(str.isalnum, bare)):
         first = start + piece.index(bare)
-        yield Span(first, first + len(bare), kind, leads)
+        yield Span(first, first + len(bare), kind)

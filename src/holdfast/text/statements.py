@@ -1,213 +1,202 @@
-"""Statements worth keeping, recognised by their form: decisions, instructions, causes, outcomes, facts.
+"""Statements whose form leaves no doubt that they are worth keeping: requests, orders, decisions, causes.
 
-What is said is not looked at, only how: person, mood and tense, what is named, and where it stands. The
-weights were fitted to labelled conversations by `scripts/fit_statements.py`.
+What is said is not looked at, only how: the table `statement_forms.txt` has the wordings, by language. A
+sentence counts as a whole and alone, so one that leans on another, is a question, or is not meant so is none.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 from functools import cache
 from typing import Literal, NamedTuple
 
-import numpy as np
-
-from holdfast.text import vectors
-from holdfast.text.statement_forms import Place, forms, with_neighbours
 from holdfast.text.statement_spans import Span, spans
 from holdfast.text.tables import table_lines
 
-StatementKind = Literal[
-    "decision", "instruction", "preference", "correction", "cause", "outcome", "environment", "personal"
-]
-Speaker = Literal["assistant", "user", "person"]
+StatementKind = Literal["request", "order", "decision", "personal", "cause"]
 
-WORTH = 0.4  # from which on a statement is worth keeping
-_PLAIN = 0.8  # the worth of what is said in so many words: "from now on", "the root cause"
-_DOUBTFUL = -2.4  # the score up to which the words of a decision decide nothing
-# Two quotations in a sentence: how something is worded.
-_NO_STATEMENT = frozenset({"question", "offer", "ends-colon", "only-strong", "quotes"})
-_UNSURE = frozenset({"hedge", "wh"})
-_TELLING = frozenset({"^i", "^this", "^they", "was"})  # "it's always fun" is no instruction
-_SETTLED = frozenset({"decides", "settles", "^concludes"})
-_UNSETTLED = frozenset({"never-so", "want"})
-_SHORT = frozenset({"words-0", "words-1"})
-_NOT_TYPED = frozenset({"shell", "pasted", "^wh"})  # of a user: pasted from a terminal, or a question
-_LONGEST_TYPED = 1_500  # characters of what a user types; what is longer, and laid out, was pasted
-_LAID_OUT = re.compile(r"^#{1,6} |[“”’—→]", re.MULTILINE)
-_WORD = re.compile(r"[a-z']{1,40}")
-_EXACT = frozenset({"number", "version", "path", "code"})
-_TOLD = frozenset({"tells", "state", "be", "version", "path"})
+_LONGEST = 400  # characters of a sentence
+_FEWEST = 3  # words of one, but for what is marked as a decision or asked to be remembered
+_NEAR = 5  # words among which a pronoun leans on another sentence
+_LETTER = r"[^\W_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"  # of scripts with spaces
+_WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W_]+")
+_QUESTION = re.compile(r"[?？][\"'”’)*_` ]*\Z")
+_OPEN = re.compile(r"[:：][\"'”’)*_` ]*\Z")
+_QUOTED = re.compile(r"\W*[\"“„«「『].*[\"”“»」』]\W*")
+_CLAUSE = re.compile(r"[,;(，、] ?| [-—–] |\b(?:so|and|but)\b", re.IGNORECASE)
+_OF_OTHERS = re.compile(r"\W*you\b(?! (?:should|must|always|never|need))", re.IGNORECASE)
+_MARKS = " .!。！)"
+# Diffs, logs, prompts of a shell, and what has columns.
+_SHOWN = re.compile(
+    r"[\[$>%#✓▕}{@+=\\]|-{2,}|\d{4}-\d\d|\d\d?:\d\d|\w{1,20}@\w|\S*[\\/]\S+\s*\Z|[A-Z]{4,}\b[: ]|"
+    r".*(?:   |\t|[\u2500-\u259f✓✗●⎿])"
+)
 
 
-class JudgedStatement(NamedTuple):
-    """A statement of a message: its place in the text, its kind, and its worth from 0 to 1."""
+class PlainStatement(NamedTuple):
+    """A statement of a message: its place in the text, and its kind."""
 
     start: int
     end: int
     kind: StatementKind
-    worth: float
 
 
-class Context(NamedTuple):
-    """What is around a message: whether it answers a question and ends its turn, and what the chat is.
+def statements(text: str, *, by_user: bool) -> list[PlainStatement]:
+    """Return the statements of a message in their order; of an assistant's only decisions and causes.
 
-    `is_work` is whether it is about code, `among_people` whether no assistant takes part. `dialog` are the
-    forms of what the other side said before a user's message and after it.
+    >>> said = "Thanks! From now on, answer in French. Is it done?"
+    >>> [(one.kind, said[one.start : one.end]) for one in statements(said, by_user=True)]
+    [('order', 'From now on, answer in French.')]
     """
+    sentences = [one for one in spans(text) if one.line not in ("row", "quote", "heading")]
+    found: dict[int, PlainStatement] = {}
+    for place, span in enumerate(sentences):
+        if span.end - span.start > _LONGEST or _SHOWN.match(text, span.start, span.end):
+            continue
+        said = _plain(text, span)
+        if by_user and _after(said, "cites") is not None:
+            break
+        if by_user and (first := _asked(text, sentences, place, said)):
+            end = sentences[place + 1].end if _is_open(said, sentences, place) else span.end
+            found[first.start] = PlainStatement(first.start, end, "request")
+        elif span.start not in found and (kind := _kind(said, by_user=by_user)):
+            found[span.start] = PlainStatement(span.start, span.end, kind)
+    return sorted(found.values())
 
-    answers: bool = False
-    concludes: bool = False
-    is_work: bool = False
-    among_people: bool = False
-    dialog: frozenset[str] = frozenset()
 
+def takes_back(sentence: str) -> bool:
+    """Return whether a sentence takes back what its speaker said just before.
 
-def statements(role: str, text: str, context: Context | None = None) -> list[JudgedStatement]:
-    """Return the statements of a user's or an assistant's message in their order, each with its worth.
-
-    >>> said = statements("user", "From now on, answer in French. Thanks!")
-    >>> [(one.kind, one.worth >= WORTH) for one in said]
-    [('instruction', True), ('decision', False)]
+    >>> takes_back("Scratch that, Tuesdays."), takes_back("The scratch is gone.")
+    (True, False)
     """
-    context = context or Context()
-    found = list(spans(text))
-    speaker = speaker_of(role, context)
-    return [
-        JudgedStatement(span.start, span.end, *_judged(has, speaker, text[span.start : span.end]))
-        for span, has in zip(found, features(text, found, context), strict=True)
-    ]
+    return _after(sentence[:_LONGEST].replace("’", "'"), "retracts") is not None
 
 
-def speaker_of(role: str, context: Context) -> Speaker:
-    """Return by whose weights a message is judged."""
-    if role != "user":
-        return "assistant"
-    return "person" if context.among_people else "user"
-
-
-def features(text: str, found: list[Span], context: Context) -> list[set[str]]:
-    """Return what the weights are for: the forms of statements, of their neighbours, and of the message."""
-    around = {name for name, holds in context._asdict().items() if holds is True} | context.dialog
-    count = len(found)
-    own = [
-        forms(text[one.start : one.end], Place(index, count, one.line, one.leads, len(text)))
-        for index, one in enumerate(found)
-    ]
-    shells = [index for index, has in enumerate(own) if "shell" in has]
-    for has in own[shells[0] : shells[-1]] if shells else ():
-        has.add("pasted")
-    if len(text) > _LONGEST_TYPED and _LAID_OUT.search(text):
-        around.add("edited")
-    return [has | around for has in with_neighbours(own)]
-
-
-def known_words(said: str) -> list[tuple[int, float]]:
-    """Return the rows of the words of a statement in the table of word vectors, and their weights."""
-    rows = vectors.table().rows
-    return [(rows[word], vectors.weight(word)) for word in _WORD.findall(said.lower()) if word in rows]
-
-
-def _of_words(said: str, scores: list[float]) -> float:
-    """Return what the words of a statement add to its score: the mean of theirs, by their weights."""
-    known = known_words(said)
-    total = sum(weight for _, weight in known)
-    return sum(scores[row] * weight for row, weight in known) / total if known else 0.0
-
-
-@cache
-def _word_scores(speaker: Speaker) -> list[float]:
-    weights, words = _weights()[speaker], vectors.table().vectors
-    direction = np.array([weights.get(f"~{place}", 0.0) for place in range(words.shape[1])], np.float32)
-    # Not by BLAS, whose threads cost more than so small a product.
-    scores: list[float] = np.einsum("ij,j->i", words, direction).tolist()
-    return scores
-
-
-def _judged(has: AbstractSet[str], speaker: Speaker, said: str) -> tuple[StatementKind, float]:
-    if speaker == "user" and has & _NOT_TYPED:
-        return "decision", 0.0
-    plain = _plain_kind(has, speaker)
-    weights = _weights()[speaker]
-    score = weights["="] + sum(weights.get(name, 0.0) for name in has)
-    if speaker == "person":
-        score += _of_words(said, _word_scores(speaker))
-    worth = 0.0 if speaker == "user" and "edited" in has else 1 / (1 + math.exp(-score))
-    if plain and (plain != "decision" or score > _DOUBTFUL or has & _SETTLED):
-        return plain, max(worth, _PLAIN)
-    return _likely_kind(has, speaker), worth
-
-
-def _plain_kind(has: AbstractSet[str], speaker: Speaker) -> StatementKind | None:
-    """Return the kind of a statement that says what it is, None if it does not."""
-    if "decides" in has and not has & _NO_STATEMENT:
-        return "decision"
-    if has & _NO_STATEMENT or has & _UNSURE or has & _SHORT or "^next" in has or "shell" in has:
-        return None
-    if speaker != "assistant" and (kind := _plainly_wished(has, speaker)):
-        return kind
-    if "words-2" in has:
-        return None
-    if "^concludes" in has:
-        return "decision"
-    if "settles" in has and (speaker != "assistant" or has & {"^settles", "^we"}) and not has & _UNSETTLED:
-        return "decision"
-    return "cause" if "^explains" in has or {"explains", "was"} <= has else None
-
-
-def _plainly_wished(has: AbstractSet[str], speaker: Speaker) -> StatementKind | None:
-    if "reminds" in has:
-        return "personal" if has & {"i", "my"} else "environment"
-    if has >= {"^state", "name"} and has & _EXACT and not has & _TELLING:
-        return "environment"
-    if "stands" in has and has & {"orders", "forbids", "^stands"} and not has & _TELLING:
-        return "instruction"
-    if "^likes" in has:
-        return "preference"
-    if speaker == "person" or "is_work" not in has or "words-2" in has:
-        return None
-    if {"^correct", "contrast"} <= has and "^i" not in has:
-        return "correction" if has & {"be", "was", "state"} else "decision"
-    if "forbids" in has and "words>22" not in has:
-        return "instruction"
-    is_decision = (
-        has & {"proposes", "so-it-is"}
-        or ("approves" in has and not has & {"^this", "dots"})
-        or ("choose" in has and not {"^i", "never-so"} <= has)
-        or ("modal" in has and not has & {"^i", "^you", "edited"})
+def is_reminder(text: str) -> bool:
+    """Return whether a whole message only asks to think of doing something."""
+    sentences = list(spans(text[: _LONGEST + 1]))
+    return (
+        len(text) <= _LONGEST
+        and len(sentences) == 1
+        and _after(_plain(text, sentences[0]), "reminds") is not None
     )
-    return "decision" if is_decision else None
 
 
-def _likely_kind(has: AbstractSet[str], speaker: Speaker) -> StatementKind:
-    if speaker == "person":
-        return "preference" if has & {"likes", "prefer"} else "personal"
-    if speaker == "user":
-        if "^correct" in has:
-            return "correction"
-        if "prefer" in has and "is_work" not in has:
-            return "preference"
-        is_told = "be" in has and not has & {"choose", "modal", "accept", "want", "settles"}
-        return ("environment" if "is_work" in has else "personal") if is_told else "decision"
-    if has & {"changes", "first-ed", "amount", "have-been"} or ("^done" in has and "cause" not in has):
-        return "outcome"
-    if has & {"cause", "explains"}:
-        return "cause"
-    if has & {"settles", "^choose", "modal", "proposes"}:
-        return "decision"
-    return "environment" if has & _TOLD else "outcome"
+def _plain(text: str, span: Span) -> str:
+    return text[span.start : span.end].replace("’", "'").replace("**", "").strip("*_ ")
+
+
+def _is_open(said: str, sentences: list[Span], place: int) -> bool:
+    return _OPEN.search(said) is not None and place + 1 < len(sentences)
+
+
+def _asked(text: str, sentences: list[Span], place: int, said: str) -> Span | None:
+    """Return where begins what a sentence asks to be remembered: there, or in the sentence before it."""
+    if _QUOTED.fullmatch(said) or _has("unsaid", said):
+        return None
+    here, is_question = sentences[place], _QUESTION.search(said) is not None
+    for start in (0, *(one.end() for one in _CLAUSE.finditer(said))):
+        content = _after(said[start:], "asks")
+        if content is not None and (_WORD.search(content) or _is_open(said, sentences, place)):
+            is_told = not is_question or _form("filler").match(said) is not None
+            return here if is_told and not _OF_OTHERS.match(content) else None
+    if is_question:
+        return None
+    if place and _is_whole(said, "asked"):
+        before = sentences[place - 1]
+        is_told = before.end - before.start <= _LONGEST and not _QUESTION.search(_plain(text, before))
+        return before if is_told else None
+    return here if _ends(said, "asked") else None
+
+
+def _kind(said: str, *, by_user: bool) -> StatementKind | None:
+    """Return the kind of a sentence by its form, None if it is no statement."""
+    words = _WORD.findall(said)
+    if _QUESTION.search(said) or _OPEN.search(said) or _QUOTED.search(said) or _has("unsaid", said):
+        return None
+    decided = _after(said, "decides")
+    if decided is None and by_user:
+        decided = _after(said, "chooses")
+    if decided is not None:
+        is_open = _form("undecided").match(decided.lstrip()) is not None
+        return "decision" if not is_open and _stands_alone(said, decided or said) else None
+    if len(words) < _FEWEST or _has("unreal", said):
+        return None
+    if _after(said, "explains") is not None:
+        return "cause" if _stands_alone(said, said) and len(words) > 2 * _FEWEST else None
+    if not by_user or not _stands_alone(said, said):
+        return None
+    if _orders(said):
+        return "order"
+    return "personal" if _after(said, "owns") is not None and not _has("passing", said) else None
+
+
+def _orders(said: str) -> bool:
+    """Return whether a sentence is an order that stands."""
+    if _has("henceforth", said):
+        return not _has("tells", said)
+    if not _has("stands", said) or _has("narrates", said):
+        return False
+    return _after(said, "opens") is not None or _after(said, "verb") is not None
+
+
+def _stands_alone(said: str, content: str) -> bool:
+    """Return whether a sentence is understood without another one."""
+    rest = _form("whole").sub(" ", content)
+    near = max((word.end() for word in [*_WORD.finditer(rest)][:_NEAR]), default=0)
+    leans = any(one.start() < near for one in _form("leans").finditer(rest))
+    return not leans and not _has("unreal", said)
+
+
+def _has(name: str, said: str) -> bool:
+    return _form(name).search(said) is not None
+
+
+def _is_whole(said: str, name: str) -> bool:
+    """Return whether a sentence is nothing but a form, with at most two words of its own."""
+    is_short = len(_WORD.findall(said)) < 3 * _FEWEST
+    return is_short and any(_form(name).fullmatch(start.strip(_MARKS)) for start in _starts(said))
+
+
+def _ends(said: str, name: str) -> bool:
+    """Return whether the last clause of a sentence has a form, or all of it where no space parts clauses."""
+    bare = said.rstrip(_MARKS)
+    *others, last = _CLAUSE.split(bare)
+    if others and any(_form(name).fullmatch(start) for start in _starts(last.strip())):
+        return True
+    return not re.match(_LETTER, bare) and _form(name).fullmatch(bare) is not None
+
+
+def _after(said: str, name: str) -> str | None:
+    """Return what follows a form at the beginning of a sentence or after filler; None if it is not there."""
+    for start in _starts(said.strip()):
+        if found := _form(name).match(start):
+            return start[found.end() :]
+    return None
+
+
+def _starts(said: str) -> Iterator[str]:
+    """Yield a sentence, and what is left of it after each filler at its beginning."""
+    yield said
+    while (found := _form("filler").match(said)) and found.end() < len(said):
+        said = said[found.end() :].lstrip(" ,.!:;—–-、，！。")
+        yield said
 
 
 @cache
-def _weights() -> dict[str, dict[str, float]]:
-    """Return the weights of forms for each speaker; "=" is the bias."""
-    found: dict[str, dict[str, float]] = {}
-    for line in table_lines("holdfast.text", "statement_weights.txt"):
-        if line.startswith("["):
-            current = found.setdefault(line.strip("[]"), {})
-        else:
-            weight, name = line.split()
-            current[name] = float(weight)
-    return found
+def _form(name: str) -> re.Pattern[str]:
+    listed = [line.partition(": ")[2] for line in _lines() if line.startswith(f"{name}: ")]
+    joined = "|".join(listed).replace("<verb>", rf"(?:{_joined('verb')})\b")
+    edge = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"
+    return re.compile(f"{edge}(?:{joined}){edge}", re.IGNORECASE)
+
+
+def _joined(name: str) -> str:
+    return "|".join(line.partition(": ")[2] for line in _lines() if line.startswith(f"{name}: "))
+
+
+@cache
+def _lines() -> list[str]:
+    return table_lines("holdfast.text", "statement_forms.txt")
