@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.messages.anthropic import INSTRUCTIONS, alternate, to_anthropic
-from holdfast.messages.openai import to_openai
+from holdfast.messages.openai import paired, to_openai
 from holdfast.prompt.recall_block import fit, write
 from holdfast.prompt.summary_block import summary_message
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
@@ -117,7 +117,7 @@ def build(
     tokens = {"system": reserved - known_tokens, "known": known_tokens, "recalled": spent}
     tokens = _account({**tokens, "window": window.tokens}, cached, budget, room)
     items = (part.item for part in parts)
-    messages = list(alternate(items) if style.anthropic else items)
+    messages = list(alternate(items) if style.anthropic else paired(items))
     return Prompt(text, messages, window, tuple(entry.hit for entry in entries), tokens)
 
 
@@ -312,7 +312,7 @@ def to_chat(messages: Iterable[Message]) -> tuple[dict[str, object], ...]:
     Models reject anything between the two, and a log can have it: parallel calls as separate messages, or a
     user who writes while a tool runs.
     """
-    return tuple(part.item for part in _messages(tuple(messages), DEFAULT_STYLE))
+    return paired(part.item for part in _messages(tuple(messages), DEFAULT_STYLE))
 
 
 def _messages(messages: Sequence[Message], style: PromptStyle) -> Iterable[PromptPart]:
