@@ -12,6 +12,7 @@ from holdfast.errors import InvalidInput, shown
 from holdfast.messages.media import FILE_PARTS, IMAGE_PARTS
 from holdfast.text.clean import clean, each_text, whole
 from holdfast.types import Dumpable, Message, Role, ToolCall
+from holdfast.types.messages import check_words
 
 # Stands for a message that only reasons: the thoughts stay in `raw`, out of prompts.
 REASONING = "[reasoning]"
@@ -23,13 +24,14 @@ _REASONING_PARTS = {"thinking", "redacted_thinking", "reasoning"}
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
 
 
-def parse(payload: Mapping[str, object] | Dumpable) -> Message:
+def parse(payload: Mapping[str, object] | Dumpable, *, may_say_nothing: bool = False) -> Message:
     """Return the message of a dict in the format of OpenAI or Anthropic, or with the fields of `Message`.
 
     An object with `model_dump`, such as the message in a client's response, is read by that. The dict becomes
     `raw`, except where it has a field `raw`: that is an exported message. Content parts become text, with the
     placeholders `[image: …]` and `[file: …]` for other media; reasoning stays in `raw` only. The keys `at`,
-    `timestamp` and `created_at` hold the time.
+    `timestamp` and `created_at` hold the time. With `may_say_nothing`, an assistant's message may have a
+    content without words.
 
     Raises:
         InvalidInput: no role or an unknown one, nothing in it, or parts of a shape that neither format has.
@@ -48,6 +50,10 @@ def parse(payload: Mapping[str, object] | Dumpable) -> Message:
         role = "tool"
     elif role == "tool":
         answers = _answered(item)
+    # Our own export of an answer without words has its payload as `raw`.
+    is_answer = "content" in item and (may_say_nothing or item.get("raw") is not None)
+    if role == "assistant" and not calls and not is_answer:
+        check_words("\n".join(texts))
     call_id = item.get("call_id", answers[0] if answers else None)
     name, identity, raw = item.get("name"), item.get("id"), item.get("raw", payload)
     return Message(

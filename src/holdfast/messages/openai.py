@@ -15,7 +15,7 @@ from holdfast.types import Message, ToolCall
 def to_openai(message: Message, *, images: bool = True) -> list[dict[str, object]]:
     """Return a message in the OpenAI chat format; one that answers several calls becomes one dict per call.
 
-    A message of reasoning alone becomes none. The images, files and sound of a user stay where they were;
+    A message of reasoning alone, or without a word, becomes none. The images, files and sound of a user stay where they were;
     those in the result of a call, which must be text, follow it in a user message. What OpenAI does not take
     there stays a placeholder; with `images=False` that is all of them.
     """
@@ -29,7 +29,7 @@ def to_openai(message: Message, *, images: bool = True) -> list[dict[str, object
             said = beside or f"[sent along with the result of {message.name or 'a tool'}]"
             return [*items, {"role": "user", "content": [_text(said), *shown]}]
         return [*items, {"role": "user", "content": beside}] if beside else items
-    if message.content == REASONING and not message.calls:
+    if message.content.strip() in ("", REASONING) and not message.calls and message.role != "tool":
         return []
     # Without the id of a call, models accept a result only as text of the user.
     if message.role == "tool":
