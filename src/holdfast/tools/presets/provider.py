@@ -112,7 +112,9 @@ class _ProviderActions(Preset):
         return self._memory
 
     def status(self) -> dict[str, object]:
-        stats = asdict(self._chat.stats())
+        # What describes the chat is not among what it holds.
+        stats = asdict(replace(self._chat.stats(), info=None))
+        del stats["info"]
         named = {name: render.moment(stats[name]) for name in ("oldest", "newest")}
         return {"memory": self._memory.name, "session": self._chat.id, **stats, **named}
 
