@@ -55,7 +55,8 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 class PromptOptions(TypedDict, total=False):
     """How a prompt is assembled; see `Chat.prompt`.
 
-    `system`: your own instructions, which stand first. In them `{topic}` is filled from the scratchpad of the
+    `system`: your own instructions, which stand first; behind them stands the newest system message that the
+    window does not reach, if the chat begins with one. In them `{topic}` is filled from the scratchpad of the
     chat, `{user:topic}` from that of the user, `{app:topic}` from that which all users of the tenant share,
     and `{temp:topic}` with what is kept in memory only; `{topic?}` may have no value, and `{{topic}}` stands
     for itself. A value that looks like an order to the model is withheld.
@@ -238,6 +239,7 @@ class ChatReader:
                 options.expand,
                 named=self.scope.is_layered,
             ),
+            instructions=partial(log.instructions, self.database, self.scope.space, self.chat),
             unchanged=lambda fingerprint: self.cache.unchanged((self.scope, self.chat), fingerprint),
         )
 

@@ -18,6 +18,8 @@ from holdfast.messages.openai import paired, to_openai
 from holdfast.prompt.recall_block import fit, write
 from holdfast.prompt.summary_block import summary_message
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
+from holdfast.text.references import write_reference
+from holdfast.text.shorten import shorten_middle
 from holdfast.text.tokens import MESSAGE_OVERHEAD, estimate_tokens
 from holdfast.types import MAX_COUNT, Hit, Message, Prompt, Window, check_count
 
@@ -92,6 +94,7 @@ def build(
     style: PromptStyle = DEFAULT_STYLE,
     count: CountTokens = estimate_tokens,
     unchanged: Callable[[Fingerprint], int] = lambda _: 0,
+    instructions: Callable[[int], Message | None] = lambda _: None,
 ) -> Prompt:
     """Return the prompt for the next turn of `chat`.
 
@@ -99,18 +102,31 @@ def build(
 
     `select` makes the window for a number of tokens and is called a few times; `hits` are what was recalled,
     best first. `system` comes first in the system text, then `known`, the knowledge block; in Anthropic's
-    form, the system messages of the window end it. The total exceeds the budget only when `system`, `known`
+    form, the system messages of the window end it. `instructions` returns the system message before a seq
+    that the prompt shows also where its window does not reach it: behind `system`, as far as it takes half of
+    the room. The total exceeds the budget only when `system`, `known`
     and the part of the window that is always kept do, and then nothing is recalled. `unchanged` returns
     `tokens["unchanged"]` for a fingerprint.
     """
-    reserved = _cost("\n\n".join(filter(None, (system, known))), count)
-    room = max(0, check_count(budget, "budget") - reserved)
-    entries, recalled, window = _Division(select, (space, chat), room, count, named=style.named).of(hits)
+
+    def divided() -> tuple[int, int, Sequence[RecallEntry], str, Window]:
+        reserved = _cost(_text(system, known), count)
+        room = max(0, check_count(budget, "budget") - reserved)
+        return reserved, room, *_Division(select, (space, chat), room, count, named=style.named).of(hits)
+
+    reserved, room, entries, recalled, window = divided()
+    if lost := _lost(window, instructions):
+        # The rest of the room is for the conversation; what it keeps in any case goes first.
+        most = min(room // 2, room - select(0).tokens) - count("\n\n")
+        whole = f"[… the rest of these instructions is in message {write_reference(chat, lost.seq)} …]"
+        fits = count(lost.content) <= most
+        system = _text(system, lost.content if fits else shorten_middle(lost.content, most, count, whole))
+        reserved, room, entries, recalled, window = divided()
     spent = MESSAGE_OVERHEAD + count(recalled) if recalled else 0
-    instructions = [one for one in window.messages if style.anthropic and one.role in INSTRUCTIONS]
-    text = "\n\n".join(filter(None, (system, known, *(one.content for one in instructions))))
+    shown = [one for one in window.messages if style.anthropic and one.role in INSTRUCTIONS]
+    text = _text(system, known, *(one.content for one in shown))
     parts = _with_recalled([*_summaries(window, style), *_messages(window.messages, style)], recalled, spent)
-    first = (hash((text, style.anthropic)), reserved + sum(one.tokens for one in instructions))
+    first = (hash((text, style.anthropic)), reserved + sum(one.tokens for one in shown))
     cached = unchanged((first, *((part.identity, part.tokens) for part in parts)))
     # Parts are rounded up, and together must be the whole.
     known_tokens = min(_cost(known, count), reserved)
@@ -119,6 +135,17 @@ def build(
     items = (part.item for part in parts)
     messages = list(alternate(items) if style.anthropic else paired(items))
     return Prompt(text, messages, window, tuple(entry.hit for entry in entries), tokens)
+
+
+def _text(*parts: str) -> str:
+    return "\n\n".join(filter(None, parts))
+
+
+def _lost(window: Window, instructions: Callable[[int], Message | None]) -> Message | None:
+    """Return the instructions before a window, unless the same are in it, or nothing is."""
+    lost = instructions(window.messages[0].seq) if window.messages else None
+    shown = (one.content for one in window.messages if one.role in INSTRUCTIONS)
+    return None if lost is None or lost.content in shown else lost
 
 
 def _account(parts: dict[str, int], unchanged: int, budget: int, room: int) -> dict[str, int]:
