@@ -50,6 +50,8 @@ def test_of_several_the_newest_that_the_window_does_not_reach_is_shown(quick: Me
     assert "Porto" in str(prompt.messages)
     chat.append(role="system", content="You are Orion.")
     assert chat.prompt(600).system == "", "the same is in the window"
+    given = f"{VEGA} Be brief."
+    assert long_chat(quick, Message("system", VEGA), name="b").prompt(600, system=given).system == given
 
 
 def test_what_does_not_begin_a_chat_is_no_instruction_of_it(quick: Memory) -> None:

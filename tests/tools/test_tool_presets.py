@@ -208,7 +208,8 @@ def test_profile_history_and_rollback(memory: Memory, chat: Chat) -> None:
 
 def test_no_call_lists_without_end(memory: Memory, chat: Chat) -> None:
     tool = provider_tool(memory, chat, max_tokens=1_000_000)
-    chat.append([Message("user", f"river {n}") for n in range(60)])
+    # More than the window shows.
+    chat.append([Message("user", f"river {n} {'deep ' * 300}") for n in range(90)])
     for n in range(60):
         memory.remember(f"Ada runs {n} km.", "profile")
     for call in (
@@ -216,6 +217,16 @@ def test_no_call_lists_without_end(memory: Memory, chat: Chat) -> None:
         {"action": "profile_history", "history_limit": 10**30},
     ):
         assert len(tool(call).data["results"]) == 50  # type: ignore[arg-type]  # a list
+
+
+def test_a_search_leaves_out_what_the_conversation_shows(memory: Memory, chat: Chat) -> None:
+    chat.append([Message("user", f"river {n} {'deep ' * 300}") for n in range(90)])
+    chat.append([Message("assistant", "All deep."), Message("user", "Which river is deep?")])
+    found = provider_tool(memory, chat)({"action": "search", "pattern": "river", "limit": 50}).data["results"]
+    assert isinstance(found, list)
+    first = chat.window().messages[0].seq
+    assert found
+    assert all(int(str(one["id"]).partition("#")[2]) < first for one in found)
 
 
 def test_constraints_are_added_listed_and_removed(memory: Memory, chat: Chat) -> None:

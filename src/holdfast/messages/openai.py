@@ -15,9 +15,9 @@ from holdfast.types import Message, ToolCall
 def to_openai(message: Message, *, images: bool = True) -> list[dict[str, object]]:
     """Return a message in the OpenAI chat format; one that answers several calls becomes one dict per call.
 
-    A message of reasoning alone, or without a word, becomes none. The images, files and sound of a user stay where they were;
-    those in the result of a call, which must be text, follow it in a user message. What OpenAI does not take
-    there stays a placeholder; with `images=False` that is all of them.
+    A message of reasoning alone, or without a word, becomes none. The images, files and sound of a user stay
+    where they were; those in the result of a call, which must be text, follow it in a user message. What
+    OpenAI does not take there stays a placeholder; with `images=False` that is all of them.
     """
     shown = _shown_parts(message) if images else []
     if message.role == "tool" and message.answers:

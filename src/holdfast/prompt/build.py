@@ -115,7 +115,7 @@ def build(
         return reserved, room, *_Division(select, (space, chat), room, count, named=style.named).of(hits)
 
     reserved, room, entries, recalled, window = divided()
-    if lost := _lost(window, instructions):
+    if lost := _lost(window, system, instructions):
         # The rest of the room is for the conversation; what it keeps in any case goes first.
         most = min(room // 2, room - select(0).tokens) - count("\n\n")
         whole = f"[… the rest of these instructions is in message {write_reference(chat, lost.seq)} …]"
@@ -141,11 +141,11 @@ def _text(*parts: str) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _lost(window: Window, instructions: Callable[[int], Message | None]) -> Message | None:
-    """Return the instructions before a window, unless the same are in it, or nothing is."""
+def _lost(window: Window, system: str, instructions: Callable[[int], Message | None]) -> Message | None:
+    """Return the instructions before a window, unless the same are in it or in `system`, or nothing is."""
     lost = instructions(window.messages[0].seq) if window.messages else None
     shown = (one.content for one in window.messages if one.role in INSTRUCTIONS)
-    return None if lost is None or lost.content in shown else lost
+    return None if lost is None or lost.content in system or lost.content in shown else lost
 
 
 def _account(parts: dict[str, int], unchanged: int, budget: int, room: int) -> dict[str, int]:
