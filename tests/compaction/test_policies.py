@@ -178,7 +178,7 @@ def test_it_is_never_out_of_the_window_whatever_is_appended(memory: Memory) -> N
 
 def test_the_summary_is_cumulative_and_keeps_its_id(memory: Memory) -> None:
     chat = memory.chat("c")
-    scribe = Scribe(in_turn(*(f"Summary number {n}." for n in range(1, 100))))
+    scribe = Scribe(in_turn(*(f"Summary {n}: cranes lift boxes." for n in range(1, 100))))
     first = 1
     ids: list[str] = []
     for _ in range(6):
@@ -193,7 +193,7 @@ def test_the_summary_is_cumulative_and_keeps_its_id(memory: Memory) -> None:
             assert before[0].text in section(merging[-1], "summaries"), "it is part of what it is made from"
             (now,) = window.summaries
             assert (now.first, now.last >= before[0].last) == (1, True)
-            assert now.text == f"Summary number {len(scribe.prompts)}."
+            assert now.text == f"Summary {len(scribe.prompts)}: cranes lift boxes."
         ids += [one.id for one in window.summaries if one.depth]
         check_tree(chat)
     assert len(set(ids)) == 1
@@ -242,8 +242,8 @@ def test_when_the_model_fails_to_merge_both_summaries_are_shown_and_the_next_tim
     ]
     assert account(chat, window) == 28
     assert window.omitted == ()
-    chat.compact(full=True, llm=Scribe("Merged."), policy=BUFFER)
-    assert [one.text for one in chat.window(policy=BUFFER).summaries] == ["Merged."]
+    chat.compact(full=True, llm=Scribe("Merged cranes."), policy=BUFFER)
+    assert [one.text for one in chat.window(policy=BUFFER).summaries] == ["Merged cranes."]
     check_tree(chat)
 
 

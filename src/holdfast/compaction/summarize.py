@@ -129,9 +129,11 @@ def write(
         asked, answered = done.prompt_tokens + size, done.answer_tokens + bounds.count(answer)
         done = WrittenSummary("", level, done.calls + 1, asked, answered, template.fingerprint)
         answer = cleaned(answer)
-        if not speaks_of(answer, source.passages):
+        if not answer:
             break
         if bounds.cost(answer) < source.tokens:
+            if not speaks_of(answer, source.passages):
+                break
             if bounds.count(answer) <= most:
                 return replace(done, text=answer)
             return replace(done, text=cut(answer, most, bounds.count), level="capped")
