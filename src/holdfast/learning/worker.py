@@ -138,7 +138,7 @@ class Worker:
         left = jobs.read(context.database, context.space, ("open",), (agent,) if agent else None)
         would = replace(context, model="any") if not self.model else context
         kinds = () if self.model else [kind for kind in KINDS if kind in context.settings.kinds]
-        return {one.id for one in (*left, *scheduler.openings(would, kinds))}
+        return {job.id for job in left} | {one.id for one in scheduler.openings(would, kinds)}
 
     def _run_jobs(
         self,

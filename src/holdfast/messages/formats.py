@@ -30,8 +30,7 @@ def parse(payload: Mapping[str, object] | Dumpable, *, may_say_nothing: bool = F
     An object with `model_dump`, such as the message in a client's response, is read by that. The dict becomes
     `raw`, except where it has a field `raw`: that is an exported message. Content parts become text, with the
     placeholders `[image: …]` and `[file: …]` for other media; reasoning stays in `raw` only. The keys `at`,
-    `timestamp` and `created_at` hold the time. With `may_say_nothing`, an assistant's message may have a
-    content without words.
+    `timestamp` and `created_at` hold the time. `may_say_nothing`: also an assistant's, as in our export.
 
     Raises:
         InvalidInput: no role or an unknown one, nothing in it, or parts of a shape that neither format has.
@@ -46,14 +45,11 @@ def parse(payload: Mapping[str, object] | Dumpable, *, may_say_nothing: bool = F
     calls += _read_tool_calls(item)
     if not any(text.strip() for text in texts):
         texts = _beside_content(item, silent=not calls and not answers) or texts
-    if answers:
-        role = "tool"
-    elif role == "tool":
-        answers = _answered(item)
-    # Our own export of an answer without words has its payload as `raw`.
-    is_answer = "content" in item and (may_say_nothing or item.get("raw") is not None)
-    if role == "assistant" and not calls and not is_answer:
-        check_words("\n".join(texts))
+    if answers or role == "tool":
+        role, answers = "tool", answers or _answered(item)
+    may_be_blank = "content" in item and (may_say_nothing or item.get("raw") is not None)
+    if role == "assistant" and not calls and not may_be_blank:
+        check_words("".join(texts))
     call_id = item.get("call_id", answers[0] if answers else None)
     name, identity, raw = item.get("name"), item.get("id"), item.get("raw", payload)
     return Message(

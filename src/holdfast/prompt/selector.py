@@ -59,17 +59,10 @@ def selector(
 ) -> Select:
     """Return a function from a token budget to a window of a chat, which reads each message only once.
 
-    The summary of a `SummaryBuffer` is always there. A window that does not reach back to the request of its
-    turn, the message of the user that the turn began with, has this before the end of the turn, unless a
-    summary stands for it.
-
-    Args:
-        policy: how to choose.
-        newest_first: reads its messages.
-        stats: its totals.
-        frontier: its summaries that are part of no other, oldest first.
-        shorten: writes the placeholders; None for no placeholders.
-
+    `newest_first` reads its messages, `stats` are its totals, `frontier` its summaries that are part of no
+    other, oldest first; `shorten` writes the placeholders, None for none. The summary of a `SummaryBuffer` is
+    always there. A window that does not reach back to the request of its turn, the message of the user that
+    the turn began with, has this before the end of the turn, unless a summary stands for it.
     """
     log = ChatLog(newest_first, stats.messages + stats.erased, stats.stored_tokens, stats.erased)
     oversize = _oversize(policy, shorten)
@@ -87,10 +80,11 @@ def selector(
             return window
         short = oversize.shorten(request, oversize.limit) if request.tokens > oversize.limit else request
         rest = choose_within(max(0, min(policy.budget, budget) - short.tokens), summaries, fresh)
+        if not rest.messages or request.seq >= rest.messages[0].seq:
+            # A smaller window can begin with the request, where a larger one begins behind it.
+            return window
         fits = window.over_budget or rest.tokens + short.tokens <= budget
-        # A smaller window can begin with the request, where a larger one begins before it.
-        is_lost = bool(rest.messages) and request.seq < rest.messages[0].seq
-        return _with_request(rest, request, short, log) if fits and is_lost else window
+        return _with_request(rest, request, short, log) if fits else window
 
     return select
 
