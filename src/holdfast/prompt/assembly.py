@@ -19,7 +19,7 @@ from holdfast.prompt.recall_block import hit_limit
 from holdfast.prompt.selector import expected_messages, selector
 from holdfast.prompt.window import SUMMARISED, Policy, at_budget, check_policy, with_tail, within
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
-from holdfast.store import grants, log, prompt_receipts, sessions, snapshots, summaries
+from holdfast.store import grants, instructions, log, prompt_receipts, sessions, snapshots, summaries
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
 from holdfast.text.references import noted, write_reference
@@ -239,7 +239,7 @@ class ChatReader:
                 options.expand,
                 named=self.scope.is_layered,
             ),
-            instructions=partial(log.instructions, self.database, self.scope.space, self.chat),
+            instructions=partial(instructions.newest, self.database, self.scope.space, self.chat),
             unchanged=lambda fingerprint: self.cache.unchanged((self.scope, self.chat), fingerprint),
         )
 
