@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -11,8 +12,11 @@ from openai import OpenAI
 from pydantic import BaseModel
 
 from holdfast import BudgetExceeded, InvalidInput, Memory, acting_as
+from holdfast.messages.formats import export, parse
 from holdfast.providers.null import NullMemory
+from holdfast.safety.guard import masked_message
 from llm_server import Server, completion
+from tables import each
 
 
 def test_a_prompt_is_sent_by_openais_client_and_its_answer_appended(memory: Memory) -> None:
@@ -50,6 +54,30 @@ class Unwritable(BaseModel):
 
     role: str = "user"
     content: object = object()
+
+
+@each("content", [None, "", "\n", []])
+def test_an_answer_that_says_nothing_is_appended_as_what_it_is(quick: Memory, content: object) -> None:
+    """A model can end its turn without a word; the program that appends each answer must not fail."""
+    payload = {"role": "assistant", "content": content, "refusal": None}
+    chat = quick.chat(f"of {content!r}")
+    chat.append({"role": "user", "content": "Thanks, that is all."})
+    stored = chat.append(payload)
+    assert (stored.role, stored.content.strip(), stored.calls, stored.raw) == ("assistant", "", (), payload)
+    assert chat.history()[1] == stored
+    chat.append({"role": "user", "content": "And now?"})
+    prompts = chat.prompt().messages, chat.prompt(format="anthropic").messages
+    assert "assistant" not in [one["role"] for messages in prompts for one in messages]
+    assert masked_message(stored).content == stored.content
+    assert parse(export(stored)) == replace(stored, seq=0, tokens=0)
+    assert quick.recall("thanks", chat=chat.id)[0].seq == 1
+    assert quick.verify().ok
+
+
+@each("payload", [{"role": "assistant"}, {"role": "user", "content": ""}])
+def test_what_nobody_said_is_refused(quick: Memory, payload: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput, match="The message is empty"):
+        quick.chat("monday").append(payload)
 
 
 def test_a_model_that_cannot_be_written_is_refused(memory: Memory) -> None:

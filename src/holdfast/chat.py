@@ -93,7 +93,8 @@ class Chat:
 
         When the call returns they are durable, readable and recallable. Pass the fields of one message by
         name; or a `Message`, a dict in the OpenAI or Anthropic chat format, or the message of a client's
-        response, such as `response.choices[0].message` (whatever has `model_dump`); or a list of these. The
+        response, such as `response.choices[0].message` (whatever has `model_dump`), also if it says nothing;
+        or a list of these. The
         same `id` twice in one chat is one message. Calls are serialized per chat, across threads and
         processes; an empty list does nothing.
 

@@ -392,9 +392,9 @@ def test_the_words_of_one_answer_are_not_taken_for_another(chat: Chat) -> None:
     tell(chat, 40)
     result = chat.compact(
         full=True,
-        llm=Scribe(in_turn(*(f"Part {n} of the harbour." for n in range(1, 40)))),
+        llm=Scribe(in_turn(*(f"Part {n}: cranes lift boxes." for n in range(1, 40)))),
         policy=policy(1_500),
     )
     assert [one.text for one in leaves(chat)] == [
-        f"Part {n} of the harbour." for n in range(1, result.calls + 1)
+        f"Part {n}: cranes lift boxes." for n in range(1, result.calls + 1)
     ]

@@ -178,7 +178,7 @@ def test_it_is_never_out_of_the_window_whatever_is_appended(memory: Memory) -> N
 
 def test_the_summary_is_cumulative_and_keeps_its_id(memory: Memory) -> None:
     chat = memory.chat("c")
-    scribe = Scribe(in_turn(*(f"Summary number {n}." for n in range(1, 100))))
+    scribe = Scribe(in_turn(*(f"Summary {n}: cranes lift boxes." for n in range(1, 100))))
     first = 1
     ids: list[str] = []
     for _ in range(6):
@@ -193,7 +193,7 @@ def test_the_summary_is_cumulative_and_keeps_its_id(memory: Memory) -> None:
             assert before[0].text in section(merging[-1], "summaries"), "it is part of what it is made from"
             (now,) = window.summaries
             assert (now.first, now.last >= before[0].last) == (1, True)
-            assert now.text == f"Summary number {len(scribe.prompts)}."
+            assert now.text == f"Summary {len(scribe.prompts)}: cranes lift boxes."
         ids += [one.id for one in window.summaries if one.depth]
         check_tree(chat)
     assert len(set(ids)) == 1
@@ -231,16 +231,19 @@ def test_when_the_model_fails_to_merge_both_summaries_are_shown_and_the_next_tim
     def fail(prompt: str) -> str:
         if "<summaries>" in prompt.splitlines():
             raise ConnectionError
-        return "A new part."
+        return "Cranes lifted a new part."
 
     with pytest.raises(ModelFailed):
         chat.compact(llm=fail, policy=BUFFER)
     window = chat.window(policy=BUFFER)
-    assert [one.text for one in window.summaries] == ["Cranes lifted boxes to piers.", "A new part."]
+    assert [one.text for one in window.summaries] == [
+        "Cranes lifted boxes to piers.",
+        "Cranes lifted a new part.",
+    ]
     assert account(chat, window) == 28
     assert window.omitted == ()
-    chat.compact(full=True, llm=Scribe("Merged."), policy=BUFFER)
-    assert [one.text for one in chat.window(policy=BUFFER).summaries] == ["Merged."]
+    chat.compact(full=True, llm=Scribe("Merged cranes."), policy=BUFFER)
+    assert [one.text for one in chat.window(policy=BUFFER).summaries] == ["Merged cranes."]
     check_tree(chat)
 
 
@@ -357,7 +360,7 @@ def test_a_tree_becomes_one_summary_when_the_policy_changes(memory: Memory) -> N
     assert len(chat.window(policy=BUFFER).summaries) >= 1
     for _ in range(4):
         tell(chat, 20, first=1 + len(chat.history()))
-        chat.compact(full=True, llm=Scribe("All of it."), policy=BUFFER)
+        chat.compact(full=True, llm=Scribe("Cranes lifted all of it."), policy=BUFFER)
         check_tree(chat)
     (summary,) = chat.window(policy=BUFFER).summaries
     assert summary.text == "All of it."
@@ -368,7 +371,7 @@ def test_a_summary_that_a_model_wrote_names_the_model(chat: Chat) -> None:
     tell(chat, 120)
     chat.compact(full=True, llm=Scribe(), policy=policy(600, fan_in=(3, 2)))
     tell(chat, 20, first=121)
-    chat.compact(full=True, llm=Scribe("All of it."), policy=BUFFER)
+    chat.compact(full=True, llm=Scribe("Cranes lifted all of it."), policy=BUFFER)
     assert {(one.level, one.model) for one in chat.tree()} == {("normal", "Scribe")}
 
 

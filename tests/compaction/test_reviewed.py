@@ -58,7 +58,7 @@ def test_recall_of_an_agent_has_the_summaries_of_its_own_chats_only(memory: Memo
     for agent in ("", "a", "b"):
         chat = memory.scoped(agent=agent).chat(f"chat-{agent}")
         tell(chat, 40)
-        chat.compact(full=True, llm=lambda _: "They saw a zebra.", policy=policy())
+        chat.compact(full=True, llm=lambda _: "Cranes lift a zebra.", policy=policy())
     for agent, seen in (("b", {"chat-b"}), ("", {"chat-", "chat-a", "chat-b"})):
         hits = memory.scoped(agent=agent).recall("zebra", sources=["summary"], limit=100)
         assert {hit.chat for hit in hits} == seen

@@ -21,7 +21,9 @@ QUERIES = ("crane7", "Which box is on pier3?", "quokka", "lifts", "harbour quokk
 chat = compaction_chats.chat
 
 
-def summarised(chat: Chat, answer: str = "The quokka of the harbour master escaped twice.") -> None:
+def summarised(
+    chat: Chat, answer: str = "The quokka of the harbour master escaped from cranes, boxes and piers twice."
+) -> None:
     tell(chat, 40)
     chat.compact(full=True, llm=Scribe(in_turn(answer, "More boxes were moved.")), policy=policy())
 
@@ -165,10 +167,12 @@ def test_exact_identifiers_are_found_in_messages_and_summaries(memory: Memory, i
     chat.append([Message("user", other, at=minute(6)) for other in others])
     tell(chat, 40, first=20)
     chat.compact(
-        full=True, llm=Scribe(in_turn("Nothing.", f"They saw {identifier}.", "More boxes.")), policy=policy()
+        full=True,
+        llm=Scribe(in_turn("Nothing.", f"Cranes lift {identifier}.", "More boxes.")),
+        policy=policy(),
     )
     assert chat.search(identifier, "messages")[0].seq == 5
-    assert chat.search(identifier, "summaries")[0].text == f"They saw {identifier}."
+    assert chat.search(identifier, "summaries")[0].text == f"Cranes lift {identifier}."
 
 
 def test_every_hit_has_what_was_searched_for(memory: Memory) -> None:
@@ -176,7 +180,9 @@ def test_every_hit_has_what_was_searched_for(memory: Memory) -> None:
     tell(chat, 20)
     chat.append(Message("user", "It stopped with ERR_4312 again.", at=minute(21)))
     tell(chat, 20, first=22)
-    chat.compact(full=True, llm=Scribe(in_turn("Seen: ERR_4312.", "More boxes.")), policy=policy())
+    chat.compact(
+        full=True, llm=Scribe(in_turn("Cranes lift boxes: ERR_4312.", "More boxes.")), policy=policy()
+    )
     for limit in (2, 20):
         hits = chat.search("ERR_4312", limit=limit)
         assert {hit.source for hit in hits} == {"message", "summary"}
@@ -313,7 +319,14 @@ def test_a_view_of_the_past_shows_no_summaries(memory: Memory) -> None:
 
 def test_a_summary_that_grew_is_found_as_it_is_now(memory: Memory) -> None:
     chat = memory.chat("c")
-    scribe = Scribe(in_turn("A quokka.", "A quokka and a wombat.", "A wombat alone.", "A numbat alone."))
+    scribe = Scribe(
+        in_turn(
+            "Cranes, a quokka.",
+            "Cranes, a quokka and a wombat.",
+            "Cranes, a wombat alone.",
+            "Cranes, a numbat alone.",
+        )
+    )
     first = 1
     while len(scribe.prompts) < 4:
         tell(chat, 10, first=first)
@@ -372,7 +385,7 @@ def test_all_databases_find_the_same_summaries_with_the_same_scores(
             tell(chat, 120)
             chat.compact(
                 full=True,
-                llm=Scribe(lambda p: f"Quokka {len(p)} escaped."),
+                llm=Scribe(lambda p: f"Cranes: quokka {len(p)} escaped."),
                 policy=policy(600, fan_in=(3, 2)),
             )
             results.append(

@@ -163,15 +163,16 @@ def test_all_that_a_model_said_is_counted(chat: Chat) -> None:
 
 def test_an_answer_may_hold_what_no_database_stores(memory: Memory) -> None:
     chat = memory.chat("c")
-    leaf = first_leaf(chat, Scribe("Nul \x00, half \ud800 of a pair, \ud83d\ude00 whole."))
-    assert leaf.text == "Nul \ufffd, half \ufffd of a pair, 😀 whole."
+    leaf = first_leaf(chat, Scribe("Cranes \x00, boxes \ud800 of a pier, \ud83d\ude00 whole."))
+    assert leaf.text == "Cranes \ufffd, boxes \ufffd of a pier, 😀 whole."
     assert memory.chat("c").tree()[0] == leaf
 
 
 @pytest.mark.parametrize("text", ["日本語のテスト。", "👩‍👩‍👧‍👦🏽 ", "e\u0301a\u0308", "क्षि "])
 def test_an_answer_in_any_script_is_cut_between_characters(memory: Memory, text: str) -> None:
     chat = memory.chat("c")
-    answer = text * 2_000
+    said = " ".join(f"Crane{n} lifts box{n} to pier{n}." for n in range(1, 9))
+    answer = f"{said} {text * 2_000}"
     tell(chat, 200)
     chat.compact(
         full=True,
@@ -192,7 +193,7 @@ def test_an_answer_in_any_script_is_cut_between_characters(memory: Memory, text:
 
 def test_a_prompt_names_the_target_and_the_summaries_before(chat: Chat) -> None:
     tell(chat, 60)
-    answers = [f"Part {n} of the work in the harbour." for n in range(1, 30)]
+    answers = [f"Part {n}: cranes lift boxes to piers." for n in range(1, 30)]
     scribe = Scribe(in_turn(*answers))
     chat.compact(full=True, llm=scribe, policy=policy(2_000))
     assert "at most 66 tokens" in scribe.prompts[0]
@@ -207,7 +208,7 @@ def test_a_prompt_names_the_target_and_the_summaries_before(chat: Chat) -> None:
 @pytest.mark.parametrize(("previous", "shown"), [(0, []), (1, [2]), (3, [0, 1, 2])])
 def test_how_many_summaries_are_shown_can_be_chosen(chat: Chat, previous: int, shown: list[int]) -> None:
     tell(chat, 60)
-    answers = [f"Part {n} of the work in the harbour." for n in range(1, 30)]
+    answers = [f"Part {n}: cranes lift boxes to piers." for n in range(1, 30)]
     scribe = Scribe(in_turn(*answers))
     chat.compact(full=True, llm=scribe, policy=policy(2_000, previous=previous))
     expected = "\n\n".join(answers[n] for n in shown) or "(none)"
@@ -226,7 +227,7 @@ def test_a_later_compaction_is_shown_the_summaries_of_an_earlier_one(chat: Chat)
 
 def test_the_depth_of_a_summary_selects_the_prompt(chat: Chat) -> None:
     tell(chat, 240)
-    scribe = Scribe(in_turn(*(f"Part {n} of the work." for n in range(1, 200))))
+    scribe = Scribe(in_turn(*(f"Part {n}: cranes lift boxes to piers." for n in range(1, 200))))
     result = chat.compact(full=True, llm=scribe, policy=policy(600, fan_in=(3, 2)))
     kinds = {
         0: "one part of a session",
@@ -247,7 +248,7 @@ def test_the_depth_of_a_summary_selects_the_prompt(chat: Chat) -> None:
 
 def test_the_first_condensed_summary_is_shown_no_summaries_before(chat: Chat) -> None:
     tell(chat, 60)
-    scribe = Scribe(in_turn(*(f"Part {n} of the work." for n in range(1, 60))))
+    scribe = Scribe(in_turn(*(f"Part {n}: cranes lift boxes to piers." for n in range(1, 60))))
     chat.compact(full=True, llm=scribe, policy=policy(600, fan_in=(3, 2)))
     condensed = [prompt for prompt in scribe.prompts if "summaries of consecutive parts" in prompt]
     assert section(condensed[0], "earlier_summaries") == "(none)"
@@ -541,7 +542,7 @@ def check_frame(one: Summary, item: Mapping[str, object]) -> None:
 def test_a_summary_in_a_prompt_is_an_element_that_says_what_it_stands_for(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 60)
-    scribe = Scribe("Five < six & \"seven\" > 'two'.\n\n\n  Boxes.\u2028More\n")
+    scribe = Scribe("Cranes < box & \"pier\" > 'two'.\n\n\n  Boxes.\u2028More\n")
     chat.compact(full=True, llm=scribe, policy=policy(600, fan_in=(3, 2)))
     prompt = chat.prompt(600, expand=True)
     summaries = prompt.window.summaries
@@ -550,7 +551,7 @@ def test_a_summary_in_a_prompt_is_an_element_that_says_what_it_stands_for(memory
         check_frame(one, item)
         text = ET.fromstring(str(item["content"])).text
         assert text is not None
-        assert text.strip().splitlines()[1:] == ["Five < six & \"seven\" > 'two'.", "  Boxes.", "More"]
+        assert text.strip().splitlines()[1:] == ["Cranes < box & \"pier\" > 'two'.", "  Boxes.", "More"]
     rest = prompt.messages[len(summaries) :]
     assert [item["content"] for item in rest] == [message.content for message in prompt.window.messages]
     assert prompt.tokens["window"] == prompt.window.tokens

@@ -97,7 +97,7 @@ def test_the_answers_are_stored_in_the_order_of_the_messages(memory: Memory) -> 
                 await last.wait()  # the first is the last to answer
             if "Crane13 " in said:
                 last.set()
-            return f"From {said[:40].split('Crane')[-1].split(' ')[0]} on." if said else "All."
+            return f"Cranes from {said[:40].split('Crane')[-1].split(' ')[0]} on." if said else "All cranes."
 
         async with asyncio.timeout(PATIENCE):
             await awaited(chat).compact(full=True, llm=llm, policy=policy(1_500))
@@ -105,7 +105,7 @@ def test_the_answers_are_stored_in_the_order_of_the_messages(memory: Memory) -> 
     asyncio.run(main())
     found = [one for one in chat.tree() if not one.depth]
     assert len(found) >= 4
-    assert [one.text for one in found] == [f"From {one.first} on." for one in found]
+    assert [one.text for one in found] == [f"Cranes from {one.first} on." for one in found]
     check_tree(chat)
 
 

@@ -224,7 +224,7 @@ def compact(way: str, chat: Chat, scribe: Scribe, prompts: dict[str, str] | None
 def test_the_prompt_of_each_summary_is_noted(memory: Memory, way: str) -> None:
     chat = memory.chat("c")
     tell(chat, 120)
-    result = compact(way, chat, Scribe("Part of the work."), None)
+    result = compact(way, chat, Scribe("Part of the work of cranes."), None)
     names = {0: "leaf v1", 1: "condensed v1"}
     assert {one.depth for one in chat.tree()} >= {0, 1, 2}
     assert all(one.prompt == names.get(one.depth, "arc v1") for one in chat.tree())
@@ -241,7 +241,7 @@ def test_the_prompt_of_each_summary_is_noted(memory: Memory, way: str) -> None:
 def test_a_prompt_of_ones_own_is_asked_and_noted_with_its_text(
     memory: Memory, tmp_path: Path, way: str
 ) -> None:
-    chat, scribe = memory.chat("c"), Scribe("Part of the work.")
+    chat, scribe = memory.chat("c"), Scribe("Part of the work of cranes.")
     tell(chat, 120)
     compact(way, chat, scribe, {"leaf": own(tmp_path), "arc": own(tmp_path, "far", ARC)})
     asked = [prompt for prompt in scribe.prompts if prompt.startswith("Sum up in ")]

@@ -296,7 +296,7 @@ def test_below_the_threshold_nothing_is_done_and_said_why(memory: Memory) -> Non
 
 def test_a_policy_that_does_not_say_how_is_refused_also_when_awaited(chat: Chat) -> None:
     async def answer(prompt: str) -> str:
-        return "A note."
+        return "A garden."
 
     wrong: Policy = LastN()  # type: ignore[assignment]  # what a caller without a type checker may pass
     with pytest.raises(InvalidInput, match="does not say how to compact"):
@@ -332,7 +332,7 @@ def test_a_model_that_fails_leaves_what_was_stored(memory: Memory, fails_at: int
         asked.append(prompt)
         if len(asked) == fails_at:
             raise OSError("no network")
-        return "A note."
+        return "A garden."
 
     with pytest.raises(Exception, match="failed") as caught:
         chat.compact(full=True, policy=policy, llm=answer)
@@ -411,10 +411,10 @@ def asking(answer: str) -> Callable[[str], str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("answer", ["A note.", "", "x" * 100_000])
+@pytest.mark.parametrize("answer", ["A garden.", "", "x" * 100_000])
 def test_levels_say_how_a_summary_came_about(chat: Chat, answer: str) -> None:
     talk(chat, 400)
     result = chat.compact(full=True, budget=2_000, llm=asking(answer))
-    wanted = {"A note.": "normal", "": "deterministic"}.get(answer, "deterministic")
+    wanted = {"A garden.": "normal", "": "deterministic"}.get(answer, "deterministic")
     assert {one.level for one in result.summaries} == {wanted}
     assert all(bool(one.model) == bool(result.calls) for one in result.summaries)

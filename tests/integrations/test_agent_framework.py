@@ -254,6 +254,14 @@ def test_what_was_said_before_is_recalled_as_data(memory: Memory) -> None:
     assert len(memory.chat(CHAT).history()) == 4
 
 
+def test_a_message_without_words_is_answered_as_any_other(memory: Memory) -> None:
+    client = Scripted("Glad to hear.")
+    memory.remember("Never plans runs on Mondays", kind="constraint", by="user")
+    assert asked(agent(memory, client), "👍") == "Glad to hear."
+    assert texts(client.asked[-1]) == ["👍"]
+    assert "Mondays" in client.told[-1]
+
+
 def test_a_context_provider_stores_what_was_said_once(memory: Memory) -> None:
     client = Scripted("Hello.", "Again.")
     provider = HoldfastContextProvider(memory, max_tokens=0, known=False)

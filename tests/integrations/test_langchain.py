@@ -33,6 +33,7 @@ from holdfast import Damaged, InvalidInput, Memory, Message
 from holdfast.integrations.langchain import HoldfastChatMessageHistory, HoldfastRetriever
 from programs import run
 from soak import cases
+from tables import each
 
 DEPRECATED = "ignore:RunnableWithMessageHistory is deprecated"
 PICTURE = {"type": "image", "base64": "iVBORw0K", "mime_type": "image/png"}
@@ -249,6 +250,13 @@ def test_how_many_and_which_is_chosen_by_the_retriever_or_the_call(remembered: M
     facts = HoldfastRetriever(memory=remembered, options={"sources": ["record"]})
     assert [one.metadata["type"] for one in asyncio.run(facts.ainvoke("Berlin"))] == ["record"]
     assert len(asyncio.run(retriever.ainvoke("Berlin", where=None, k=1))) == 1
+
+
+@each(("query", "found"), [("👍", 1), ("🎉", 0), ("…", 0), ("???", 0), ("", 0)])
+def test_a_query_without_words_finds_its_emoji_or_nothing(quick: Memory, query: str, found: int) -> None:
+    quick.chat("old").append([{"role": "user", "content": "Ship it 👍", "id": "1"}])
+    retriever = HoldfastRetriever(memory=quick)
+    assert len(retriever.invoke(query)) == len(asyncio.run(retriever.ainvoke(query))) == found
 
 
 def test_a_retriever_has_a_memory(memory: Memory) -> None:

@@ -34,6 +34,7 @@ from holdfast import Damaged, InvalidInput, Memory, Message
 from holdfast.integrations.llama_index import HoldfastChatStore, HoldfastMemoryBlock
 from programs import run, run_together
 from soak import cases
+from tables import each
 
 ACTIVE, ARCHIVED = MessageStatus.ACTIVE, MessageStatus.ARCHIVED
 CHAT = "llama-index/trip"
@@ -290,6 +291,15 @@ def test_a_block_shows_what_is_known_and_recalled(memory: Memory) -> None:
     assert "<recalled>" not in awaited(
         HoldfastMemoryBlock(memory=memory, max_tokens=0).aget(said("marathon"))
     )
+
+
+@each("typed", ["👍", "…", "???"])
+def test_a_message_without_words_recalls_nothing(quick: Memory, typed: str) -> None:
+    quick.chat("old").append([{"role": "user", "content": "Ship it 👍", "id": "1"}])
+    quick.remember("Likes tea")
+    shown = awaited(HoldfastMemoryBlock(memory=quick).aget(said(typed), session_id="trip"))
+    assert "Likes tea" in shown
+    assert "Ship it" not in shown
 
 
 def test_a_block_stores_what_leaves_another_store(memory: Memory) -> None:

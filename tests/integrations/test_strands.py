@@ -425,6 +425,8 @@ def test_a_store_searches_its_own_memory(memory: Memory) -> None:
     assert len(asyncio.run(store.search("Brompton", {"max_search_results": 5}))) == 2
     assert asyncio.run(store.search("Rides a Brompton to work", {"max_search_results": 0})) == []
     assert asyncio.run(HoldfastMemoryStore(memory.scoped(user="bob")).search("Brompton")) == []
+    # What users type as well.
+    assert [asyncio.run(store.search(typed)) for typed in ("👍", "???", "")] == [[], [], []]
 
 
 @pytest.mark.parametrize("make", [HoldfastMemoryStore, HoldfastSessionRepository])

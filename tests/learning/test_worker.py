@@ -109,8 +109,18 @@ def test_without_a_model_what_needs_none_is_done_and_the_rest_waits(memory: Memo
     assert sorted(kinds(result.done)) == ["episode", "observe"]
     assert result.calls == memory.learning.usage().calls == 0
     assert [record.text for record in memory.records(kind="insight")] == [SESSION[2]]
+    assert (result.waiting, memory.learning.jobs()) == (2, []), "a model would run two"
     model = Model({"reflect": offers()})
-    assert sorted(kinds(memory.learning.work(llm=model).done)) == ["consolidate", "reflect"]
+    done = memory.learning.work(llm=model)
+    assert (sorted(kinds(done.done)), done.waiting) == (["consolidate", "reflect"], 0)
+
+
+def test_what_rules_have_read_waits_for_a_model(memory: Memory, clock: Clock) -> None:
+    hold(memory).end()
+    assert memory.learning.work().waiting == 1, "reflection on the chat"
+    clock.move(hours=2)
+    assert memory.learning.work().waiting == 3, "and to learn from it, and its episode"
+    assert memory.learning.work(llm=Model({"reflect": offers()})).waiting == 0
 
 
 def test_what_was_done_is_not_done_again(memory: Memory) -> None:
@@ -135,7 +145,7 @@ def test_a_limit_leaves_the_rest_for_the_next_worker(memory: Memory) -> None:
         hold(memory, chat).end()
     results = [memory.learning.work(limit=1) for _ in range(4)]
     assert [len(result.done) for result in results] == [1, 1, 1, 1]
-    assert [result.waiting for result in results] == [3, 2, 1, 0]
+    assert [result.waiting for result in results] == [4, 3, 2, 1], "reflection needs a model"
     assert results[0].why == "The limit of 1 job is reached."
     assert memory.learning.work(limit=0).noop
     assert memory.learning.jobs() == []

@@ -279,15 +279,18 @@ def test_ids_that_the_api_refuses_are_changed_with_their_results(memory: Memory)
     assert [(one["id"], one["name"]) for one in calls] == [("see_it", "the_eye"), ("see_it_2", "the_eye")]
 
 
-def test_a_call_that_is_there_twice_is_answered_twice_and_every_word_of_its_results_is_kept(
-    memory: Memory,
-) -> None:
+def test_a_call_that_is_there_twice_is_answered_twice(memory: Memory) -> None:
     """Models that do it are rare, but the chat must not be refused for ever."""
     sent = (model(SEE, SEE), user(result(content="a cat")), user(result(content=[LOOK])))
     *_, call, last = turns(memory, user(LOOK), *sent)
     assert [one["id"] for one in call["content"]] == ["toolu_1", "toolu_1_2"]
-    words = [{"type": "text", "text": "a cat"}, LOOK]
-    assert last["content"] == [result(content=words), result("toolu_1_2", content=words)]
+    assert last["content"] == [result(content="a cat"), result("toolu_1_2", content=[LOOK])]
+
+
+def test_results_of_one_call_are_joined_and_are_an_error_if_all_are(memory: Memory) -> None:
+    failed = result(content="timed out", is_error=True)
+    *_, last = turns(memory, user(LOOK), model(SEE), user(failed), user(result(content=[OWN])))
+    assert last["content"] == [result(content=[{"type": "text", "text": "timed out"}, OWN])]
 
 
 def test_only_the_newest_marks_for_the_cache_stay(memory: Memory) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -122,10 +123,135 @@ def test_a_result_that_is_hardly_longer_than_its_placeholder_stays(quick: Memory
     assert chat.window(300).shortened == ()
 
 
-def test_what_a_user_or_the_model_said_stays(quick: Memory) -> None:
+def test_what_the_model_said_stays(quick: Memory) -> None:
     chat = quick.chat("monday")
-    chat.append([Message("user", LARGE), Message("assistant", LARGE), Message("user", "thanks")])
+    chat.append([Message("user", "log?"), Message("assistant", LARGE), Message("user", "thanks")])
     assert chat.window(8_000).shortened == ()
+
+
+# What was pasted, and turns that are longer than the budget
+
+LINES = "".join(f"2026-03-01 12:{n % 60:02} worker {n} retries the import\n" for n in range(3_500))
+PASTES = {
+    "before": f"Why does worker seven stop?\n\n{LINES}",
+    "behind": f"{LINES}\nWhy does worker seven stop?",
+    "without spaces": f"Why does worker seven stop?\n\n{'雨が降る。' * 4_000}",
+    "one word": f"Why does worker seven stop? {'x' * 90_000}",
+}
+
+
+@pytest.mark.parametrize("paste", PASTES)
+@pytest.mark.parametrize("query", [None, "Which worker?"])
+def test_a_pasted_log_leaves_the_conversation_in_the_next_prompt(
+    quick: Memory, paste: str, query: str | None
+) -> None:
+    chat = quick.chat("monday")
+    for n in range(30):
+        chat.append([Message("user", f"Question {n}?"), Message("assistant", f"Answer {n}.")])
+    chat.append([Message("user", PASTES[paste]), Message("assistant", "Its disk is full.")])
+    answered = chat.window(8_000)
+    chat.append(role="user", content="Which worker?")
+    for prompt in (chat.prompt(8_000, query), chat.prompt(8_000, query, format="anthropic")):
+        window = prompt.window
+        assert prompt.tokens["total"] <= 8_000
+        assert [one.seq for one in window.messages] == [*range(1, 64)]
+        assert [one.seq for one in window.shortened] == [61]
+        assert "Why does worker seven stop?" in window.messages[60].content
+        assert "tokens is not shown again; it is message monday#61" in window.messages[60].content
+        assert window.messages[60].tokens < 600
+    small = chat.prompt(2_000, query)
+    assert small.tokens["total"] <= 2_000
+    assert [one.seq for one in small.window.messages][-3:] == [61, 62, 63]
+    # Its own turn is as long as it: the request stays, with the answer.
+    assert [one.seq for one in answered.messages] == [61, 62]
+    assert "Why does worker seven stop?" in answered.messages[0].content
+    assert answered.tokens <= 8_000
+
+
+def test_an_answer_that_fills_a_small_budget_is_shortened_once_its_turn_is_over(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    chat.append(
+        [
+            Message("user", "Explain it."),
+            Message("assistant", f"First. {LARGE} Last."),
+            Message("user", "Ok?"),
+        ]
+    )
+    prompt = chat.prompt(2_000)
+    assert [one.seq for one in prompt.window.messages] == [1, 2, 3]
+    assert prompt.window.messages[1].content.startswith("First. ERROR disk full")
+    assert prompt.window.messages[1].content.endswith("Last.")
+    assert [one.seq for one in prompt.window.shortened] == [2]
+    assert prompt.tokens["total"] <= 2_000
+
+
+def test_what_a_call_of_an_older_turn_writes_is_shortened(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    calls = (ToolCall("c1", "write", {"path": "a.log", "content": LINES}), ToolCall("c2", "run", LINES))
+    chat.append(
+        [
+            Message("user", "Write it."),
+            Message("assistant", calls=calls),
+            *(Message("tool", "ok", call_id=one) for one in ("c1", "c2")),
+            Message("assistant", "Done."),
+            Message("user", "And now?"),
+        ]
+    )
+    prompt = chat.prompt(8_000)
+    assert [one.seq for one in prompt.window.messages] == [1, 2, 3, 4, 5, 6]
+    assert prompt.tokens["total"] <= 8_000
+    shown = prompt.window.messages[1].calls
+    assert (shown[0].id, shown[0].name, dict(shown[0].arguments)["path"]) == ("c1", "write", "a.log")  # type: ignore[arg-type]  # a mapping, as it was
+    assert "is not shown again" in str(shown[0].arguments)
+    assert "is not shown again" in str(shown[1].arguments)
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, FreshTail(8_000), TokenBudget(8_000, keep=3)])
+@pytest.mark.parametrize("request_", ["What do the logs say?", PASTES["behind"]])
+def test_a_turn_longer_than_the_budget_keeps_its_request_and_its_end(
+    quick: Memory, policy: Policy, request_: str
+) -> None:
+    chat = quick.chat("monday")
+    chat.append([Message("user", "Hello."), Message("assistant", "Hello."), Message("user", request_)])
+    for n in range(12):
+        call = Message("assistant", calls=(ToolCall(f"c{n}", "read", {"path": f"{n}.log"}),))
+        chat.append([call, Message("tool", "line of a log " * 240, call_id=f"c{n}")])
+    total = chat.stats().stored_tokens
+    for window in (chat.window(policy=policy), chat.prompt(8_000, policy=policy).window):
+        seqs = [one.seq for one in window.messages]
+        assert (seqs[0], seqs[-1]) == (3, 27)
+        assert seqs[1:] == [*range(seqs[1], 28)]
+        assert len(seqs) > 7
+        assert window.messages[0].content[-30:] == request_[-30:]
+        assert window.tokens <= 8_000
+        assert [(one.first, one.last) for one in window.omitted] == [(1, 2), (4, seqs[1] - 1)]
+        assert "between the request" in window.omitted[1].why
+        left_out = sum(one.tokens for one in window.omitted)
+        assert window.tokens + left_out + sum(one.saved for one in window.shortened) == total
+    calls = [one for one in chat.prompt(8_000, policy=policy).messages if one.get("tool_calls")]
+    assert len(calls) == (len(seqs) - 1) // 2
+
+
+def test_a_request_that_a_summary_stands_for_is_not_shown_as_well(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    chat.append([Message("user", "Read the logs of node seven."), Message("assistant", "I do.")])
+    for n in range(30):
+        call = Message("assistant", calls=(ToolCall(f"c{n}", "read", {"path": f"{n}.log"}),))
+        chat.append([call, Message("tool", "line of a log " * 100, call_id=f"c{n}")])
+    chat.compact(full=True, budget=4_000)
+    window = chat.window(4_000)
+    assert "Read the logs of node seven." in window.summaries[0].text
+    assert window.messages[0].seq > window.summaries[-1].last
+
+
+def test_in_a_paste_no_credential_is_cut_in_two(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    keys = " ".join([f"key {SECRET}"] * 4_000)
+    chat.append([Message("user", keys), Message("assistant", "Noted."), Message("user", "Thanks.")])
+    content = chat.window(8_000).messages[0].content
+    assert "is not shown again" in content
+    assert SECRET[:8] not in content
+    assert SECRET[-8:] not in content
 
 
 @each("policy", [TokenBudget, FreshTail, Lossless, SummaryBuffer])
@@ -279,14 +405,7 @@ def test_the_budget_holds_and_the_pairs_stay(
     """Whatever is short, the numbers add up, and nothing is short that is kept, or of the newest turn."""
 
     def shorten(message: Message, _: int) -> Message:
-        return Message(
-            "tool",
-            "short",
-            call_id=message.call_id,
-            answers=message.answers,
-            seq=message.seq,
-            tokens=placeholder,
-        )
+        return replace(message, content="short", tokens=placeholder)
 
     total = sum(one.tokens for one in log)
     stats = ChatStats(len(log), total, total)
@@ -299,7 +418,9 @@ def test_the_budget_holds_and_the_pairs_stay(
         window = selector(policy, reversed(log), stats, (), shorten)(policy.budget)
         whole = selector(policy, reversed(log), stats)(policy.budget)
         short = {one.seq: one for one in window.shortened}
-        assert {one.seq for one in whole.messages} <= {one.seq for one in window.messages} or user_first
+        # A request that a window does not reach is in another place.
+        reached = {one.seq for one in whole.messages}
+        assert reached <= {one.seq for one in window.messages} or user_first or newest_user not in reached
         assert window.tokens == sum(one.tokens for one in window.messages)
         left_out = sum(one.tokens for one in window.omitted)
         assert window.tokens + left_out + sum(one.saved for one in window.shortened) == total
@@ -309,10 +430,11 @@ def test_the_budget_holds_and_the_pairs_stay(
             assert (message.role, message.answers) == (original.role, original.answers)
             assert (message == original) == (message.seq not in short)
         for seq, one in short.items():
-            assert log[seq - 1].role == "tool"
+            pasted = log[seq - 1].role in ("tool", "user")
             assert one.saved == log[seq - 1].tokens - placeholder > 0
-            assert log[seq - 1].tokens > min(oversize, budget // 8)
-            assert seq < newest_user
+            assert log[seq - 1].tokens > (min(oversize, budget // 8) if pasted else budget // 2)
+            # The request of the newest turn is, where this is longer than the budget.
+            assert seq < newest_user or (seq == newest_user and seq == window.messages[0].seq)
         broken = {NO_RESULT, UNKNOWN_CALL}
         usable = [
             m.seq

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Memory
+from holdfast import Memory, Message
 from holdfast.errors import Closed, InvalidInput
-from holdfast.search.query import has_words, parse
+from holdfast.search.query import is_searchable, parse
 from holdfast.text.clean import clean
 from recall_corpora import Said, found, tell
 from soak import cases
@@ -101,9 +101,9 @@ def test_any_text_is_answered_or_refused_as_blank(query: str) -> None:
         try:
             memory.recall(query)
         except InvalidInput:
-            assert not has_words(query)
+            assert not is_searchable(query)
         else:
-            assert has_words(query)
+            assert is_searchable(query)
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ def test_any_text_is_answered_or_refused_as_blank(query: str) -> None:
 def test_a_message_is_found_by_its_own_words(text: str) -> None:
     with Memory(":memory:") as memory:
         memory.chat("a").append(role="user", content="x " + text)
-        if has_words(clean(text)):
+        if is_searchable(clean(text)):
             assert len(memory.recall(text)) == 1
 
 
@@ -120,11 +120,42 @@ def test_a_message_is_found_by_its_own_words(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["", " ", "\n\t ", "?!", "...", "%", "_", "'", '"', "-- ;", "🎉", "、。", "\x00", "_-_"]
+    "query", ["", " ", "\n\t ", "?!", "...", "%", "_", "'", '"', "-- ;", "→", "、。", "\x00", "_-_"]
 )
 def test_a_query_without_letters_and_digits_is_refused(told: Memory, query: str) -> None:
     with pytest.raises(InvalidInput, match="no letters or digits"):
         told.recall(query)
+
+
+@each("query", ["🍕", "🍕🍕!", "… 🍕 ?"])
+def test_a_lone_emoji_finds_what_has_it(quick: Memory, query: str) -> None:
+    chat = quick.chat(query)
+    chat.append(
+        [
+            {"role": "user", "content": "Ordered 🍕 for the team."},
+            {"role": "assistant", "content": "Enjoy! 👍🏽"},
+        ]
+    )
+    quick.remember("Friday is 🍕 day", "fact")
+    both = {hit.text for hit in quick.recall(query) if hit.why.words}
+    assert both == {"Ordered 🍕 for the team.", "Friday is 🍕 day"}
+    assert [hit.seq for hit in chat.search(query)] == [1]
+    assert quick.recall("👍")[0].text == "Enjoy! 👍🏽"
+    assert quick.recall("🎉") == []
+
+
+def test_beside_words_emoji_count_for_nothing(quick: Memory) -> None:
+    chat = quick.chat("team")
+    chat.append([Message("user", "Ordered 🍕 👍"), Message("user", "The bakery opens at nine.")])
+    with_it, without = quick.recall("bakery 👍"), quick.recall("bakery")
+    assert with_it[0].text == "The bakery opens at nine."
+    assert [(hit.seq, hit.score) for hit in with_it] == [(hit.seq, hit.score) for hit in without]
+
+
+def test_a_lone_emoji_recalls_nothing_unasked(quick: Memory) -> None:
+    """A thumb up agrees; nobody who gives it asks for all thumbs of before."""
+    quick.chat("old").append(role="user", content="Ship it 👍")
+    assert quick.chat("new").prompt(2_000, "👍").hits == ()
 
 
 @pytest.mark.parametrize("query", [None, 5, b"berlin", ["berlin"], {"query": "berlin"}, True])

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.errors import InvalidInput
-from holdfast.search.query import SHORT, has_words, parse
+from holdfast.search.query import SHORT, is_searchable, parse
 from holdfast.text import analyze
 from soak import cases
 from tables import each
@@ -52,7 +52,7 @@ def test_the_words_of_a_question(query: str, expected: dict[str, float]) -> None
 @given(st.text())
 def test_the_terms_of_a_question_are_those_of_a_message_of_the_same_text(text: str) -> None:
     message = {term for token in analyze.tokens(text) for term in analyze.analyze(token).terms}
-    if has_words(text):
+    if is_searchable(text):
         assert {word.term for word in parse(text).words} <= message
     else:
         with pytest.raises(InvalidInput):

@@ -45,7 +45,7 @@ def test_a_stop_word_is_found_but_counts_for_no_length() -> None:
     assert list(SAMPLE.words) == [3, 1, 2]
 
 
-@pytest.mark.parametrize("segment", [SAMPLE, build([doc(1, "🎉")])])
+@pytest.mark.parametrize("segment", [SAMPLE, build([doc(1, "?!")])])
 def test_an_unknown_term_has_none(segment: Segment) -> None:
     starts, ends = segment.spans(np.array([0, 1, 2**63, 2**64 - 1], np.uint64))
     assert list(starts) == list(ends) == [0, 0, 0, 0]
@@ -65,12 +65,12 @@ def test_a_word_that_stands_often_counts_255_times_at_most() -> None:
 
 
 def test_a_document_without_words_is_a_document() -> None:
-    segment = build([doc(1, "🎉"), doc(2, "berlin")])
+    segment = build([doc(1, "?!"), doc(2, "berlin")])
     assert (segment.count, list(segment.words), postings(segment, "berlin")) == (2, [0, 1], [(1, 1)])
 
 
 def test_a_segment_without_any_word_can_be_stored() -> None:
-    segment = build([doc(1, "🎉")])
+    segment = build([doc(1, "?!")])
     assert Segment.decode(segment.encode()) == segment
 
 

@@ -126,6 +126,13 @@ def test_a_bare_provider_has_but_a_status() -> None:
     assert tool({"action": "status"}).data["messages"] == 0
 
 
+def test_the_status_counts_what_the_chat_holds(memory: Memory, chat: Chat) -> None:
+    chat.append(role="user", content="Tomorrow I run.", at=NOON)
+    status = provider_tool(memory, chat)({"action": "status"}).data
+    assert (status["session"], status["messages"], status["newest"]) == ("monday", 1, moment(NOON))
+    assert "info" not in status
+
+
 def test_an_option_takes_away_its_actions_and_their_parameters(memory: Memory, chat: Chat) -> None:
     read_only = provider_tool(memory, chat, read_only_profile=True)
     assert set(ACTIONS) - set(properties(read_only)["action"]["enum"]) == {  # type: ignore[call-overload]  # a list
@@ -201,7 +208,8 @@ def test_profile_history_and_rollback(memory: Memory, chat: Chat) -> None:
 
 def test_no_call_lists_without_end(memory: Memory, chat: Chat) -> None:
     tool = provider_tool(memory, chat, max_tokens=1_000_000)
-    chat.append([Message("user", f"river {n}") for n in range(60)])
+    # More than the window shows.
+    chat.append([Message("user", f"river {n} {'deep ' * 300}") for n in range(90)])
     for n in range(60):
         memory.remember(f"Ada runs {n} km.", "profile")
     for call in (
@@ -209,6 +217,16 @@ def test_no_call_lists_without_end(memory: Memory, chat: Chat) -> None:
         {"action": "profile_history", "history_limit": 10**30},
     ):
         assert len(tool(call).data["results"]) == 50  # type: ignore[arg-type]  # a list
+
+
+def test_a_search_leaves_out_what_the_conversation_shows(memory: Memory, chat: Chat) -> None:
+    chat.append([Message("user", f"river {n} {'deep ' * 300}") for n in range(90)])
+    chat.append([Message("assistant", "All deep."), Message("user", "Which river is deep?")])
+    found = provider_tool(memory, chat)({"action": "search", "pattern": "river", "limit": 50}).data["results"]
+    assert isinstance(found, list)
+    first = chat.window().messages[0].seq
+    assert found
+    assert all(int(str(one["id"]).partition("#")[2]) < first for one in found)
 
 
 def test_constraints_are_added_listed_and_removed(memory: Memory, chat: Chat) -> None:
@@ -364,6 +382,29 @@ def test_only_what_was_returned_counts_as_used(memory: Memory, chat: Chat, compa
         kept = tools["save_memory"](long).data["id"]
         assert kept not in got(), "what did not fit was not returned"
         assert got(category="long") == {kept: 1}
+
+
+@pytest.mark.parametrize("compartment", ["run", "session", "plan"])
+def test_a_full_compartment_is_read_in_pages(memory: Memory, chat: Chat, compartment: str) -> None:
+    get = named(compartment_tools(memory, chat))["get_memory"]
+    with chat.run() as run:
+        texts = [f"Entry {n} {'word ' * 20}" for n in range(62)]
+        if compartment == "run":
+            kept = [run.remember(text).id for text in texts]
+        else:
+            kept = [chat.remember(text, "note", target=compartment).id for text in texts]
+        read, pages = list[object](), 0
+        cursor: object = None
+        while cursor or not pages:
+            page = get({"compartment": compartment, "cursor": cursor})
+            read += [one["id"] for one in entries(page)]
+            assert estimate_tokens(page.text) < 4_200
+            cursor = page.data.get("cursor")
+            assert not cursor or f"{62 - len(read)} more follow with the cursor {cursor}" in page.text
+            pages += 1
+    assert sorted(map(str, read)) == sorted(kept)
+    assert pages > 1
+    assert "does not belong" in problem(get({"compartment": compartment, "cursor": "x"}))
 
 
 def test_session_notes_are_shared_by_all_agents_of_a_chat(memory: Memory, chat: Chat) -> None:

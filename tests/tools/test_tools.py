@@ -365,12 +365,80 @@ def test_a_memory_that_keeps_nothing_has_tools_as_well() -> None:
 
 
 def test_a_traced_memory_has_the_same_tools(memory: Memory) -> None:
-    memory.chat("monday").append(role="user", content="The river was high.")
+    memory.chat("sunday").append(role="user", content="The river was high.")
     tools = tools_for(traced(memory, on_event=lambda _: None), "monday")
     assert [(one.name, one.parameters) for one in tools] == [
         (one.name, one.parameters) for one in memory.tools("monday")
     ]
     assert len(listed(named(tools)["recall"]({"query": "river"}), "hits")) == 1
+
+
+# What the conversation shows is not found
+
+
+QUESTION = "Which port did we choose for the harbour service?"
+
+
+def in_turn(memory: Memory, *between: Message) -> Chat:
+    """Give a long chat whose newest turn is not answered, and another one with the answer."""
+    memory.chat("sunday").append(role="user", content="We chose port 4711 for the harbour service.")
+    chat = memory.chat("monday")
+    chat.append(role="user", content="The harbour service was slow in the port of Faro.")
+    for n in range(90):
+        chat.append([Message("user", f"Question {n}? {'word ' * 100}"), Message("assistant", f"Answer {n}.")])
+    chat.append([Message("user", "Is the harbour service at its port?"), Message("assistant", "Yes.")])
+    chat.append([Message("user", QUESTION), *between])
+    return chat
+
+
+@pytest.mark.parametrize("style", ["many", "single"])
+def test_recall_leaves_out_the_turn_that_goes_on_and_what_its_window_shows(
+    memory: Memory, style: str
+) -> None:
+    chat = in_turn(memory)
+    tools = named(memory.tools(chat, style=style))  # type: ignore[arg-type]  # a style
+    call = {"query": QUESTION} | ({"action": "recall"} if style == "single" else {})
+    tool = tools["memory" if style == "single" else "recall"]
+    texts = [one["text"] for one in listed(tool(call), "hits")]
+    assert texts[0] == "We chose port 4711 for the harbour service."
+    assert "The harbour service was slow in the port of Faro." in texts, "older than its window"
+    assert not {QUESTION, "Is the harbour service at its port?"} & {*texts}
+    # Another session of the same agent, or none, is shown nothing of it.
+    assert QUESTION in [
+        one["text"] for one in listed(named(memory.tools())["recall"]({"query": QUESTION}), "hits")
+    ]
+    assert QUESTION in [hit.text for hit in memory.recall(QUESTION)]
+
+
+def test_what_a_long_turn_said_before_its_window_is_left_out(memory: Memory) -> None:
+    use = Message("assistant", calls=(ToolCall("c", "read", {"path": "port"}),))
+    results = [(use, Message("tool", f"harbour service, port: {'line ' * 900}", call_id="c"))] * 12
+    chat = in_turn(memory, *(one for pair in results for one in pair))
+    turn = min(one.seq for one in chat.history() if one.content == QUESTION)
+    found = listed(named(memory.tools(chat))["recall"]({"query": QUESTION, "limit": 30}), "hits")
+    assert [one["id"] for one in found if str(one["id"]).startswith("monday#")]
+    assert all(int(one["id"].partition("#")[2]) < turn for one in found if one["session"] == "monday")
+
+
+def test_where_all_is_in_the_conversation_recall_says_so(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    chat.append(role="user", content="The river was high.")
+    for answered in (False, True):
+        told = named(memory.tools(chat))["recall"]({"query": "river"}).data
+        assert told["note"] == "No matches found beside what this conversation shows."
+        if not answered:
+            chat.append(role="assistant", content="How high?")
+
+
+def test_sessions_are_found_but_not_by_the_question(memory: Memory) -> None:
+    chat = in_turn(memory)
+    search = named(memory.tools(chat))["search_sessions"]
+    found = listed(search({"query": QUESTION}), "sessions")
+    assert found[0]["id"] == "sunday"
+    assert QUESTION not in str(found)
+    own = listed(search({"query": QUESTION, "session": "monday"}), "messages")
+    assert "Is the harbour service at its port?" in [one["text"] for one in own]
+    assert QUESTION not in [one["text"] for one in own]
 
 
 # What a call takes

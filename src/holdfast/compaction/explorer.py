@@ -178,10 +178,10 @@ class SummaryExplorer:
         """Find the words of a query, best first."""
         # numpy is loaded by the first search.
         from holdfast.search import filters
-        from holdfast.search.query import has_words, parse
+        from holdfast.search.query import is_searchable, parse
         from holdfast.text.snippet import snippet
 
-        if not has_words(query):
+        if not is_searchable(query):
             return []
         wanted = filters.check(
             sources=_SCOPES[scope],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +14,7 @@ from holdfast.compaction.extract import extract, largest
 from holdfast.compaction.summary_passages import NOTHING
 from holdfast.messages.passages import Passage, grave, harmless
 from holdfast.prompt.transcript import transcript
+from holdfast.text import analyze
 from holdfast.text.clean import clean
 from holdfast.text.message_text import without_payloads, without_reasoning
 
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
 
 # Times the target: what is longer is cut.
 _OVERAGE = 3
+# Of the words of an answer, those that a summary has from its source; of one with more words, half of it.
+_SHARED = 1 / 3
+_MANY = 20
+# Of the passages of a source, those in which a word is one of them.
+_SPREAD = 1 / 10
 # Tokens that can say anything.
 _SMALLEST = 4
 # An answer of nothing else says nothing.
@@ -106,8 +113,8 @@ def write(
     """Write a summary, with a model as far as the bounds allow; `prompts` are those of the depths.
 
     An answer that is not shorter than its source is asked for again, more sternly; if that does not help, or
-    if the answer is empty, sentences of the source are chosen instead. An answer above three times the target
-    is cut.
+    if the answer is empty or does not speak of its source, sentences of the source are chosen instead. An
+    answer above three times the target is cut.
     """
     done = WrittenSummary("", "deterministic")
     most = _OVERAGE * bounds.target
@@ -125,6 +132,8 @@ def write(
         if not answer:
             break
         if bounds.cost(answer) < source.tokens:
+            if not speaks_of(answer, source.passages):
+                break
             if bounds.count(answer) <= most:
                 return replace(done, text=answer)
             return replace(done, text=cut(answer, most, bounds.count), level="capped")
@@ -203,6 +212,27 @@ def cleaned(answer: str) -> str:
     text = without_payloads(without_reasoning(clean(answer))).strip()
     text = harmless(text) if grave(text) else text
     return text if text.strip(_MARKS) else ""
+
+
+def speaks_of(answer: str, passages: Sequence[Passage]) -> bool:
+    """Return whether an answer shares its words with its source, as no refusal and no error does.
+
+    A word counts that stands in a tenth of the passages, a number or an identifier that stands in any.
+    """
+    words = _words(answer)
+    spread = Counter(word for one in passages for word in _words(f"{one.speaker} {one.text}"))
+    least = _SPREAD * len(passages)
+    shared = [word for word in words if spread[word] >= (least if word.isalpha() else 1) and spread[word]]
+    return bool(words) and len(shared) >= len(words) * (_SHARED if len(words) <= _MANY else _SHARED / 2)
+
+
+def _words(text: str) -> set[str]:
+    """Return the words of a text that say something, in their normal form: also numbers and identifiers."""
+    tokens = {token: analyze.weigh(token) for token in analyze.tokens(text)}
+    words = {word for weighed in tokens.values() for word, weight in weighed if weight}
+    # What a summary says of crane7 and crane12 is true of cranes.
+    names = {word.rstrip("0123456789") for word in words}
+    return {*map(analyze.normal, words | names), *filter(None, map(analyze.whole_term, tokens))} - {""}
 
 
 def cut(text: str, limit: int, count: CountTokens) -> str:

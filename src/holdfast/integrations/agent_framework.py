@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from holdfast.contract import check_provider
 from holdfast.errors import Damaged, InvalidInput, MissingExtra
 from holdfast.integrations.framework_keys import chat_id
-from holdfast.integrations.known_and_recalled import known_and_recalled
+from holdfast.integrations.known_and_recalled import known_and_recalled, unshortened_policy
 from holdfast.integrations.off_loop import off_loop
 from holdfast.integrations.opaque_items import read_message
 from holdfast.integrations.session_items import SessionItems
@@ -104,7 +104,9 @@ class HoldfastHistoryProvider(HistoryProvider):
     def _loaded(self, chat_id: str) -> list[FrameworkMessage]:
         if self._budget is None:
             return SessionItems(self.memory, chat_id, _FRAMEWORK).read(_framework_message)
-        window = self.memory.chat(chat_id).window(self._budget)
+        # The framework's own form of a message is shown, which is whole.
+        policy = unshortened_policy(self.memory, self._budget)
+        window = self.memory.chat(chat_id).window(policy=policy)
         summaries = [str(summary_message(one)["content"]) for one in window.summaries]
         shown = [one for one in window.messages if one.meta.get(_FRAMEWORK) == "item"]
         return [FrameworkMessage("user", [text]) for text in summaries] + list(map(_framework_message, shown))

@@ -7,16 +7,24 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from holdfast.prompt.recall_block import fit, hit_limit
-from holdfast.prompt.window import LastN
+from holdfast.prompt.window import LastN, Lossless, Policy, at_budget, unshortened
 from holdfast.runtime import runtime_of
+from holdfast.search.query import has_words
 from holdfast.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
+    from holdfast.chat import Chat
     from holdfast.memory import Memory
     from holdfast.records.options import RecallOptions
     from holdfast.types import Message
 
 _NO_MESSAGES = LastN(0)
+
+
+def unshortened_policy(handle: Memory | Chat, budget: int | None) -> Policy:
+    """Return the policy of a memory at a budget, with every message as it is."""
+    runtime = runtime_of(handle)
+    return unshortened(at_budget(runtime.policy if runtime else Lossless(), budget))
 
 
 class KnownAndRecalled(NamedTuple):
@@ -37,7 +45,8 @@ def known_and_recalled(
 ) -> KnownAndRecalled:
     """Return what is known, and what is recalled for the newest message of the user, framed as data.
 
-    What the conversation, or the knowledge, shows already is not recalled and takes none of the places.
+    A message without words, such as a lone emoji, recalls nothing. What the conversation, or the knowledge,
+    shows already is not recalled and takes none of the places.
 
     Args:
         memory: what to recall from.
@@ -51,7 +60,7 @@ def known_and_recalled(
     chat = memory.chat(chat_id)
     query = next((one.content for one in reversed(said) if one.role == "user"), "")
     system = chat.prompt(policy=_NO_MESSAGES).system if known else ""
-    if not query:
+    if not has_words(query):
         return KnownAndRecalled(system, "")
     chosen = dict(options)
     limit = cast("int", chosen.pop("limit", hit_limit(None, max_tokens)))

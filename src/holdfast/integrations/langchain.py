@@ -19,6 +19,7 @@ from holdfast.integrations.opaque_items import read_message
 from holdfast.integrations.session_items import SessionItems
 from holdfast.memory import Memory
 from holdfast.records.options import RecallOptions
+from holdfast.search.query import is_searchable
 from holdfast.types import Message, Role, check_count
 
 try:
@@ -53,6 +54,8 @@ class HoldfastRetriever(BaseRetriever):
     8601; `why`; and where they apply `chat`, `role`, `name`, `kind`, `space`, and `flags`, what the guard
     found. `degraded` says why only words were compared though the memory has an embedder.
 
+    A query without words or emoji, which a user may type, retrieves nothing.
+
     `k` and the options of recall may also be passed to `invoke`, where they take precedence.
 
     Args:
@@ -84,6 +87,8 @@ class HoldfastRetriever(BaseRetriever):
         **options: Unpack[RecallOptions],
     ) -> list[Document]:
         del run_manager
+        if not is_searchable(query):
+            return []
         chosen = cast("RecallOptions", {"where": self.where, **self.options, **options})
         hits = self.memory.recall(query, limit=self.k if k is None else k, **chosen)
         beside = {} if hits.degraded is None else {"degraded": hits.degraded}

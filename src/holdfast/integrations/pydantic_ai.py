@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING
 
 from holdfast.chat import Chat
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
+from holdfast.integrations.known_and_recalled import unshortened_policy
 from holdfast.integrations.off_loop import off_loop
 from holdfast.integrations.opaque_items import recalled
 from holdfast.llm.adapters import resolve
 from holdfast.llm.model import LLM
-from holdfast.prompt.window import Lossless, Policy, at_budget, unshortened
-from holdfast.runtime import runtime_of
+from holdfast.prompt.window import Policy
 from holdfast.types import check_count
 
 try:
@@ -170,7 +170,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
         system = _system(given)
         words = "\n\n".join(part.content for part in system)
         # Results of this run are shown whole, also those before a newer message of the user.
-        policy = _unshortened_policy(chat, self.budget) if len(asked) > 1 else None
+        policy = unshortened_policy(chat, self.budget) if len(asked) > 1 else None
         prompt, window = self._window(chat, query, words, task, policy, asked=bool(asked))
         left_out = {one.id for one in self._stored.values() if _is_left_out(one, prompt.window)}
         left_out -= {one.id for one in window}
@@ -344,9 +344,3 @@ def _called(tool: Tool) -> Callable[..., str]:
         return tool(arguments).text
 
     return call
-
-
-def _unshortened_policy(chat: Chat, budget: int | None) -> Policy:
-    """Return the policy of a chat's memory at a budget, with every result of a tool as it is."""
-    runtime = runtime_of(chat)
-    return unshortened(at_budget(runtime.policy if runtime else Lossless(), budget))

@@ -13,6 +13,7 @@ from holdfast.contract import check_provider
 from holdfast.errors import MissingExtra
 from holdfast.integrations.hit_metadata import hit_metadata
 from holdfast.integrations.off_loop import off_loop
+from holdfast.search.query import is_searchable
 from holdfast.types import check_count
 
 try:
@@ -120,7 +121,9 @@ class HoldfastMemoryStore(MemoryStore):  # type: ignore[misc]
         self.writable, self.extraction = writable, extraction
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
-        """Return the messages, summaries and records that answer a query, best first."""
+        """Return the messages, summaries and records that answer a query, best first; none without words."""
+        if not is_searchable(query):
+            return []
         asked = (options or {}).get("max_search_results", self.max_search_results)
         limit = _MOST if asked is None else check_count(asked, "max_search_results")
         chosen = cast("RecallOptions", dict(self._options))

@@ -192,11 +192,16 @@ class JobRunner:
         why = left.error if left else "" if done.done else "Another worker has leased the job."
         if not why and not done.records:
             why = "; ".join(note.removeprefix(f"{queued}: ") for note in done.notes)
+        if not why and model is None:
+            waits = (
+                "the chat waits for `learning.work` with one" if chat else "pass `llm=` for one to read it"
+            )
+            why = f"Without a model, only rules have read it: {waits}."
         return Extraction(
             done.records,
             {reason: number for reason, number in done.dropped.items() if number},
             why,
-            left.id if left else "",
+            left.id if left else "" if done.done else queued,
             done.calls,
             done.prompt_tokens,
             done.answer_tokens,

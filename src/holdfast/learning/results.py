@@ -16,7 +16,7 @@ class WorkResult:
 
     `records` were learned, `dropped` counts the proposals that were left out (reason → number), `notes` are
     remarks on single jobs. `calls` and tokens are those of models; of a dry run, what they would be.
-    `waiting` jobs are left: not due yet, or in need of a model.
+    `waiting` jobs are left: not due yet, or in need of a model, also to read again what rules have read.
     """
 
     done: tuple[Job, ...] = ()
@@ -79,8 +79,8 @@ def together(results: Sequence[WorkResult]) -> WorkResult:
 class Extraction:
     """What was extracted from a text or a chat: findings, insights and lessons, as stored records.
 
-    `why` is the reason for which nothing was extracted, "" for none; `job` is the id of the job that tries
-    again later, "" for none. `dropped` counts the proposals that were left out (reason → number).
+    `why` says what was not extracted or waits, and the reason, "" for nothing; `job` is the id of the job
+    that tries again later, "" for none. `dropped` counts the proposals that were left out (reason → number).
     """
 
     records: tuple[Record, ...] = ()

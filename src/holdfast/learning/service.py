@@ -111,7 +111,7 @@ class Learner:
 
         What is known already is not stored again. Texts below 50 characters are skipped. If the model fails,
         the result has the reason, and a job is queued that tries again. Without a model, the sentences that
-        state a decision become insights.
+        state a decision become insights, and the result says that a chat waits for one.
 
         Args:
             text: what to learn from.

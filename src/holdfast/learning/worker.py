@@ -129,8 +129,16 @@ class Worker:
             if ids is None:
                 scheduler.enqueue(context, scheduler.openings(context, self.kinds))
             why = self._run_jobs(results, limit, ids, progress)
-            waiting = jobs.count(context.database, context.space, "open", context.scope.agent or None)
+            waiting = len(self._waiting())
         return replace(together(results), why=why, seconds=time.monotonic() - began, waiting=waiting)
+
+    def _waiting(self) -> set[str]:
+        """Return the ids of the jobs that are open, and, without a model, of those that one would run."""
+        context, agent = self.context, self.context.scope.agent
+        left = jobs.read(context.database, context.space, ("open",), (agent,) if agent else None)
+        would = replace(context, model="any") if not self.model else context
+        kinds = () if self.model else [kind for kind in KINDS if kind in context.settings.kinds]
+        return {job.id for job in left} | {one.id for one in scheduler.openings(would, kinds)}
 
     def _run_jobs(
         self,

@@ -23,6 +23,8 @@ Turn = tuple[str, list[Block]]
 INSTRUCTIONS = ("system", "developer")
 # Stands for the messages before a window that begins with the assistant.
 START = "[…]"
+# Stands for the result of a call whose id another call of the same message has, where there is one result.
+ANSWERED = "[answered above]"
 # Of the four cache breakpoints of a request; the others are left to the system text and the tools.
 BREAKPOINTS = 2
 _THOUGHTS = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
@@ -40,9 +42,11 @@ def to_anthropic(message: Message, *, images: bool = True, thinking: bool = Fals
     """
     content = sent_parts(message)
     if message.role == "tool" and message.answers:
-        given = {clean(str(part["tool_use_id"])): part for part in _of_type(content, "tool_result")}
+        given = _of_type(content, "tool_result")
         whole = content if content and not given else message.content
-        results = [_result(call, given.get(call), whole, images=images) for call in message.answers]
+        results = [
+            _result(call, part, whole, images=images) for call, part in results_of(content, message.answers)
+        ]
         beside = _blocks(content, images=images) if given else []
         return [item for blocks in (*([one] for one in results), beside) for item in _item("user", blocks)]
     is_model = message.role == "assistant"
@@ -87,6 +91,17 @@ def sent_parts(message: Message) -> Sequence[object]:
         return ()
     given = {clean(str(part.get("tool_use_id"))) for part in _of_type(content, "tool_result")}
     return content if is_same and given <= set(message.answers) else ()
+
+
+def results_of(content: object, answers: Sequence[str]) -> list[tuple[str, Mapping[str, object] | None]]:
+    """Return each call that a message answers with its part of the content, None if it has none."""
+    parts = _of_type(content, "tool_result") if isinstance(content, Sequence) else []
+    found = [(clean(str(part.get("tool_use_id"))), part) for part in parts]
+    there = {call for call, _ in found}
+    return [
+        *((call, part) for call, part in found if call in answers),
+        *((call, None) for call in answers if call not in there),
+    ]
 
 
 def _of_type(content: Sequence[object], kind: str) -> list[Mapping[str, object]]:
@@ -156,25 +171,30 @@ def _result(
 
 
 def _identified(items: Iterable[Mapping[str, object]]) -> Iterable[Turn]:
-    """Yield the turns with a unique id for every call and its result; results of one call are joined."""
+    """Yield the turns with a unique id for every call and its result; results of one call are joined.
+
+    Those of calls with one id go to them in their order.
+    """
     taken: set[str] = set()
     names: dict[object, list[str]] = {}
-    results: dict[str, Block] = {}
+    results: dict[object, list[Block]] = {}
     for item in items:
         content, blocks = item["content"], list[Block]()
         called: dict[object, list[str]] = {}
         for block in content if isinstance(content, list) else _texts(str(content)):
             if block["type"] == "tool_use":
-                identity = _unused(_word(block["id"]), taken)
+                identity = unused(_word(block["id"]), taken)
                 called.setdefault(block["id"], []).append(identity)
                 blocks.append({**block, "id": identity, "name": _word(block["name"])[:128]})
             elif block["type"] == "tool_result":
-                for identity in names.get(block["tool_use_id"]) or [_word(block["tool_use_id"])]:
-                    if identity in results:
-                        results[identity]["content"] = _both(results[identity], block)
-                    else:
-                        results[identity] = {**block, "tool_use_id": identity}
-                        blocks.append(results[identity])
+                call = block["tool_use_id"]
+                if call in names or call not in results:
+                    own = names.pop(call, None) or [_word(call)]
+                    results[call] = [
+                        {"type": "tool_result", "tool_use_id": one, "content": ANSWERED} for one in own
+                    ]
+                    blocks += results[call]
+                _give(next_result(results[call]), block)
             else:
                 blocks.append(block)
         names |= called
@@ -185,12 +205,29 @@ def _word(text: object) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", str(text)) or "_"
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def unused(name: str, taken: set[str]) -> str:
+    """Return a name, with a number if it is taken, and note it as taken."""
     number, found = 1, name
     while found in taken:
         number, found = number + 1, f"{name}_{number + 1}"
     taken.add(found)
     return found
+
+
+def next_result(results: list[Block]) -> Block:
+    """Return the result of the first call that has none yet, or else that of the last."""
+    return results.pop(0) if len(results) > 1 else results[0]
+
+
+def _give(result: Block, block: Block) -> None:
+    """Add the words of a block to a result; they are those of an error if all are."""
+    if result.get("content") == ANSWERED:
+        del result["content"]
+        result.update({**block, "tool_use_id": result["tool_use_id"]})
+        return
+    result["content"] = _both(result, block)
+    if not block.get("is_error"):
+        result.pop("is_error", None)
 
 
 def _both(*results: Block) -> list[Block]:

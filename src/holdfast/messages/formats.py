@@ -12,6 +12,7 @@ from holdfast.errors import InvalidInput, shown
 from holdfast.messages.media import FILE_PARTS, IMAGE_PARTS
 from holdfast.text.clean import clean, each_text, whole
 from holdfast.types import Dumpable, Message, Role, ToolCall
+from holdfast.types.messages import check_words
 
 # Stands for a message that only reasons: the thoughts stay in `raw`, out of prompts.
 REASONING = "[reasoning]"
@@ -23,13 +24,13 @@ _REASONING_PARTS = {"thinking", "redacted_thinking", "reasoning"}
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
 
 
-def parse(payload: Mapping[str, object] | Dumpable) -> Message:
+def parse(payload: Mapping[str, object] | Dumpable, *, may_say_nothing: bool = False) -> Message:
     """Return the message of a dict in the format of OpenAI or Anthropic, or with the fields of `Message`.
 
     An object with `model_dump`, such as the message in a client's response, is read by that. The dict becomes
     `raw`, except where it has a field `raw`: that is an exported message. Content parts become text, with the
     placeholders `[image: …]` and `[file: …]` for other media; reasoning stays in `raw` only. The keys `at`,
-    `timestamp` and `created_at` hold the time.
+    `timestamp` and `created_at` hold the time. `may_say_nothing`: also an assistant's, as in our export.
 
     Raises:
         InvalidInput: no role or an unknown one, nothing in it, or parts of a shape that neither format has.
@@ -44,10 +45,11 @@ def parse(payload: Mapping[str, object] | Dumpable) -> Message:
     calls += _read_tool_calls(item)
     if not any(text.strip() for text in texts):
         texts = _beside_content(item, silent=not calls and not answers) or texts
-    if answers:
-        role = "tool"
-    elif role == "tool":
-        answers = _answered(item)
+    if answers or role == "tool":
+        role, answers = "tool", answers or _answered(item)
+    may_be_blank = "content" in item and (may_say_nothing or item.get("raw") is not None)
+    if role == "assistant" and not calls and not may_be_blank:
+        check_words("".join(texts))
     call_id = item.get("call_id", answers[0] if answers else None)
     name, identity, raw = item.get("name"), item.get("id"), item.get("raw", payload)
     return Message(

@@ -28,7 +28,8 @@ def ready(item: AnyMessage) -> Message:
         InvalidInput: it is not a message, or a part of it cannot be stored.
 
     """
-    message = formats.cleaned(item if isinstance(item, Message) else formats.parse(item))
+    message = item if isinstance(item, Message) else formats.parse(item, may_say_nothing=True)
+    message = formats.cleaned(message)
     _check(message)
     return message
 

@@ -19,7 +19,7 @@ from holdfast.prompt.recall_block import hit_limit
 from holdfast.prompt.selector import expected_messages, selector
 from holdfast.prompt.window import SUMMARISED, Policy, at_budget, check_policy, with_tail, within
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
-from holdfast.store import grants, log, prompt_receipts, sessions, snapshots, summaries
+from holdfast.store import grants, instructions, log, prompt_receipts, sessions, snapshots, summaries
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
 from holdfast.text.references import noted, write_reference
@@ -55,7 +55,8 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 class PromptOptions(TypedDict, total=False):
     """How a prompt is assembled; see `Chat.prompt`.
 
-    `system`: your own instructions, which stand first. In them `{topic}` is filled from the scratchpad of the
+    `system`: your own instructions, which stand first; behind them stands the newest system message that the
+    window does not reach, if the chat begins with one. In them `{topic}` is filled from the scratchpad of the
     chat, `{user:topic}` from that of the user, `{app:topic}` from that which all users of the tenant share,
     and `{temp:topic}` with what is kept in memory only; `{topic?}` may have no value, and `{{topic}}` stands
     for itself. A value that looks like an order to the model is withheld.
@@ -238,6 +239,7 @@ class ChatReader:
                 options.expand,
                 named=self.scope.is_layered,
             ),
+            instructions=partial(instructions.newest, self.database, self.scope.space, self.chat),
             unchanged=lambda fingerprint: self.cache.unchanged((self.scope, self.chat), fingerprint),
         )
 

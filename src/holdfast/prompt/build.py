@@ -14,10 +14,12 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.messages.anthropic import INSTRUCTIONS, alternate, to_anthropic
-from holdfast.messages.openai import to_openai
+from holdfast.messages.openai import paired, to_openai
 from holdfast.prompt.recall_block import fit, write
 from holdfast.prompt.summary_block import summary_message
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
+from holdfast.text.references import write_reference
+from holdfast.text.shorten import shorten_middle
 from holdfast.text.tokens import MESSAGE_OVERHEAD, estimate_tokens
 from holdfast.types import MAX_COUNT, Hit, Message, Prompt, Window, check_count
 
@@ -92,33 +94,38 @@ def build(
     style: PromptStyle = DEFAULT_STYLE,
     count: CountTokens = estimate_tokens,
     unchanged: Callable[[Fingerprint], int] = lambda _: 0,
+    instructions: Callable[[int], Message | None] = lambda _: None,
 ) -> Prompt:
     """Return the prompt for the next turn of `chat`.
 
-    `chat` is one of the space that hits name as `space`.
-
-    `select` makes the window for a number of tokens and is called a few times; `hits` are what was recalled,
-    best first. `system` comes first in the system text, then `known`, the knowledge block; in Anthropic's
-    form, the system messages of the window end it. The total exceeds the budget only when `system`, `known`
-    and the part of the window that is always kept do, and then nothing is recalled. `unchanged` returns
-    `tokens["unchanged"]` for a fingerprint.
+    `chat` is one of the space that hits name as `space`. `select` makes the window for a number of tokens and
+    is called a few times; `hits` are what was recalled, best first. `system` comes first in the system text,
+    then `known`, the knowledge block; in Anthropic's form, the system messages of the window end it. Behind
+    `system` stands what `instructions` returns for the seq that the window begins with. The total exceeds the
+    budget only when `system`, `known` and the part of the window that is always kept do, and then nothing is
+    recalled. `unchanged` returns `tokens["unchanged"]` for a fingerprint.
     """
-    reserved = _cost("\n\n".join(filter(None, (system, known))), count)
-    room = max(0, check_count(budget, "budget") - reserved)
-    entries, recalled, window = _Division(select, (space, chat), room, count, named=style.named).of(hits)
+    room = max(0, check_count(budget, "budget") - _cost(_text(system, known), count))
+    division = _Division(select, (space, chat), room, count, named=style.named)
+    words, division, entries, recalled, window = division.divide(hits, system, instructions)
+    system = _text(system, words)
+    reserved = _cost(_text(system, known), count)
     spent = MESSAGE_OVERHEAD + count(recalled) if recalled else 0
-    instructions = [one for one in window.messages if style.anthropic and one.role in INSTRUCTIONS]
-    text = "\n\n".join(filter(None, (system, known, *(one.content for one in instructions))))
+    shown = [one for one in window.messages if style.anthropic and one.role in INSTRUCTIONS]
+    text = _text(system, known, *(one.content for one in shown))
     parts = _with_recalled([*_summaries(window, style), *_messages(window.messages, style)], recalled, spent)
-    first = (hash((text, style.anthropic)), reserved + sum(one.tokens for one in instructions))
+    first = (hash((text, style.anthropic)), reserved + sum(one.tokens for one in shown))
     cached = unchanged((first, *((part.identity, part.tokens) for part in parts)))
     # Parts are rounded up, and together must be the whole.
     known_tokens = min(_cost(known, count), reserved)
-    tokens = {"system": reserved - known_tokens, "known": known_tokens, "recalled": spent}
-    tokens = _account({**tokens, "window": window.tokens}, cached, budget, room)
-    items = (part.item for part in parts)
-    messages = list(alternate(items) if style.anthropic else items)
-    return Prompt(text, messages, window, tuple(entry.hit for entry in entries), tokens)
+    costs = {"system": reserved - known_tokens, "known": known_tokens, "recalled": spent}
+    tokens = _account({**costs, "window": window.tokens}, cached, budget, division.room)
+    messages = (alternate if style.anthropic else paired)(part.item for part in parts)
+    return Prompt(text, list(messages), window, tuple(entry.hit for entry in entries), tokens)
+
+
+def _text(*parts: str) -> str:
+    return "\n\n".join(filter(None, parts))
 
 
 def _account(parts: dict[str, int], unchanged: int, budget: int, room: int) -> dict[str, int]:
@@ -156,7 +163,7 @@ class _Division:
     def __init__(
         self, select: Select, chat: tuple[str, str], room: int, count: CountTokens, *, named: bool
     ) -> None:
-        self._select, self._chat, self._room, self._count = select, chat, room, count
+        self._select, self._chat, self.room, self._count = select, chat, room, count
         self._named = named
         self._step = max(1, int(room * STEP))
         self._summaries = int(room * SUMMARIES)
@@ -164,9 +171,9 @@ class _Division:
     def of(self, hits: Sequence[Hit]) -> tuple[Sequence[RecallEntry], str, Window]:
         """Return the entries of the recall block, its text, and the window."""
         if hits:
-            most = conversation(self._room)
+            most = conversation(self.room)
             tail = self._tail(most)
-            left = self._room - tail.tokens - MESSAGE_OVERHEAD
+            left = self.room - tail.tokens - MESSAGE_OVERHEAD
             unseen = self._unseen(hits, tail)
             block = fit(unseen, self._chat, left, self._count, named=self._named)
             entries, text, window = block.entries, block.text, tail
@@ -177,14 +184,37 @@ class _Division:
                 return sorted(entries, key=lambda entry: ranks[id(entry.hit)]), text, window
         return (), "", self._alone()
 
+    def divide(
+        self, hits: Sequence[Hit], system: str, instructions: Callable[[int], Message | None]
+    ) -> tuple[str, _Division, Sequence[RecallEntry], str, Window]:
+        """Return the instructions before the window, and the division of what they leave as in `of`.
+
+        There are none where they are in the window or in `system`. They take half of the room at most; what
+        the window keeps in any case goes first.
+        """
+        found = self.of(hits)
+        lost = instructions(found[-1].messages[0].seq) if found[-1].messages else None
+        shown = (one.content for one in found[-1].messages if one.role in INSTRUCTIONS)
+        if lost is None or lost.content in system or lost.content in shown:
+            return "", self, *found
+        most = min(self.room // 2, self.room - self._select(0).tokens) - self._count("\n\n")
+        line = (
+            f"[… the rest of these instructions is in message {write_reference(self._chat[1], lost.seq)} …]"
+        )
+        fits = self._count(lost.content) <= most
+        words = lost.content if fits else shorten_middle(lost.content, most, self._count, line)
+        left = max(0, self.room - self._count(f"{words}\n\n"))
+        rest = _Division(self._select, self._chat, left, self._count, named=self._named)
+        return words, rest, *rest.of(hits)
+
     def _alone(self) -> Window:
         """Return the window of a prompt without hits: all that fits, but its start moves in steps."""
-        window = self._select(self._room)
-        fits = not window.shortened or _total(window) <= self._room
+        window = self._select(self.room)
+        fits = not window.shortened or _total(window) <= self.room
         if (_is_whole(window) and fits) or window.over_budget:
             return window
-        reach = max(self._stepped(window, self._room), _open_turn(window.messages))
-        return self._select(reach, MAX_COUNT, self._since_step(window, self._room))
+        reach = max(self._stepped(window, self.room), _open_turn(window.messages))
+        return self._select(reach, MAX_COUNT, self._since_step(window, self.room))
 
     def _grown(
         self, block: RecallBlock, tail: Window, fresh: int
@@ -192,7 +222,7 @@ class _Division:
         """Return entries, text and window: it gets what all hits leave, and those it shows are dropped."""
         entries, text = block.entries, block.text
         while entries:
-            left = self._room - MESSAGE_OVERHEAD - self._count(text)
+            left = self.room - MESSAGE_OVERHEAD - self._count(text)
             window = self._wider(tail, left, fresh)
             if window is tail or window.tokens > left:
                 return block.entries, block.text, tail
@@ -224,11 +254,11 @@ class _Division:
         if _is_whole(near) and not near.shortened:
             return near
         summaries = sum(one.tokens for one in near.summaries)
-        turn = _open_turn(near.messages) or _open_turn(self._select(self._room, self._summaries).messages)
+        turn = _open_turn(near.messages) or _open_turn(self._select(self.room, self._summaries).messages)
         if not turn and _goes_on(near.messages):
             # A turn longer than the room: what was done last is worth more to it than what was said long ago.
-            most = max(most, int(self._room * CONVERSATION[1]))
-        if since_pause := _since_pause(near.messages, int(self._room * LEAST)):
+            most = max(most, int(self.room * CONVERSATION[1]))
+        if since_pause := _since_pause(near.messages, int(self.room * LEAST)):
             return self._select(summaries + max(since_pause, turn), self._summaries)
         reach = max(self._stepped(near, most), summaries + turn)
         return self._select(reach, self._summaries, self._since_step(near, most))
@@ -312,7 +342,7 @@ def to_chat(messages: Iterable[Message]) -> tuple[dict[str, object], ...]:
     Models reject anything between the two, and a log can have it: parallel calls as separate messages, or a
     user who writes while a tool runs.
     """
-    return tuple(part.item for part in _messages(tuple(messages), DEFAULT_STYLE))
+    return paired(part.item for part in _messages(tuple(messages), DEFAULT_STYLE))
 
 
 def _messages(messages: Sequence[Message], style: PromptStyle) -> Iterable[PromptPart]:

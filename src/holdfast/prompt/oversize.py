@@ -1,7 +1,8 @@
-"""Placeholders for results of tools that are too large to be shown again, in turns that are over.
+"""Placeholders for what is too large to be shown again, in turns that are over.
 
-The words stay in the log. The placeholder says how many tokens they take, how they begin, and how to
-read them; it answers the same call, so that a model takes it as the result.
+The words stay in the log. The placeholder of a result says how many tokens it takes, how it begins, and how
+to read it; it answers the same call, so that a model takes it as the result. Of what a user pasted, and of
+an answer that takes half of a budget, the beginning and the end stay, around a line that says the same.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from holdfast.messages.anthropic import sent_parts
 from holdfast.messages.formats import texts_of
 from holdfast.messages.media import media_tokens
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.safety.guard import mask
+from holdfast.text.clean import each_text
 from holdfast.text.references import write_reference
-from holdfast.text.shorten import shorten_line
+from holdfast.text.shorten import shorten_line, shorten_middle
+from holdfast.types import MAX_COUNT
 from holdfast.types.messages import flags_like
 
 if TYPE_CHECKING:
@@ -26,16 +29,21 @@ if TYPE_CHECKING:
 
 # Of the budget, as of a leaf: a larger result is too large whatever a policy says.
 SHARE = 1 / 8
+# The same for what a model said or called, or a system message: it is shortened only where little else fits.
+SAID = 1 / 2
 # What is read of a result: enough that no credential in what is shown of it is cut or lacks its surroundings.
+_AROUND = 8_000
 _READ = re.compile(r"[\s\S]{0,2000}\S{0,6000}")
 
 Shorten = Callable[["Message", int], "Message"]
-"""Return a message with placeholders in place of its results that take more than so many tokens."""
+"""Return a message with placeholders in place of what takes more than so many tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Oversize:
-    """Which results are placeholders: those of over `limit` tokens, older than what is kept.
+    """Which messages are placeholders: those of over `limit` tokens, older than what is kept.
+
+    Of what is neither a result nor from a user, those of over `said` tokens.
 
     Kept are what was said from the newest user message on, the newest `keep` messages, and the newest `turns`
     turns as far as `cap` tokens. How far a window goes is measured by what was so before the newest `fresh`
@@ -48,6 +56,11 @@ class Oversize:
     keep: int = 0
     turns: int = 0
     cap: int = 0
+    said: int = MAX_COUNT
+
+    def most(self, message: Message) -> int:
+        """Return the tokens above which a message is a placeholder."""
+        return self.limit if message.role in ("tool", "user") else self.said
 
     def keeping(self, keep: int, turns: int = 0, cap: int = 0) -> Oversize:
         """Return the same for a window that keeps this."""
@@ -61,25 +74,31 @@ class Oversize:
         `originals` gets what they stand for, by seq.
         """
         tokens = -self.fresh
-        count = users = 0
+        count = users = fresh_count = fresh_users = 0
         for group in groups:
             tokens += sum([message.tokens for message in group])
             if self.fresh and tokens <= 0:
+                fresh_count += len(group)
+                fresh_users += sum([message.role == "user" for message in group])
                 yield group
                 continue
-            is_kept = count < self.keep or (users < self.turns and tokens <= self.cap)
+            newer, turns = count, users
             count += len(group)
             for place, message in enumerate(group):
-                if message.role == "user":
-                    users += 1
-                elif users and not is_kept and message.tokens > self.limit and message.role == "tool":
+                # What fills a window was in none as it is, so that no start can be where it was.
+                fills = message.tokens > self.said
+                is_kept = newer + fills * fresh_count < self.keep or (
+                    turns + fills * fresh_users < self.turns and tokens <= self.cap
+                )
+                if users + fills * fresh_users and not is_kept and message.tokens > self.most(message):
                     group[place] = self._shortened(message, originals)
+                users += message.role == "user"
             yield group
 
     def _shortened(self, message: Message, originals: dict[int, Message]) -> Message:
         if message.seq in originals:
             return message
-        short = self.shorten(message, self.limit)
+        short = self.shorten(message, self.most(message))
         if short.tokens >= message.tokens:
             return message
         originals[message.seq] = message
@@ -88,7 +107,7 @@ class Oversize:
 
 @dataclass(frozen=True, slots=True)
 class Placeholders:
-    """A writer of placeholders for results in a chat.
+    """A writer of placeholders for what is too large in a chat.
 
     `count` counts tokens, `images` tells whether images are sent, and `expand` whether the model has this
     tool.
@@ -100,10 +119,13 @@ class Placeholders:
     expand: bool = False
 
     def __call__(self, message: Message, limit: int) -> Message:
-        """Return the message with placeholders in place of its results that take more than `limit` tokens.
+        """Return the message with placeholders in place of what takes more than `limit` tokens.
 
         What else is in the message stays: a user may have said something beside the results of several calls.
+        Of a message that is no result, half of the limit stays.
         """
+        if message.role != "tool":
+            return self._cut(message, limit // 2)
         parts, flags = sent_parts(message), flags_like(message)
         if any(_is_result(part) for part in parts):
             written = [self._part(message, part, limit) for part in parts]
@@ -122,11 +144,42 @@ class Placeholders:
         return {**part, "content": self._text(message, text, tokens)} if tokens > limit else part
 
     def _text(self, message: Message, text: str, tokens: int) -> str:
-        reference = write_reference(self.chat, message.seq)
-        how = f"`expand` with the id {reference} gives it" if self.expand else f"it is message {reference}"
+        how = self._how(message)
         begins = _beginning(text)
         said = f"This result of {tokens:,} tokens is not shown again; {how}."
         return f"[{said} It begins:]\n{begins}" if begins else f"[{said}]"
+
+    def _cut(self, message: Message, most: int) -> Message:
+        """Return a message of which the beginning and the end stay, and so of each text in its calls."""
+        said = f"most of this message of {message.tokens:,} tokens is not shown again"
+        line = f"[… {said}; {self._how(message)} …]"
+
+        def cut(text: str) -> str:
+            # Two tokens a character are the most that is estimated.
+            if 2 * len(text) <= most or self.count(text) <= most:
+                return text
+            return shorten_middle(_ends(text, most), most, self.count, line) or line
+
+        calls = [
+            replace(call, arguments=cast("Mapping[str, object] | str", each_text(call.arguments, cut)))
+            for call in message.calls
+        ]
+        content, flags = cut(message.content), flags_like(message)
+        raw = _with_content(message.raw, content)
+        short = replace(message, content=content, calls=tuple(calls), raw=raw, flags=flags)
+        return replace(short, tokens=message_tokens(short, self.count, images=self.images), flags=flags)
+
+    def _how(self, message: Message) -> str:
+        reference = write_reference(self.chat, message.seq)
+        return f"`expand` with the id {reference} gives it" if self.expand else f"it is message {reference}"
+
+
+def _ends(text: str, most: int) -> str:
+    """Return the two ends of a text, more than is shown of them, without credentials."""
+    size = 8 * most + _AROUND
+    if len(text) <= 2 * size:
+        return mask(text)
+    return f"{mask(text[:size])}{mask(text[-size:])}"
 
 
 def _beginning(text: str) -> str:

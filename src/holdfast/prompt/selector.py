@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import dropwhile, islice, takewhile
 from typing import TYPE_CHECKING, Protocol
 
-from holdfast.prompt.oversize import SHARE, Oversize
+from holdfast.prompt.oversize import SAID, SHARE, Oversize
 from holdfast.prompt.window import (
     SUMMARISED,
     LastN,
@@ -18,11 +19,15 @@ from holdfast.prompt.window import (
     within,
 )
 from holdfast.prompt.window_selection import ChatLog, Reach, choose
-from holdfast.types import MAX_COUNT, Message, Omission, Summary, Window
+from holdfast.types import MAX_COUNT, Message, Omission, Shortened, Summary, Window
 
 if TYPE_CHECKING:
     from holdfast.prompt.oversize import Shorten
     from holdfast.types import ChatStats
+
+IN_TURN = "between the request of a turn that is longer than the budget reaches, and its end"
+# Messages of a turn that are read at most to find its request.
+_LONGEST_TURN = 2_000
 
 
 class Select(Protocol):
@@ -54,27 +59,68 @@ def selector(
 ) -> Select:
     """Return a function from a token budget to a window of a chat, which reads each message only once.
 
-    The summary of a `SummaryBuffer` is always there.
-
-    Args:
-        policy: how to choose.
-        newest_first: reads its messages.
-        stats: its totals.
-        frontier: its summaries that are part of no other, oldest first.
-        shorten: writes the placeholders; None for no placeholders.
-
+    `newest_first` reads its messages, `stats` are its totals, `frontier` its summaries that are part of no
+    other, oldest first; `shorten` writes the placeholders, None for none. The summary of a `SummaryBuffer` is
+    always there. A window that does not reach back to the request of its turn, the message of the user that
+    the turn began with, has this before the end of the turn, unless a summary stands for it.
     """
     log = ChatLog(newest_first, stats.messages + stats.erased, stats.stored_tokens, stats.erased)
     oversize = _oversize(policy, shorten)
 
-    def select(budget: int, summaries: int = MAX_COUNT, fresh: int = 0) -> Window:
+    def choose_within(budget: int, summaries: int, fresh: int) -> Window:
         large = oversize and replace(oversize, fresh=fresh)
         some = frontier if isinstance(policy, SummaryBuffer) else _newest_within(frontier, summaries)
         hidden = frontier[: len(frontier) - len(some)]
         window = _choose(within(policy, budget), log.after(hidden), some, large)
         return replace(window, omitted=(*_omissions(hidden), *window.omitted)) if hidden else window
 
+    def select(budget: int, summaries: int = MAX_COUNT, fresh: int = 0) -> Window:
+        window = choose_within(budget, summaries, fresh)
+        if oversize is None or (request := _lost_request(log.after(frontier), window)) is None:
+            return window
+        short = oversize.shorten(request, oversize.limit) if request.tokens > oversize.limit else request
+        rest = choose_within(max(0, min(policy.budget, budget) - short.tokens), summaries, fresh)
+        if not rest.messages or request.seq >= rest.messages[0].seq:
+            # A smaller window can begin with the request, where a larger one begins behind it.
+            return window
+        fits = window.over_budget or rest.tokens + short.tokens <= budget
+        return _with_request(rest, request, short, log) if fits else window
+
     return select
+
+
+def _lost_request(log: ChatLog, window: Window) -> Message | None:
+    """Return the message of the user with which the turn of a window began, if the window has none."""
+    if not window.messages or window.budget is None or any(one.role == "user" for one in window.messages):
+        return None
+    first = window.messages[0].seq
+    before = islice(dropwhile(lambda one: one.seq >= first, log), _LONGEST_TURN)
+    return next((one for one in before if one.role == "user"), None)
+
+
+def _with_request(window: Window, request: Message, short: Message, log: ChatLog) -> Window:
+    """Return a window with the request of its turn before its messages, and what is between them stated."""
+    omitted: list[Omission] = []
+    for one in window.omitted:
+        if not one.first <= request.seq <= one.last:
+            omitted.append(one)
+            continue
+        turn = takewhile(lambda message: message.seq > request.seq, log)
+        costs = [message.tokens for message in turn if message.seq <= one.last]
+        older, tokens = one.messages - 1 - len(costs), one.tokens - request.tokens - sum(costs)
+        if older > 0:
+            omitted.append(Omission(older, one.first, request.seq - 1, max(0, tokens), one.why))
+        if costs:
+            omitted.append(Omission(len(costs), request.seq + 1, one.last, sum(costs), IN_TURN))
+    saved = request.tokens - short.tokens
+    return replace(
+        window,
+        messages=(short, *window.messages),
+        tokens=window.tokens + short.tokens,
+        budget=window.budget and window.budget + short.tokens,
+        omitted=tuple(omitted),
+        shortened=(*([Shortened(short.seq, request.tokens, saved)] if saved else []), *window.shortened),
+    )
 
 
 def _oversize(policy: Policy, shorten: Shorten | None) -> Oversize | None:
@@ -84,7 +130,8 @@ def _oversize(policy: Policy, shorten: Shorten | None) -> Oversize | None:
     """
     if shorten is None or not policy.oversize:
         return None
-    return Oversize(min(policy.oversize, share_of(policy.budget, SHARE)), shorten)
+    limit = min(policy.oversize, share_of(policy.budget, SHARE))
+    return Oversize(limit, shorten, said=share_of(policy.budget, SAID))
 
 
 def _choose(policy: Policy, log: ChatLog, frontier: Sequence[Summary], oversize: Oversize | None) -> Window:

@@ -224,12 +224,14 @@ def masked_call(call: ToolCall) -> ToolCall:
 
 def masked_message(message: Message) -> Message:
     """Return a message without `raw`, with credentials in all other parts masked."""
+    says_nothing = message.role == "assistant" and not message.calls and not message.content.strip()
     return replace(
         message,
         content=mask(message.content),
         name=mask_name(message.name) if message.name else message.name,
         calls=tuple(map(masked_call, message.calls)),
-        raw=None,
+        # Without a payload, no message says nothing.
+        raw={} if says_nothing else None,
         meta={key: mask_values(value, key) for key, value in message.meta.items()},
     )
 

@@ -93,15 +93,21 @@ def widened(query: Query, having: Sequence[int]) -> Query:
 
 
 def has_words(query: str) -> bool:
-    """Return whether there is anything in a query that can be searched for."""
-    return any(analyze.split(token) for token in analyze.tokens(query))
+    """Return whether there is a letter or a digit in a query, so that what it finds can be shown unasked."""
+    tokens = analyze.tokens(query)
+    return any(analyze.split(token) for token in tokens if not analyze.is_symbol(token))
+
+
+def is_searchable(query: str) -> bool:
+    """Return whether there is anything in a query that can be searched for: words, or else emoji."""
+    return bool(analyze.tokens(query)) and bool(_words(query))
 
 
 def parse(query: str) -> Query:
     """Return the parsed query; every character of it is plain text.
 
     Raises:
-        InvalidInput: it is not text, or has no letters or digits.
+        InvalidInput: it is not text, or has no letters, digits or emoji.
 
     """
     if not isinstance(query, str):
@@ -128,15 +134,20 @@ def _length(words: tuple[Word, ...]) -> float:
 
 
 def _words(query: str) -> tuple[Word, ...]:
-    """Return the terms of a query. Stop words (who, is, the …) are left out, unless there are no others."""
+    """Return the terms of a query.
+
+    Stop words (who, is, the …) are left out, unless there are no others, and emoji, unless there is no word.
+    """
     counts: dict[str, float] = {}
     written: dict[str, str] = {}
     stops: dict[str, float] = {}
+    symbols: dict[str, float] = {}
     tokens = [(token, analyze.weigh(token)) for token in analyze.tokens(query)]
     foreign = foreign_stop_words((word for _, words in tokens for word, _ in words), analyze.STOP_WORDS)
     for token, words in tokens:
         for word, weight in words:
             into = counts if weight and word not in foreign else stops
+            into = symbols if analyze.is_symbol(token) else into
             term = analyze.normal(word) if weight else word
             into[term] = into.get(term, 0) + (weight or 1)
             written.setdefault(term, word)
@@ -147,7 +158,7 @@ def _words(query: str) -> tuple[Word, ...]:
         spelled = analyze.spelled_out(token)
         if spelled and spelled not in counts:
             counts[spelled], written[spelled] = _SPELLED_OUT, token
-    terms = counts or stops
+    terms = counts or stops or symbols
     return tuple(
         Word(
             analyze.hash_term(term),

@@ -277,13 +277,6 @@ def read(
     return [_to_job(row) for row in db.all(sql, space=space, **values)]
 
 
-def count(db: Reader, space: str, status: JobStatus, agent: str | None = None) -> int:
-    """Return the number of jobs of a status; of an agent, or of all."""
-    condition, values = matching({"status": status, "agent": agent}, {})
-    sql = f"SELECT count(*) FROM jobs WHERE space = :space {condition}"
-    return int(db.all(sql, space=space, **values)[0][0])
-
-
 def by_ids(db: Reader, space: str, ids: Sequence[str]) -> list[Job]:
     """Return the jobs of some ids; those that are gone are left out."""
     return [_to_job(row) for identity in ids for row in db.all(_BY_ID, space=space, id=identity)]

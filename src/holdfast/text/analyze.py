@@ -19,7 +19,7 @@ from holdfast.text.clean import normalized
 from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
 
-VERSION = 3
+VERSION = 4
 
 # What marks the hash of a term of output, so that it is another than that of the word as somebody says it.
 OUTPUT = 0x9E3779B97F4A7C15
@@ -48,6 +48,8 @@ _JOIN = r"[_.\-/:@'’]+"
 _ASCII_TOKEN = re.compile(rf"[A-Za-z0-9]+(?:{_JOIN}[A-Za-z0-9]+)*")
 _JOINTS = re.compile(_JOIN)
 _APOSTROPHE = re.compile(r"['’]")
+# Pictures, each a token of its own; not the colours of skin.
+_SYMBOL = r"[\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b50\u2b55\U0001f000-\U0001f3fa\U0001f400-\U0001faff]"
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*|[0-9]+")
 # Accents, the vowel points of Hebrew and Arabic, and Arabic's stretching line; not its hamza, which
 # makes another letter.
@@ -69,7 +71,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[str]:
-    """Return the tokens of a text in NFC: words, identifiers, paths, numbers."""
+    """Return the tokens of a text in NFC: words, identifiers, paths, numbers, emoji."""
     if text.isascii():
         return _ASCII_TOKEN.findall(text)
     return _token().findall(normalized("NFC", text))
@@ -81,7 +83,7 @@ def _token() -> re.Pattern[str]:
     # Mongolian.
     marks = filter(lambda c: unicodedata.category(c) in ("Mn", "Mc"), map(chr, range(0x300, 0x1900)))
     letters = rf"[^\W_]+(?:[{''.join(marks)}\u3099\u309a]+[^\W_]*)*"
-    return re.compile(rf"{letters}(?:{_JOIN}{letters})*")
+    return re.compile(rf"{letters}(?:{_JOIN}{letters})*|{_SYMBOL}")
 
 
 def analyze(token: str) -> Token:
@@ -109,6 +111,11 @@ def _analyze(token: str) -> Token:
 _analyze_cached = lru_cache(maxsize=_CACHED_WORDS)(_analyze)
 
 
+def is_symbol(token: str) -> bool:
+    """Return whether a token, or a word of one, is an emoji."""
+    return len(token) == 1 and not token.isalnum()
+
+
 def split(token: str) -> list[str]:
     """Split a token into its words, case-folded and without accents.
 
@@ -124,6 +131,8 @@ def weigh(token: str) -> list[tuple[str, float]]:
     >>> weigh("the_cat"), weigh("猫的")
     ([('the', 0), ('cat', 1)], [('猫的', 0.2), ('猫', 0.3), ('的', 0)])
     """
+    if is_symbol(token):
+        return [(token, unspaced.SINGLE)]
     parts: list[tuple[str, float]] = []
     for part in _JOINTS.split(_without_tail(token)):
         if part.isascii():

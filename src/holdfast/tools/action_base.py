@@ -10,7 +10,7 @@ from holdfast.contract import Provider, Session, capabilities, check_provider
 from holdfast.errors import Denied, InvalidInput, shown
 from holdfast.text.tokens import CountBy, counter, estimate_tokens
 from holdfast.tools.json_schema import Range, quoted_argument
-from holdfast.tools.memory_internals import internals_of, note_shown
+from holdfast.tools.memory_internals import InView, in_view, internals_of, note_shown
 from holdfast.tools.paging import LEAST, Page
 from holdfast.tools.permissions import (
     Action,
@@ -160,6 +160,10 @@ class ActionBase:
 
     def _in_chat(self) -> str | None:
         return self._session or None
+
+    def _in_view(self) -> InView:
+        """Return what the model sees of its session anyway, which no search has to find."""
+        return in_view(self._provider, self._chat) if self._session else InView()
 
     def _note(self, references: Sequence[str]) -> None:
         """Store what the session was shown, so that it is not learned as new."""

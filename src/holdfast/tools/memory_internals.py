@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from holdfast.contract import Provider, Session
 from holdfast.errors import InvalidInput
@@ -14,7 +14,7 @@ from holdfast.store import sessions
 from holdfast.store.database import Database
 from holdfast.text.references import noted, split_space
 from holdfast.text.tokens import CountTokens
-from holdfast.types import Scope, Writer
+from holdfast.types import MAX_COUNT, Hit, Scope, Writer
 
 _REMEMBERED = 50  # references that are stored for one answer
 _NOTING = threading.Lock()  # held while the stored references are read and written
@@ -79,6 +79,47 @@ def own_space(provider: Provider) -> str | None:
     """Return the name of the space that a memory writes to, where it reads several; None for others."""
     scope = getattr(unwrapped(provider), "scope", None)
     return scope.reference(scope.space) if isinstance(scope, Scope) and scope.is_layered else None
+
+
+class InView(NamedTuple):
+    """What a model sees of its chat anyway: messages and summaries of the window, and the turn going on."""
+
+    space: str = ""
+    chat: str = ""
+    messages: frozenset[int] = frozenset()
+    summaries: frozenset[str] = frozenset()
+    # Of the first message of a turn that is not answered yet, whatever the window shows of it.
+    turn: int = MAX_COUNT
+
+    @property
+    def size(self) -> int:
+        """How many hits can be among it, but for those of a turn that is longer than the window."""
+        return len(self.messages) + len(self.summaries)
+
+    def has(self, hit: Hit) -> bool:
+        """Return whether a hit is among it."""
+        if hit.source == "record" or (hit.space, hit.chat) != (self.space, self.chat):
+            return False
+        if hit.source == "summary":
+            return hit.id in self.summaries
+        return hit.seq in self.messages or hit.seq >= self.turn
+
+
+def in_view(provider: Provider, chat: Session) -> InView:
+    """Return what the model of a chat sees of it, by its usual window."""
+    scope, window = getattr(unwrapped(provider), "scope", None), chat.window()
+    shortened = {one.seq for one in window.shortened}
+    turn = MAX_COUNT
+    if window.messages and (window.messages[-1].role != "assistant" or window.messages[-1].calls):
+        asked = [one.seq for one in window.messages if one.role == "user"]
+        turn = asked[-1] if asked else window.messages[0].seq
+    return InView(
+        scope.reference(scope.space) if isinstance(scope, Scope) else "",
+        chat.id,
+        frozenset(one.seq for one in window.messages) - shortened,
+        frozenset(one.id for one in window.summaries),
+        turn,
+    )
 
 
 def note_shown(provider: Provider, chat: Session, what: Sequence[str]) -> None:

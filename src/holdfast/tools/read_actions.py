@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any
 
 from holdfast.errors import InvalidInput
@@ -24,7 +25,7 @@ from holdfast.tools.action_base import (
     unknown_id,
 )
 from holdfast.tools.json_schema import quoted_argument
-from holdfast.tools.memory_internals import further_memories, is_covered, own_space
+from holdfast.tools.memory_internals import InView, further_memories, is_covered, own_space
 from holdfast.tools.paging import Page, PageStart
 from holdfast.tools.results import ExpandPage, MemoryItem, RecallPage, SessionItem, SessionPage
 from holdfast.types import ChatInfo, Hit, Message
@@ -52,7 +53,7 @@ class ReadActions(ActionBase):
         where: Annotated[str | None, 'JSON filter on metadata: {"stars": {"$gte": 4}}'] = None,
         cursor: Cursor = None,
     ) -> RecallPage:
-        """Return the hits of a query, best first.
+        """Return the hits of a query, best first, without what the session of the agent shows anyway.
 
         Raises:
             InvalidInput: the query is blank, or a filter or the cursor is invalid.
@@ -67,12 +68,14 @@ class ReadActions(ActionBase):
             "until": _time(until, "until"),
             "where": _filter(where),
         }
+        view = self._in_view()
         most = page.start.item + check_limit(limit) + 1
-        found = call(self._provider.recall, query, limit=most, **filters)
-        hits = render.masked_hits(self._provider, found)
+        found = call(self._provider.recall, query, limit=most + view.size, **filters)
+        hits = [hit for hit in render.masked_hits(self._provider, found) if not view.has(hit)][:most]
         items, on = page.excerpts(hits, render.of_hit, limit)
         self._note(render.references(items))
-        notes = ("" if items else "No matches found.", getattr(found, "degraded", None) or "")
+        beside = " beside what this conversation shows" if found else ""
+        notes = ("" if items else f"No matches found{beside}.", getattr(found, "degraded", None) or "")
         return RecallPage(hits=items, cursor=on, note=" ".join(filter(None, notes)))
 
     def expand(self, id: Id, cursor: Cursor = None) -> ExpandPage:
@@ -172,7 +175,8 @@ class ReadActions(ActionBase):
         elif query is None:
             sessions, on = page.excerpts(self._provider.chats(limit=most), _of_chat, limit)
         else:
-            best = self._conversation_hits(query, most, _first_of_each)
+            view = self._in_view()
+            best = self._conversation_hits(query, most, partial(_first_of_each, view))
             sessions, on = page.excerpts(best, _of_session_hit, limit)
         self._note([*render.references(messages), *(one.expand for one in sessions if one.expand)])
         note = "" if sessions or messages else "No matches found."
@@ -211,8 +215,11 @@ class ReadActions(ActionBase):
         if query is None:
             return self._newest(chat, limit, page)
 
+        # Who names a session wants it searched, but not for the question that is just asked.
+        asked = self._in_view()._replace(messages=frozenset(), summaries=frozenset())
+
         def of_session(hits: Sequence[Hit]) -> list[Hit]:
-            return [hit for hit in hits if hit.chat == session]
+            return [hit for hit in hits if hit.chat == session and not asked.has(hit)]
 
         hits = self._conversation_hits(query, most, of_session, session)
         return page.excerpts(hits, render.of_hit, limit)
@@ -253,10 +260,12 @@ def _of_session_hit(hit: Hit) -> SessionItem:
     return SessionItem(id=hit.chat, text=item.text, newest=item.at, expand=item.id)
 
 
-def _first_of_each(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the best hit of each session."""
+def _first_of_each(view: InView, hits: Sequence[Hit]) -> list[Hit]:
+    """Return the best hit of each session that is not in view."""
     best: dict[tuple[str, str], Hit] = {}
     for hit in hits:
+        if view.has(hit):
+            continue
         best.setdefault((hit.space, hit.chat), hit)
     return list(best.values())
 

@@ -79,8 +79,8 @@ class Message:
     `chat#seq` of messages, of another space `space|chat#seq`.
 
     Raises:
-        InvalidInput: an unknown role, content that is not text, blank content, or a part that does not fit
-            the role.
+        InvalidInput: an unknown role, content that is not text, blank content (but for an assistant's message
+            with the payload that it came as), or a part that does not fit the role.
 
     """
 
@@ -116,11 +116,9 @@ class Message:
                 raise InvalidInput(
                     f"A message of role {self.role!r} cannot answer a call.", "Use the role 'tool'."
                 )
-            if not self.calls and (not self.content or self.content.isspace()):
-                raise InvalidInput(
-                    f"The message {'has only white space' if self.content else 'is empty'}.",
-                    "Give it content, or do not append it.",
-                )
+            # What a model answered is an answer even without a word.
+            if not self.calls and (self.role != "assistant" or self.raw is None):
+                check_words(self.content)
         if self.at is not None and not isinstance(self.at, datetime):
             raise InvalidInput(f"`at` must be a datetime, not {type(self.at).__name__}.", "Pass a datetime.")
 
@@ -131,6 +129,15 @@ class Message:
         A name that could be taken for a role, and every name of a tool, stands behind the role.
         """
         return speaker(self.role, self.name)
+
+
+def check_words(content: str) -> None:
+    """Raise InvalidInput if the content of a message is blank."""
+    if not content or content.isspace():
+        raise InvalidInput(
+            f"The message {'has only white space' if content else 'is empty'}.",
+            "Give it content, or do not append it.",
+        )
 
 
 class Dumpable(Protocol):

@@ -10,7 +10,7 @@ from holdfast.errors import InvalidInput, MissingExtra
 from holdfast.integrations.google_adk.app_memory import FRAMEWORK, app_memory, memory_chat, session_chat
 from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.off_loop import off_loop
-from holdfast.search.query import has_words
+from holdfast.search.query import is_searchable
 from holdfast.store import items, log
 from holdfast.store.database import retry_transaction
 from holdfast.text.references import read_reference, write_reference
@@ -106,7 +106,7 @@ class HoldfastMemoryService(BaseMemoryService):
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return what answers a query, best first; nothing for one without words, which a model may pass."""
-        if not has_words(query):
+        if not is_searchable(query):
             return SearchMemoryResponse()
         memory = app_memory(self._memory, app_name, user_id)
         hits = await off_loop(self._memory, memory.recall, query, limit=self._limit, **self._options)

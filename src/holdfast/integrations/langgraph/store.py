@@ -192,7 +192,7 @@ class HoldfastStore(BaseStore):
     ) -> list[SearchItem]:
         # numpy is loaded by the first search.
         from holdfast.integrations.langgraph.store_search import ItemQuery, StoreSearch
-        from holdfast.search.query import has_words, parse
+        from holdfast.search.query import is_searchable, parse
 
         if self._search is None:
             unpack = None if self._embedder is None else self._embedder.unpack
@@ -200,7 +200,7 @@ class HoldfastStore(BaseStore):
         query = vector = None
         if op.query and self._embedder is not None:
             vector = self._embedder.query(op.query, loop)
-        elif op.query and has_words(op.query):
+        elif op.query and is_searchable(op.query):
             query = parse(op.query)
         wanted = ItemQuery(tuple(op.namespace_prefix), query, vector, op.filter, op.offset, op.limit)
         results = []

@@ -14,8 +14,11 @@ from holdfast.errors import InvalidInput
 from holdfast.records.view import count_uses, selection
 from holdfast.store.record_rows import capped_length
 from holdfast.store.records import first_written
+from holdfast.text.tokens import estimate_tokens
 from holdfast.tools import render
+from holdfast.tools.action_base import Cursor
 from holdfast.tools.memory_internals import internals_of
+from holdfast.tools.paging import Page, PageStart
 from holdfast.tools.presets.preset import CAP, Preset, noted, shortened
 from holdfast.tools.results import ORIGIN
 from holdfast.tools.tool import Tool, ToolResult, result, tool_of
@@ -53,7 +56,7 @@ def compartment_tools(
             entries.get,
             "get_memory",
             "Get the entries of a compartment: "
-            "all of them, one by its id, or those of a category and with a tag.",
+            "all of them, one by its id, or those of a category and with a tag; a long list in pages.",
             read_only=True,
         ),
         tool_of(
@@ -108,16 +111,23 @@ class _Compartments(Preset):
         id: Annotated[str | None, "of one entry"] = None,
         category: Category = None,
         tags: Tags = None,
+        cursor: Cursor = None,
     ) -> ToolResult:
+        page = Page(self._cap, estimate_tokens, cursor, (self._chat.id, compartment, id, category, tags))
+        first = page.start.item
         found = [one for one in self._entries(compartment, category, tags) if id in (None, one.id)]
         if not found:
             return result(noted({"entries": []}, _NONE), _NONE)
-        parts = [replace(one, text=shortened(one.text, self._cap)) for one in found]
-        taken, note = self._fitting(parts, lambda one: _as_text(_entry(one, one.created)))
+        parts = [replace(one, text=shortened(one.text, self._cap)) for one in found[first:]]
+        taken, _ = self._fitting(parts, lambda one: _as_text(_entry(one, one.created)))
         self._note(one.id for one in taken)
+        # Those that count as used stay before the others, so that the next page begins behind them.
         entries = self._used(taken)
+        end = first + len(taken)
+        on = {"cursor": page.cursor(PageStart(item=end))} if end < len(found) else {}
+        note = f"{len(found) - end} more follow with the cursor {on['cursor']}" if on else ""
         text = "\n---\n".join([*map(_as_text, entries), *([note] if note else [])])
-        return result(noted({"entries": entries}, note), f"({ORIGIN})\n{text}")
+        return result(noted({"entries": entries, **on}, note), f"({ORIGIN})\n{text}")
 
     def clear(self, compartment: Compartment, category: Category = None, tags: Tags = None) -> ToolResult:
         if compartment == "run":

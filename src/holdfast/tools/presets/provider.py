@@ -20,6 +20,7 @@ from holdfast.tools.action_base import (
     unknown_id,
     write_text,
 )
+from holdfast.tools.memory_internals import in_view
 from holdfast.tools.permissions import Permissions, Rule, allowed_names, available
 from holdfast.tools.presets.preset import CAP, Preset, noted, nothing, shortened, within
 from holdfast.tools.results import ChangeItem, MemoryItem, as_json
@@ -112,7 +113,9 @@ class _ProviderActions(Preset):
         return self._memory
 
     def status(self) -> dict[str, object]:
-        stats = asdict(self._chat.stats())
+        # What describes the chat is not among what it holds.
+        stats = asdict(replace(self._chat.stats(), info=None))
+        del stats["info"]
         named = {name: render.moment(stats[name]) for name in ("oldest", "newest")}
         return {"memory": self._memory.name, "session": self._chat.id, **stats, **named}
 
@@ -122,8 +125,9 @@ class _ProviderActions(Preset):
         scope: Literal["messages", "summaries", "both"] = "both",
         limit: int = 20,
     ) -> ToolResult:
-        hits = self._chat.search(pattern, scope, within(limit, MOST, 20))
-        found = render.masked_hits(self._memory, hits)
+        most, view = within(limit, MOST, 20), in_view(self._memory, self._chat)
+        hits = [hit for hit in self._chat.search(pattern, scope, most + view.size) if not view.has(hit)]
+        found = render.masked_hits(self._memory, hits[:most])
         return self._listing([render.of_hit(hit) for hit in found], "No matches found.")
 
     def describe(self, summary_id: str) -> dict[str, object]:
