@@ -119,7 +119,7 @@ def _wanted(context: JobContext, kind: str, version: str | None) -> Wanted:
     """Return what is to be learned again, and how.
 
     Raises:
-        InvalidInput: an unknown kind or prompt, or there is no model for what needs one.
+        InvalidInput: an unknown kind or prompt.
 
     """
     wishes = {one.name: one for one in wished(context.kinds)}
