@@ -7,10 +7,10 @@
 It reads `tests/data/merge/tune_*.jsonl`. To the labelled pairs it adds the same with the texts exchanged,
 where the label still holds, and each new text beside the texts of other pairs that are nearest to it, which
 are new; and with `--sessions` sentences of conversations beside the nearest of those before them, which
-are new as well where they have few words in common. With `--slots` it fits the second forest, which only says which pairs that differ in one place are
-updates, to all such pairs, those of the authors of such pairs as well. With `--across` it fits nothing, but
-says how well each author's pairs are judged by what was fitted to those of all others, and which thresholds
-leave how many pairs wrong.
+are new as well where they have few words in common. With `--slots` it fits the second forest, which only
+says which pairs that differ in one place are updates, to all such pairs, those of the authors of such pairs
+as well. With `--across` it fits nothing, but says how well each author's pairs are judged by what was fitted
+to those of all others, and which thresholds leave how many pairs wrong.
 """
 
 from __future__ import annotations

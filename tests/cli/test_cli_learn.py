@@ -45,7 +45,8 @@ def test_extract_from_a_text(cli: Cli, tmp_path: Path) -> None:
     assert [(one["action"], one["evidence"]) for one in answer["records"]] == [("duplicate", 2)]
     assert answer["records"][0]["sources"] == ["GOAL:plan"]
     text = cli.text("learn", "extract", said, "--step", "other", *database)
-    assert text.startswith(f"Nothing new was learned.\n    = insight  {said}  (rec_")
+    assert text.startswith("Nothing new was learned. Without a model, only rules have read it.\n")
+    assert text.splitlines()[1].startswith(f"    = insight  {said}  (rec_")
     assert "said 3 times" in text
 
 

@@ -94,7 +94,8 @@ def test_two_hundred_messages_are_the_default(chat: Chat) -> None:
 def test_earlier_summaries_are_the_background(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
-    chat.compact(full=True, llm=Scribe(in_turn(*(f"Part {n}." for n in range(1, 50)))), policy=policy())
+    parts = (f"Part {n}: a crane lifts boxes to a pier, then it rests for a while." for n in range(1, 50))
+    chat.compact(full=True, llm=Scribe(in_turn(*parts)), policy=policy())
     summaries = chat.window().summaries
     assert len(summaries) >= 2
     rest = summaries[-1].last

@@ -114,12 +114,12 @@ def test_without_a_model_the_decisions_of_a_text_are_kept(quick: Memory) -> None
         ("insight", DECIDED, "AGENT:backup")
     ]
     assert found.records[0].meta["learned"] == "statements"
-    assert found.why == "Without a model, only rules have read it: pass `llm=` for one to read it."
+    assert found.why == "Without a model, only rules have read it."
 
 
 def test_without_a_model_an_extraction_says_that_the_session_waits(memory: Memory) -> None:
     chat = hold(memory)
-    told = "Without a model, only rules have read it: the chat waits for `learning.work` with one."
+    told = "Without a model, only rules have read it: the chat waits for one."
     assert [chat.extract().why for _ in range(2)] == [told, told]
     assert chat.extract(llm=finding(BACKUP)).why == ""
 

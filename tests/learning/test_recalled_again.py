@@ -63,7 +63,7 @@ def grown(
     for turn in range(TURNS):
         clock.move(minutes=1)
         answer(chat, QUESTIONS[turn % len(QUESTIONS)], turn)
-        assert chat.extract(llm=llm).why == ""
+        assert chat.extract(llm=llm).job == ""
         sizes.append(sum(any(name in record.text for name in NAMES) for record in memory.records()))
     return sizes
 

@@ -62,7 +62,7 @@ def test_with_a_model_in_its_words(memory: Memory) -> None:
     assert episode is not None
     assert (episode.meta["learned"], episode.meta["model"]) == ("session v1", "Model")
     assert episode.text == (
-        f"{told} Files: src/shop/sessions.py. Decided: {SESSION[2]} Outcome: {SESSION[5]}"
+        f"Outcome: {SESSION[5]} Decided: {SESSION[2]} {told} Files: src/shop/sessions.py."
     )
     assert episode.meta["files"] == ["src/shop/sessions.py"]
     assert all(text in model.asked("episode")[0] for text in SESSION)

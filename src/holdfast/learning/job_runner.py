@@ -193,10 +193,7 @@ class JobRunner:
         if not why and not done.records:
             why = "; ".join(note.removeprefix(f"{queued}: ") for note in done.notes)
         if not why and model is None:
-            waits = (
-                "the chat waits for `learning.work` with one" if chat else "pass `llm=` for one to read it"
-            )
-            why = f"Without a model, only rules have read it: {waits}."
+            why = "Without a model, only rules have read it" + (": the chat waits for one." if chat else ".")
         return Extraction(
             done.records,
             {reason: number for reason, number in done.dropped.items() if number},

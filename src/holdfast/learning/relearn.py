@@ -71,9 +71,7 @@ def relearn(
     context: JobContext, kind: str, version: str | None, model: Model | None, *, apply: bool
 ) -> Relearning:
     """Learn again from all chats that such records came from; see `memory.learning.relearn`."""
-    if model is None:
-        raise InvalidInput("There is no model.", "Pass llm=.")
-    wanted = _wanted(context, kind, version)
+    wanted, model = _wanted(context, kind, version), _given(model)
     context, meter = replace(context, model=model.name), context.meter()
 
     def ask(chat: str, request: LLMRequest) -> str:
@@ -108,6 +106,12 @@ def relearn(
         sum(call.prompt_tokens for call in meter.calls),
         sum(call.answer_tokens for call in meter.calls),
     )
+
+
+def _given(model: Model | None) -> Model:
+    if model is None:
+        raise InvalidInput("There is no model.", "Pass llm=.")
+    return model
 
 
 def _prepared(context: JobContext, draft: RecordDraft) -> Record:
