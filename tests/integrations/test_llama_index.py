@@ -244,14 +244,14 @@ def test_it_behaves_as_the_store_of_llamaindex(steps: list[tuple[str, int, Any]]
     async def used(store: HoldfastChatStore, other: SQLAlchemyChatStore) -> None:
         for place, (step, number, status) in enumerate(steps):
             fresh = said(*(f"{place} {n}" for n in range(number)))
-            for each in (store, other):
+            for kept in (store, other):
                 # LlamaIndex's own cannot add nothing.
                 if step == "add" and fresh:
-                    await each.add_messages("k", fresh, status)
+                    await kept.add_messages("k", fresh, status)
                 elif step == "set":
-                    await each.set_messages("k", fresh, status)
+                    await kept.set_messages("k", fresh, status)
                 elif step == "delete":
-                    await each.delete_messages("k", status)
+                    await kept.delete_messages("k", status)
             if step == "delete oldest":
                 expected = await other.delete_oldest_messages("k", number)
                 assert await store.delete_oldest_messages("k", number) == expected

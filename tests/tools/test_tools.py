@@ -417,7 +417,7 @@ def test_what_a_long_turn_said_before_its_window_is_left_out(memory: Memory) -> 
     turn = min(one.seq for one in chat.history() if one.content == QUESTION)
     found = listed(named(memory.tools(chat))["recall"]({"query": QUESTION, "limit": 30}), "hits")
     assert [one["id"] for one in found if str(one["id"]).startswith("monday#")]
-    assert all(int(one["id"].partition("#")[2]) < turn for one in found if one["session"] == "monday")
+    assert all(int(str(one["id"]).partition("#")[2]) < turn for one in found if one["session"] == "monday")
 
 
 def test_where_all_is_in_the_conversation_recall_says_so(memory: Memory) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from holdfast.messages.anthropic import sent_parts
 from holdfast.messages.formats import texts_of
-from holdfast.messages.media import media_tokens
+from holdfast.messages.media import media, media_tokens
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.safety.guard import mask
 from holdfast.text.clean import each_text
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 SHARE = 1 / 8
 # The same for what a model said or called, or a system message: it is shortened only where little else fits.
 SAID = 1 / 2
+# Words that people write by hand take fewer tokens: where a budget is small, they are no paste.
+_PASTE = 250
 # What is read of a result: enough that no credential in what is shown of it is cut or lacks its surroundings.
 _AROUND = 8_000
 _READ = re.compile(r"[\s\S]{0,2000}\S{0,6000}")
@@ -122,10 +124,12 @@ class Placeholders:
         """Return the message with placeholders in place of what takes more than `limit` tokens.
 
         What else is in the message stays: a user may have said something beside the results of several calls.
-        Of a message that is no result, half of the limit stays.
+        Of a message that is no result, half of the limit stays, and its images; all of it, if its words take
+        no more than the limit, or than a paste at least does.
         """
         if message.role != "tool":
-            return self._cut(message, limit // 2)
+            words = message_tokens(message, self.count, images=False)
+            return self._cut(message, limit // 2) if words > max(limit, _PASTE) else message
         parts, flags = sent_parts(message), flags_like(message)
         if any(_is_result(part) for part in parts):
             written = [self._part(message, part, limit) for part in parts]
@@ -164,8 +168,14 @@ class Placeholders:
             replace(call, arguments=cast("Mapping[str, object] | str", each_text(call.arguments, cut)))
             for call in message.calls
         ]
-        content, flags = cut(message.content), flags_like(message)
-        raw = _with_content(message.raw, content)
+        flags, parts = flags_like(message), sent_parts(message)
+        if seen := [part for part in parts if any(media([part]))]:
+            words = texts_of([part for part in parts if part not in seen])
+            written: object = [{"type": "text", "text": cut(words)}, *seen]
+            content = texts_of(written)
+        else:
+            written = content = cut(message.content)
+        raw = _with_content(message.raw, written)
         short = replace(message, content=content, calls=tuple(calls), raw=raw, flags=flags)
         return replace(short, tokens=message_tokens(short, self.count, images=self.images), flags=flags)
 

@@ -62,7 +62,7 @@ def selector(
     `newest_first` reads its messages, `stats` are its totals, `frontier` its summaries that are part of no
     other, oldest first; `shorten` writes the placeholders, None for none. The summary of a `SummaryBuffer` is
     always there. A window that does not reach back to the request of its turn, the message of the user that
-    the turn began with, has this before the end of the turn, unless a summary stands for it.
+    the turn began with, has this before the end of the turn, where both fit and no summary stands for it.
     """
     log = ChatLog(newest_first, stats.messages + stats.erased, stats.stored_tokens, stats.erased)
     oversize = _oversize(policy, shorten)
@@ -79,12 +79,12 @@ def selector(
         if oversize is None or (request := _lost_request(log.after(frontier), window)) is None:
             return window
         short = oversize.shorten(request, oversize.limit) if request.tokens > oversize.limit else request
-        rest = choose_within(max(0, min(policy.budget, budget) - short.tokens), summaries, fresh)
-        if not rest.messages or request.seq >= rest.messages[0].seq:
-            # A smaller window can begin with the request, where a larger one begins behind it.
+        room = min(policy.budget, budget) - short.tokens
+        if room < 0 or not (rest := choose_within(room, summaries, fresh)).messages or rest.tokens > room:
             return window
-        fits = window.over_budget or rest.tokens + short.tokens <= budget
-        return _with_request(rest, request, short, log) if fits else window
+        # A smaller window can begin with the request, where a larger one begins behind it.
+        is_lost = request.seq < rest.messages[0].seq
+        return _with_request(replace(rest, budget=window.budget), request, short, log) if is_lost else window
 
     return select
 
@@ -117,7 +117,6 @@ def _with_request(window: Window, request: Message, short: Message, log: ChatLog
         window,
         messages=(short, *window.messages),
         tokens=window.tokens + short.tokens,
-        budget=window.budget and window.budget + short.tokens,
         omitted=tuple(omitted),
         shortened=(*([Shortened(short.seq, request.tokens, saved)] if saved else []), *window.shortened),
     )
