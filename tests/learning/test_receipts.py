@@ -51,7 +51,7 @@ def test_what_a_prompt_showed_in_another_process_is_not_learned(
     question = f"{QUESTION} And where is the key of the shed?"
     shown = run(PROMPT, shared_location, question).split() if prompted else []
     assert ({"before#1", key.id} <= set(shown)) is prompted
-    answer = f"{ANSWER} Remember that the key of the shed is under the third blue flower pot."
+    answer = f"{ANSWER} We decided that the key of the shed is under the third blue flower pot."
     assert run(APPEND, shared_location, answer).split() == shown
     memory.chat("home").extract()
     assert (texts(memory) == [key.text]) is prompted
