@@ -363,7 +363,7 @@ def test_a_tree_becomes_one_summary_when_the_policy_changes(memory: Memory) -> N
         chat.compact(full=True, llm=Scribe("Cranes lifted all of it."), policy=BUFFER)
         check_tree(chat)
     (summary,) = chat.window(policy=BUFFER).summaries
-    assert summary.text == "All of it."
+    assert summary.text == "Cranes lifted all of it."
     assert summary.first == 1
 
 

@@ -179,11 +179,12 @@ def test_a_model_is_found_by_its_name(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    server.reply = lambda _: (200, completion("Cranes."))
     tell(chat, 40)
     result = compact(way, chat, "openai-chat:gpt-5-mini")
     assert {one.model for one in result.summaries} == {"openai-chat:gpt-5-mini"}
     assert {body["model"] for body in server.requests} == {"gpt-5-mini"}
-    assert {one.text for one in result.summaries} == {"served"}
+    assert {one.text for one in result.summaries} == {"Cranes."}
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -109,7 +109,7 @@ def test_a_locked_database_changes_nothing_in_a_session(claude: ClaudeCode) -> N
     with claude.without_hooks():
         claude.ask(QUESTION)
     without_hooks = list(texts(claude.model.requests[-1]))
-    with closing(sqlite3.connect(claude.db, isolation_level=None)) as other:
+    with closing(sqlite3.connect(claude.db, timeout=60, isolation_level=None)) as other:
         # Readers are kept out as well, which a lock for writing alone does not do in WAL mode.
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
