@@ -322,3 +322,14 @@ def test_learning_anew_gives_no_more_than_five(quick: Memory) -> None:
     quick.learning.work(llm=with_facts(OFFICE))
     assert len(quick.learning.relearn(llm=with_facts(*EVERY)).added) == MOST - 1
     assert len(facts(quick)) == MOST
+
+
+def test_a_fact_that_is_found_again_in_the_same_words_stays(quick: Memory) -> None:
+    said = ("Which port does the shop of ours listen on in the end?", "The shop listens on port 8080.")
+    end(quick, *said)
+    model = with_facts(("The shop listens on port 8080.", "env", 2, said[1]))
+    quick.learning.work(llm=model)
+    before = quick.records(kind="fact")
+    again = quick.learning.relearn("facts", llm=model)
+    assert (len(before), again.kept, again.added, again.removed) == (1, 1, (), ())
+    assert quick.records(kind="fact") == before
