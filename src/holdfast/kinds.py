@@ -37,7 +37,7 @@ class Thresholds:
 
     """
 
-    # On authors whose pairs were not fitted, but among which this was chosen, 0.05 % of pairs are then wrongly
+    # On authors whose pairs were not fitted, but by which this was chosen, 0.05 % of pairs are then wrongly
     # duplicates, and 0.5 % wrongly updates: both take a text out of use.
     duplicate: float = 0.85
     update: float = 0.765
