@@ -160,6 +160,15 @@ def test_the_word_of_more_right_stays(stronger: Writer, weaker: Writer) -> None:
     assert texts(memory) == [BERLIN, LISBON]
 
 
+def test_what_is_settled_twice_in_one_call_is_settled_once(memory: Memory) -> None:
+    memory.remember(BERLIN, by="user")
+    memory.remember(LISBON, by="tool")
+    stored = memory.remember([LISBON, "User has a dog", LISBON], by="user")
+    assert [one.action for one in stored] == ["update", "add", "duplicate"]
+    assert texts(memory) == [LISBON, "User has a dog"]
+    assert memory.verify().ok
+
+
 @each(("stronger", "weaker"), STRONGER)
 def test_the_word_of_more_right_takes_the_place_of_another(stronger: Writer, weaker: Writer) -> None:
     memory = Memory(":memory:", user="ada")

@@ -8,7 +8,7 @@ from holdfast.dedup.statement import ContentItem, Statement
 from holdfast.text.value_tokens import same_value
 
 Pair = tuple[ContentItem, ContentItem]
-_VALUES = frozenset({"number", "version", "time", "date", "weekday"})
+VALUES = frozenset({"number", "version", "time", "date", "weekday"})
 # Letters of a word that may stand for a longer one: chem, conf.
 _SHORTENED = 4
 _TIMES = frozenset({"time", "date", "weekday"})
@@ -54,7 +54,7 @@ def difference(old: Statement, new: Statement) -> Alignment:
 
 def alike(one: ContentItem, other: ContentItem) -> str:
     """Return the type that two differing items share: a kind of value, a class, name, id; "" for words."""
-    if one.kind in _VALUES or other.kind in _VALUES:
+    if one.kind in VALUES or other.kind in VALUES:
         return _alike_values(one, other)
     shared = one.classes & other.classes
     if shared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from operator import mul
 
 import numpy as np
@@ -159,9 +160,19 @@ def _add_opposed(found: Features, parts: Alignment) -> None:
                 found["alike subjects"] += a.subject and b.subject
                 found[f"alike {_type(label)}"] = 1
                 found[f"{_CLASS}{label}"] = 1
+    # Two things with a number each: Kafka 3.6, Redis 7.2.
+    found["two numbered"] = _has_numbered(parts.old) and _has_numbered(parts.new)
     olds, news = ([item for item in left if not item.light] for left in (parts.old, parts.new))
     if len(olds) == len(news) == 1:
         _add_exchanged(found, olds[0], news[0])
+
+
+def _has_numbered(left: Sequence[ContentItem]) -> bool:
+    """Return whether a number stands right behind what has it."""
+    return any(
+        b.kind in ("number", "version") and b.place == a.place + 1 and not is_relation(a)
+        for a, b in pairwise(left)
+    )
 
 
 def _add_exchanged(found: Features, old: ContentItem, new: ContentItem) -> None:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.dedup.aligned_pair import is_relation, is_weak
+from holdfast.dedup.aligned_pair import is_weak
 from holdfast.dedup.alignment import difference
 from holdfast.dedup.features import Features, features
 from holdfast.dedup.parsed_text import ParsedText, parse_text
@@ -45,7 +44,6 @@ _REASON = re.compile(r",?\s(?:because|weil|parce que|porque)\s[^.;!?]*(?=[.;!?]?
 # How much an update counts that is told in other words, of those that stand in the one place where two texts
 # differ: 0.85 of them is as sure as 0.765 of these.
 _IN_OTHER_WORDS = 0.9
-_NUMBERS = frozenset({"number", "version"})
 _DENIALS = frozenset(
     "not no never none nobody nothing neither nor without cannot t nicht nie niemals kein keine keinen "
     "keinem keiner keines ohne pas jamais sans nunca jamás sin niet nooit geen zonder non mai senza não "
@@ -120,19 +118,10 @@ def _judged(olds: Sequence[ParsedText], new: ParsedText) -> _Likely:
         elif example["both past"] or (example["slot"] and example["slot of some"]):
             row[2] = 0.0
     _weigh_values(likely, examples)
-    for row, old, example in zip(likely, olds, examples, strict=True):
+    for row, example in zip(likely, examples, strict=True):
         if not example["slot"]:
-            row[2] *= 0.0 if _names_another(old, new) else _IN_OTHER_WORDS
+            row[2] *= 0.0 if example["two numbered"] else _IN_OTHER_WORDS
     return likely
-
-
-def _names_another(old: ParsedText, new: ParsedText) -> bool:
-    """Return whether two texts give two things a number each: Kafka 3.6, Redis 7.2."""
-    parts = difference(old.statement, new.statement)
-    return all(
-        any(b.kind in _NUMBERS and b.place == a.place + 1 and not is_relation(a) for a, b in pairwise(left))
-        for left in (parts.old, parts.new)
-    )
 
 
 def _may_repeat(old: ParsedText, new: ParsedText) -> bool:

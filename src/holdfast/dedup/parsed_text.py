@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.dedup.alignment import VALUES
 from holdfast.dedup.change_phrases import Cues, find_cues
 from holdfast.dedup.statement import ContentItem, Statement
 from holdfast.dedup.statement_parser import parse_statement
@@ -29,7 +30,6 @@ FUNCTION = frozenset(
 )
 # It has a "now" that tells of no change.
 _SOMETIMES = re.compile(r"\b[Nn]ow and (?:then|again)\b")
-_EXACT = frozenset({"number", "version", "time", "date", "weekday"})
 _DAYS = {
     "=weekend": frozenset({"weekday:5", "weekday:6"}),
     "=weekdays": frozenset({f"weekday:{day}" for day in range(5)}),
@@ -126,7 +126,7 @@ def parse_text(text: str) -> ParsedText:
         tuple(place for place, row in enumerate(rows) if row is None),
         _places(stems),
         _places(word[:FAMILY] if len(word) >= FAMILY else "" for word in content),
-        tuple(_writings(item) for item in statement.items if item.kind in _EXACT or item.keys & _DAYS.keys()),
+        tuple(_writings(item) for item in statement.items if item.kind in VALUES or item.keys & _DAYS.keys()),
     )
 
 

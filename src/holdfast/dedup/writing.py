@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import combinations
 
+from holdfast.dedup.alignment import VALUES
 from holdfast.dedup.lexicon import openings
 from holdfast.dedup.parsed_text import FUNCTION
 from holdfast.dedup.statement import LONGEST
@@ -29,7 +30,6 @@ _NO_WORD = re.compile(r"[-–—·•|]+|[€$£¥%]|°[CF]?")
 _THOUSANDS = re.compile(r"(?<=\d)[,'’\u202f](?=\d{3}(?:\D|$))")
 _UNIT = re.compile(r"\d\s?([^\W\d_]{1,3})\b")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-_VALUES = frozenset({"number", "version", "time", "date", "weekday"})
 _ARTICLES = frozenset("a an the der die das el la le il".split())
 _JOINING = frozenset("and or , & / und oder y o et ou e en".split())
 _LINKING = frozenset(stem(word) for word in "is are was were be : =".split())
@@ -94,7 +94,7 @@ def _has_usual_case(word: str) -> bool:
 def _values(text: str) -> Iterator[str]:
     """Yield the keys of values; of a plain number with a point or a leading zero, how it is written."""
     for token in tokenize(text):
-        if token.kind in _VALUES:
+        if token.kind in VALUES:
             written = _THOUSANDS.sub("", token.text)
             is_code = "." in written or (len(written) > 1 and written[0] == "0")
             is_plain = token.kind == "number" and not token.unit and written[:1].isdigit()

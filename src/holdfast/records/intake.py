@@ -276,7 +276,8 @@ class Intake:
             return self.quarantine(changes, record, before)
         if before is not None:
             return self._put_single(changes, record, before)
-        if settled is not None:
+        # An earlier text of this call may have settled it.
+        if settled is not None and records.is_current(changes.tx, self.space, settled):
             self.take_back(changes, settled, "retract", f"{writer_name(self.by)} says so now")
         if relation is None or other is None:
             return self.put(changes, record, None, "add")
@@ -284,7 +285,7 @@ class Intake:
             return other
         said = record.at or changes.message_time(record)
         if relation.kind == "duplicate":
-            confirmed = _confirmed(other, replace(record, at=said), self.by)
+            confirmed = _confirmed(other, replace(record, at=said))
             return changes.put(confirmed, other, by=self.by, action="duplicate", why=relation.why)
         if relation.kind == "update":
             return self._update(changes, replace(record, at=said), other, relation.why)
@@ -388,7 +389,7 @@ def has_right(by: Writer, other: Writer) -> int:
     return two - one
 
 
-def _confirmed(before: Record, draft: Record, by: Writer) -> Record:
+def _confirmed(before: Record, draft: Record) -> Record:
     """Return a record with more evidence: who else said it, in which words and when, and what they add.
 
     The same source without messages is no evidence. How long it holds, and labels of which there is one, are
@@ -399,7 +400,7 @@ def _confirmed(before: Record, draft: Record, by: Writer) -> Record:
     again = draft.by == "reflect" and draft.messages is None and _is_source(draft, before)
     wording = Wording(draft.text, by=draft.by, chat=draft.chat, messages=draft.messages)
     is_later = before.at is None or draft.at is None or draft.at >= before.at
-    is_last = is_later and has_right(by, before.by) >= 0
+    is_last = is_later and has_right(draft.by, before.by) >= 0
     since, until = _validity(before, draft) if is_last else (before.since, before.until)
     first, last = (before, draft) if is_last else (draft, before)
     added = {key: value for key, value in draft.meta.items() if key not in OWN_META}
@@ -414,7 +415,7 @@ def _confirmed(before: Record, draft: Record, by: Writer) -> Record:
         evidence=before.evidence + (not again),
         sources=sources,
         # Where else the same words stand is said by the versions before.
-        wordings=(*(one for one in before.wordings if (one.text, one.by) != (draft.text, by)), wording),
+        wordings=(*(one for one in before.wordings if (one.text, one.by) != (draft.text, draft.by)), wording),
         at=max(filter(None, (before.at, draft.at)), default=None),
     )
 
