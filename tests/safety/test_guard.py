@@ -295,6 +295,7 @@ def test_overlapping_secrets_are_redacted_once() -> None:
         "Quand l'utilisateur se trompe trois fois, le système bloque le compte.",
         "Cuando el usuario pulsa «Enviar», el formulario comprueba la dirección.",
         "A partir de ahora la reunión es los martes a las diez.",
+        "En cuanto el usuario paga, se envía la mercancía.",
         "用户三次输错密码后，系统会锁定账号十分钟。",
         "ユーザーがアカウントを持っていない場合、登録画面が表示される。",
         "When the user asks about prices, the portal shows the list of May.",
