@@ -22,6 +22,7 @@ def test_demo_answers_and_leaves_nothing_behind(cli: Cli) -> None:
         assert question.question in text
         assert question.expect in text
     assert "why: " in text
+    assert "flags: " not in text
     assert "Left out: delivery-queue#1-" in text
     assert "of 300 tokens." in text
     assert "of 800 tokens: system" in text

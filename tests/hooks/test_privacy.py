@@ -20,6 +20,7 @@ from holdfast.io.import_report import ImportReport
 from holdfast.io.importing import import_paths
 from holdfast.io.redaction import IGNORED
 from soak import cases
+from tables import each
 from transcripts import Json, claude, result, write_lines
 
 NOON = datetime(2026, 1, 6, 12, tzinfo=UTC)
@@ -72,6 +73,7 @@ def said(memory: Memory) -> list[str]:
 
 
 LINE = "the harbour cranes of {} are sold in october"
+CRANES = LINE.format("zanzibarqx")
 
 
 @pytest.mark.slow
@@ -128,6 +130,62 @@ def test_what_tools_do_with_an_ignored_file_is_in_no_byte(
         assert word.encode() not in database_bytes(memory, location, tmp_path)
     if location.endswith(".db"):
         assert word.encode() not in Path(location).read_bytes()
+
+
+@each(
+    ("line", "repeated"),
+    [
+        (CRANES, f"The plan says that {CRANES}, which is late."),
+        (CRANES, f'It says "{CRANES}." I doubt it.'),
+        (CRANES, f"It says: “T{CRANES[1:]}”"),
+        (f"{CRANES}.", f"The plan (“{CRANES}”) is old."),
+        (CRANES, f"Is it so that **{CRANES.replace('cranes', '`cranes`')}**?"),
+        (CRANES, f"So {CRANES.replace(' of', chr(10) + '> of')}; thanks."),
+        (CRANES, CRANES.upper()),
+        (f"- {CRANES}", f"1. {CRANES} (from the plan)\n2. nothing else"),
+        (f"   12\u2192{CRANES}", f"Line 12 is {CRANES}"),
+        (f'{{"plan": "{CRANES}"}}', f'It has {{"plan": "{CRANES}"}} in it.'),
+        (f'{{"plan": "{CRANES}"}}', json.dumps({"text": f'{{"plan": "{CRANES}"}}'})),
+        (f"{CRANES} and {CRANES}", f"He wrote {CRANES} and {CRANES}\nthen left."),
+        (
+            "港口的起重机zanzibarqx将在十月全部出售给第三方公司",
+            "文件里写着港口的起重机zanzibarqx将在十月全部出售给第三方公司，对吗？",
+        ),
+    ],
+)
+@each("place", ["user", "assistant", "tool", "argument"])
+def test_a_line_of_an_ignored_file_within_a_sentence_is_left_out(
+    quick: Memory, home: Path, line: str, repeated: str, place: str
+) -> None:
+    ignore(home, "secrets/")
+    by = {"argument": ("assistant", {"command": f"echo '{repeated}' | mail ann"}), "tool": ("tool", repeated)}
+    read = ("assistant", {"file_path": "secrets/plan.md"})
+    call = [("assistant", {"command": "mail"})] if place == "tool" else []
+    path = session(home, read, ("tool", f"# Plan\n{line}\nEnd"), *call, by.get(place, (place, repeated)))
+    brought_in(quick, path)
+    (last,) = quick.chat("s1").history()[-1:]
+    assert "zanzibarqx" not in repr(last).lower()
+    assert IGNORED in said(quick)[-1]
+    quick.erase(chat="s1")
+
+
+@each(
+    ("line", "said_later"),
+    [
+        (CRANES, f"The plan says that {CRANES[:18]} and more."),
+        ("-" * 30, f"| a | b |\n|{'-' * 40}|"),
+        ('    "":        "",   "a"', 'It has "": "", "a" in it.'),
+        ("def main() -> None:", "Then def main() -> None: begins."),
+    ],
+)
+def test_what_is_less_than_a_line_of_an_ignored_file_is_stored(
+    quick: Memory, home: Path, line: str, said_later: str
+) -> None:
+    ignore(home, "secrets/")
+    read = ("assistant", {"file_path": "secrets/plan.md"})
+    brought_in(quick, session(home, read, ("tool", line), ("user", said_later)))
+    assert said(quick)[-1] == said_later
+    quick.erase(chat="s1")
 
 
 @pytest.mark.parametrize(

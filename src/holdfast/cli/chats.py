@@ -6,7 +6,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from holdfast.cli.arguments import ChatId, Limit, LimitOrAll, Offset, Query, Since, page, read_time
-from holdfast.cli.find import show_hits
+from holdfast.cli.find import Verbose, show_hits
 from holdfast.cli.lookup import the_chat, titled
 from holdfast.cli.options import Options, ReadOptions, one_of
 from holdfast.cli.render.outcomes import quiet
@@ -87,6 +87,7 @@ def search(
         Option(parser=one_of(SORTS), metavar="|".join(SORTS), help="The order; best first without it."),
     ] = None,
     limit: Limit = 20,
+    verbose: Verbose = False,
 ) -> None:
     """Find messages and summaries of one chat, by words or by a regular expression.
 
@@ -98,7 +99,7 @@ def search(
         hits = memory.chat(chat).search(
             text, limit=limit, regex=regex, since=since, before=before, sort=sort, secrets=options.secrets
         )
-    screen = show_hits(options, hits, {chat: title}, chat=chat, query=text)
+    screen = show_hits(options, hits, {chat: title}, verbose=verbose, chat=chat, query=text)
     if not hits:
         screen.say(f"Nothing found in {chat}.")
         screen.say("→ Try other words, or search everywhere with `holdfast recall`.")

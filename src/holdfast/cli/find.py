@@ -40,6 +40,10 @@ _Sources = Annotated[
         help=f"Only from this source, may be repeated: {', '.join(SOURCES)}.",
     ),
 ]
+Verbose = Annotated[
+    bool, Option("--verbose", help="Show what the guard flagged in words of the user and assistant as well.")
+]
+_OWN = frozenset({"user", "assistant", "system", "developer", "app"})  # whose words come from nowhere else
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +87,7 @@ class FindOptions(ReadOptions):
         return {**self.filters(), "limit": self.limit, "prefer": prefer, "secrets": self.secrets}
 
 
-def recall(options: FindOptions, *, query: Query) -> None:
+def recall(options: FindOptions, *, query: Query, verbose: Verbose = False) -> None:
     """Find the messages, summaries and records that answer a question, best first, with reasons.
 
     $HOLDFAST_EMBED names an embedder, to find by meaning as well what `holdfast work` has embedded.
@@ -99,7 +103,7 @@ def recall(options: FindOptions, *, query: Query) -> None:
             the_chat(options, memory, chat)
         more = _more(options, memory, hits[0]) if hits else ""
         is_empty = not hits and not memory.version() and not memory.chats(agent="", archived=None, limit=1)
-    screen = show_hits(options, hits, titles, own, query=text)
+    screen = show_hits(options, hits, titles, own, verbose=verbose, query=text)
     if hits:
         screen.say((more, "dim"))
         if options.untrusted:
@@ -178,7 +182,13 @@ def _more(options: Options, memory: Memory, hit: Hit) -> str:
 
 
 def show_hits(
-    options: Output, hits: Sequence[Hit], titles: Mapping[str, str], own: str = "", **asked: object
+    options: Output,
+    hits: Sequence[Hit],
+    titles: Mapping[str, str],
+    own: str = "",
+    *,
+    verbose: bool,
+    **asked: object,
 ) -> Screen:
     """Answer with hits, of which those of others than the own space name theirs, and return the screen."""
     degraded = getattr(hits, "degraded", None)
@@ -187,7 +197,7 @@ def show_hits(
     if degraded:
         screen.say((in_options(degraded), "yellow"))
     for place, hit in enumerate(hits, start=1):
-        show_hit(screen, f"{place}.", with_space(hit, own), titles)
+        show_hit(screen, f"{place}.", with_space(hit, own), titles, verbose=verbose)
         screen.say("")
     return screen
 
@@ -198,8 +208,10 @@ def described(hits: Sequence[Hit], titles: Mapping[str, str], own: str = "") -> 
     return [{**plain(hit), "chat": chat, "title": titles.get(hit.chat, "")} for chat, hit in named]
 
 
-def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], focus: str = "") -> None:
-    """Print a hit: how sure, when, who, where, the words, and why.
+def show_hit(
+    screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], focus: str = "", *, verbose: bool
+) -> None:
+    """Print a hit: how sure, when, who, where, the words, why, and its flags if it comes from outside.
 
     Of a record: its kind, and where it was learned. Of a summary: which messages it stands for.
     """
@@ -216,7 +228,8 @@ def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], foc
         hang=3,
     )
     screen.say(*excerpt(hit.text, hit.why.words, focus), indent=3)
-    flags = f"  flags: {', '.join(hit.flags)}" if hit.flags else ""
+    is_shown = hit.flags and (verbose or hit.role not in _OWN)
+    flags = f"  flags: {', '.join(hit.flags)}" if is_shown else ""
     screen.say((f"why: {hit.why}{flags}", "dim"), indent=3)
 
 

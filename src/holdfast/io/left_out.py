@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right, insort
+from itertools import accumulate
+from operator import neg
 
 _SHORTEST = 6  # characters of what is private; shorter words stand in other texts by chance
 _LINE = 20  # characters of a line
+_LETTERS = 12  # letters and digits of a line that is recognised within others
+_KNOWN_BY = 4  # first characters by which words are looked up
 _HEAD = 64  # characters by which what is longer is recognised
-_FEW = 5  # lines that are each recognised within other lines
+_FEW = 5  # lines of what is private that are each recognised, however short
 # Words as long as that are keys, tokens and digests, if they have letters and digits.
 _KEY = 16
 _WORD = re.compile(r"[\w.+~-]{6,}+")
@@ -19,6 +24,10 @@ _BEFORE = (
 )
 _QUOTED = re.compile(r"\"([^\"]{20,})\"|'([^']{20,})'")
 _AROUND = " \t\r>+-*|`\"'\u2192"
+# Whoever quotes words in a sentence may break, mark, escape or capitalise them, and end them otherwise.
+_COMPARED = re.compile(r"[^\s\"'`\u00b4\u2018-\u201f\u00ab\u00bb\u2039\u203a\u300c-\u300f\\*|>]+")
+_END = ".,;:!?\u2026\u3002\uff0c\uff01\uff1f"
+_UNSPACED = "\u0e00"  # the first letter of scripts that put no space between words
 
 
 class LeftOut:
@@ -28,8 +37,7 @@ class LeftOut:
         self._lines: dict[str, str] = {}
         self._words: dict[str, str] = {}
         self._spans: dict[str, str] = {}
-        self._lengths: tuple[int, ...] = ()
-        self._starts: re.Pattern[str] | None = None
+        self._lengths: dict[str, list[int]] = {}  # of the spans by their first characters, the longest first
 
     def __bool__(self) -> bool:
         return bool(self._lines or self._words or self._spans)
@@ -43,9 +51,8 @@ class LeftOut:
                 self._words[bare] = placeholder
         lines = text.strip().split("\n")
         for span in (text, *(lines if len(lines) <= _FEW else ())):
-            if len(span := span.strip()) >= _SHORTEST:
-                self._spans[span[:_HEAD]] = placeholder
-        self._starts = None
+            if len(span.strip()) >= _SHORTEST:
+                self._add_span(span, placeholder)
 
     def add_lines(self, text: str, placeholder: str) -> None:
         """Leave out the lines of a text of at least 20 characters, and its words that look like keys."""
@@ -53,6 +60,8 @@ class LeftOut:
             for plain in _plain(line):
                 if len(plain) >= _LINE:
                     self._lines[plain] = placeholder
+                    if sum(map(str.isalnum, plain)) >= _LETTERS:
+                        self._add_span(plain, placeholder)
         for word in _WORD.findall(text):
             if _is_key(bare := word.strip(_ENDS)):
                 self._words[bare] = placeholder
@@ -78,34 +87,29 @@ class LeftOut:
         bare = word.strip(_ENDS)
         return word.replace(bare, self._words[bare]) if bare in self._words else word
 
-    def _without_spans(self, text: str) -> str:
-        if self._starts is None:
-            self._lengths = tuple(sorted({len(span) for span in self._spans}, reverse=True))
-            firsts = "".join(map(re.escape, {span[0] for span in self._spans}))
-            self._starts = re.compile(f"[{firsts}]")
-        parts, done = [], 0
-        for found in self._starts.finditer(text):
-            at = found.start()
-            if at >= done and (end := self._end(text, at)):
-                parts += [text[done:at], self._spans[text[at : at + min(end - at, _HEAD)]]]
-                done = end
-        return "".join((*parts, text[done:])) if parts else text
+    def _add_span(self, words: str, placeholder: str) -> None:
+        span = _folded("".join(_COMPARED.findall(words)).strip(_END))[:_HEAD]
+        if len(span) >= _KNOWN_BY:
+            self._spans[span] = placeholder
+            lengths = self._lengths.setdefault(span[:_KNOWN_BY], [])
+            if len(span) not in lengths:
+                insort(lengths, len(span), key=neg)
 
-    def _end(self, text: str, at: int) -> int:
-        """Return where what is repeated from a place on ends, 0 if nothing is."""
-        if at and text[at - 1].isalnum() and text[at].isalnum():
-            return 0
-        for length in self._lengths:
-            end = at + length
-            if end > len(text) or text[at:end] not in self._spans:
-                continue
-            if length == _HEAD:
-                # Of what is longer, only the beginning was compared.
-                stop = text.find("\n", end)
-                return len(text) if stop < 0 else stop
-            if end == len(text) or not (text[end].isalnum() and text[end - 1].isalnum()):
-                return end
-        return 0
+    def _without_spans(self, text: str) -> str:
+        runs = list(_COMPARED.finditer(text))
+        compared = _folded("".join(run[0] for run in runs))
+        ends = list(accumulate(len(run[0]) for run in runs))
+        parts, done = [], 0
+        for at in range(len(compared) - _KNOWN_BY + 1):
+            for length in self._lengths.get(compared[at : at + _KNOWN_BY], ()):
+                if (span := compared[at : at + length]) not in self._spans:
+                    continue
+                start, end = _place(runs, ends, at), _place(runs, ends, at + length - 1) + 1
+                if start >= done and (length >= _LINE or _is_apart(text, start, end)):
+                    parts += [text[done:start], self._spans[span]]
+                    # Of what is longer, only the beginning was compared.
+                    done = end if length < _HEAD else _end_of_line(text, end)
+        return "".join((*parts, text[done:])) if parts else text
 
 
 def _plain(line: str) -> list[str]:
@@ -114,6 +118,30 @@ def _plain(line: str) -> list[str]:
         return []
     found = [pattern.match(line) for pattern in _BEFORE]
     return [line[start:].strip(_AROUND) for start in (0, *(one.end() for one in found if one))]
+
+
+def _folded(text: str) -> str:
+    """Return a text in lower case, in which all characters keep their places."""
+    return text.replace("\u0130", "i").lower().replace("ς", "σ")
+
+
+def _place(runs: list[re.Match[str]], ends: list[int], at: int) -> int:
+    """Return where in a text a character of its joined runs stands, which end at `ends`."""
+    number = bisect_right(ends, at)
+    return runs[number].end() - (ends[number] - at)
+
+
+def _is_apart(text: str, start: int, end: int) -> bool:
+    """Return whether a part of a text neither begins nor ends within a word."""
+    return not any(
+        text[max(at - 1, 0) : at + 1].isalnum() and 0 < at < len(text) and text[at] < _UNSPACED
+        for at in (start, end)
+    )
+
+
+def _end_of_line(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
 
 
 def _is_key(word: str) -> bool:

@@ -6,6 +6,7 @@ trees that were fitted to labelled texts decide whether a text is an injection o
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -37,12 +38,18 @@ from holdfast.safety.injection_features import features
 from holdfast.safety.injection_roles import Sentence
 from holdfast.safety.injection_rules import Order
 from holdfast.text.late_pattern import late_pattern
+from holdfast.text.tables import table_lines
 from holdfast.types import Finding
 
 if TYPE_CHECKING:
     from holdfast.text.boosted_trees import Forest
 
 _THRESHOLD = 0.9  # the probability from which a text is an injection
+_THRESHOLD_WORDED = 0.1  # the same of a text with the wording of an order (order_wordings.txt)
+# What may stand before an order as its title: "talk 1:", "note:", "page 4 –".
+_LABEL = late_pattern(
+    r"\W{0,4}(?:\w{1,20}[ -]){0,2}(?:\w{1,20}(?: \([^)\n]{1,30}\))?\s?:|#?\d{1,4}\s?[.)|–—-])\s+"
+)
 _LONGEST = 600  # characters that are judged together; of a longer text, each sentence is
 # Characters of different passages of one text that are judged, at 20 µs each. Of encoded ones half as many,
 # and of those encoded within these half of that: all together stays bounded.
@@ -154,18 +161,12 @@ def undisguised(text: str, folded: Folded) -> Folded:
 
 def read(lower: str) -> tuple[list[Sentence], list[Order]]:
     """Return the sentences of a folded text in lower case, and the orders in it."""
-    sentences = injection_roles.read(lower)
-    return sentences, _orders(lower, sentences)
+    return injection_roles.read(lower), _orders(lower)
 
 
-def _orders(lower: str, sentences: list[Sentence]) -> list[Order]:
+def _orders(lower: str) -> list[Order]:
     words = _words(lower)
-    found = list(injection_rules.find_orders(lower, words, {word[: injection_rules.HEAD] for word in words}))
-    found += [
-        injection_rules.judge(lower, *intent, f"intent: {intent.message}")
-        for intent in injection_roles.find_intents(sentences)
-    ]
-    return found
+    return list(injection_rules.find_orders(lower, words, {word[: injection_rules.HEAD] for word in words}))
 
 
 def _orders_worth_judging(views: _Views, *, closely: bool, room: int) -> Iterator[Finding]:
@@ -185,7 +186,7 @@ def _passages(lower: str, *, closely: bool, room: int) -> list[tuple[int, int]]:
     thousands of sentences that score lower.
     """
     if len(lower) <= _LONGEST:
-        return [(0, len(lower))]
+        return _and_without_label(lower, [(0, len(lower))])
     spaced = _spaced(lower)
     seen: set[str] = set()
     scores: dict[str, float] = {}
@@ -206,7 +207,13 @@ def _passages(lower: str, *, closely: bool, room: int) -> list[tuple[int, int]]:
         if room < 0:
             break
         chosen.add(passage)
-    return [(start, end) for start, end in spans if lower[start:end] in chosen]
+    return _and_without_label(lower, [(start, end) for start, end in spans if lower[start:end] in chosen])
+
+
+def _and_without_label(lower: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans, and of each that begins with a label what follows it."""
+    labels = ((_LABEL.match(lower, start, end), end) for start, end in spans)
+    return spans + [(label.end(), end) for label, end in labels if label]
 
 
 def _judged(text: str, lower: str, *, closely: bool) -> Iterator[Order]:
@@ -214,14 +221,25 @@ def _judged(text: str, lower: str, *, closely: bool) -> Iterator[Order]:
     sentences = injection_roles.read(lower)
     if not closely and injection_weights.scores_low(sentences):
         return
-    found = _orders(lower, sentences)
+    found = _orders(lower)
     example = features(text, lower, sentences, found, injection_weights.weights())
-    if _forest().judge([example])[0, 1] < _THRESHOLD:
+    likely = _forest().judge([example])[0, 1]
+    if likely < _THRESHOLD_WORDED or (likely < _THRESHOLD and not _is_worded_as_order(lower)):
         yield from (order._replace(severity="low") for order in found)
         return
     yield from found
     if not any(order.severity == "high" for order in found):
         yield _highest_scoring(sentences)
+
+
+def _is_worded_as_order(lower: str) -> bool:
+    return any(first.search(lower) and second.search(lower) for first, second in _wordings())
+
+
+@cache
+def _wordings() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
+    rows = (line.partition(" | ") for line in table_lines("holdfast.safety", "order_wordings.txt"))
+    return [(late_pattern(first), late_pattern(second)) for first, _, second in rows]
 
 
 def _highest_scoring(sentences: Sequence[Sentence]) -> Order:
