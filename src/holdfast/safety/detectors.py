@@ -161,12 +161,18 @@ def undisguised(text: str, folded: Folded) -> Folded:
 
 def read(lower: str) -> tuple[list[Sentence], list[Order]]:
     """Return the sentences of a folded text in lower case, and the orders in it."""
-    return injection_roles.read(lower), _orders(lower)
+    sentences = injection_roles.read(lower)
+    return sentences, _orders(lower, sentences)
 
 
-def _orders(lower: str) -> list[Order]:
+def _orders(lower: str, sentences: list[Sentence]) -> list[Order]:
     words = _words(lower)
-    return list(injection_rules.find_orders(lower, words, {word[: injection_rules.HEAD] for word in words}))
+    found = list(injection_rules.find_orders(lower, words, {word[: injection_rules.HEAD] for word in words}))
+    found += [
+        injection_rules.judge(lower, *intent, f"intent: {intent.message}")
+        for intent in injection_roles.find_intents(sentences)
+    ]
+    return found
 
 
 def _orders_worth_judging(views: _Views, *, closely: bool, room: int) -> Iterator[Finding]:
@@ -221,7 +227,7 @@ def _judged(text: str, lower: str, *, closely: bool) -> Iterator[Order]:
     sentences = injection_roles.read(lower)
     if not closely and injection_weights.scores_low(sentences):
         return
-    found = _orders(lower)
+    found = _orders(lower, sentences)
     example = features(text, lower, sentences, found, injection_weights.weights())
     likely = _forest().judge([example])[0, 1]
     if likely < _THRESHOLD_WORDED or (likely < _THRESHOLD and not _is_worded_as_order(lower)):
