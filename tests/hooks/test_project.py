@@ -112,12 +112,6 @@ def test_the_environment_names_a_project(tmp_path: Path, monkeypatch: pytest.Mon
     assert project_of(tmp_path).name == "shop%0Amain"
 
 
-def test_rules_of_git_that_rewrite_urls_are_followed(tmp_path: Path, own_home: Path) -> None:
-    (own_home / "more").write_text('[url "ssh://git@example.org/"]\n\tinsteadOf = "ex:" ; short\n')
-    (own_home / ".gitconfig").write_text("[include]\n\tpath = ~/more\n")
-    assert project_of(repository(tmp_path / "a", "ex:x/shop")).name == "example.org/x/shop"
-
-
 def test_a_git_file_that_another_folder_does_not_know_of_leads_nowhere(tmp_path: Path) -> None:
     secret = repository(tmp_path / "secret", "https://example.org/x/secret")
     git(secret, "worktree", "add", "-q", tmp_path / "tree")

@@ -2,60 +2,19 @@
 
 from __future__ import annotations
 
-import pickle
 import random
-from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.io.msgpack import Extension, unpack
-from holdfast.io.pickled import Computed, plain
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(), inner, max_size=20),
     max_leaves=40,
 )
-
-
-@given(VALUES, st.sampled_from([2, 3, 4, 5]))
-def test_plain_data_is_read_as_it_was_pickled(value: object, protocol: int) -> None:
-    assert plain(pickle.dumps(value, protocol=protocol)) == value
-
-
-def test_objects_are_their_state_and_calls_are_names() -> None:
-    class_name, when = "tests.Any", datetime(2026, 1, 2, tzinfo=UTC)
-    found = plain(pickle.dumps({"path": Path("x"), "when": when, "name": class_name}))
-    assert isinstance(found, dict)
-    assert isinstance(found["path"], Computed)
-    assert isinstance(found["when"], Computed)
-    assert found["name"] == class_name
-
-
-@pytest.mark.slow
-def test_pickles_that_grow_or_do_not_end_are_refused() -> None:
-    laughs: list[object] = ["ha"]
-    for _ in range(60):
-        laughs = [laughs, laughs]
-    endless: list[object] = []
-    endless.append(endless)
-    for value in (laughs, endless):
-        with pytest.raises(ValueError, match="It is"):
-            plain(pickle.dumps(value))
-    for data in (
-        b"",
-        b".",
-        b"\x80\x04",
-        b"(",
-        b"\x80\x04h\x00.",
-        b"cos\nsystem\n(S'x'\ntR.",
-        b"\x80\x04]]s.",
-    ):
-        with pytest.raises(ValueError, match=r"."):
-            plain(data)
 
 
 @given(VALUES)
@@ -79,8 +38,7 @@ def test_anything_else_is_refused() -> None:
     rng = random.Random(1)
     for _ in range(2_000):
         data = rng.randbytes(rng.randrange(40))
-        for read in (unpack, plain):
-            try:
-                read(data)
-            except ValueError:
-                continue
+        try:
+            unpack(data)
+        except ValueError:
+            continue

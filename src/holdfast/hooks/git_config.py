@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _MOST = 256 << 10  # bytes of a file
-_DEPTH = 4  # files that include each other
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]{1,100})(?:\s+"((?:[^"\\\n]|\\.){0,2000})")?\s*\]')
 _VARIABLE = re.compile(r"([A-Za-z][A-Za-z0-9-]{0,100})\s*(?:=\s*(.*))?", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
@@ -30,20 +29,10 @@ def read_small(path: Path) -> str:
 
 
 class GitConfig:
-    """The variables of a repository, and those of its user that rewrite URLs."""
+    """The variables of a repository: section, subsection, name and value of each."""
 
-    def __init__(self, own: list[tuple[str, str, str, str]], user: list[tuple[str, str, str, str]]) -> None:
-        self._own, self._user = own, user
-
-    @classmethod
-    def of(cls, folder: Path) -> GitConfig:
-        """Read the settings of a repository; files that are included are read for those of the user only."""
-        home = Path(os.environ.get("HOME") or "/nonexistent")
-        more = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
-        named = os.environ.get("GIT_CONFIG_GLOBAL")
-        files = [Path(named)] if named is not None else [more, home / ".gitconfig"]
-        user = [entry for file in files for entry in _entries(file, home, _DEPTH)]
-        return cls(list(_entries(folder / "config", home, 0)), user)
+    def __init__(self, folder: Path) -> None:
+        self._own = list(_entries(folder / "config"))
 
     def value(self, section: str, name: str) -> str:
         """Return the last value of a variable; "" without one."""
@@ -51,30 +40,19 @@ class GitConfig:
         return found[-1] if found else ""
 
     def remote(self) -> str:
-        """Return the URL of the remote `origin`, else of the first one by name, else ""."""
+        """Return the URL of the remote `origin`, else of the first one by name, else "".
+
+        As it is written: what a user rewrites by `insteadOf` is not looked up.
+        """
         urls: dict[str, str] = {}
         for section, name, key, value in self._own:
             if section == "remote" and key == "url":
                 # Of several URLs git fetches from the first.
                 urls.setdefault(name, value)
-        if not urls:
-            return ""
-        return self._rewritten(urls.get("origin") or urls[min(urls)])
-
-    def _rewritten(self, url: str) -> str:
-        """Apply `url.<base>.insteadOf`, of which the longest that fits wins."""
-        rules = [
-            (value, base)
-            for section, base, key, value in (*self._user, *self._own)
-            if section == "url" and key == "insteadof" and value and url.startswith(value)
-        ]
-        if not rules:
-            return url
-        short, base = max(rules, key=lambda rule: len(rule[0]))
-        return base + url[len(short) :]
+        return urls.get("origin") or (urls[min(urls)] if urls else "")
 
 
-def _entries(file: Path, home: Path, depth: int) -> Iterator[tuple[str, str, str, str]]:
+def _entries(file: Path) -> Iterator[tuple[str, str, str, str]]:
     """Yield section, subsection, variable and value; a line that is none is passed over."""
     section = subsection = ""
     for line in _lines(read_small(file)):
@@ -85,13 +63,8 @@ def _entries(file: Path, home: Path, depth: int) -> Iterator[tuple[str, str, str
                 # The old form: [remote.origin].
                 section, _, subsection = section.partition(".")
             rest = rest[found.end() :].strip()
-        if rest[:1] in ("#", ";", "") or not (pair := _VARIABLE.fullmatch(rest)):
-            continue
-        key, value = pair[1].casefold(), _value(pair[2] or "")
-        yield section, subsection, key, value
-        if depth and (section, key) == ("include", "path") and value:
-            path = home / value[2:] if value.startswith("~/") else file.parent / value
-            yield from _entries(path, home, depth - 1)
+        if rest[:1] not in ("#", ";", "") and (pair := _VARIABLE.fullmatch(rest)):
+            yield section, subsection, pair[1].casefold(), _value(pair[2] or "")
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -78,7 +78,7 @@ def _repository(folder: Path) -> tuple[Path, Path, GitConfig | None]:
     for root in (folder, *folder.parents[:_DEPTH]):
         found = root / ".git"
         if _is(found, stat.S_ISDIR) and _is(found / "HEAD", stat.S_ISREG):
-            return root, root, GitConfig.of(found)
+            return root, root, GitConfig(found)
         if _is(found, stat.S_ISREG) and (linked := _linked(found)):
             return root, *linked
     return folder, folder, None
@@ -99,9 +99,9 @@ def _linked(found: Path) -> tuple[Path, GitConfig] | None:
         main = _real(folder / common)
         if back != found or folder.parent != main / "worktrees":
             return None
-        return main.parent if main.name == ".git" else main, GitConfig.of(main)
+        return main.parent if main.name == ".git" else main, GitConfig(main)
     # A submodule.
-    config = GitConfig.of(folder)
+    config = GitConfig(folder)
     tree = config.value("core", "worktree")
     return (found.parent, config) if tree and _real(folder / tree) == found.parent else None
 

@@ -1,4 +1,4 @@
-"""mem0: what `get_all` and exports give, the points of its local Qdrant folder, and its `history.db`."""
+"""mem0: what `get_all` and exports give, and its `history.db`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from holdfast.io.import_items import (
     stable_id,
     text_of,
 )
-from holdfast.io.pickled import plain
 from holdfast.messages import formats
 from holdfast.text.clean import clean
 
@@ -30,8 +29,7 @@ _LISTS = ("results", "memories")
 _NO_META = {"id", "memory", "data", "hash", "score", "text_lemmatized", "categories", "metadata", "event"}
 _HISTORY = ("memory_id", "new_memory", "event", "created_at", "updated_at")
 _MESSAGES = ("id", "session_scope", "role", "content", "name", "created_at")
-_UNREADABLE = "a point that is not plain data, and nothing is unpickled"
-_NO_OWNER = "a memory whose user the history does not name: import the Qdrant folder, or an export"
+_NO_OWNER = "a memory whose user the history does not name: import an export"
 
 
 def is_memory(value: _Json) -> bool:
@@ -59,34 +57,6 @@ def _entries(file: File) -> Iterator[_Entry | Skip]:
         for place, one in enumerate(listed, 1) if listed else [value]:
             found = dict_of(one)
             yield (place, found) if _is_memory(found) else Skip(place, "no memory of mem0", problem=True)
-
-
-def is_qdrant(tables: Mapping[str, AbstractSet[str]]) -> bool:
-    """Return whether a database is that of a local Qdrant collection."""
-    return tables.get("points", frozenset()) >= {"id", "point"}
-
-
-def read_qdrant(file: File) -> Iterator[Item]:
-    """Yield the memories of a local Qdrant collection, without unpickling it; vectors are made anew."""
-    return _records(_points(file), _points(file))
-
-
-def _points(file: File) -> Iterator[_Entry | Skip]:
-    with opened(file) as database:
-        for place, (data,) in enumerate(database.rows("points", ["point"], order=["rowid"]), 1):
-            try:
-                point = dict_of(plain(data)) if isinstance(data, bytes) else {}
-            except ValueError as error:
-                yield Skip(place, f"{_UNREADABLE}: {str(error).rstrip('.')}", problem=True)
-                continue
-            state = dict_of(point.get("__dict__")) or point
-            payload = dict_of(state.get("payload"))
-            if "linked_memory_ids" in payload:
-                yield Skip(place, "an entity, which has nothing but links to memories")
-            elif not isinstance(payload.get("data"), str):
-                yield Skip(place, "a point without a text", problem=True)
-            else:
-                yield place, {**payload, "id": state.get("id"), "memory": payload["data"]}
 
 
 def _records(entries: Iterator[_Entry | Skip], again: Iterator[_Entry | Skip]) -> Iterator[Item]:
@@ -122,7 +92,7 @@ def read_history(file: File) -> Iterator[Item]:
     """Yield the memories of a history after its last event, and the last messages of each session.
 
     The history does not say whose a memory is: unless all its sessions are of one user, memories are left
-    out. The Qdrant folder has them too.
+    out. An export has them too.
     """
     with opened(file) as database:
         scopes: dict[str, dict[str, str]] = {}

@@ -97,7 +97,6 @@ FORMATS = (
     Format("Gemini CLI", gemini.read_document, is_value=gemini.is_chat),
     Format("Letta", letta.read, is_value=letta.is_agent_file),
     Format("mem0", mem0.read, is_line=mem0.is_memory, is_value=mem0.is_memory),
-    Format("mem0 in Qdrant", mem0.read_qdrant, is_database=mem0.is_qdrant),
     Format("mem0 history", mem0.read_history, is_database=mem0.is_history),
     Format("LangGraph", langgraph.read, is_database=langgraph.is_checkpoints),
     Format("OpenAI Agents", openai_sessions.read, is_database=openai_sessions.is_sessions),
