@@ -21,6 +21,6 @@ BUDGETS = {
     "integrations providers testing": 8_503,
     "cli": 4_491,
     "hooks": 3_193,
-    "io demo": 4_761,
+    "io demo": 4_695,
     "benchmarks scripts": 7_748,
 }

@@ -27,6 +27,8 @@ _ERASES = "an erasure writes the files anew, which is linear in all there is"
 LINEAR: dict[str, str] = {
     r"DELETE FROM records WHERE space = \S+ AND \(id = \S+ OR": _ERASES,
     r"DELETE FROM records WHERE space = \S+ AND \(chat = ": _ERASES,
+    r"AND version > \S+ AND agent = \S+ AND action <> ": "what was written since the last consolidation is "
+    "looked through, once a consolidation",
     r"created <= \S+ ORDER BY version DESC LIMIT 1": "what was stored since that time is passed over, "
     "newest first",
     r"SELECT version, id, replaces, kind, meta FROM records": _ERASES,

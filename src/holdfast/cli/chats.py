@@ -84,7 +84,7 @@ def search(
     ] = None,
     sort: Annotated[
         Sort | None,
-        Option(parser=one_of(SORTS), metavar="|".join(SORTS), help="The order; best first without it."),
+        Option(parser=one_of(SORTS), metavar="ORDER", help=f"{', '.join(SORTS)}; best first without it."),
     ] = None,
     limit: Limit = 20,
     verbose: Verbose = False,

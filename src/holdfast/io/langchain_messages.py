@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput
 from holdfast.io.import_items import dict_of, list_of, text_of
-from holdfast.io.msgpack import Extension
 from holdfast.messages import formats, openai
 
 if TYPE_CHECKING:
@@ -20,6 +19,13 @@ _ROLES = {
 _TYPES = {"user": "human", "assistant": "ai", "developer": "system"}
 # Where LangChain keeps the role of what it has as a system message.
 _ROLE = "__openai_role__"
+
+
+class Extension(NamedTuple):
+    """A value of a type that a program made, by its code, undecoded."""
+
+    code: int
+    data: bytes
 
 
 def is_langchain(value: object) -> bool:

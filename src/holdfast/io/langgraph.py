@@ -10,7 +10,7 @@ from holdfast.io import langchain_messages
 from holdfast.io.files import File, object_in
 from holdfast.io.foreign import opened
 from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, list_of, parsed, stable_id, text_of
-from holdfast.io.msgpack import Extension, unpack
+from holdfast.io.langchain_messages import Extension
 
 if TYPE_CHECKING:
     from holdfast.store.foreign_sqlite import ForeignSQLite
@@ -20,6 +20,7 @@ _KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id")
 _STATE = ("type", "checkpoint")
 _CHANNEL = "messages"
 _OBJECT, _SNAPSHOT = (4, 5), 7  # the codes of a pydantic model, and of a channel that is stored as deltas
+_MISSING = "a state that is packed as LangGraph does: `pip install 'holdfast[langgraph]'` reads it"
 _EARLIER = "an earlier state of a thread"
 _SUBGRAPH = "a state of a subgraph"
 _NO_MESSAGES = "a state without messages"
@@ -87,7 +88,7 @@ def _messages(database: ForeignSQLite, state: _State, chat: ImportedChat, known:
         channels = dict_of(checkpoint.get("channel_values"))
         listed = channels.get(_CHANNEL)
         if isinstance(listed, Extension) and listed.code == _SNAPSHOT:
-            listed = _unpacked(listed.data)
+            listed = _unpacked_or_none(listed.data)
         if not isinstance(listed, list):
             is_delta = _CHANNEL in dict_of(checkpoint.get("channel_versions"))
             yield Skip(state.place, _DELTAS if is_delta else _NO_MESSAGES, problem=is_delta)
@@ -102,7 +103,7 @@ def _messages(database: ForeignSQLite, state: _State, chat: ImportedChat, known:
 
 def _decoded(kind: object, data: object) -> Mapping[str, object]:
     if kind == "msgpack" and isinstance(data, bytes):
-        return dict_of(unpack(data))
+        return dict_of(_unpacked(data))
     if kind == "json":
         value = object_in(data)
         if isinstance(value, str):
@@ -112,8 +113,23 @@ def _decoded(kind: object, data: object) -> Mapping[str, object]:
 
 
 def _unpacked(data: bytes) -> object:
+    """Return what is packed as MessagePack; LangGraph's own decoder constructs what a file names.
+
+    Raises:
+        ValueError: it is no MessagePack, or there is nothing to read it with.
+
+    """
     try:
-        return unpack(data)
+        import ormsgpack
+    except ImportError:
+        raise ValueError(_MISSING) from None
+    value: object = ormsgpack.unpackb(data, ext_hook=Extension, option=ormsgpack.OPT_NON_STR_KEYS)
+    return value
+
+
+def _unpacked_or_none(data: bytes) -> object:
+    try:
+        return _unpacked(data)
     except ValueError:
         return None
 
@@ -121,7 +137,7 @@ def _unpacked(data: bytes) -> object:
 def _fields(given: object) -> Mapping[str, object]:
     """Return the fields of a message: a model of LangChain in either encoding, or a plain dict."""
     if isinstance(given, Extension) and given.code in _OBJECT:
-        return dict_of((list_of(_unpacked(given.data)) + [None] * 3)[2])
+        return dict_of((list_of(_unpacked_or_none(given.data)) + [None] * 3)[2])
     value = dict_of(given)
     if value.get("type") == "constructor" and "kwargs" in value:
         name = text_of((list_of(value.get("id")) or [""])[-1])

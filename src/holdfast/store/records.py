@@ -299,7 +299,7 @@ def count_learned(db: Reader, space: str, kind: str, chat: str) -> int:
 def agents_with_records(db: Reader, space: str, kind: str) -> list[str]:
     """Return the agents that have current records of a kind, the one with the oldest first."""
     sql = f"""
-        SELECT agent, min(born) FROM records WHERE space = :space AND kind = :kind AND ended = :open
+        SELECT agent, min(born) FROM records WHERE space = :space AND version IN ({_CURRENT})
         AND {_IN_USE} AND run = '' GROUP BY agent ORDER BY 2"""
     return [row[0] for row in db.all(sql, space=space, kind=kind, open=MAX_COUNT)]
 
