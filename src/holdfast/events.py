@@ -202,10 +202,6 @@ def debug(message: str, *parts: object) -> None:
         _logger().debug(message, *parts)
 
 
-def _is_on() -> bool:
-    return "logging" in sys.modules and _logger().isEnabledFor(10)
-
-
 @cache
 def _logger() -> Logger:
     # Only for programs that use it.
@@ -221,7 +217,7 @@ def logged(method: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        if not _is_on():
+        if "logging" not in sys.modules or not _logger().isEnabledFor(10):
             return method(*args, **kwargs)
         outcome = ""
         began = perf_counter()

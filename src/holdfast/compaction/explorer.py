@@ -165,7 +165,7 @@ class SummaryExplorer:
         if sort not in (None, *orders):
             raise InvalidInput(f"`sort` is {shown(sort)}.", f"Use one of {', '.join(orders)}.")
         check_count(limit, "limit")
-        shown_as = masked_hit if is_masked(secrets) else _as_it_is
+        shown_as = masked_hit if is_masked(secrets) else lambda hit: hit
         span = _Span(as_time(since, "since"), as_time(before, "before"))
         if regex:
             return self._matching(query, scope, limit, span, shown_as, oldest=sort == "oldest")
@@ -281,10 +281,6 @@ class _Span(NamedTuple):
         """Return whether a hit was said then, and has words."""
         too_early = self.since and hit.at < self.since
         return bool(hit.text) and not too_early and not (self.before and hit.at >= self.before)
-
-
-def _as_it_is(hit: Hit) -> Hit:
-    return hit
 
 
 def _position(hit: Hit) -> int:

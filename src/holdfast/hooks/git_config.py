@@ -58,7 +58,7 @@ def _entries(file: Path) -> Iterator[tuple[str, str, str, str]]:
     for line in _lines(read_small(file)):
         rest = line.strip()
         if found := _SECTION.match(rest):
-            section, subsection = found[1].casefold(), _unescaped(found[2] or "")
+            section, subsection = found[1].casefold(), re.sub(r"\\(.)", r"\1", found[2] or "")
             if not found[2] and "." in section:
                 # The old form: [remote.origin].
                 section, _, subsection = section.partition(".")
@@ -100,7 +100,3 @@ def _value(text: str) -> str:
             kept = len(parts) if quoted or not char.isspace() else kept
         at += 1
     return "".join(parts[:kept])
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from holdfast.hooks.hook_call import HookOptions
     from holdfast.memory import Memory
-    from holdfast.types import Record, Summary
+    from holdfast.types import Record
 
 # Characters at most: a little less than what Claude Code takes, some 2,400 tokens; and of each part.
 MOST = 9_500
@@ -114,17 +114,14 @@ def _resumed(memory: Memory, session: str) -> list[str]:
         # The newest of them, if there are very many.
         shown = frontier[-_SUMMARISED // _SHORTEST :]
         room = _SUMMARISED // len(shown)
-        texts = [str(summary_message(_cut(masked_summary(one), room))["content"]) for one in shown]
+        cut = [replace(one, text=_shortened(one.text, room)) for one in map(masked_summary, shown)]
+        texts = [str(summary_message(one)["content"]) for one in cut]
         parts.append("\n".join((_OPEN_SUMMARIES, *texts, _CLOSE_SUMMARIES)))
     # Masked before anything is cut: half a credential is not recognised.
     short = [replace(one, content=_shortened(one.content, _LONGEST_MESSAGE)) for one in map(masked, messages)]
     extent = Extent(after=messages[0].seq - 1, budget=_RESUMED_TOKENS)
     newest = review((), reversed(short), extent, estimate_tokens).text
     return [*parts, newest] if newest else parts
-
-
-def _cut(summary: Summary, most: int) -> Summary:
-    return replace(summary, text=_shortened(summary.text, most))
 
 
 def _shortened(text: str, most: int) -> str:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 
     from holdfast.store.payloads import Payload
-    from holdfast.types import Hit
 
 _ROLES: dict[str, Role] = {"human": "user", "system": "system", "tool": "tool", "function": "tool"}
 
@@ -92,7 +91,8 @@ class HoldfastRetriever(BaseRetriever):
         chosen = cast("RecallOptions", {"where": self.where, **self.options, **options})
         hits = self.memory.recall(query, limit=self.k if k is None else k, **chosen)
         beside = {} if hits.degraded is None else {"degraded": hits.degraded}
-        return [_document(hit, beside) for hit in hits]
+        documents = ((hit, {**hit_metadata(hit), **beside}) for hit in hits)
+        return [Document(hit.text, id=str(meta["source"]), metadata=meta) for hit, meta in documents]
 
     async def _aget_relevant_documents(
         self,
@@ -169,11 +169,6 @@ class HoldfastChatMessageHistory(BaseChatMessageHistory):
     async def aclear(self) -> None:
         """Remove all messages from the history."""
         await off_loop(self._memory, self.clear)
-
-
-def _document(hit: Hit, beside: dict[str, str]) -> Document:
-    metadata = {**hit_metadata(hit), **beside}
-    return Document(hit.text, id=str(metadata["source"]), metadata=metadata)
 
 
 def _message(message: object) -> Message:

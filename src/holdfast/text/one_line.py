@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
@@ -14,7 +13,7 @@ LONGEST = 200  # characters
 CODE = "[code]"
 IMAGE = "[image]"
 
-# Every pattern here is linear: what it repeats cannot contain what begins it, or is possessive (`*+`).
+# Every pattern here is linear: what it repeats is short, cannot contain what begins it, or is possessive.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _HIDDEN = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")  # the controls that are no white space
 _SHOWN = re.compile(r"[^\s\x00-\x1f\x7f-\x9f]")
@@ -25,8 +24,18 @@ _TASK = re.compile(r"\[[ xX]\]\s++")
 _HEADING = re.compile(r"#{1,6}(?:\s++|$)")
 _FENCE = re.compile(r"(`{3,}+|~{3,}+)[^`]*+$")
 _LATE_FENCE = re.compile(r"(`{3,})[\w+#.-]*$")  # behind some prose: "Like this: ```python"
-_TICKS = re.compile("`+")
-_EMPHASIS = re.compile(r"\*+|_+|~+")
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.{1,500}?)(?<!`)\1(?!`)", re.DOTALL)
+# Bold, struck and italic text; no powers (`x**2`), patterns of paths (`src/**/*.py`) or names (`__init__`).
+_EMPHASIS = [
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"(?<![A-Za-z0-9_/\\*])\*\*(?![\s/]|\*\*)(.{1,300}?)(?<!\s)\*\*(?![A-Za-z0-9_/])",
+        r"(?<![\w.])__(?!\s|_|[a-z0-9_]{1,30}__)(.{1,300}?)(?<!\s)__(?!\w)",
+        r"(?<!~)~~(?![\s~])(.{1,300}?)(?<!\s)~~(?!~)",
+        r"(?<![A-Za-z0-9_/\\*])\*(?![\s/.*])([^*]{1,300})(?<!\s)\*(?![A-Za-z0-9_/*])",
+        r"(?<![\w.])_(?![\s_])(.{1,300}?)(?<![\s_])_(?!\w)",
+    )
+]
 _AUTOLINK = re.compile(r"<(https?://[^\s<>]++)>")
 
 _MASK = "\ufdd0"  # replaces inline code while markers are removed; not a character
@@ -220,93 +229,22 @@ def _classify(line: str, *, is_list: bool) -> tuple[_Kind, str]:
 
 
 def _inline(block: _Block) -> str:
-    text, codes = _mask(block.text)
+    codes: list[str] = []
+
+    def masked(span: re.Match[str]) -> str:
+        # Three backticks are a fence in one line.
+        codes.append(" " if len(span[1]) > 2 else span[2].strip())
+        return _MASK
+
+    text = _CODE_SPAN.sub(masked, block.text)
     if block.kind == "row":
         text = ", ".join(cell.strip() for cell in text.split("|") if cell.strip())
     text = _IMAGE.sub(lambda found: found[1] or IMAGE, text)
     text = _AUTOLINK.sub(r"\1", _LINK.sub(r"\1", text))
-    text = _without_emphasis(text)
+    for marked in _EMPHASIS:
+        text = marked.sub(r"\1", text)
     rest = iter(codes)
     return re.sub(_MASK, lambda _: next(rest), text)
-
-
-def _mask(text: str) -> tuple[str, list[str]]:
-    """Replace each inline code by a mask; three backticks are a fence in one line."""
-    runs = list(_TICKS.finditer(text))
-    closing: dict[int, int] = {}
-    partner: dict[int, int] = {}
-    for index in reversed(range(len(runs))):
-        size = len(runs[index][0])
-        if size in closing:
-            partner[index] = closing[size]
-        closing[size] = index
-    parts: list[str] = []
-    codes: list[str] = []
-    done = index = 0
-    while index < len(runs):
-        if index in partner:
-            start, end = runs[index], runs[partner[index]]
-            parts += [text[done : start.start()], _MASK]
-            codes.append(" " if len(start[0]) > 2 else text[start.end() : end.start()].strip())
-            done, index = end.end(), partner[index]
-        index += 1
-    return "".join((*parts, text[done:])), codes
-
-
-def _without_emphasis(text: str) -> str:
-    """Remove pairs of markers of bold, italic and struck text; a single one is a star or part of a name."""
-    gone: Counter[int] = Counter()
-    opened: dict[tuple[str, int], tuple[int, int]] = {}
-    runs = [run.span() for run in _EMPHASIS.finditer(text)]
-    for start, end in runs:
-        char, before, after = text[start], text[start - 1 : start], text[end : end + 1]
-        sizes = {1: (1,), 2: (2,), 3: (2, 1)}.get(end - start, ())
-        if char == "~":
-            sizes = tuple(size for size in sizes if (size, end - start) == (2, 2))
-        closed = [
-            size for size in sizes if (char, size) in opened and _closes(char, end - start, before, after)
-        ]
-        for size in closed:
-            begin, inner = opened.pop((char, size))
-            if not _is_dunder(text, inner, start, end):
-                gone[begin] += size
-                gone[start] += size
-        if not closed and _opens(char, end - start, before, after):
-            opened.update({(char, size): (start, end) for size in sizes})
-    parts, done = [], 0
-    for start, end in runs:
-        parts.append(text[done : end - gone[start]])
-        done = end
-    return "".join((*parts, text[done:]))
-
-
-def _opens(char: str, size: int, before: str, after: str) -> bool:
-    if not after or after.isspace():
-        return False
-    if char == "_":
-        return not (before.isalnum() or before == ".")
-    # No powers (`x**2`), no patterns of paths (`src/**/*.py`).
-    return not (_is_letter(before) or before in {"/", "\\"} or after == "/" or (size == 1 and after == "."))
-
-
-def _closes(char: str, size: int, before: str, after: str) -> bool:
-    if before.isspace():
-        return False
-    if char == "_":
-        return not after.isalnum()
-    return after != "/" and not (_is_letter(after) and (size == 1 or not before.isalnum()))
-
-
-def _is_letter(char: str) -> bool:
-    """Return whether a character is part of a word of a script with spaces between words."""
-    return char.isascii() and (char.isalnum() or char == "_")
-
-
-def _is_dunder(text: str, inner: int, start: int, end: int) -> bool:
-    """Return whether two pairs of underscores are part of a name such as `__init__`, not bold."""
-    if text[start] != "_" or end - start != 2 or start - inner > 30:
-        return False
-    return text[inner:start].isidentifier() and text[inner:start].islower()
 
 
 def _without_filler(line: str) -> str:

@@ -91,8 +91,9 @@ class CheckpointReader:
         if config is None:
             chats = items.chats(self._database, self._space, rows.HEAD)
             threads = [self._thread(chat) for chat in chats]
-            found = ((id, ns, thread) for thread in threads for id, ns in thread.ids(None, limit))
-            yield from ((thread, ns, id) for id, ns, thread in sorted(found, key=_newest, reverse=True))
+            found = ((id, one.chat, ns, one) for one in threads for id, ns in one.ids(None, limit))
+            newest = sorted(found, key=lambda one: one[:3], reverse=True)
+            yield from ((thread, ns, id) for id, _, ns, thread in newest)
             return
         place, thread = ThreadPlace.of(config), self._thread(ThreadPlace.of(config).chat)
         for id, ns in thread.ids(place.ns if "checkpoint_ns" in configurable(config) else None, limit):
@@ -189,8 +190,3 @@ def _listed(ranges: Iterable[Range], messages: Mapping[int, BaseMessage]) -> lis
         raise Damaged(
             f"The message {error} of a thread is missing.", "Restore a backup of the database."
         ) from error
-
-
-def _newest(found: tuple[str, str, ThreadItems]) -> tuple[str, str, str]:
-    id, ns, thread = found
-    return id, thread.chat, ns
