@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import uuid
@@ -69,8 +70,10 @@ class ClaudeCode:
         }
 
     def install(self) -> None:
-        """Install the hooks, the tools and the skill for the user, as a person does."""
+        """Install the hooks, the tools and the skill for the user, as a person does who is patient."""
         self.run("install", "claude-code", "--yes")
+        settings = self.config / "settings.json"
+        settings.write_text(re.sub(r'"timeout": \d+', '"timeout": 60', settings.read_text("utf-8")))
 
     def remove_tools(self) -> None:
         """Take away the tools alone, which a client connects to whenever it has time."""

@@ -50,7 +50,7 @@ def sampled(url: str) -> str:
 
 @pytest.fixture
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.3)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 2)
 
 
 @pytest.fixture

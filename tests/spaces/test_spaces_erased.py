@@ -155,7 +155,7 @@ def test_a_user_goes_with_all_projects_while_others_read_the_file(
 def test_a_user_goes_with_all_projects_while_a_transaction_is_open(
     own_postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.3)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 2)
     Memory(own_postgres_url).close()
     with psycopg.connect(own_postgres_url) as other:
         other.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")

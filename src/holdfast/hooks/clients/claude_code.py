@@ -46,8 +46,8 @@ CLIENT = Client(
         NativeHook("stop", "Stop", 120, _BACKGROUND),
         NativeHook("stop", "SubagentStop", 120, _BACKGROUND),
         NativeHook("before-compaction", "PreCompact", 10),
-        # All hooks of this event share 1.5 seconds, unless one asks for more.
-        NativeHook("session-end", "SessionEnd", 5),
+        # All hooks of this event share 1.5 seconds, unless one asks for more; a busy machine needs over 5.
+        NativeHook("session-end", "SessionEnd", 30),
     ),
     folder=".claude",
     user_file="settings.json",
