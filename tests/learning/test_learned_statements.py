@@ -377,6 +377,55 @@ def test_what_is_played_is_nothing_until_the_play_ends() -> None:
     assert [one.text for one in found] == ["Let's go with Postgres over MySQL."]
 
 
+WORK = "Please open `src/shop/cart.py`."
+
+
+@each(
+    "text",
+    [
+        "I prefer the second layout.",
+        "I prefer rounded corners",
+        "I like the blue header.",
+        "I'd rather have it as a list than a table.",
+        "Note that the footer is a component too.",
+        "FYI, I restarted the dev server.",
+        "The file is long, note that it has two exports.",
+        "Agreed on the first two, not on the third.",
+        "Split the class and update the docs - they name it.",
+    ],
+)
+def test_what_is_liked_or_noted_at_work_is_of_the_moment(text: str) -> None:
+    assert said(WORK, "Done. Which layout do you want?", text) == []
+
+
+@each(
+    "text",
+    [
+        "I prefer composition over inheritance.",
+        "I always prefer explicit imports.",
+        "I prefer small functions because they are easy to test.",
+        "Note that I work for a bank.",
+        "Important to keep in mind: we never store card numbers.",
+        "Remember this for future coding sessions: the tests need Docker.",
+        "Always capitalise the first letter of a heading.",
+        "Remember, you really need to use the staging keys here.",
+    ],
+)
+def test_what_is_said_for_good_at_work_is_learned(text: str) -> None:
+    assert [one.text for one in said(WORK, "Done.", text)] == [text]
+
+
+def test_all_of_the_line_below_a_request_is_asked_for() -> None:
+    text = "Remember this for later:\nThe shop runs on Postgres. Tests run on SQLite.\nNow fix the cart."
+    assert [one.text for one in said(WORK, "Done.", text)] == [
+        "Remember this for later: The shop runs on Postgres. Tests run on SQLite."
+    ]
+
+
+def test_a_cause_that_is_only_compared_is_none() -> None:
+    assert said("Why?", "The root cause is deeper than that patch, so I will look at the parser.") == []
+
+
 def test_a_list_after_a_request_is_the_point_of_it() -> None:
     assert [one.text for one in said("Please remember this:\n- the staging port is 6543")] == [
         "Please remember this: the staging port is 6543"

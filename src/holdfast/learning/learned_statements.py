@@ -96,14 +96,11 @@ def _stated(message: Message, prose: str, *, is_work: bool) -> Iterator[LearnedS
     if by_user and not is_work and is_reminder(prose):
         yield LearnedStatement("request", shortened(prose), span, message.actor, is_typed)
         return
-    found = statements(prose, by_user=by_user)
-    kept = [
-        one for one in found if is_typed or not by_user or (one.kind == "request" and _is_own(message, prose))
-    ]
     said = list(spans(prose))
     back = max((span.start for span in said if takes_back(prose[span.start : span.end])), default=0)
-    for one in kept:
-        if one.end > back:
+    for one in statements(prose, by_user=by_user, is_work=is_work):
+        is_own = is_typed or not by_user or (one.kind == "request" and _is_own(message, prose))
+        if is_own and one.end > back:
             text = shortened(prose[one.start : one.end])
             yield LearnedStatement(one.kind, text, span, message.actor, is_typed)
 

@@ -220,7 +220,8 @@ class _Connection:
 
     def all(self, sql: str, **values: Value) -> list[Row]:
         """See `Connection.all`."""
-        return _rows(self._connection.execute(_pyformat(sql), values, binary=True))
+        cursor = self._connection.execute(_pyformat(sql), values, binary=True)
+        return cursor.fetchall() if cursor.description else []
 
     def all_large(self, columns: str, large: str, source: str, /, **values: Value) -> list[Row]:
         """See `Reader.all_large`."""
@@ -263,10 +264,6 @@ class _Reader(_Connection):
         rows = super().all(sql, **values)
         self._connection.execute("COMMIT")
         return rows
-
-
-def _rows(cursor: psycopg.Cursor) -> list[Row]:
-    return cursor.fetchall() if cursor.description else []
 
 
 @cache

@@ -25,7 +25,7 @@ _QUESTION = re.compile(r"[?？][\"'”’)*_` ]*\Z")
 _OPEN = re.compile(r"[:：][\"'”’)*_` ]*\Z")
 _QUOTED = re.compile(r"\W*[\"“„«「『].*[\"”“»」』]\W*")
 _CLAUSE = re.compile(r"[,;(，、] ?| [-—–] |\b(?:so|and|but)\b", re.IGNORECASE)
-_OF_OTHERS = re.compile(r"\W*you\b(?! (?:should|must|always|never|need))", re.IGNORECASE)
+_OF_OTHERS = re.compile(r"\W*you\b(?! (?:\w+ )?(?:should|must|always|never|need|have))", re.IGNORECASE)
 _MARKS = " .!。！)"
 # Diffs, logs, prompts of a shell, and what has columns.
 _SHOWN = re.compile(
@@ -42,8 +42,10 @@ class PlainStatement(NamedTuple):
     kind: StatementKind
 
 
-def statements(text: str, *, by_user: bool) -> list[PlainStatement]:
+def statements(text: str, *, by_user: bool, is_work: bool = False) -> list[PlainStatement]:
     """Return the statements of a message in their order; of an assistant's only decisions and causes.
+
+    In a session of work what is liked, and what is only noted, is of the moment.
 
     >>> said = "Thanks! From now on, answer in French. Is it done?"
     >>> [(one.kind, said[one.start : one.end]) for one in statements(said, by_user=True)]
@@ -51,16 +53,17 @@ def statements(text: str, *, by_user: bool) -> list[PlainStatement]:
     """
     sentences = [one for one in spans(text) if one.line not in ("row", "quote", "heading")]
     found: dict[int, PlainStatement] = {}
+    done = 0
     for place, span in enumerate(sentences):
-        if span.end - span.start > _LONGEST or _SHOWN.match(text, span.start, span.end):
+        if span.start < done or span.end - span.start > _LONGEST or _SHOWN.match(text, span.start, span.end):
             continue
         said = _plain(text, span)
         if by_user and _after(said, "cites") is not None:
             break
-        if by_user and (first := _asked(text, sentences, place, said)):
-            end = sentences[place + 1].end if _is_open(said, sentences, place) else span.end
-            found[first.start] = PlainStatement(first.start, end, "request")
-        elif span.start not in found and (kind := _kind(said, by_user=by_user)):
+        if by_user and (first := _asked(text, sentences, place, said, is_work=is_work)):
+            done = _listed_until(text, sentences, place) if _is_open(said, sentences, place) else span.end
+            found[first.start] = PlainStatement(first.start, done, "request")
+        elif span.start not in found and (kind := _kind(said, by_user=by_user, is_work=is_work)):
             found[span.start] = PlainStatement(span.start, span.end, kind)
     return sorted(found.values())
 
@@ -77,11 +80,8 @@ def takes_back(sentence: str) -> bool:
 def is_reminder(text: str) -> bool:
     """Return whether a whole message only asks to think of doing something."""
     sentences = list(spans(text[: _LONGEST + 1]))
-    return (
-        len(text) <= _LONGEST
-        and len(sentences) == 1
-        and _after(_plain(text, sentences[0]), "reminds") is not None
-    )
+    is_one = len(text) <= _LONGEST and len(sentences) == 1
+    return is_one and _after(_plain(text, sentences[0]), "reminds") is not None
 
 
 def _plain(text: str, span: Span) -> str:
@@ -92,13 +92,25 @@ def _is_open(said: str, sentences: list[Span], place: int) -> bool:
     return _OPEN.search(said) is not None and place + 1 < len(sentences)
 
 
-def _asked(text: str, sentences: list[Span], place: int, said: str) -> Span | None:
+def _listed_until(text: str, sentences: list[Span], place: int) -> int:
+    """Return the end of what follows a colon: the next sentence, and those behind it on the same line."""
+    start, (_, end, _), *others = sentences[place].start, *sentences[place + 1 :]
+    for one in others:
+        if "\n" in text[end : one.start] or one.end - start > _LONGEST:
+            break
+        end = one.end
+    return end
+
+
+def _asked(text: str, sentences: list[Span], place: int, said: str, *, is_work: bool) -> Span | None:
     """Return where begins what a sentence asks to be remembered: there, or in the sentence before it."""
     if _QUOTED.fullmatch(said) or _has("unsaid", said):
         return None
     here, is_question = sentences[place], _QUESTION.search(said) is not None
     for start in (0, *(one.end() for one in _CLAUSE.finditer(said))):
         content = _after(said[start:], "asks")
+        if is_work and _after(said[start:], "asides") is not None:
+            continue
         if content is not None and (_WORD.search(content) or _is_open(said, sentences, place)):
             is_told = not is_question or _form("filler").match(said) is not None
             return here if is_told and not _OF_OTHERS.match(content) else None
@@ -111,7 +123,7 @@ def _asked(text: str, sentences: list[Span], place: int, said: str) -> Span | No
     return here if _ends(said, "asked") else None
 
 
-def _kind(said: str, *, by_user: bool) -> StatementKind | None:
+def _kind(said: str, *, by_user: bool, is_work: bool) -> StatementKind | None:
     """Return the kind of a sentence by its form, None if it is no statement."""
     words = _WORD.findall(said)
     if _QUESTION.search(said) or _OPEN.search(said) or _QUOTED.search(said) or _has("unsaid", said):
@@ -130,6 +142,8 @@ def _kind(said: str, *, by_user: bool) -> StatementKind | None:
         return None
     if _orders(said):
         return "order"
+    if is_work and _after(said, "likes") is not None and not _has("general", said):
+        return None
     return "personal" if _after(said, "owns") is not None and not _has("passing", said) else None
 
 
@@ -187,8 +201,7 @@ def _starts(said: str) -> Iterator[str]:
 
 @cache
 def _form(name: str) -> re.Pattern[str]:
-    listed = [line.partition(": ")[2] for line in _lines() if line.startswith(f"{name}: ")]
-    joined = "|".join(listed).replace("<verb>", rf"(?:{_joined('verb')})\b")
+    joined = _joined(name).replace("<verb>", rf"(?:{_joined('verb')})\b")
     edge = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"
     return re.compile(f"{edge}(?:{joined}){edge}", re.IGNORECASE)
 
