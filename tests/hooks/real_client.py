@@ -16,6 +16,7 @@ from threading import Event, Timer
 from time import monotonic
 from typing import Any
 
+import psutil
 import pytest
 
 from anthropic_server import Model
@@ -186,11 +187,20 @@ class ClaudeCode:
             return [summary.text for summary in memory.chat(session).tree()]
 
     def wait_for(self, session: str, *words: str) -> list[str]:
-        """Wait until all words are stored in a session, as hooks import after they answered."""
+        """Wait until all words are stored in a session, as hooks import after they answered, and all is done.
+
+        Who asks while another process writes is told nothing, so as not to wait.
+        """
+        until(self._at_work, lambda working: not working)
         return until(
             lambda: self.said(session),
             lambda said: all(any(word in text for text in said) for word in words),
         )
+
+    def _at_work(self) -> list[str]:
+        """Return the commands of the hooks that run."""
+        running = (process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"]))
+        return [" ".join(words) for words in running if "hook" in words and str(self.db) in words]
 
 
 def until(read: Callable[[], list[str]], is_enough: Callable[[list[str]], bool]) -> list[str]:
