@@ -392,6 +392,13 @@ WORK = "Please open `src/shop/cart.py`."
         "The file is long, note that it has two exports.",
         "Agreed on the first two, not on the third.",
         "Split the class and update the docs - they name it.",
+        "The old one was fine. Actually, keep it.",
+        "Looks good, save this.",
+        "For the record, that is how the title looked.",
+        "For the record, the order of the tabs is:",
+        "I hate scrolling, can you put it on one page",
+        "Remember to run the migrations.",
+        "Remember all that we tried with the cache.",
     ],
 )
 def test_what_is_liked_or_noted_at_work_is_of_the_moment(text: str) -> None:
@@ -409,6 +416,9 @@ def test_what_is_liked_or_noted_at_work_is_of_the_moment(text: str) -> None:
         "Remember this for future coding sessions: the tests need Docker.",
         "Always capitalise the first letter of a heading.",
         "Remember, you really need to use the staging keys here.",
+        "Remember Kestrel is not the old billing service.",
+        "Don't forget staging hosts end with .internal.",
+        "Keep in mind reports must be sorted by region.",
     ],
 )
 def test_what_is_said_for_good_at_work_is_learned(text: str) -> None:

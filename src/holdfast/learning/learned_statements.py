@@ -63,9 +63,8 @@ def learned_statements(messages: Sequence[Message]) -> list[LearnedStatement]:
             _withdraw(found, Speech(message, prose), answers=asked)
         if not is_play:
             for one in _stated(message, prose, is_work=is_work):
-                if among_people and one.kind not in ("personal", "cause"):
-                    continue
-                found.setdefault(" ".join(re.findall(r"\w+", one.text.casefold())), one)
+                if not among_people or one.kind in ("personal", "cause"):
+                    found.setdefault(" ".join(re.findall(r"\w+", one.text.casefold())), one)
         asked = not by_user and "?" in prose[-400:]
     return list(found.values())
 

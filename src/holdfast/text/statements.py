@@ -25,7 +25,10 @@ _QUESTION = re.compile(r"[?？][\"'”’)*_` ]*\Z")
 _OPEN = re.compile(r"[:：][\"'”’)*_` ]*\Z")
 _QUOTED = re.compile(r"\W*[\"“„«「『].*[\"”“»」』]\W*")
 _CLAUSE = re.compile(r"[,;(，、] ?| [-—–] |\b(?:so|and|but)\b", re.IGNORECASE)
-_OF_OTHERS = re.compile(r"\W*you\b(?! (?:\w+ )?(?:should|must|always|never|need|have))", re.IGNORECASE)
+_OF_OTHERS = re.compile(
+    r"\W*(?:you\b(?! (?:\w+ )?(?:should|must|always|never|need|have))|th(?:is|at|ese|ose) (?:is|are|was)\b)",
+    re.IGNORECASE,
+)
 _MARKS = " .!。！)"
 # Diffs, logs, prompts of a shell, and what has columns.
 _SHOWN = re.compile(
@@ -61,7 +64,7 @@ def statements(text: str, *, by_user: bool, is_work: bool = False) -> list[Plain
         if by_user and _after(said, "cites") is not None:
             break
         if by_user and (first := _asked(text, sentences, place, said, is_work=is_work)):
-            done = _listed_until(text, sentences, place) if _is_open(said, sentences, place) else span.end
+            done = _listed_until(text, sentences, place) if _OPEN.search(said) else span.end
             found[first.start] = PlainStatement(first.start, done, "request")
         elif span.start not in found and (kind := _kind(said, by_user=by_user, is_work=is_work)):
             found[span.start] = PlainStatement(span.start, span.end, kind)
@@ -88,10 +91,6 @@ def _plain(text: str, span: Span) -> str:
     return text[span.start : span.end].replace("’", "'").replace("**", "").strip("*_ ")
 
 
-def _is_open(said: str, sentences: list[Span], place: int) -> bool:
-    return _OPEN.search(said) is not None and place + 1 < len(sentences)
-
-
 def _listed_until(text: str, sentences: list[Span], place: int) -> int:
     """Return the end of what follows a colon: the next sentence, and those behind it on the same line."""
     start, (_, end, _), *others = sentences[place].start, *sentences[place + 1 :]
@@ -109,9 +108,9 @@ def _asked(text: str, sentences: list[Span], place: int, said: str, *, is_work: 
     here, is_question = sentences[place], _QUESTION.search(said) is not None
     for start in (0, *(one.end() for one in _CLAUSE.finditer(said))):
         content = _after(said[start:], "asks")
-        if is_work and _after(said[start:], "asides") is not None:
-            continue
-        if content is not None and (_WORD.search(content) or _is_open(said, sentences, place)):
+        is_aside = is_work and _after(said[start:], "asides") is not None
+        is_there = place + 1 < len(sentences) if _OPEN.search(said) else _WORD.search(content or "")
+        if content is not None and is_there and not is_aside:
             is_told = not is_question or _form("filler").match(said) is not None
             return here if is_told and not _OF_OTHERS.match(content) else None
     if is_question:
