@@ -12,6 +12,8 @@ from tables import each
 WIDE = policy(1_000, leaf_source=1_000)
 REFUSALS = [
     "I'm sorry, but I can't help with that.",
+    "I'm sorry, but I can't assist with that.",
+    "I can't help the user with that.",
     "As an AI language model, I am unable to process this request.",
     "Es tut mir leid, dabei kann ich nicht helfen.",
     "抱歉，我无法帮助您完成此请求。",

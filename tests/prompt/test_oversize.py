@@ -232,6 +232,19 @@ def test_a_turn_longer_than_the_budget_keeps_its_request_and_its_end(
     assert len(calls) == (len(seqs) - 1) // 2
 
 
+@pytest.mark.parametrize("budget", [2_000, 4_000, 8_000])
+def test_a_long_turn_that_is_over_keeps_its_request_for_the_next_question(quick: Memory, budget: int) -> None:
+    chat = quick.chat("monday")
+    chat.append(role="user", content="Please mend all the pumps.")
+    for n in range(60):
+        call = Message("assistant", calls=(ToolCall(f"c{n}", "look", {"at": f"pump {n}"}),))
+        chat.append([call, Message("tool", f"{'reading ' * 240}{n}", call_id=f"c{n}")])
+    chat.append([Message("assistant", "All are mended."), Message("user", "How many were broken?")])
+    said = [one.content for one in chat.prompt(budget).window.messages]
+    assert said[0] == "Please mend all the pumps."
+    assert said[-2:] == ["All are mended.", "How many were broken?"]
+
+
 def test_a_request_that_a_summary_stands_for_is_not_shown_as_well(quick: Memory) -> None:
     chat = quick.chat("monday")
     chat.append([Message("user", "Read the logs of node seven."), Message("assistant", "I do.")])

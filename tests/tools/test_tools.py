@@ -410,6 +410,18 @@ def test_recall_leaves_out_the_turn_that_goes_on_and_what_its_window_shows(
     assert QUESTION in [hit.text for hit in memory.recall(QUESTION)]
 
 
+def test_recall_finds_what_the_last_prompt_had_no_room_for(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    chat.append(role="user", content="The code of the boathouse is 4471.")
+    chat.append([Message("user", f"Question {n}? {'word ' * 8}") for n in range(120)])
+    chat.append(role="user", content="What is the code of the boathouse?")
+    recall = named(quick.tools(chat))["recall"]
+    assert not listed(recall({"query": "code of the boathouse"}), "hits"), "its usual window has all"
+    assert all(one.seq > 1 for one in chat.prompt(budget=900).window.messages)
+    found = listed(recall({"query": "code of the boathouse"}), "hits")
+    assert [one["text"] for one in found][:1] == ["The code of the boathouse is 4471."]
+
+
 def test_what_a_long_turn_said_before_its_window_is_left_out(memory: Memory) -> None:
     use = Message("assistant", calls=(ToolCall("c", "read", {"path": "port"}),))
     results = [(use, Message("tool", f"harbour service, port: {'line ' * 900}", call_id="c"))] * 12

@@ -220,7 +220,8 @@ def speaks_of(answer: str, passages: Sequence[Passage]) -> bool:
     A word counts that stands in a tenth of the passages, a number or an identifier that stands in any.
     """
     words = _words(answer)
-    spread = Counter(word for one in passages for word in _words(f"{one.speaker} {one.text}"))
+    said = (f"{one.speaker.removeprefix(one.role)} {one.text}" for one in passages)
+    spread = Counter(word for text in said for word in _words(text))
     least = _SPREAD * len(passages)
     shared = [word for word in words if spread[word] >= (least if word.isalpha() else 1) and spread[word]]
     return bool(words) and len(shared) >= len(words) * (_SHARED if len(words) <= _MANY else _SHARED / 2)

@@ -81,7 +81,8 @@ class IgnoreRules:
     def _full(self, path: str, cwd: str) -> str:
         """Return a path from the root of the system, in its plain form, with a slash behind a folder."""
         path = _HERE.sub(".", _HOME.sub(lambda _: self._home, path.removeprefix("file://"), count=1))
-        full = _plain(path if _is_absolute(path) else f"{cwd or self._root}/{path}")
+        is_absolute = path.startswith("/") or _DRIVE.match(path)
+        full = _plain(path if is_absolute else f"{cwd or self._root}/{path}")
         return f"{full.rstrip('/')}/" if _FOLDER.search(path) else full
 
     def _is_ours(self, path: str) -> bool:
@@ -210,10 +211,6 @@ def _lines(file: Path) -> list[str]:
 def _covers_all(file: Path) -> bool:
     lines = [line.strip() for line in _lines(file)]
     return any(line in _ALL for line in lines) and not any(line.startswith("!") for line in lines)
-
-
-def _is_absolute(path: str) -> bool:
-    return path.startswith("/") or _DRIVE.match(path) is not None
 
 
 def _is_within(path: str, folder: str) -> bool:

@@ -109,7 +109,9 @@ def import_tail(
 def _part(memory: Memory, transcript: Path, remembered: Path, *, appended: bool) -> _Part | None:
     """Return what is to be read of a transcript, None if that is nothing."""
     stored = _remembered(remembered)
-    known = stored if _is_same(transcript, stored) and _has_any(memory) else _Known()
+    # The database may have been removed since.
+    has_any = memory.chats(archived=None, limit=1) or memory.version()
+    known = stored if has_any and _is_same(transcript, stored) else _Known()
     end = end_of_lines(transcript, known.end)
     if end <= known.end:
         return None
@@ -165,11 +167,6 @@ def _prepared(source: SourceFile, rewrite: Rewrite, check_time: Callable[[], Non
             yield rewrite(item) if isinstance(item, ImportedMessage) else item
 
     return replace(source, format=source.format._replace(read=read))
-
-
-def _has_any(memory: Memory) -> bool:
-    """Return whether a memory has ever stored anything: the database may have been removed since."""
-    return bool(memory.chats(archived=None, limit=1) or memory.version())
 
 
 # The bytes

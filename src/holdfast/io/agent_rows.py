@@ -35,6 +35,8 @@ _ADDED = re.compile(
     r"|^\[TASK RESUMPTION\].*\Z|^# (?:task_progress|TODO LIST) .*\Z",
     re.DOTALL | re.MULTILINE,
 )
+# How programs that call tools by words have begun a result, which the next part holds.
+_RESULT = re.compile(r"\[[^\]\n]{1,300}\] Result:|<file_content path=")
 _THOUGHT = re.compile(r"^[ \t]*\[REDACTED\][ \t]*$\n?", re.MULTILINE)
 _TASK = "api_conversation_history"
 
@@ -47,13 +49,23 @@ def rows_of(chat: ImportedChat, number: int, item: dict[str, object], said: Coun
     given = [content] if isinstance(content, str) else list_of(content)
     parts = [{"type": "text", "text": part} if isinstance(part, str) else dict_of(part) for part in given]
     results = [[part] for part in parts if part.get("type") == "tool_result"]
-    words = [own for part in parts if [part] not in results and (own := _own(part, item["role"]))]
+    words: list[object] = []
+    outputs: list[object] = []
+    into = words
+    for part in parts:
+        text = text_of(part.get("text"))
+        if item["role"] == "user" and (_AROUND.search(text) or _RESULT.match(text)):
+            into = words if _AROUND.search(text) else outputs
+        if [part] not in results and (own := _own(part, item["role"])):
+            into.append(own)
     if item["role"] == "assistant" and parts and not words:
         words = [{"type": "thinking"}]
-    for content in [*results, *([words] if words else [])]:
-        identity = repeat_id(said, [chat.id, item["role"], item.get("at"), content])
-        yield parsed(chat, number, formats.parse, {**item, "content": content, "id": identity})
-    if not results and not words:
+    for role, content in (("tool", outputs), *((item["role"], one) for one in (*results, words))):
+        if content:
+            identity = repeat_id(said, [chat.id, role, item.get("at"), content])
+            row = {**item, "role": role, "content": content, "id": identity}
+            yield parsed(chat, number, formats.parse, row)
+    if not (results or words or outputs):
         yield Skip(number, "not conversation: context that the program added" if parts else "empty")
 
 

@@ -160,15 +160,11 @@ def _bubble(
     if call.get("name"):
         identity = text_of(call.get("toolCallId")) or name
         yield parsed(chat, number, _tool_call, f"{name}/call", identity, call, at)
-        if result := text_of(call.get("result")) or _error(call):
+        error = call.get("error")
+        if result := text_of(call.get("result")) or (json.dumps(error) if error else ""):
             yield parsed(chat, number, _tool_result, f"{name}/result", identity, call, result, at)
     if any(bubble.get(key) for key in _ATTACHED):
         yield Skip(number, "attached to a message: files, images and other context")
-
-
-def _error(call: _Json) -> str:
-    error = call.get("error")
-    return json.dumps(error) if error else ""
 
 
 def _message(name: str, role: str, bubble: _Json, at: object) -> Message:

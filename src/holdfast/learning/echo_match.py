@@ -79,7 +79,7 @@ def without_injected(text: str) -> str:
             opened, done = "", tag.end()
         elif (
             not opened
-            and (name := _opening(tag))
+            and (name := next((tag[group].casefold() for group in _OPENINGS if tag[group]), ""))
             and (closed.get(name, 0) > tag.start() or tag["line"] is not None)
         ):
             opened = name
@@ -88,10 +88,6 @@ def without_injected(text: str) -> str:
         parts.append(text[done:])
     # With spaces in place of the blocks, no new word comes about.
     return " ".join(parts)
-
-
-def _opening(tag: re.Match[str]) -> str:
-    return next((tag[group].casefold() for group in _OPENINGS if tag[group]), "")
 
 
 def _closing(tag: re.Match[str]) -> str:

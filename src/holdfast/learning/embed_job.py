@@ -124,11 +124,8 @@ def _store(
             tx, space, model, source, span, bodies, dimension=rows.shape[1], now=context.now()
         )
         done = vectors.set_of(tx, space, model)
-        gone = vectors.drop_others(tx, space, model) if _is_complete(context, done) else []
+        is_complete = done.is_complete(segments.index_state(context.database, space))
+        gone = vectors.drop_others(tx, space, model) if is_complete else []
     if is_first:
         stored.add(span[1])
     return UnitResult(note=f"The vectors of {', '.join(gone)} were replaced." if gone else "")
-
-
-def _is_complete(context: JobContext, done: vectors.VectorSet) -> bool:
-    return done.is_complete(segments.index_state(context.database, context.space))

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from holdfast.compaction.work_steps import FAILED, RAN, merged, steps_of
 from holdfast.learning.speeches import Speech
 from holdfast.messages.passages import grave
-from holdfast.messages.tool_uses import ToolUse, tool_uses
+from holdfast.messages.tool_uses import tool_uses
 from holdfast.types import Message
 
 MOST_FILES = 8
@@ -45,7 +45,8 @@ def key_files(speeches: Sequence[Speech], but: Container[int]) -> tuple[str, ...
     for message, prose in speeches:
         is_believed = message.seq not in but
         for use in tool_uses((message,)):
-            named = _named(use) if is_believed else filter(_is_plain, use.paths)
+            told = (path for text in use.texts for path in _paths(text))
+            named = (*use.paths, *told) if is_believed else filter(_is_plain, use.paths)
             for path in dict.fromkeys(path for path in named if _is_file(path)):
                 touched[path] += _EDITED if use.edits else _READ
         for path in dict.fromkeys(_paths(prose)) if is_believed else ():
@@ -58,10 +59,6 @@ def key_files(speeches: Sequence[Speech], but: Container[int]) -> tuple[str, ...
             names[whole] = path
     shown = dict.fromkeys(_short(names.get(whole, whole)) for whole, _ in weights.most_common())
     return tuple(shown)[:MOST_FILES]
-
-
-def _named(use: ToolUse) -> tuple[str, ...]:
-    return (*use.paths, *(path for text in use.texts for path in _paths(text)))
 
 
 def _is_plain(path: str) -> bool:

@@ -223,7 +223,7 @@ class ChatReader:
         expected = expected_messages(within(policy, conversation(budget)) if hits else policy, stats)
         newest_first = self._newest_first(expected, images=images)
         shorten = Placeholders(self.chat, self.count_tokens, images, options.expand)
-        return build(
+        prompt = build(
             selector(policy, newest_first, stats, self._frontier(policy, stats), shorten),
             hits,
             chat=self.chat,
@@ -242,6 +242,8 @@ class ChatReader:
             instructions=partial(instructions.newest, self.database, self.scope.space, self.chat),
             unchanged=lambda fingerprint: self.cache.unchanged((self.scope, self.chat), fingerprint),
         )
+        self.cache.see(self.scope.space, self.chat, prompt.window)
+        return prompt
 
     def _receipt(
         self, prompt: Prompt, snapshot: Snapshot, policy: Policy, system: str, query: str

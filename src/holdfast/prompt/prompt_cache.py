@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from holdfast.prompt.knowledge_block import KnowledgeBlock
     from holdfast.store.snapshots import Snapshot
-    from holdfast.types import Receipt, Scope
+    from holdfast.types import Receipt, Scope, Window
 
 # Chats of which the newest prompt is kept, and knowledge blocks: a few megabytes each.
 NEWEST = 256
@@ -39,6 +39,8 @@ class PromptCache:
         self._frozen: dict[tuple[Scope, Snapshot], KnowledgeBlock] = {}
         self._fingerprints: dict[tuple[Scope, str], Fingerprint] = {}
         self._shown: dict[tuple[str, str], tuple[str, ...]] = {}
+        # What the last prompts had of their chats.
+        self.seen: dict[tuple[str, str], frozenset[int | str]] = {}
         # Of chats that do not exist yet.
         self._unstored: dict[tuple[str, str], Receipt] = {}
 
@@ -70,6 +72,11 @@ class PromptCache:
         """Return what was recalled for the last prompt of a chat."""
         return self._shown.get((space, chat), ())
 
+    def see(self, space: str, chat: str, window: Window) -> None:
+        """Keep what the last prompt of a chat had of it."""
+        with self._lock:
+            _put(self.seen, (space, chat), seen_of(window))
+
     def hold(self, space: str, chat: str, receipt: Receipt | None) -> None:
         """Keep the receipt of a prompt until the chat exists; None drops it."""
         with self._lock:
@@ -88,9 +95,15 @@ class PromptCache:
             for scope, id in list(self._fingerprints):
                 if scope.space == space and chat in (None, id):
                     del self._fingerprints[scope, id]
-            for kept in (self._shown, self._unstored):
+            for kept in (self._shown, self.seen, self._unstored):
                 for key in [one for one in kept if one[0] == space and chat in (None, one[1])]:
                     del kept[key]
+
+
+def seen_of(window: Window) -> frozenset[int | str]:
+    """Return what a window shows whole: the numbers of its messages, and the ids of its summaries."""
+    shortened = {one.seq for one in window.shortened}
+    return frozenset({one.seq for one in window.messages} - shortened | {one.id for one in window.summaries})
 
 
 def unchanged(before: Fingerprint, now: Fingerprint) -> int:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import dropwhile, islice, takewhile
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.messages.anthropic import INSTRUCTIONS
 from holdfast.prompt.oversize import SAID, SHARE, Oversize
 from holdfast.prompt.window import (
     SUMMARISED,
@@ -90,8 +91,12 @@ def selector(
 
 
 def _lost_request(log: ChatLog, window: Window) -> Message | None:
-    """Return the message of the user with which the turn of a window began, if the window has none."""
-    if not window.messages or window.budget is None or any(one.role == "user" for one in window.messages):
+    """Return the message of the user with which the turn began that a window begins within, if it has few.
+
+    Of a window that reaches over several turns none is missed.
+    """
+    roles = [one.role for one in window.messages if one.role not in INSTRUCTIONS]
+    if not roles or window.budget is None or roles[0] == "user" or roles.count("user") > 1:
         return None
     first = window.messages[0].seq
     before = islice(dropwhile(lambda one: one.seq >= first, log), _LONGEST_TURN)

@@ -41,10 +41,6 @@ def _zone(match: re.Match[str]) -> str:
     return f"{match['zone']}_{sign}_{int(match['of'])}{minutes}"
 
 
-def _plain(match: re.Match[str]) -> str:
-    return f"{float(match[0]):.12f}".rstrip("0").rstrip(".")
-
-
 _Rewrite = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 _REWRITES: tuple[_Rewrite, ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), made)
@@ -60,7 +56,7 @@ _REWRITES: tuple[_Rewrite, ...] = tuple(
             lambda match: f"Q{_QUARTERS.index(match['nth'].lower()) % 4 + 1}",
         ),
         (r"\b(?P<zone>UTC|GMT)\s?(?P<sign>[+-])\s?(?P<of>\d{1,2})(?::(?P<minutes>\d\d))?\b", _zone),
-        (r"(?<![\w.])\d(?:\.\d+)?e-?\d\b", _plain),
+        (r"(?<![\w.])\d(?:\.\d+)?e-?\d\b", lambda match: f"{float(match[0]):.12f}".rstrip("0").rstrip(".")),
         (r"\bnet\s(?P<days>\d\d)\b(?!\s?(?:days|%|€|\$))", lambda match: f"{match['days']} days"),
         (r"\b(?P<of>\d\d)(?:th|st|nd|rd)\s+percentile\b", lambda match: f"p{match['of']}"),
         (r"\b21[.,]1\d?\s?(?:km|kilomet(?:er|re)s?)\b", lambda _: "half marathon"),

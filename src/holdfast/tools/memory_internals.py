@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 from holdfast.contract import Provider, Session
 from holdfast.errors import InvalidInput
 from holdfast.kinds import Kind
+from holdfast.prompt.prompt_cache import seen_of
 from holdfast.store import sessions
 from holdfast.store.database import Database
 from holdfast.text.references import noted, split_space
@@ -86,40 +87,28 @@ class InView(NamedTuple):
 
     space: str = ""
     chat: str = ""
-    messages: frozenset[int] = frozenset()
-    summaries: frozenset[str] = frozenset()
+    # The numbers of messages, and the ids of summaries.
+    seen: frozenset[int | str] = frozenset()
     # Of the first message of a turn that is not answered yet, whatever the window shows of it.
     turn: int = MAX_COUNT
 
-    @property
-    def size(self) -> int:
-        """How many hits can be among it, but for those of a turn that is longer than the window."""
-        return len(self.messages) + len(self.summaries)
-
     def has(self, hit: Hit) -> bool:
         """Return whether a hit is among it."""
-        if hit.source == "record" or (hit.space, hit.chat) != (self.space, self.chat):
-            return False
-        if hit.source == "summary":
-            return hit.id in self.summaries
-        return hit.seq in self.messages or hit.seq >= self.turn
+        is_summary, is_here = hit.source == "summary", (hit.space, hit.chat) == (self.space, self.chat)
+        is_seen = hit.id in self.seen if is_summary else hit.seq in self.seen or hit.seq >= self.turn
+        return hit.source != "record" and is_here and is_seen
 
 
 def in_view(provider: Provider, chat: Session) -> InView:
-    """Return what the model of a chat sees of it, by its usual window."""
+    """Return what the model of a chat sees of it: by its last prompt in this process, or its usual window."""
     scope, window = getattr(unwrapped(provider), "scope", None), chat.window()
-    shortened = {one.seq for one in window.shortened}
-    turn = MAX_COUNT
+    turn, internals = MAX_COUNT, internals_of(provider)
     if window.messages and (window.messages[-1].role != "assistant" or window.messages[-1].calls):
         asked = [one.seq for one in window.messages if one.role == "user"]
         turn = asked[-1] if asked else window.messages[0].seq
-    return InView(
-        scope.reference(scope.space) if isinstance(scope, Scope) else "",
-        chat.id,
-        frozenset(one.seq for one in window.messages) - shortened,
-        frozenset(one.id for one in window.summaries),
-        turn,
-    )
+    seen = internals.prompts.seen.get((cast("Scope", scope).space, chat.id)) if internals else None
+    space = scope.reference(scope.space) if isinstance(scope, Scope) else ""
+    return InView(space, chat.id, seen_of(window) if seen is None else seen, turn)
 
 
 def note_shown(provider: Provider, chat: Session, what: Sequence[str]) -> None:

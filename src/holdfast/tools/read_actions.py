@@ -70,7 +70,7 @@ class ReadActions(ActionBase):
         }
         view = self._in_view()
         most = page.start.item + check_limit(limit) + 1
-        found = call(self._provider.recall, query, limit=most + view.size, **filters)
+        found = call(self._provider.recall, query, limit=most + len(view.seen), **filters)
         hits = [hit for hit in render.masked_hits(self._provider, found) if not view.has(hit)][:most]
         items, on = page.excerpts(hits, render.of_hit, limit)
         self._note(render.references(items))
@@ -216,7 +216,7 @@ class ReadActions(ActionBase):
             return self._newest(chat, limit, page)
 
         # Who names a session wants it searched, but not for the question that is just asked.
-        asked = self._in_view()._replace(messages=frozenset(), summaries=frozenset())
+        asked = self._in_view()._replace(seen=frozenset())
 
         def of_session(hits: Sequence[Hit]) -> list[Hit]:
             return [hit for hit in hits if hit.chat == session and not asked.has(hit)]

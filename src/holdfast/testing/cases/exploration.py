@@ -50,16 +50,12 @@ def walk(chat: FullChat, id: str, max_tokens: int = ENOUGH) -> Iterator[Message]
             yield from walk(chat, child.id, max_tokens)
 
 
-def _children(chat: FullChat, one: Summary) -> list[Summary]:
-    return [child for page in pages(chat, one.id) for child in page.children]
-
-
 def _tree(chat: FullChat) -> Iterator[tuple[Summary, list[Summary]]]:
     """Yield all summaries of a chat with their children, each before these."""
     left = list(full_window(chat).summaries)
     while left:
         one = left.pop()
-        children = _children(chat, one)
+        children = [child for page in pages(chat, one.id) for child in page.children]
         yield one, children
         left += children
 

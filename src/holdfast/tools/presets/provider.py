@@ -126,7 +126,7 @@ class _ProviderActions(Preset):
         limit: int = 20,
     ) -> ToolResult:
         most, view = within(limit, MOST, 20), in_view(self._memory, self._chat)
-        hits = [hit for hit in self._chat.search(pattern, scope, most + view.size) if not view.has(hit)]
+        hits = [hit for hit in self._chat.search(pattern, scope, most + len(view.seen)) if not view.has(hit)]
         found = render.masked_hits(self._memory, hits[:most])
         return self._listing([render.of_hit(hit) for hit in found], "No matches found.")
 
