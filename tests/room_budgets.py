@@ -21,6 +21,6 @@ BUDGETS = {
     "integrations providers testing": 8_496,
     "cli": 4_491,
     "hooks": 3_188,
-    "io demo": 4_704,
+    "io demo": 4_703,
     "benchmarks scripts": 7_748,
 }

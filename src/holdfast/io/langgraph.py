@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from holdfast.io import langchain_messages
 from holdfast.io.files import File, object_in
@@ -123,8 +123,7 @@ def _unpacked(data: bytes) -> object:
         import ormsgpack
     except ImportError:
         raise ValueError(_MISSING) from None
-    value: object = ormsgpack.unpackb(data, ext_hook=Extension, option=ormsgpack.OPT_NON_STR_KEYS)
-    return value
+    return cast("object", ormsgpack.unpackb(data, ext_hook=Extension, option=ormsgpack.OPT_NON_STR_KEYS))
 
 
 def _unpacked_or_none(data: bytes) -> object:
