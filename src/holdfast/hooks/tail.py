@@ -109,9 +109,9 @@ def import_tail(
 def _part(memory: Memory, transcript: Path, remembered: Path, *, appended: bool) -> _Part | None:
     """Return what is to be read of a transcript, None if that is nothing."""
     stored = _remembered(remembered)
+    is_same = _is_same(transcript, stored)
     # The database may have been removed since.
-    has_any = memory.chats(archived=None, limit=1) or memory.version()
-    known = stored if has_any and _is_same(transcript, stored) else _Known()
+    known = stored if is_same and (memory.chats(archived=None, limit=1) or memory.version()) else _Known()
     end = end_of_lines(transcript, known.end)
     if end <= known.end:
         return None
