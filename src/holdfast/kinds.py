@@ -28,7 +28,6 @@ class Thresholds:
     """How sure the comparison of two texts must be, as probabilities from 0 to 1.
 
     Attributes:
-        duplicate: above it a new text is a repetition, and is not stored again.
         update: above it a new text supersedes the known one.
         doubt: above it, that they are related at all, both are kept and a job judges them later.
 
@@ -37,14 +36,12 @@ class Thresholds:
 
     """
 
-    # On authors whose pairs were not fitted, but by which this was chosen, 0.05 % of pairs are then wrongly
-    # duplicates, and 0.5 % wrongly updates: both take a text out of use.
-    duplicate: float = 0.85
+    # Chosen on pairs of authors that were not fitted: 0.5 % of them are wrongly updates.
     update: float = 0.765
     doubt: float = 0.4
 
     def __post_init__(self) -> None:
-        for name in ("duplicate", "update", "doubt"):
+        for name in ("update", "doubt"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
                 raise InvalidInput(f"`{name}` is {shown(value)}.", "Pass a number from 0 to 1.")

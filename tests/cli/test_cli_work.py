@@ -331,7 +331,7 @@ def test_a_watch_does_what_comes_later_and_says_so_in_a_line_each(cli: Cli) -> N
         lines = lines_until(process, '"id":"observe:queue"', '"id":"episode:queue"')
         with Memory(cli.db) as memory:
             tell(memory, "later")
-        # A look that began before the append may see it for one kind only; the other comes with the next look.
+        # A look that began before the append may see it for one kind only, the next sees it for the other.
         lines += lines_until(process, '"id":"observe:later"', '"id":"episode:later"')
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)

@@ -26,7 +26,7 @@ DUPLICATES = [
     ("The timeout is 30 minutes", "The timeout is half an hour"),
     ("User's mom is a nurse", "The user's mother is a nurse"),
     ("User can't stand olives", "The user hates olives"),
-    ("Rent is 1,200 euros per month", "Monthly rent: €1200"),
+    ("Rent is 1,200 euros per month", "The rent is €1200 per month."),
     ("用户喜欢咖啡", "用户喜欢咖啡。"),
 ]
 UPDATES = [

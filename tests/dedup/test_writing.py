@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 from holdfast import Memory
@@ -34,6 +38,17 @@ ANOTHER_VALUE = [
     ("Send it to us", "Send it to US"),
     ("The aspect ratio is 16:9", "The aspect ratio is 9:16"),
     ("他住在3楼", "他住在5楼"),
+    ("The separator is ;", "The separator is ,"),
+    ("String literals take ' quotes", 'String literals take " quotes'),
+    ("The index range is [0, 10)", "The index range is [0, 10]"),
+    ("The currency sign is $", "The currency sign is €"),
+    ("Ignore *.py", "Ignore **.py"),
+    ("The variable is PATH", "The variable is path"),
+    ("The entry point is Main", "The entry point is main"),
+    ("A batch has 5 Mb", "A batch has 5 MB"),
+    ("Press q to quit", "Press Q to quit"),
+    ("It is 5.", "It is 5?"),
+    ("Is it 5?", "It is 5."),
 ]
 EXCHANGED = [
     ("Alice reports to Bob", "Bob reports to Alice"),
@@ -52,6 +67,36 @@ EXCHANGED = [
     ("Der Hund beißt den Mann", "Der Mann beißt den Hund"),
     ("会议在3月5日", "会议在5月3日"),
     ("小明是小红的哥哥", "小红是小明的哥哥"),
+    ("I owe Tom 5 euros", "Tom owes me 5 euros"),
+    ("I'm older than Bob", "Bob is older than me"),
+    ("My boss hates me", "I hate my boss"),
+    ("The user reports to Bob", "The user is Bob's manager"),
+    ("Anna is led by Ben", "Anna leads Ben"),
+    ("The package comes from Anna", "The package goes to Anna"),
+    ("The flow is a -> b", "The flow is b -> a"),
+    ("The result is a - b", "The result is b - a"),
+    ("The job stops because the queue is full", "The queue is full because the job stops"),
+    ("If it rains, we stay", "If we stay, it rains"),
+    ("User drinks tea, not coffee", "User drinks coffee, not tea"),
+    ("User cannot eat nuts but can eat fish", "User cannot eat fish but can eat nuts"),
+    ("Der Chef der Schwester ist krank", "Die Schwester des Chefs ist krank"),
+]
+# One word apart, and another statement.
+APART = [
+    ("Increase the timeout to 30 s", "Decrease the timeout to 30 s"),
+    ("The server was upgraded to 2.0", "The server was downgraded to 2.0"),
+    ("The shop opens at 8", "The shop closes at 8"),
+    ("The test passes", "The test is fixed"),
+    ("User's wife is a nurse", "User's husband is a nurse"),
+    ("The size is 5 cm", "The length is 5 cm"),
+    ("We should use Postgres", "We use Postgres"),
+    ("May use tabs", "Must use tabs"),
+    ("Some tests pass", "All tests pass"),
+    ("Oma wohnte in Kassel", "Oma wohnt in Kassel"),
+    ("User is learning Korean", "User has learned Korean"),
+    ("My lease ends in June", "My lease ended in June"),
+    ("My car needs new brakes", "His car needs new brakes"),
+    ("Needs a bottle for wine", "Needs a bottle of wine"),
 ]
 THE_SAME = [
     ("User likes green tea", "The user likes GREEN TEA."),
@@ -62,6 +107,14 @@ THE_SAME = [
     ("The flag `-v` is set", 'The flag "-v" is set'),
     ("The meeting is at 5 pm", "The meeting is at 17:00"),
     ("User lives in Berlin", "The user lives in Berlin."),
+    ("i live in berlin", "I live in Berlin."),
+    ("User can't stand olives", "The user hates olives"),
+    ("The logo was designed by Marisol", "Marisol designed the logo"),
+    ("They've adopted a girl from Peru", "They have adopted a girl from Peru."),
+    ("Every morning the user takes thyroxine", "User takes thyroxine every morning."),
+    ("There are 12 nodes in the cluster", "The cluster has twelve nodes"),
+    ("The contract ends on 2027-03-31", "The contract ends on 31 March 2027."),
+    ("The user is allergic to peanuts", "The user has a peanut allergy"),
 ]
 UNRELATED = [
     (
@@ -74,7 +127,7 @@ UNRELATED = [
 ]
 
 
-@each(("old", "new"), [*ANOTHER_VALUE, *EXCHANGED, *UNRELATED])
+@each(("old", "new"), [*ANOTHER_VALUE, *EXCHANGED, *APART, *UNRELATED])
 def test_no_repetition_either_way(old: str, new: str) -> None:
     assert relate(new, [old]).kind != "duplicate"
     assert relate(old, [new]).kind != "duplicate"
@@ -92,3 +145,42 @@ def test_what_was_said_last_is_current(pairs: list[tuple[str, str]]) -> None:
         memory.remember(old)
         memory.remember(new)
         assert new in [record.text for record in memory.records()]
+
+
+APART_DATA = Path(__file__).parent.parent / "data" / "merge" / "apart"
+# What is still called a repetition, of 800 pairs whose authors knew nothing of the rule.
+WRONG = {
+    "Docker build arg is VERSION",
+    "They're getting divorced",
+    "User stopped to smoke on the way.",
+    "User used to wake up at five.",
+    "Invite Maria, Jose and Luis.",
+    "Julia admira mucho al papa.",
+    "Rosa is paid weekly in cash.",
+}
+# Of each kind at least so many are found; what is freely reworded is left in doubt.
+FOUND = {"literal": 50, "light": 45, "paraphrase": 0, "other language fillers": 12}
+
+
+def pairs_of(name: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in (APART_DATA / f"{name}.jsonl").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.slow
+@each("name", ["apart", "apart_too"])
+def test_what_is_nearly_the_same_is_no_repetition(name: str) -> None:
+    wrong = {
+        pair["old"]
+        for pair in pairs_of(name)
+        for old, new in ((pair["old"], pair["new"]), (pair["new"], pair["old"]))
+        if relate(new, [old]).kind == "duplicate"
+    }
+    assert wrong <= WRONG
+
+
+@pytest.mark.slow
+def test_how_many_repetitions_are_found() -> None:
+    found = Counter(
+        pair["kind"] for pair in pairs_of("same") if relate(pair["new"], [pair["old"]]).kind == "duplicate"
+    )
+    assert {kind: n for kind, n in FOUND.items() if found[kind] < n} == {}

@@ -95,8 +95,8 @@ def test_the_same_words_from_nowhere_are_kept_once(memory: Memory) -> None:
 
 def test_findings_that_are_compared_keep_them_as_well(memory: Memory) -> None:
     memory.remember("The build needs pnpm 9", "finding", merge=True)
-    again = memory.remember("the build needs PNPM 9.", "finding", merge=True)
-    assert (again.action, again.wordings) == ("duplicate", (Wording("the build needs PNPM 9."),))
+    again = memory.remember("the build needs pnpm 9!", "finding", merge=True)
+    assert (again.action, again.wordings) == ("duplicate", (Wording("the build needs pnpm 9!"),))
 
 
 def test_prompts_do_not_change_by_it(memory: Memory) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.dedup.relation import Comparison, Relation
+from holdfast.dedup.relation import SEVERAL, Comparison, Relation
 from holdfast.dedup.statement import LONGEST
 from holdfast.kinds import Thresholds
 
-__all__ = ["LONGEST", "Comparison", "Relation", "adds", "classify", "loses", "relate"]
+__all__ = ["LONGEST", "SEVERAL", "Comparison", "Relation", "adds", "classify", "loses", "relate"]
 
 _DEFAULT = Thresholds()
 

@@ -18,11 +18,15 @@ _NONE: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The meaning of a wording: the concepts it may stand for, their flags, its classes of values."""
+    """The meaning of a wording: the concepts it may stand for, their flags, its classes of values.
+
+    Wordings of a concept tell of one thing; those that share a sense say the same of it.
+    """
 
     keys: frozenset[str]
     flags: frozenset[str] = _NONE
     classes: frozenset[str] = _NONE
+    senses: frozenset[str] = _NONE
 
 
 Phrases = dict[str, list[tuple[tuple[str, ...], Meaning]]]
@@ -50,12 +54,15 @@ def openings() -> dict[str, tuple[Meaning | None, Phrases]]:
     keys: dict[tuple[str, ...], set[str]] = defaultdict(set)
     flags: dict[tuple[str, ...], set[str]] = defaultdict(set)
     classes: dict[str, set[str]] = defaultdict(set)
-    for head, phrases in headed_lists("holdfast.dedup", "paraphrases.txt"):
+    senses: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for line, (head, listed) in enumerate(headed_lists("holdfast.dedup", "paraphrases.txt")):
         name, marks = _label(head)
-        for phrase in map(stems, phrases):
-            if phrase:
-                keys[phrase].add(f"={name}")
-                flags[phrase] |= marks
+        for sense, wordings in enumerate(",".join(listed).split("|")):
+            for phrase in map(stems, wordings.split(",")):
+                if phrase:
+                    keys[phrase].add(f"={name}")
+                    flags[phrase] |= marks
+                    senses[phrase].add(f"{line}.{sense}")
     for head, members in headed_lists("holdfast.dedup", "classes.txt"):
         name, marks = _label(head)
         label = name + ("!" if "one" in marks else "?" if "condition" in marks else "")
@@ -63,12 +70,13 @@ def openings() -> dict[str, tuple[Meaning | None, Phrases]]:
             member = stems(written)
             if member not in keys:
                 keys[member].add(" ".join(member))
+                senses[member].add(" ".join(member))
             for key in keys[member] | {f"={written}"}:
                 classes[key].add(label)
     found: dict[str, tuple[Meaning | None, Phrases]] = {}
     for phrase in sorted(keys, key=len, reverse=True):
         labels = frozenset(label for key in keys[phrase] for label in classes.get(key, ()))
-        entry = Meaning(frozenset(keys[phrase]), frozenset(flags[phrase]), labels)
+        entry = Meaning(frozenset(keys[phrase]), frozenset(flags[phrase]), labels, frozenset(senses[phrase]))
         _, longer = found.setdefault(phrase[0], (None, {}))
         if len(phrase) == 1:
             found[phrase[0]] = (entry, longer)

@@ -14,12 +14,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.dedup.aligned_pair import is_weak
-from holdfast.dedup.alignment import difference
 from holdfast.dedup.features import Features, features
 from holdfast.dedup.parsed_text import ParsedText, parse_text
-from holdfast.dedup.relation import Comparison, Relation
-from holdfast.dedup.writing import has_exchanged_roles, is_written_alike
+from holdfast.dedup.relation import SEVERAL, Comparison, Relation
+from holdfast.dedup.repetition import repeats, says_literally
 from holdfast.kinds import Thresholds
 from holdfast.text.boosted_trees import Forest
 
@@ -44,22 +42,6 @@ _REASON = re.compile(r",?\s(?:because|weil|parce que|porque)\s[^.;!?]*(?=[.;!?]?
 # How much an update counts that is told in other words, of those that stand in the one place where two texts
 # differ: 0.85 of them is as sure as 0.765 of these.
 _IN_OTHER_WORDS = 0.9
-_DENIALS = frozenset(
-    "not no never none nobody nothing neither nor without cannot t nicht nie niemals kein keine keinen "
-    "keinem keiner keines ohne pas jamais sans nunca jamás sin niet nooit geen zonder non mai senza não "
-    "nem sem".split()
-)
-# What comes and goes with a denial: he always eats meat, he does not eat any meat.
-_BESIDE = frozenset(
-    "any ever always every all at longer more anymore either even yet still already don doesn didn isn "
-    "aren wasn weren won ne".split()
-)
-# Words without content that tell one statement from another: persons beside the user, times, places.
-_TELLING = frozenset(
-    "he she you your before after during since until till over under above below off out up down "
-    "vor nach seit bis über unter antes después desde hasta avant après depuis prima dopo da fino voor na "
-    "sinds tot depois até".split()
-)
 _NEW = Relation("new", None, "nothing like it is stored")
 
 
@@ -80,9 +62,12 @@ def _related(text: str, known: Sequence[str], limits: Thresholds, standing: Sequ
     new = parse_text(text)
     olds = [parse_text(other) for other in known]
     for place, old in enumerate(olds):
-        if _says_literally(old, new) or (_has_same_words(old, new) and _may_repeat(old, new)):
+        if says_literally(old, new):
             return Relation("duplicate", place, "the same words")
     near = _nearest(olds, new)
+    for place in near:
+        if repeats(olds[place], new):
+            return Relation("duplicate", place, "it says the same")
     if not near:
         return _NEW
     likely = _judged([olds[place] for place in near], new)
@@ -95,24 +80,25 @@ def _related(text: str, known: Sequence[str], limits: Thresholds, standing: Sequ
 def classify(old: str, new: str, limits: Thresholds) -> Comparison:
     """Return how two texts relate; see `holdfast.dedup.classify`."""
     one, other = parse_text(old), parse_text(new)
-    if _says_literally(one, other) or (_has_same_words(one, other) and _may_repeat(one, other)):
+    if says_literally(one, other):
         return Comparison("duplicate", "the same words", 1.0, 0.0)
     if not (_is_comparable(one) and _is_comparable(other)):
         return Comparison("different", "a text is too long or has no words of content", 0.0, 0.0)
+    if repeats(one, other):
+        return Comparison("duplicate", "it says the same", 1.0, 0.0)
     likely = _judged([one], other)
     relation = _decided(likely, [0], limits)
-    kind = relation.kind if relation.kind in ("duplicate", "update") else "different"
     why = "neither the same nor another value" if relation.kind == "new" else relation.why
-    return Comparison(kind, why, float(likely[0, 0]), float(likely[0, 2]))
+    return Comparison(
+        "update" if relation.kind == "update" else "different", why, float(likely[0, 0]), float(likely[0, 2])
+    )
 
 
 def _judged(olds: Sequence[ParsedText], new: ParsedText) -> _Likely:
     """Return the probability of each class for each known text, shape (texts, classes)."""
     examples = [features(old, new) for old in olds]
     likely = _forest("merge_forest.npz").judge(examples)
-    for row, old, example in zip(likely, olds, examples, strict=True):
-        if row[0] > _SAME_AT_MOST and not _may_repeat(old, new):
-            row[0] = 0.0
+    for row, example in zip(likely, examples, strict=True):
         if example["plain value"]:
             row[:] = _PLAIN
         elif example["both past"] or (example["slot"] and example["slot of some"]):
@@ -122,47 +108,6 @@ def _judged(olds: Sequence[ParsedText], new: ParsedText) -> _Likely:
         if not example["slot"]:
             row[2] *= 0.0 if example["two numbered"] else _IN_OTHER_WORDS
     return likely
-
-
-def _may_repeat(old: ParsedText, new: ParsedText) -> bool:
-    """Return whether each text covers all that the other one says, as it is written there.
-
-    However likely it is that they say the same: what was not fitted has other words. Of content each item has
-    to be the same word or a listed paraphrase; those that say little beside names and values are passed over.
-    """
-    parts = difference(old.statement, new.statement)
-    return (
-        all(item.light or is_weak(item) for item in (*parts.old, *parts.new))
-        and ("change" in old.statement.traits) == ("change" in new.statement.traits)
-        and _TELLING & old.known == _TELLING & new.known
-        and not _is_denial(old, new)
-        and is_written_alike(old.text, new.text)
-        and not has_exchanged_roles(old.text, new.text)
-    )
-
-
-def _is_denial(old: ParsedText, new: ParsedText) -> bool:
-    """Return whether one of two texts denies what the other says in the same words."""
-    if sum(word in _DENIALS for word in (*old.words, *new.words)) % 2 == 0:
-        return False
-    one, other = (
-        {root for word, root in zip(text.content, text.stems, strict=True) if word not in _DENIALS | _BESIDE}
-        for text in (old, new)
-    )
-    return one == other
-
-
-def _says_literally(old: ParsedText, new: ParsedText) -> bool:
-    """Return whether two texts have the same words, whatever their usual case and punctuation."""
-    one, other = old.statement, new.statement
-    same = one.plain == other.plain and one.long == other.long
-    return same and (old.text == new.text or is_written_alike(old.text, new.text))
-
-
-def _has_same_words(old: ParsedText, new: ParsedText) -> bool:
-    """Return whether two texts have the same words, in whatever order."""
-    one, other = old.statement, new.statement
-    return bool(one.items) and not one.long and sorted(one.plain) == sorted(other.plain)
 
 
 def _weigh_values(likely: _Likely, examples: Sequence[Features]) -> None:
@@ -189,15 +134,12 @@ def _weigh_values(likely: _Likely, examples: Sequence[Features]) -> None:
 
 
 def _decided(likely: _Likely, places: Sequence[int], limits: Thresholds) -> Relation:
-    """Return the likeliest duplicate, else the likeliest update, else the greatest doubt."""
+    """Return the likeliest update, else the greatest doubt."""
     same, new, changed = likely.T
-    first = int(same.argmax())
-    if same[first] > limits.duplicate:
-        return Relation("duplicate", places[first], f"it says the same: {same[first]:.0%} sure")
     first = int(changed.argmax())
     if changed[first] > limits.update:
         if np.sum(changed > max(limits.update, _TIE * changed[first])) > 1:
-            return Relation("unsure", places[first], "it may update one of several")
+            return Relation("unsure", places[first], SEVERAL)
         return Relation("update", places[first], f"another value of the same: {changed[first]:.0%} sure")
     first = int(new.argmin())
     if 1 - new[first] > limits.doubt:

@@ -8,6 +8,8 @@ from typing import Literal, TypeVar
 
 RelationKind = Literal["new", "duplicate", "update", "unsure"]
 T = TypeVar("T")
+SEVERAL = "it may update one of several"
+"""Why a text is unsure that gives another value of more than one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,11 @@ class ContentItem:
     unit: str = ""
     flags: frozenset[str] = _NONE
     classes: frozenset[str] = _NONE
+    # The wordings that say the same.
+    senses: frozenset[str] = _NONE
     place: int = 0
+    # How many words it takes.
+    length: int = 1
     negated: bool = False
     gone: bool = False
     conditional: bool = False
@@ -52,6 +56,17 @@ class Statement:
     keys: frozenset[str] = _NONE
     # The keys of all tokens, as the places of the items count them.
     words: tuple[str, ...] = ()
+
+    @property
+    def bare_words(self) -> frozenset[str]:
+        """The words that are no part of a listed wording."""
+        listed = {
+            place
+            for item in self.items
+            for place in range(item.place, item.place + item.length)
+            if item.senses
+        }
+        return frozenset(word for place, word in enumerate(self.words) if place not in listed)
 
     def __hash__(self) -> int:
         return hash(self.plain)

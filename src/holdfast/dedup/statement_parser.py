@@ -190,10 +190,18 @@ class _Reader:
         if "verb" in flags:
             self._gone = False
         text = "".join(part.text for part in parts) if token.kind == "cjk" else token.text
-        self._add(place, "concept", text, entry, negated=negated)
+        self._add(place, "concept", text, entry, negated=negated, length=length)
 
     def _add(
-        self, place: int, kind: str, text: str, entry: Meaning, *, unit: str = "", negated: bool = False
+        self,
+        place: int,
+        kind: str,
+        text: str,
+        entry: Meaning,
+        *,
+        unit: str = "",
+        negated: bool = False,
+        length: int = 1,
     ) -> None:
         self._items.append(
             ContentItem(
@@ -203,7 +211,9 @@ class _Reader:
                 unit,
                 entry.flags,
                 entry.classes,
+                entry.senses,
                 place,
+                length,
                 negated=negated,
                 gone=self._gone,
                 conditional=self._conditional,

@@ -12,7 +12,18 @@ from holdfast.safety import guard
 from holdfast.store.records import UNSET_PRIORITY
 from holdfast.text.clean import clean
 from holdfast.text.json_text import dump
-from holdfast.types import Range, Record, Time, Trust, Writer, as_time, check_name, check_range, is_whole
+from holdfast.types import (
+    CONFLICT,
+    Range,
+    Record,
+    Time,
+    Trust,
+    Writer,
+    as_time,
+    check_name,
+    check_range,
+    is_whole,
+)
 
 # The writers whose texts need no quarantine.
 TRUSTED: tuple[Writer, ...] = ("user", "system")
@@ -24,7 +35,7 @@ PROPOSED = "proposed"
 OWN_META = ("learned", "model", "speaker")
 # Unicode categories: joiners, direction marks, spaces.
 _INVISIBLE = ("Cf", "Zs", "Zl", "Zp")
-_MAX_TAGS = 100
+MAX_TAGS = 100
 # Bytes of a category or a tag.
 _MAX_LABEL = 200
 _UNFOUNDED = "it rests on external sources, or on no quote"
@@ -242,8 +253,8 @@ def check_tags(tags: object) -> tuple[str, ...]:
             f"Tags must be a list of texts, not {type(tags).__name__}.", "Pass a list of strings."
         )
     checked = tuple(dict.fromkeys(check_name(tag, "A tag", longest=_MAX_LABEL) for tag in tags))
-    if len(checked) > _MAX_TAGS:
-        raise InvalidInput(f"There are {len(checked):,} tags.", f"Use at most {_MAX_TAGS}.")
+    if len(checked) > MAX_TAGS:
+        raise InvalidInput(f"There are {len(checked):,} tags.", f"Use at most {MAX_TAGS}.")
     return checked
 
 
@@ -274,11 +285,13 @@ def content_of(record: Record) -> tuple[object, ...]:
 
 def quarantine_reason(record: Record) -> str:
     """Return why a record is in quarantine, in no words of its own."""
-    waits = {UNTRUSTED, PROPOSED} & {*record.flags}
-    flags = ", ".join(flag for flag in record.flags if flag not in ("secret", UNTRUSTED, PROPOSED))
+    waits = {UNTRUSTED, PROPOSED, CONFLICT} & {*record.flags}
+    flags = ", ".join(flag for flag in record.flags if flag not in ("secret", *waits))
     reasons = [f"{flags} from {writer_name(record.by)}"] if flags or not waits else []
     if PROPOSED in record.flags:
         reasons.append(f"the user said so in a chat; as a {record.kind} it waits for the user's word")
+    if CONFLICT in record.flags:
+        reasons.append("somebody with more right wrote another, or it was written later")
     if UNTRUSTED in record.flags:
         is_episode = record.kind == "episode"
         reasons.append("its chat used external sources" if is_episode else _UNFOUNDED)

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from holdfast.dedup import Relation, relate
+from holdfast.dedup import SEVERAL, Relation, relate
 from holdfast.errors import Conflict
 from holdfast.kinds import Kind
 from holdfast.records.draft import (
+    MAX_TAGS,
     OWN_META,
     RecordDraft,
     check_expected,
     check_room,
-    check_tags,
     content_of,
     prepare,
     quarantine_reason,
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 COMPARED = 4
 # The same for a kind whose texts are always compared: 16 recognise as many repetitions as all records would.
 NEAREST = 16
+# Of those who say a thing again, the newest; all are named by the versions.
+_SOURCES = 20
 # Of two concurrent writers one always succeeds, so only ever more of them reach this optimistic-retry limit.
 _MAX_ATTEMPTS = 1_000
 
@@ -208,7 +210,9 @@ class Intake:
             texts, standing = [one.text for one, _ in near], [stands for _, stands in near]
             relation = relate(record.text, texts, rules.thresholds, standing)
             other = relation.choose([one for one, _ in near])
-            # What is over is no value that another one takes the place of, but it may be said again.
+            # What is over is no value that another one takes the place of, but who may say how long it holds
+            # may say it again.
+            ended = [one for one in ended if has_right(self.by, one.by) >= 0]
             if relation.kind not in ("duplicate", "update") and (again := self._same_in(record, ended)):
                 relation, other = Relation("duplicate", 0, "it holds again"), again
             return _Candidate(record, None, relation, other, self._same_in(record, weaker))
@@ -240,6 +244,7 @@ class Intake:
             one
             for one in newest.values()
             if (one.kind, one.target, one.retracted) == (record.kind, record.target, False)
+            and one.trust != "quarantined"
         ]
         # An earlier text of this call may have changed what this one was compared with.
         is_changed = other is not None and other.id in newest
@@ -272,6 +277,8 @@ class Intake:
         if expected is not None:
             is_agents = rules.one_per == "agent"
             check_expected(self.shown_one(changes, record.kind) if is_agents else before, expected)
+        if before is not None and not before.retracted and self._counts_less(record, before):
+            record = replace(record, flags=(*record.flags, CONFLICT), trust="quarantined")
         if record.trust == "quarantined":
             return self.quarantine(changes, record, before)
         if before is not None:
@@ -289,9 +296,19 @@ class Intake:
             return changes.put(confirmed, other, by=self.by, action="duplicate", why=relation.why)
         if relation.kind == "update":
             return self._update(changes, replace(record, at=said), other, relation.why)
+        if relation.why == SEVERAL and has_right(self.by, other.by) < 0:
+            record = replace(record, flags=(*record.flags, CONFLICT))
         added = self.put(changes, record, None, "add", relation.why)
         changes.add_job("judge", added, other)
         return added
+
+    def _counts_less(self, record: Record, before: Record) -> bool:
+        """Return whether a text may not replace the one of its kind: less right, or said earlier.
+
+        Reflection may: it rewrites what it was shown.
+        """
+        is_earlier = record.at is not None and before.at is not None and record.at < before.at
+        return is_earlier or (self.by != "reflect" and has_right(self.by, before.by) < 0)
 
     def _update(self, changes: Writing, record: Record, other: Record, why: str) -> Record:
         """Store another value of a record: in its place, as what was true before, or beside it."""
@@ -396,7 +413,7 @@ def _confirmed(before: Record, draft: Record) -> Record:
     those said last, by somebody with as much right.
     """
     known = (before.source, *before.sources, "")
-    sources = before.sources if draft.source in known else (*before.sources, draft.source)
+    sources = before.sources if draft.source in known else (*before.sources, draft.source)[-_SOURCES:]
     again = draft.by == "reflect" and draft.messages is None and _is_source(draft, before)
     wording = Wording(draft.text, by=draft.by, chat=draft.chat, messages=draft.messages)
     is_later = before.at is None or draft.at is None or draft.at >= before.at
@@ -409,9 +426,10 @@ def _confirmed(before: Record, draft: Record) -> Record:
         since=since,
         until=until,
         category=last.category or first.category,
-        tags=check_tags((*before.tags, *draft.tags)),
+        tags=tuple(dict.fromkeys((*before.tags, *draft.tags)))[:MAX_TAGS],
         meta={**before.meta, **added} if is_last else {**added, **before.meta},
         priority=draft.priority or before.priority,
+        by=draft.by if has_right(draft.by, before.by) > 0 else before.by,
         evidence=before.evidence + (not again),
         sources=sources,
         # Where else the same words stand is said by the versions before.

@@ -210,6 +210,11 @@ def normal(word: str) -> str:
     return str(_stemmer().stemWord(_irregular().get(word, word)))
 
 
+def is_irregular(word: str) -> bool:
+    """Return whether a word is another form of an irregular verb or noun: went, taken, children."""
+    return word in _irregular()
+
+
 @cache
 def _stemmer() -> Stemmer.Stemmer:
     return Stemmer.Stemmer("english", 0)

@@ -36,12 +36,12 @@ class Record:
     writer of the text, `source` says where it came from, `chat` and `messages` (first and last `seq`) where
     it was learned. `at` is when it was said: the time of the last of these messages, or of storing where
     there are none. `created` is when this version was stored; `since` and `until` are when it is true in the
-    world. `evidence` counts how often it was said, `sources` names who else said it, and `wordings` are the
-    words in which it was said again, the newest last. `uses` and `used` are how often and when last a note
-    was asked for. `flags` name what the guard found in the text, and "conflict" where it contradicts what
-    somebody with more right said, or what was said later. `action` is what made this version ("add",
-    "replace", "duplicate", "update", "retract", …) and `why` says more. Where several spaces are read,
-    `space` says whose it is, as `reads` names it.
+    world. `evidence` counts how often it was said, `sources` names who else said it, the newest twenty, and
+    `wordings` are the words in which it was said again, the newest last. `uses` and `used` are how often and
+    when last a note was asked for. `flags` name what the guard found in the text, and "conflict" where it
+    contradicts what somebody with more right said, or what was said later. `action` is what made this version
+    ("add", "replace", "duplicate", "update", "retract", …) and `why` says more. Where several spaces are
+    read, `space` says whose it is, as `reads` names it.
     """
 
     id: str
