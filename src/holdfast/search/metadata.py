@@ -1,4 +1,4 @@
-"""The filters on metadata of a database: what is declared, and the masks of each index."""
+"""The filters on metadata of a database: the masks of each index."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from holdfast.search.meta_masks import Looked, MetaMasks
-from holdfast.store.meta_index import catch_up
+from holdfast.search.meta_masks import KnownMetadata, MetaMasks
 from holdfast.store.segments import index_state
 
 if TYPE_CHECKING:
@@ -17,34 +16,28 @@ if TYPE_CHECKING:
 
 
 class Metadata:
-    """The filters on metadata of a database: the keys that are declared, and the masks of each index."""
+    """The filters on metadata of a database: the masks of each index."""
 
-    def __init__(self, database: Database, declared: frozenset[str]) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._declared = declared
         # They go with their indexes.
         self._masks: WeakKeyDictionary[Index[Any], MetaMasks] = WeakKeyDictionary()
 
-    def catch_up(self, indexes: Mapping[str, Iterable[Index[Any]]], where: Where) -> None:
-        """Bring what is stored of the declared keys of a filter up to date."""
-        for space, some in indexes.items():
-            catch_up(self._database, space, [index.source.name for index in some], where, self._declared)
-
-    def look_ahead(
+    def read_ahead(
         self, indexes: Mapping[str, Iterable[Index[Any]]], where: Where
-    ) -> list[tuple[MetaMasks, Looked]]:
-        """Find where a filter holds, while others use the indexes; what is found is for `Looked.take`."""
+    ) -> list[tuple[MetaMasks, KnownMetadata]]:
+        """Read what a filter needs while others use the indexes, for `KnownMetadata.take`."""
         found = []
         for space, some in indexes.items():
             state = index_state(self._database, space)
             for index in some:
                 with index.lock:
                     masks = self.masks(space, index)
-                    looked = masks.looked.copy() if masks else None
-                if masks and looked:
-                    looked.refresh()
-                    looked.look(where, getattr(state, index.source.name))
-                    found.append((masks, looked))
+                    known = masks.known.copy() if masks else None
+                if masks and known:
+                    known.refresh()
+                    known.read(where, getattr(state, index.source.name))
+                    found.append((masks, known))
         return found
 
     def masks(self, space: str, index: Index[Any]) -> MetaMasks | None:

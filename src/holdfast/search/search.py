@@ -27,7 +27,7 @@ from holdfast.search.query import Query, has_words, parse, widened
 from holdfast.search.record_source import RECORDS, WAITING
 from holdfast.search.source import SearchSource, SourceView
 from holdfast.search.summary_source import SUMMARIES
-from holdfast.store import grants, meta_index, segments, vectors
+from holdfast.store import grants, segments, vectors
 from holdfast.types import Hit, Hits, Record, Scope
 
 if TYPE_CHECKING:
@@ -55,15 +55,10 @@ class Search:
     Safe to share between threads.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        embedder: QueryEmbedder | None = None,
-        index_meta: frozenset[str] = frozenset(),
-    ) -> None:
+    def __init__(self, database: Database, embedder: QueryEmbedder | None = None) -> None:
         self._database = database
         self._embedder = embedder
-        self._metadata = Metadata(database, index_meta)
+        self._metadata = Metadata(database)
         self._indexes: OrderedDict[tuple[str, SearchSource[Any]], Index[Any]] = OrderedDict()
         self._sizes: dict[tuple[str, SearchSource[Any]], int] = {}
         self._total = 0
@@ -147,8 +142,7 @@ class Search:
         indexes = {space: [self._index(space, source) for source in sources] for space in spaces}
         ahead = []
         if filters.where is not None:
-            self._metadata.catch_up(indexes, filters.where)
-            ahead = self._metadata.look_ahead(indexes, filters.where)
+            ahead = self._metadata.read_ahead(indexes, filters.where)
         for _ in range(_ATTEMPTS):
             # Everybody takes them in this order: the indexes, by the names of their spaces, which other
             # handles may read the other way around; then the database.
@@ -159,8 +153,8 @@ class Search:
                     for space in indexes:
                         grants.check(self._database, scope, space)
                     if self._catch_up(indexes, meaning):
-                        for masks, looked in ahead:
-                            masks.looked.take(looked)
+                        for masks, known in ahead:
+                            masks.known.take(known)
                         yield SearchReader(scope, indexes, locks, meaning, self._metadata)
                         return
             for space, some in indexes.items():
@@ -198,7 +192,6 @@ class Search:
     def rebuild(self, space: str) -> int:
         """Make the indexes of a space anew, for `Memory.verify`, and return the number of its messages."""
         segments.clear(self._database, space)
-        meta_index.clear(self._database, space)
         indexes = [self._index(space, source) for source in SEARCHED]
         with ExitStack() as locks:
             for index in indexes:

@@ -309,23 +309,6 @@ def _unknown_join(name: str) -> NoReturn:
     raise InvalidInput(f"Unknown operator {shown(name)}.", "Beside keys, use $and, $or and $not.")
 
 
-def check_keys(keys: object) -> frozenset[str]:
-    """Return the keys that `Memory(index_meta=…)` declares.
-
-    Raises:
-        InvalidInput: it is no list of keys, or of more than 32.
-
-    """
-    if not isinstance(keys, list | tuple | set | frozenset):
-        raise InvalidInput(f"`index_meta` is {shown(keys)}.", 'Pass a list of keys such as ["lang"].')
-    if len(keys) > MAX_DEPTH:
-        raise InvalidInput(f"`index_meta` has {len(keys):,} keys.", f"Use at most {MAX_DEPTH}.")
-    found = frozenset(check_name(key, "A key of `index_meta`") for key in keys)
-    if any(key.startswith("$") for key in found):
-        raise InvalidInput("A key of `index_meta` is an operator.", "Name keys of metadata.")
-    return found
-
-
 def _wrong(key: str, operator: str, value: object, todo: str) -> InvalidInput:
     return InvalidInput(f"`{operator}` of `{key}` has {shown(value)}.", todo)
 
