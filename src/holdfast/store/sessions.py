@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -13,7 +13,7 @@ from holdfast import types
 from holdfast.errors import Damaged, InvalidInput, shown
 from holdfast.safety.guard import check_name_is_open, mask
 from holdfast.store.checksums import resealed
-from holdfast.store.database import batched, decoding, one_of, retry_transaction
+from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.metadata import count_change
 from holdfast.text.json_text import dump
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 # Each is a field of `ChatInfo`.
 _FIELDS = "id title agent archived messages tokens oldest newest created channel meta".split()
 _INFO = "chat, title, agent, archived, length - erased, tokens, oldest, newest, created, channel, meta"
-_IS_LISTED = """
-    (:agent = '' OR agent = :agent) AND (:archived < 0 OR archived = :archived)
-    AND (:anywhere = 1 OR coalesce(channel, '') = :channel)"""
-_LISTED = f"FROM sessions WHERE space = :space AND {_IS_LISTED} ORDER BY newest DESC, born DESC"
+_LISTED = """
+    FROM sessions WHERE space = :space AND (:agent = '' OR agent = :agent)
+    AND (:archived < 0 OR archived = :archived) AND (:anywhere = 1 OR coalesce(channel, '') = :channel)
+    ORDER BY newest DESC, born DESC"""
 # The one statement that crosses spaces: a worker has to find whom to work for. It reads names of spaces only.
 _NEXT_SPACE = """
     SELECT min(space) FROM (
@@ -180,26 +180,16 @@ def list_chats(
     """
     values: dict[str, Value] = {"archived": -1 if archived is None else int(archived), "agent": scope.agent}
     values |= {"anywhere": int(channel is None), "channel": channel or ""}
-    first, most = offset, MAX_COUNT if limit is None else limit
+    most = MAX_COUNT if limit is None else limit
     if where is None:
-        page: dict[str, Value] = {"limit": most, "offset": first}
+        page: dict[str, Value] = {"limit": most, "offset": offset}
         rows = db.all(
             f"SELECT {_INFO} {_LISTED} LIMIT :limit OFFSET :offset", space=scope.space, **page, **values
         )
         return [_info(scope, row) for row in rows]
-    every = db.all(f"SELECT chat, meta {_LISTED}", space=scope.space, **values)
-    passing = (chat for chat, meta in every if where.passes(Values(_meta(meta))))
-    return _infos(db, scope, list(islice(passing, first, min(first + most, MAX_COUNT))))
-
-
-def _infos(db: Reader, scope: Scope, chats: Sequence[str]) -> list[ChatInfo]:
-    """Return the descriptions of some chats, in their order."""
-    found: dict[str, ChatInfo] = {}
-    for some in batched(chats):
-        condition, names = one_of("chat", some)
-        sql = f"SELECT {_INFO} FROM sessions WHERE space = :space AND {condition}"
-        found |= {row[0]: _info(scope, row) for row in db.all(sql, space=scope.space, **names)}
-    return [found[chat] for chat in chats if chat in found]
+    every = db.all(f"SELECT {_INFO} {_LISTED}", space=scope.space, **values)
+    passing = (row for row in every if where.passes(Values(_meta(row[-1]))))
+    return [_info(scope, row) for row in islice(passing, offset, min(offset + most, MAX_COUNT))]
 
 
 def info(db: Reader, scope: Scope, chat: str) -> ChatInfo | None:

@@ -144,17 +144,12 @@ Where = Condition | Joined
 
 
 def look_up(metadata: Metadata, key: str) -> object:
-    """Return the value of a key, which may lead by dots into nested objects; compare with `is_missing`."""
+    """Return the value of a key, which may lead by dots into nested objects; `_MISSING` for none."""
     if key in metadata:
         return metadata[key]
     head, dot, rest = key.partition(".")
     inner = metadata.get(head) if dot else None
     return look_up(inner, rest) if isinstance(inner, Mapping) else _MISSING
-
-
-def is_missing(value: object) -> bool:
-    """Return whether `look_up` found no value."""
-    return value is _MISSING
 
 
 def clauses(where: Where) -> tuple[Where, ...]:
