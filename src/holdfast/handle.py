@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Self, overload
 
 from holdfast.errors import InvalidInput
 from holdfast.events import logged
-from holdfast.records.by_metadata import listed_chats
 from holdfast.records.point_in_time import point_in_time
 from holdfast.records.quarantine import Quarantine
 from holdfast.records.view import View
@@ -20,9 +19,10 @@ from holdfast.safety.guard import check_name_is_open
 from holdfast.scratchpad import Scratchpad
 from holdfast.store import grants, sessions
 from holdfast.store.pads import ScratchpadKey
-from holdfast.types import Hit, Hits, Record, Scope, Time, check_flag, check_key
+from holdfast.types import Hit, Hits, Record, Scope, Time, check_count, check_flag, check_key, check_name
 from holdfast.types.acting import chat_id, current
 from holdfast.types.scope import check_actor, scoped
+from holdfast.types.where import check_where
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -97,8 +97,17 @@ class MemoryHandle:
         """
         scope = scoped(self.scope, {"user": user, "agent": agent})
         self._check_scope(scope)
-        listed = partial(listed_chats, self._runtime.database_of(scope), scope, self._runtime.index_meta)
-        return listed(archived=archived, channel=channel, limit=limit, offset=offset, where=where)
+        database = self._runtime.database_of(scope)
+        with database.one_read():
+            return sessions.list_chats(
+                database,
+                scope,
+                archived=None if archived is None else check_flag(archived, "archived"),
+                channel=None if channel is None else check_name(channel, "The channel", empty=True),
+                limit=None if limit is None else check_count(limit, "limit"),
+                offset=check_count(offset, "offset"),
+                where=check_where(where),
+            )
 
     # What is known: records/, search/ ---------------------------------------------------------------------
 

@@ -75,7 +75,6 @@ class Memory(MemoryHandle):
             "openai:text-embedding-3-small" (extra `llm`), "model2vec:PATH" (extra `model2vec`),
             "fastembed:PATH" (extra `fastembed`). All texts are given to it, with credentials masked, by
             `learning.work`. See `docs/meaning.md`.
-        index_meta: the keys of metadata that `where` often filters by: such a filter does not read all rows.
         read_only: whether nothing is written, not even an index or a count of uses, so that the file or the
             folder may be one that this user cannot write to; a call that would write raises Denied.
 
@@ -108,7 +107,6 @@ class Memory(MemoryHandle):
         key: bytes | None = None,
         guard: Guard | None = None,
         embed: Embed | None = None,
-        index_meta: Iterable[str] = (),
         read_only: bool = False,
     ) -> None:
         scope = _checked(Scope(tenant, user, agent, project=project, team=team, reads=cast("Any", reads)))
@@ -124,7 +122,6 @@ class Memory(MemoryHandle):
             key=check_key(key),
             guard=guard,
             embed=embed,
-            index_meta=index_meta,
             read_only=check_flag(read_only, "read_only"),
         )
         super().__init__(runtime, scope, admin=is_admin)

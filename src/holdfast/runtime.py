@@ -21,7 +21,6 @@ from holdfast.store.granted import granted
 from holdfast.store.jobs import finish
 from holdfast.store.message_rows import to_micros
 from holdfast.text.tokens import counter
-from holdfast.types.where import check_keys
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -65,7 +64,6 @@ class Runtime:
         *,
         guard: Model | None = None,
         embedder: Embedder | None = None,
-        index_meta: frozenset[str] = frozenset(),
     ) -> None:
         self.database = database
         self.count_tokens = count_tokens
@@ -76,7 +74,6 @@ class Runtime:
         # Of the caller.
         self.guard = guard
         self.embedder = embedder
-        self.index_meta = index_meta
         self.events = _events()
         self.workers = Workers()
         self.prompts = PromptCache(worker=os.urandom(8).hex())
@@ -110,7 +107,7 @@ class Runtime:
 
         with self.lock:
             if self._search is None:
-                self._search = Search(self.database, self._query_embedder(), self.index_meta)
+                self._search = Search(self.database, self._query_embedder())
             return self._search
 
     def _query_embedder(self) -> QueryEmbedder | None:
@@ -147,7 +144,7 @@ class Runtime:
         # As of an earlier version no vectors are compared.
         embed_missing = partial(self._embed_missing, scope) if at is None else lambda: None
         database = self.database_of(scope)
-        return View(database, scope, self.kinds, self.clock, self.search, at, embed_missing, self.index_meta)
+        return View(database, scope, self.kinds, self.clock, self.search, at, embed_missing)
 
     def _embed_missing(self, scope: Scope) -> str | None:
         return self.runner(scope).embed_now()
@@ -295,7 +292,6 @@ def open_runtime(
     key: bytes,
     guard: Guard | None,
     embed: Embed | None,
-    index_meta: Iterable[str],
     read_only: bool,
 ) -> Runtime:
     """Open a database with what belongs to it, after a check of every option; see `Memory`."""
@@ -304,11 +300,9 @@ def open_runtime(
     if learning is not None:
         _check_settings(learning)
     rows, model, embedder = table(kinds), _guard_model(guard), _embedder(embed)
-    count, time, declared = counter(count_tokens), _checked_clock(clock), check_keys(index_meta)
+    count, time = counter(count_tokens), _checked_clock(clock)
     database = open_database(location, durability, key, read_only=read_only)
-    return Runtime(
-        database, count, time, rows, learning, policy, guard=model, embedder=embedder, index_meta=declared
-    )
+    return Runtime(database, count, time, rows, learning, policy, guard=model, embedder=embedder)
 
 
 def _checked_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:

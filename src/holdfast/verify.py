@@ -23,7 +23,6 @@ from holdfast.store import (
     erasure_receipts,
     grants,
     log,
-    meta_index,
     records,
     sessions,
     summaries,
@@ -88,7 +87,6 @@ def _verify_space(db: Database, space: str, key: bytes) -> Verification:
     problems += _check_numbers(db, space, checked["messages"], docs)
     problems += _check_records(db, space, checked, versions)
     problems += _check_vectors(db, space, checked)
-    problems += _check_metadata(db, space, checked)
     unproven, wrong = check_rows(db, space, key, checked)
     problems += wrong
     problems += grants.misplaced(db, space)
@@ -333,18 +331,6 @@ def _check_vectors(db: Database, space: str, checked: dict[str, int]) -> Iterato
             yield f"the vector of {source} {number} by {model} {what}"
         if len(found) > _NAMED:
             yield f"so do {len(found) - _NAMED} more vectors"
-
-
-def _check_metadata(db: Database, space: str, checked: dict[str, int]) -> Iterator[str]:
-    """Yield the keys whose noted values are not those of the metadata."""
-    checked["metadata values"] = 0
-    try:
-        for name, noted, wrong in meta_index.check(db, space):
-            checked["metadata values"] += noted
-            if wrong:
-                yield f"of the metadata {name}, {wrong:,} noted values are wrong or missing: repair the index"
-    except Damaged as error:
-        yield f"not all metadata can be read: {error.what}"
 
 
 def _check_index(

@@ -129,7 +129,6 @@ def test_every_table_is_filled_by_what_is_compared(quick: Memory) -> None:
     fill(quick)
     counted = Counter(table for table, _ in space_rows.read(quick._runtime.database, quick.scope.space))
     others = {"segments", "spend", "uses", "verdicts", "imports", "vectors", "vector_sets"}
-    others |= {"meta_keys", "meta_values"}
     others |= {"grants", "moves"}  # of this database only
     assert counted.keys() >= set(tables()) - others
 

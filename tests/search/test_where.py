@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -11,23 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast import Memory
-from holdfast.store import meta_index
-from metadata import FILTERS, KEYS, METADATA, passes
+from metadata import FILTERS, METADATA, passes
 from soak import cases
-
-DECLARED = {"none": (), "some": ("stars", "who"), "all": KEYS}
-
-
-@pytest.fixture(
-    params=[pytest.param("none", marks=pytest.mark.slow), "some", pytest.param("all", marks=pytest.mark.slow)]
-)
-def declared(
-    location: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Memory]:
-    """Open a memory in which no, some and all keys are declared, and noted from the third message on."""
-    monkeypatch.setattr(meta_index, "NEAR", 2)
-    with Memory(location, admin=True, index_meta=DECLARED[request.param]) as memory:
-        yield memory
 
 
 def said(memory: Memory, where: dict[str, Any], source: str) -> set[str]:
@@ -42,12 +27,12 @@ def said(memory: Memory, where: dict[str, Any], source: str) -> set[str]:
     filters=st.lists(FILTERS, min_size=1, max_size=4),
 )
 def test_the_same_messages_are_found_as_by_a_plain_evaluator(
-    declared: Memory,
+    app: Memory,
     metadata: Sequence[dict[str, Any]],
     of_chats: Sequence[dict[str, Any]],
     filters: Sequence[dict[str, Any]],
 ) -> None:
-    memory = declared.scoped(user=uuid4().hex)
+    memory = app.scoped(user=uuid4().hex)
     # A key with None is taken out of the metadata of a chat.
     labels = [{key: value for key, value in one.items() if value is not None} for one in of_chats]
     stored: list[tuple[str, dict[str, Any], int]] = []
@@ -71,12 +56,12 @@ def test_the_same_messages_are_found_as_by_a_plain_evaluator(
     filters=st.lists(FILTERS, min_size=1, max_size=3),
 )
 def test_the_same_records_are_found_and_listed_now_and_at_an_earlier_version(
-    declared: Memory,
+    app: Memory,
     metadata: Sequence[dict[str, Any]],
     later: Sequence[dict[str, Any]],
     filters: Sequence[dict[str, Any]],
 ) -> None:
-    memory = declared.scoped(user=uuid4().hex)
+    memory = app.scoped(user=uuid4().hex)
     records = {
         memory.remember(f"invoice {n}", kind="insight", merge=False, meta=one).id: one
         for n, one in enumerate(metadata)
@@ -105,12 +90,12 @@ def test_the_same_records_are_found_and_listed_now_and_at_an_earlier_version(
     filters=st.lists(FILTERS, min_size=1, max_size=3),
 )
 def test_the_same_chats_are_listed_before_and_after_their_metadata_changed(
-    declared: Memory,
+    app: Memory,
     labels: Sequence[dict[str, Any]],
     changes: Sequence[dict[str, Any]],
     filters: Sequence[dict[str, Any]],
 ) -> None:
-    memory = declared.scoped(user=uuid4().hex)
+    memory = app.scoped(user=uuid4().hex)
     known: dict[str, dict[str, Any]] = {}
     for n, one in enumerate(labels):
         memory.chat(f"chat {n}", meta=one).append(role="user", content=f"invoice {n}")

@@ -101,7 +101,7 @@ READS: dict[str, Callable[[Memory, str], object]] = {
 
 @pytest.mark.parametrize("name", READS)
 def test_a_right_to_read_is_enough_to_read(location: str, name: str) -> None:
-    with Memory(location, index_meta=["lang"]) as app:
+    with Memory(location) as app:
         team = app.scoped(team="core")
         chat = team.chat("standup", meta={"lang": "de"})
         chat.append(role="user", content="The deployment went well")

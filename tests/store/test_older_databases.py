@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Memory
+from holdfast import HoldfastError, Memory
 from holdfast.store import database
 from holdfast.store.connect import open_database
 from holdfast.store.schema import migrations, split_statements
@@ -72,20 +72,42 @@ def postgres_url(bare_postgres_url: str) -> str:
     return bare_postgres_url
 
 
+def made_by(location: str, version: int, statements: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the database as an older version of the schema left it."""
+    with monkeypatch.context() as patch:
+        known = migrations()[:version]
+        patch.setattr(database, "migrations", lambda: known)
+        patch.setattr(database, "NEWEST", version)
+        patch.setattr(database, "schema", lambda: list(chain(*known)))
+        opened = open_database(location)
+    with opened.writing() as tx:
+        for statement in statements:
+            tx.all(statement)
+    opened.close()
+
+
 @pytest.fixture
 def older(shared_location: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Make the database as that version left it, but for the index, which is derived."""
-    with monkeypatch.context() as patch:
-        known = migrations()[:VERSION]
-        patch.setattr(database, "migrations", lambda: known)
-        patch.setattr(database, "NEWEST", VERSION)
-        patch.setattr(database, "schema", lambda: list(chain(*known)))
-        opened = open_database(shared_location)
-    with opened.writing() as tx:
-        for statement in split_statements((DATA / f"schema_{VERSION}.sql").read_text("utf-8")):
-            tx.all(statement)
-    opened.close()
+    script = (DATA / f"schema_{VERSION}.sql").read_text("utf-8")
+    made_by(shared_location, VERSION, split_statements(script), monkeypatch)
     return shared_location
+
+
+def test_noted_values_of_metadata_go(shared_location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted = [
+        "INSERT INTO spaces (space, epoch) VALUES ('/ada', 3)",
+        "INSERT INTO meta_keys (space, source, key, done) VALUES ('/ada', 'message', 'lang', 7)",
+        "INSERT INTO meta_values VALUES ('/ada', 'message', 'lang', CAST('de' AS BYTEA), 7, '')",
+    ]
+    made_by(shared_location, 20, noted, monkeypatch)
+    with Memory(shared_location, user="ada") as memory:
+        said = [{"role": "user", "content": "invoice", "meta": {"lang": one}} for one in ("de", "en")]
+        memory.chat("a", meta={"vip": True}).append(said)
+        assert [hit.seq for hit in memory.recall("invoice", where={"lang": "de", "vip": True})] == [1]
+        assert memory.verify().problems == ()
+        with pytest.raises(HoldfastError):
+            memory._runtime.database.all("SELECT 1 FROM meta_keys")
 
 
 def test_it_answers_the_same(older: str) -> None:

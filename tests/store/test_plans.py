@@ -39,9 +39,9 @@ LINEAR: dict[str, str] = {
     r"SELECT chat, seq, shown FROM messages WHERE space = \S+ AND shown IS NOT NULL": _ERASES,
     r"SELECT chat, seq, worker, summary_ids, hits FROM receipts": _ERASES,
     r"UPDATE spend SET chat = '', job = ''": _ERASES,
-    r"meta FROM (?:messages|records) WHERE .* AND meta IS NOT NULL ORDER BY": "what is noted of metadata is "
-    "looked through once, by numbers, and most of it may have none",
-    r"meta FROM sessions WHERE space = \S+ AND meta IS NOT NULL ORDER BY": "the same of chats, once",
+    r"meta FROM (?:messages|records) WHERE .* AND meta IS NOT NULL ORDER BY": "metadata are looked through "
+    "once, by numbers, and most documents may have none",
+    r"meta FROM sessions WHERE space = \S+ AND meta IS NOT NULL$": "the same of chats, once",
 }
 
 
@@ -306,8 +306,7 @@ def filled_url(request: pytest.FixtureRequest, own_postgres_url: str) -> str:
 
 @pytest.mark.slow
 def test_postgresql_finds_rows_by_indexes(filled_url: str, plans: Plans) -> None:
-    declared = ["topic"]
-    with Memory(filled_url, user="ada", durability="normal", embed=letters, index_meta=declared) as memory:
+    with Memory(filled_url, user="ada", durability="normal", embed=letters) as memory:
         plans.on = True
         work(memory)
     report(plans)
@@ -386,7 +385,7 @@ def is_long(step: str) -> bool:
 def test_sqlite_finds_rows_by_indexes() -> None:
     """SQLite keeps no count of what it drops; what it reads from end to end can be seen."""
     ran: dict[str, None] = {}
-    with Memory(":memory:", user="ada", embed=letters, index_meta=["topic"]) as memory:
+    with Memory(":memory:", user="ada", embed=letters) as memory:
         fill(memory)
         memory.learning.work()
         writer = memory._runtime.database._writer  # type: ignore[attr-defined]  # of SQLite

@@ -44,7 +44,7 @@ def test_it_answers_as_one_that_may_be_written(filled: str) -> None:
             memory.verify().problems,
         ]
 
-    with Memory(filled, user="ada", read_only=True, index_meta=["lang"]) as memory:
+    with Memory(filled, user="ada", read_only=True) as memory:
         found = answers(memory)
     with Memory(filled, user="ada") as memory:
         assert found == answers(memory)

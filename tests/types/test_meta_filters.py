@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 
 from holdfast import InvalidInput
-from holdfast.store.meta_encoding import LONGEST, encoded_values, ranges_of
 from holdfast.types.where import (
     MAX_DEPTH,
     MAX_PARTS,
@@ -16,9 +15,6 @@ from holdfast.types.where import (
     Values,
     check_where,
     clauses,
-    conditions,
-    is_missing,
-    look_up,
 )
 from metadata import FILTERS, METADATA, passes
 from tables import each
@@ -36,25 +32,6 @@ def test_a_filter_means_what_the_documentation_says(
 ) -> None:
     assert matches(where, own) == passes(where, own)
     assert matches(where, own, of_chat) == passes(where, own, of_chat)
-
-
-@given(where=FILTERS, metadata=METADATA)
-def test_the_bytes_of_values_say_the_same_as_the_values(
-    where: dict[str, Any], metadata: dict[str, Any]
-) -> None:
-    tree = check_where(where)
-    assert tree is not None
-    for condition in conditions(tree):
-        ranges, value = ranges_of(condition), look_up(metadata, condition.key)
-        if ranges is None or is_missing(value):
-            continue
-        noted = encoded_values(value)
-        assert all(len(one) <= LONGEST for one in noted)
-        sure = not noted.isdisjoint(ranges.single) or any(
-            ranges.span is not None and ranges.span[0] <= one < ranges.span[1] for one in noted
-        )
-        if sure or noted.isdisjoint(ranges.unsure):
-            assert sure == (condition.passes(Values(metadata)) is not condition.negated)
 
 
 @each(

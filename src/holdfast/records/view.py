@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Denied, InvalidInput, shown
 from holdfast.kinds import FEEDBACK
-from holdfast.records.by_metadata import chosen, listed_records
 from holdfast.records.draft import check_tags, policy
 from holdfast.records.point_in_time import PointInTime
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
 from holdfast.store import erasure_receipts, grants, record_changes, records, summaries
 from holdfast.store.message_rows import from_micros, to_micros
-from holdfast.store.meta_index import catch_up
 from holdfast.store.records import NOW, AsOf, RecordFilter
 from holdfast.text.clean import clean
 from holdfast.types import (
@@ -67,7 +65,6 @@ class View:
         search: Callable[[], Search],
         at: PointInTime | None = None,
         embed_missing: Callable[[], str | None] = lambda: None,
-        index_meta: frozenset[str] = frozenset(),
     ) -> None:
         self._database = database
         self._scope = scope
@@ -76,7 +73,6 @@ class View:
         self._search = search
         self._at = at or PointInTime()
         self._embed_missing = embed_missing
-        self._index_meta = index_meta
 
     @property
     def scope(self) -> Scope:
@@ -143,12 +139,8 @@ class View:
         first = check_count(offset, "offset")
         end = MAX_COUNT if limit is None else min(first + check_count(limit, "limit"), MAX_COUNT)
         db, space = self._database, self.scope.space
-        where = check_where(filters.get("where"))
-        if where is not None:
-            catch_up(db, space, ["record"], where, self._index_meta)
         with db.one_read():
-            among = chosen(db, space, "record", where)
-            every = listed_records(db, space, self._moment().version, stored, among)
+            every = records.iterate(db, space, self._moment().version, stored)
             asked = (one for one in every if filters.get("kind") or one.kind != FEEDBACK)
             return list(map(self._labelled, islice(filter(passes, asked), first, end)))
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Generic
 from holdfast.errors import Denied, HoldfastError, Unavailable
 from holdfast.search import segment as segments
 from holdfast.search.memtable import Memtable
+from holdfast.search.meta_masks import MetaMasks
 from holdfast.search.postings import Postings, Searched
 from holdfast.search.segment import BadSegment, IndexedDocument, Segment
 from holdfast.search.source import C, SearchSource, SourceView
@@ -47,6 +48,8 @@ class Index(Generic[C]):
         self._database = database
         self._space = space
         self.source = source
+        # Summaries have no metadata.
+        self.meta = None if source.name == "summary" else MetaMasks(database, space, source.name)
         self._reset(0)
 
     def _reset(self, epoch: int) -> None:
@@ -87,7 +90,8 @@ class Index(Generic[C]):
         postings = Postings(terms, self.parts, self._memtable, self.columns, visible)
         documents = self.covered if visible is None else int(visible.sum())
         searched = Searched(postings, documents, self.columns.names)
-        return SourceView(self.source, self._database, self._space, agent, self.columns, visible, searched)
+        of_space = self.source, self._database, self._space, agent, self.columns, visible, searched
+        return SourceView(*of_space, meta=self.meta)
 
     def has_near_vectors(self, vectors: VectorSet, state: stored.IndexState) -> bool:
         """Return whether `refresh_vectors` only has to add a few."""

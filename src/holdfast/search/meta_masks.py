@@ -1,32 +1,75 @@
-"""Which documents pass a filter on metadata, as masks; what was read for one is kept for the next."""
+"""Which documents pass a filter on metadata, as masks; the values of a key are read once and kept."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from holdfast.search.columns import NO_NUMBERS
-from holdfast.store import meta_values
-from holdfast.store.meta_values import MetaState
+from holdfast.store import metadata
+from holdfast.store.metadata import MetadataState
 from holdfast.types.where import Condition, Values, conditions
 
 if TYPE_CHECKING:
-    from holdfast.search.columns import Columns, Integers, Mask
+    from numpy.typing import NDArray
+
+    from holdfast.search.columns import Columns, Mask
     from holdfast.store.database import Database
-    from holdfast.store.meta_values import Labelled
-    from holdfast.types.where import Where
+    from holdfast.store.metadata import Labelled
+    from holdfast.types.where import Comparable, Where
 
-# Conditions and filters whose documents are kept, for each source of a space.
+# Keys whose values are kept, and filters whose masks are, for each source of a space.
 _KEPT = 32
+_NONE_READ: NDArray[np.int32] = np.zeros(1, np.int32)
+_NONE_HELD: Mask = np.zeros(1, bool)
 
 
-class Looked:
-    """Where conditions hold, as of a state of the metadata: in which documents, and in which chats.
+class KeyColumn(NamedTuple):
+    """The values of documents under a key, each value once; it never changes once it is shown to others.
+
+    `places` has for each document up to the last one that was read which of the values it has, 0 for none.
+    """
+
+    key: str
+    places: NDArray[np.int32]
+    values: dict[Comparable, int]
+
+    @property
+    def last(self) -> int:
+        """The last document that was read."""
+        return len(self.places) - 1
+
+    def extended(self, last: int) -> KeyColumn:
+        """Return a copy with place for the documents up to another last one."""
+        added = np.zeros(last - self.last, np.int32)
+        return KeyColumn(self.key, np.concatenate([self.places, added]), self.values.copy())
+
+    def note(self, document: int, values: Values) -> None:
+        """Note the value that a document has."""
+        if (value := values[self.key]) is not None:
+            self.places[document] = self.values.setdefault(value, len(self.values) + 1)
+
+    def held(self, condition: Condition, known: Mask) -> Mask:
+        """Return for which values a condition holds; `known` are the first of them."""
+        if len(known) > len(self.values):
+            return known
+        rest = islice(self.values, len(known) - 1, None)
+        return np.concatenate([known, np.fromiter(map(condition.holds, rest), bool)])
+
+
+class ChatsHeld(NamedTuple):
+    """The chats for whose value a condition holds, and those that have one."""
+
+    holding: frozenset[str]
+    having: frozenset[str]
+
+
+class KnownMetadata:
+    """What was read of the metadata of a source, as of a state of them, and what it means for conditions.
 
     A message has the metadata of its chat where it has none of its own under a key.
     """
@@ -35,120 +78,91 @@ class Looked:
         self._database = database
         self._space = space
         self._source = source
-        self.state = MetaState(-1, -1, {})
-        # Of each condition: up to which document it was looked for, and where it holds.
-        self.documents: OrderedDict[str, tuple[int, Integers]] = OrderedDict()
-        # Of each condition: the chats that it holds for.
-        self.chats: dict[str, frozenset[str]] = {}
+        self.state = MetadataState(-1, -1)
+        self.columns: OrderedDict[str, KeyColumn] = OrderedDict()
+        # None until they are read.
+        self.chats: dict[str, dict[str, object]] | None = None
+        # Of each condition: for which values of its key it holds, and for which chats.
+        self.held: dict[str, Mask] = {}
+        self.of_chats: dict[str, ChatsHeld] = {}
 
-    def copy(self) -> Looked:
+    def copy(self) -> KnownMetadata:
         """Return a copy, which can be used without the lock."""
         copied = copy(self)
-        copied.documents, copied.chats = self.documents.copy(), self.chats.copy()
+        copied.columns, copied.held = self.columns.copy(), self.held.copy()
+        copied.of_chats = self.of_chats.copy()
         return copied
 
-    def take(self, other: Looked) -> None:
-        """Take over what was found elsewhere, unless the metadata have changed since."""
-        while len(self.documents) > 2 * _KEPT:
-            self.documents.popitem(last=False)
-        if len(self.chats) > 4 * _KEPT:
-            self.chats.clear()
+    def take(self, other: KnownMetadata) -> None:
+        """Take over what was read elsewhere, unless the metadata have changed since."""
+        while len(self.columns) > _KEPT:
+            self.columns.popitem(last=False)
+        if len(self.held) > 4 * _KEPT:
+            self.held.clear()
+            self.of_chats.clear()
         self.refresh()
         if other.state.epoch == self.state.epoch:
-            self.documents |= other.documents
-            if other.state.changes == self.state.changes:
-                self.chats |= other.chats
+            self.columns |= other.columns
+            self.held |= other.held
+        if other.state == self.state:
+            self.chats = other.chats
+            self.of_chats |= other.of_chats
 
     def refresh(self) -> None:
         """Forget what may have changed: after an erasure all, after a change of a chat what is of chats."""
-        before, self.state = self.state, meta_values.state(self._database, self._space)
+        before, self.state = self.state, metadata.state(self._database, self._space)
         if self.state.epoch != before.epoch:
-            self.documents.clear()
-        if (self.state.epoch, self.state.changes) != (before.epoch, before.changes):
-            self.chats.clear()
+            self.columns.clear()
+            self.held.clear()
+        if self.state != before:
+            self.chats = None
+            self.of_chats.clear()
 
-    def look(self, where: Where, last: int) -> None:
-        """Find where the conditions of a filter hold, up to the last document."""
+    def read(self, where: Where, last: int) -> None:
+        """Read what the conditions of a filter need, up to the last document, and try them."""
         tests = conditions(where)
+        keys = dict.fromkeys(one.key for one in tests)
+        known = [self.columns.setdefault(key, KeyColumn(key, _NONE_READ, {})) for key in keys]
+        behind = [column for column in known if column.last < last]
+        if behind:
+            after, longer = min(column.last for column in behind), [one.extended(last) for one in behind]
+            rows = metadata.of_documents(self._database, self._space, self._source, after, last)
+            for document, found in rows:
+                values = Values(found)
+                for column in longer:
+                    column.note(document, values)
+            self.columns |= {column.key: column for column in longer}
+        for one in tests:
+            self.held[one.text] = self.columns[one.key].held(one, self.held.get(one.text, _NONE_HELD))
         if self._source == "message":
-            self._read_chats([*tests, *(_is_there(one) for one in tests if one.holds_if_missing)])
-        # Only where it matters which documents have the key themselves.
-        present = [_is_there(one) for one in tests if one.holds_if_missing or self.chats.get(one.text)]
-        self._read([*tests, *present], last)
+            self._try_chats(tests)
 
-    def _read(self, tests: Iterable[Condition], last: int) -> None:
-        """Find the documents up to the last one for which conditions hold, by what they have themselves."""
-        begin: dict[str, int] = {}
-        found: dict[str, list[int]] = {}
-        pending = {one.text: one for one in tests if self.known(one)[0] < last}
-        for text, one in pending.items():
-            begin[text], _ = self.known(one)
-            done = min(self.state.done.get((self._source, one.key), 0), last)
-            found[text] = []
-            if done > begin[text]:
-                noted = self._noted(self._source, one, begin[text], done)
-                if noted is not None:
-                    found[text], begin[text] = [int(name) for name in noted], done
-        rest = [(one, begin[text], found[text]) for text, one in pending.items() if begin[text] < last]
-        if rest:
-            after = min(first for _, first, _ in rest)
-            rows = meta_values.metadata(self._database, self._space, self._source, after, last)
-            for number, metadata in rows:
-                values = Values(metadata)
-                for one, first, numbers in rest:
-                    if int(number) > first and _holds(one, values):
-                        numbers.append(int(number))
-        for text, one in pending.items():
-            new = np.array(found[text], np.int64)
-            self.documents[text] = (last, np.concatenate([self.known(one)[1], new]))
-
-    def known(self, condition: Condition) -> tuple[int, Integers]:
-        """Return up to which document a condition was looked for, and where it holds."""
-        return self.documents.get(condition.text, (0, NO_NUMBERS))
-
-    def _noted(self, source: Labelled, condition: Condition, after: int, until: int) -> set[int | str] | None:
-        """Return the documents or chats for which the stored table says that a condition holds."""
-        noted = meta_values.find(self._database, self._space, source, condition, after, until)
-        if noted is None or not noted.unsure:
-            return None if noted is None else noted.sure
-        rows = meta_values.metadata_of(self._database, self._space, source, noted.unsure)
-        return noted.sure | {name for name, metadata in rows if _holds(condition, Values(metadata))}
-
-    def _read_chats(self, tests: Sequence[Condition]) -> None:
-        """Find the chats for which conditions hold."""
-        found: dict[str, set[str]] = {}
-        rest: list[Condition] = []
-        for one in {one.text: one for one in tests if one.text not in self.chats}.values():
-            noted = None
-            if ("chat", one.key) in self.state.done:
-                noted = self._noted("chat", one, 0, 0)
-            found[one.text] = set(map(str, noted or ()))
-            if noted is None:
-                rest.append(one)
-        if rest:
-            for chat, metadata in meta_values.metadata(self._database, self._space, "chat"):
-                values = Values(metadata)
-                for one in rest:
-                    if _holds(one, values):
-                        found[one.text].add(str(chat))
-        self.chats |= {text: frozenset(chats) for text, chats in found.items()}
+    def _try_chats(self, tests: Iterable[Condition]) -> None:
+        if self.chats is None:
+            self.chats = metadata.of_chats(self._database, self._space)
+        for one in tests:
+            if one.text not in self.of_chats:
+                values = {chat: Values(found)[one.key] for chat, found in self.chats.items()}
+                having = {chat: value for chat, value in values.items() if value is not None}
+                holding = frozenset(chat for chat, value in having.items() if one.holds(value))
+                self.of_chats[one.text] = ChatsHeld(holding, frozenset(having))
 
 
 class MetaMasks:
     """The filters on metadata of a source of a space; hold the lock of its index while using it."""
 
     def __init__(self, database: Database, space: str, source: Labelled) -> None:
-        self.looked = Looked(database, space, source)
+        self.known = KnownMetadata(database, space, source)
         # Of each filter: as of which document and which state, and the mask.
-        self._masks: OrderedDict[str, tuple[tuple[int, int, int], Mask]] = OrderedDict()
+        self._masks: OrderedDict[str, tuple[tuple[int, MetadataState], Mask]] = OrderedDict()
 
     def mask(self, where: Where, columns: Columns) -> Mask:
         """Return which of all documents pass a filter."""
-        self.looked.refresh()
-        text, now = str(where), (columns.last, *self.looked.state[:2])
+        self.known.refresh()
+        text, now = str(where), (columns.last, self.known.state)
         then, mask = self._masks.get(text, (None, None))
         if mask is None or then != now:
-            self.looked.look(where, columns.last)
+            self.known.read(where, columns.last)
             mask = self._combined(where, columns)
             self._masks[text] = (now, mask)
         self._masks.move_to_end(text)
@@ -166,35 +180,17 @@ class MetaMasks:
         return joined
 
     def _of_condition(self, condition: Condition, columns: Columns) -> Mask:
-        mask = np.zeros(columns.last + 1, bool)
-        mask[self.looked.known(condition)[1]] = True
-        present = _is_there(condition)
-        of_chats = self._of_chats(condition, columns)
-        if condition.holds_if_missing or of_chats is not None:
-            lacking = np.ones(len(mask), bool)
-            lacking[self.looked.known(present)[1]] = False
-            if of_chats is not None:
-                mask |= lacking & of_chats
-            if condition.holds_if_missing:
-                there = self._of_chats(present, columns)
-                mask |= lacking if there is None else lacking & ~there
+        known, text, last = self.known, condition.text, columns.last
+        places = known.columns[condition.key].places[: last + 1]
+        mask, lacking = known.held[text][places], places == 0
+        if text in known.of_chats and known.of_chats[text].having:
+            chat = columns.chat[: last + 1]
+            holding, having = (
+                np.array([one in some for one, _ in columns.chats], bool).take(chat)
+                for some in known.of_chats[text]
+            )
+            mask |= lacking & holding
+            lacking &= ~having
+        if condition.holds_if_missing:
+            mask |= lacking
         return ~mask if condition.negated else mask
-
-    def _of_chats(self, condition: Condition, columns: Columns) -> Mask | None:
-        """Return which documents are of chats for which a condition holds; None for none."""
-        chats = self.looked.chats.get(condition.text)
-        if not chats:
-            return None
-        allowed = np.array([chat in chats for chat, _ in columns.chats], bool)
-        of_chats: Mask = allowed.take(columns.chat[: columns.last + 1])
-        return of_chats
-
-
-def _is_there(condition: Condition) -> Condition:
-    """Return the condition that there is any value under the same key."""
-    return replace(condition, test="exists", values=(), negated=False, text=f"{condition.key!r} exists")
-
-
-def _holds(condition: Condition, values: Values) -> bool:
-    value = values[condition.key]
-    return value is not None and condition.holds(value)

@@ -21,19 +21,20 @@ from holdfast.search.fusion import WEIGHT
 from holdfast.search.index import Index
 from holdfast.search.meaning import QueryVector
 from holdfast.search.message_source import MESSAGES, MatchedMessages, MessageRanking, RankedMessage
-from holdfast.search.metadata import Metadata
 from holdfast.search.postings import QueryTerm, match
 from holdfast.search.query import Query, has_words, parse, widened
 from holdfast.search.record_source import RECORDS, WAITING
 from holdfast.search.source import SearchSource, SourceView
 from holdfast.search.summary_source import SUMMARIES
-from holdfast.store import grants, meta_index, segments, vectors
+from holdfast.store import grants, segments, vectors
 from holdfast.types import Hit, Hits, Record, Scope
 
 if TYPE_CHECKING:
     from holdfast.search.meaning import QueryEmbedder
+    from holdfast.search.meta_masks import KnownMetadata, MetaMasks
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
+    from holdfast.types.where import Where
 
 # Bytes of indexes in memory; beyond it the least recently used ones are dropped.
 CACHE_BYTES = 512 * 2**20
@@ -55,15 +56,9 @@ class Search:
     Safe to share between threads.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        embedder: QueryEmbedder | None = None,
-        index_meta: frozenset[str] = frozenset(),
-    ) -> None:
+    def __init__(self, database: Database, embedder: QueryEmbedder | None = None) -> None:
         self._database = database
         self._embedder = embedder
-        self._metadata = Metadata(database, index_meta)
         self._indexes: OrderedDict[tuple[str, SearchSource[Any]], Index[Any]] = OrderedDict()
         self._sizes: dict[tuple[str, SearchSource[Any]], int] = {}
         self._total = 0
@@ -145,10 +140,7 @@ class Search:
         named = [one for one in SEARCHED if one.name in filters.sources and filters.limit]
         sources = [WAITING if one is RECORDS and filters.trust else one for one in named]
         indexes = {space: [self._index(space, source) for source in sources] for space in spaces}
-        ahead = []
-        if filters.where is not None:
-            self._metadata.catch_up(indexes, filters.where)
-            ahead = self._metadata.look_ahead(indexes, filters.where)
+        ahead = [] if filters.where is None else self._read_metadata(indexes, filters.where)
         for _ in range(_ATTEMPTS):
             # Everybody takes them in this order: the indexes, by the names of their spaces, which other
             # handles may read the other way around; then the database.
@@ -159,9 +151,9 @@ class Search:
                     for space in indexes:
                         grants.check(self._database, scope, space)
                     if self._catch_up(indexes, meaning):
-                        for masks, looked in ahead:
-                            masks.looked.take(looked)
-                        yield SearchReader(scope, indexes, locks, meaning, self._metadata)
+                        for masks, known in ahead:
+                            masks.known.take(known)
+                        yield SearchReader(scope, indexes, locks, meaning)
                         return
             for space, some in indexes.items():
                 for index in some:
@@ -170,6 +162,22 @@ class Search:
                         state = segments.index_state(self._database, space)
                         self._refresh(space, index, state, self._stored(space, meaning))
         raise Unavailable("Others write faster than the index can be kept up.", "Try again.")
+
+    def _read_metadata(
+        self, indexes: Mapping[str, Iterable[Index[Any]]], where: Where
+    ) -> list[tuple[MetaMasks, KnownMetadata]]:
+        """Read what a filter needs while others use the indexes, for `KnownMetadata.take`."""
+        found = []
+        for space, some in indexes.items():
+            state = segments.index_state(self._database, space)
+            for index in some:
+                if index.meta is not None:
+                    with index.lock:
+                        known = index.meta.known.copy()
+                    known.refresh()
+                    known.read(where, getattr(state, index.source.name))
+                    found.append((index.meta, known))
+        return found
 
     def _stored(self, space: str, meaning: QueryVector | None) -> vectors.VectorSet | None:
         """Return the set of vectors that a query is compared with, None if it is not."""
@@ -198,7 +206,6 @@ class Search:
     def rebuild(self, space: str) -> int:
         """Make the indexes of a space anew, for `Memory.verify`, and return the number of its messages."""
         segments.clear(self._database, space)
-        meta_index.clear(self._database, space)
         indexes = [self._index(space, source) for source in SEARCHED]
         with ExitStack() as locks:
             for index in indexes:
@@ -262,13 +269,11 @@ class SearchReader:
         indexes: Mapping[str, Sequence[Index[Any]]],
         locks: ExitStack,
         meaning: QueryVector | None,
-        metadata: Metadata,
     ) -> None:
         self.scope = scope
         self._indexes = indexes
         self._locks = locks
         self._meaning = meaning
-        self._metadata = metadata
         # Why words are gone by alone, None if they are not.
         self.degraded = meaning.degraded if meaning else None
 
@@ -325,7 +330,6 @@ class SearchReader:
     def _view(self, index: Index[Any], terms: Sequence[int], as_of: AsOf) -> SourceView[Any]:
         """Return a source as it is seen, with its vectors if the query has one of as many numbers."""
         view, meaning = index.view(terms, self.scope.agent, as_of), self._meaning
-        view = replace(view, meta=self._metadata.masks(view.space, index))
         kept = index.vectors
         if meaning is None or meaning.vector is None or kept is None:
             return view

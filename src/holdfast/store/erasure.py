@@ -11,7 +11,6 @@ from holdfast.errors import InvalidInput, Unavailable
 from holdfast.store import (
     imports,
     jobs,
-    meta_values,
     prompt_receipts,
     record_changes,
     segments,
@@ -235,7 +234,6 @@ class _Eraser:
             )
         self._remove_names()
         segments.clear_in(self._tx, self._space)
-        meta_values.clear_in(self._tx, self._space)
         imports.forget(self._tx, self._space)
         jobs.revoke_leases(self._tx, self._space)
 

@@ -15,7 +15,7 @@ from holdfast.store.database import PurgeResult
 PERSONAL = (
     "messages calls sessions segments records summaries uses snapshots runs pads jobs watermarks heard spend "
     "verdicts imports receipts vectors vector_sets "
-    "grants moves meta_keys meta_values items"
+    "grants moves items"
 ).split()
 _STATISTICS = "planner statistics"
 # The transaction of the newest erasure, which wrote this row; and one that is newer than all before it.

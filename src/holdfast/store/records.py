@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.kinds import FEEDBACK, nearest
-from holdfast.store.database import batched, matching, one_of, retry_transaction
+from holdfast.store.database import matching, one_of, retry_transaction
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.message_rows import from_micros
 from holdfast.store.record_rows import FROM, SELECT, to_record
@@ -146,18 +146,6 @@ def newest(reader: Reader, space: str, kind: str, limit: int, outside: str = "")
     return [to_record(row) for row in rows]
 
 
-def read_some(
-    reader: Reader, space: str, at: int, wanted: RecordFilter, versions: Sequence[int]
-) -> list[Record]:
-    """Return the records of one kind, or of all, that have one of some versions, in the same order."""
-    kind = None if wanted.kinds is None else wanted.kinds[0]
-    found: list[Row] = []
-    for some in batched(versions):
-        found += _select(reader, space, at, wanted, kind, versions=some)
-    found.sort(key=lambda row: (row[-1], row[0]))
-    return [to_record(row[:-1]) for row in found]
-
-
 def _select(
     reader: Reader,
     space: str,
@@ -166,12 +154,11 @@ def _select(
     kind: str | None,
     after: tuple[int, int] = (0, 0),
     limit: int = MAX_COUNT,
-    versions: Sequence[int] | None = None,
 ) -> list[Row]:
     """Return the rows of one kind, or of all, ordered by birth, which is the last column, and version."""
     condition, values = matching(
         {"r.kind": kind, "r.target": wanted.target, "r.chat": wanted.chat, "r.run": wanted.run},
-        {"r.id": wanted.ids, "r.trust": wanted.trust, "r.version": versions},
+        {"r.id": wanted.ids, "r.trust": wanted.trust},
     )
     if wanted.agents is not None:
         of_agents, names = one_of("r.agent", wanted.agents)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
 
 # Rebuilt: an index by the next recall, calls from the messages that made them, imports by the next one.
-_DERIVED = ("segments", "calls", "imports", "meta_keys", "meta_values")
+_DERIVED = ("segments", "calls", "imports")
 # The row of a lost chat, but for what its messages say.
 _UNKNOWN: TableRow = {"agent": "", "title": ""}
 _UNKNOWN |= dict.fromkeys(("archived", "oldest", "newest"), 0)

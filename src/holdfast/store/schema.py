@@ -13,7 +13,7 @@ from typing import NamedTuple
 from holdfast.text.tables import packaged_text
 
 # The number of the last migration: that a database is up to date is seen without reading them.
-NEWEST = 20
+NEWEST = 21
 _TABLE = re.compile(r"^CREATE TABLE (\w+) \(\n(.*?)\n\);", re.DOTALL | re.MULTILINE)
 _COLUMN = re.compile(r"^ +(\w+) (TEXT|BIGINT|BYTEA)( NOT NULL)?(?: DEFAULT ('[^']*'|\d+))?")
 _KEY = re.compile(r"^ +PRIMARY KEY \(([\w, ]+)\)", re.MULTILINE)

@@ -9,7 +9,8 @@ CREATE TABLE spaces (
     epoch BIGINT NOT NULL,              -- grows when the index was rebuilt, so that other processes load it anew
     version BIGINT NOT NULL DEFAULT 0,  -- of the newest change to a record
     docs BIGINT NOT NULL DEFAULT 0,     -- the newest document number when something was erased: none is used again
-    summaries BIGINT NOT NULL DEFAULT 0 -- the newest number of a summary
+    summaries BIGINT NOT NULL DEFAULT 0, -- the newest number of a summary
+    labels BIGINT NOT NULL DEFAULT 0    -- how often the metadata of chats changed
 );
 
 CREATE TABLE sessions (
@@ -372,27 +373,6 @@ CREATE TABLE moves (
     other TEXT NOT NULL,                -- the other space
     other_version BIGINT NOT NULL,
     PRIMARY KEY (space, version)
-);
-
--- Up to where the metadata of messages, records and chats were looked through for a key that was declared. Derived, as is
--- what was found.
-CREATE TABLE meta_keys (
-    space TEXT NOT NULL,
-    source TEXT NOT NULL,               -- 'message', 'record' or 'chat'
-    key TEXT NOT NULL,                  -- '' of chats: counts the changes of their metadata
-    done BIGINT NOT NULL,               -- the newest document; of chats 1, as each change of one is noted with it
-    PRIMARY KEY (space, source, key)
-);
-
--- Which documents have which values under a declared key.
-CREATE TABLE meta_values (
-    space TEXT NOT NULL,
-    source TEXT NOT NULL,
-    key TEXT NOT NULL,
-    encoded BYTEA NOT NULL,             -- the value, so that the order of bytes is that of values; cut if it is long
-    number BIGINT NOT NULL,             -- of the document; 0 for a chat
-    chat TEXT NOT NULL,                 -- the id of a chat; '' for a document
-    PRIMARY KEY (space, source, key, encoded, number, chat)
 );
 
 -- What adapters keep of a framework that is no message: bytes under keys, which only the framework reads.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -13,9 +13,9 @@ from holdfast import types
 from holdfast.errors import Damaged, InvalidInput, shown
 from holdfast.safety.guard import check_name_is_open, mask
 from holdfast.store.checksums import resealed
-from holdfast.store.database import batched, decoding, one_of, retry_transaction
+from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
-from holdfast.store.meta_values import note_change
+from holdfast.store.metadata import count_change
 from holdfast.text.json_text import dump
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, MAX_NAME, check_name, scope_of
@@ -29,11 +29,10 @@ if TYPE_CHECKING:
 # Each is a field of `ChatInfo`.
 _FIELDS = "id title agent archived messages tokens oldest newest created channel meta".split()
 _INFO = "chat, title, agent, archived, length - erased, tokens, oldest, newest, created, channel, meta"
-_IS_LISTED = """
-    (:agent = '' OR agent = :agent) AND (:archived < 0 OR archived = :archived)
-    AND (:anywhere = 1 OR coalesce(channel, '') = :channel)"""
-_LISTED = f"FROM sessions WHERE space = :space AND {_IS_LISTED} ORDER BY newest DESC, born DESC"
-_OUTLINE = "SELECT chat, newest, born, meta FROM sessions WHERE space = :space AND "
+_LISTED = """
+    FROM sessions WHERE space = :space AND (:agent = '' OR agent = :agent)
+    AND (:archived < 0 OR archived = :archived) AND (:anywhere = 1 OR coalesce(channel, '') = :channel)
+    ORDER BY newest DESC, born DESC"""
 # The one statement that crosses spaces: a worker has to find whom to work for. It reads names of spaces only.
 _NEXT_SPACE = """
     SELECT min(space) FROM (
@@ -174,47 +173,23 @@ def list_chats(
     limit: int | None = None,
     offset: int = 0,
     where: Where | None = None,
-    among: Collection[str] | None = None,
 ) -> list[ChatInfo]:
     """Return the chats of a scope, most recent first; `archived=None` and `channel=None` stand for all.
 
-    With `where`, those whose metadata pass; `among` are the only ones that may, None if that is not known.
+    With `where`, those whose metadata pass.
     """
     values: dict[str, Value] = {"archived": -1 if archived is None else int(archived), "agent": scope.agent}
     values |= {"anywhere": int(channel is None), "channel": channel or ""}
-    first, most = offset, MAX_COUNT if limit is None else limit
+    most = MAX_COUNT if limit is None else limit
     if where is None:
-        page: dict[str, Value] = {"limit": most, "offset": first}
+        page: dict[str, Value] = {"limit": most, "offset": offset}
         rows = db.all(
             f"SELECT {_INFO} {_LISTED} LIMIT :limit OFFSET :offset", space=scope.space, **page, **values
         )
         return [_info(scope, row) for row in rows]
-    if among is None:
-        every = db.all(f"SELECT chat, newest, born, meta {_LISTED}", space=scope.space, **values)
-    else:
-        every = list(_listed_among(db, scope.space, among, values))
-    passing = (row[0] for row in every if where.passes(Values(_meta(row[3]))))
-    return _infos(db, scope, list(islice(passing, first, min(first + most, MAX_COUNT))))
-
-
-def _listed_among(db: Reader, space: str, among: Collection[str], values: Mapping[str, Value]) -> list[Row]:
-    """Return which of some chats are listed: id, newest time, birth and metadata of each, in order."""
-    found: list[Row] = []
-    for some in batched(sorted(among)):
-        condition, names = one_of("chat", some)
-        sql = f"{_OUTLINE}{condition} AND {_IS_LISTED}"
-        found += db.all(sql, space=space, **values, **names)
-    return sorted(found, key=lambda row: (-row[1], -row[2]))
-
-
-def _infos(db: Reader, scope: Scope, chats: Sequence[str]) -> list[ChatInfo]:
-    """Return the descriptions of some chats, in their order."""
-    found: dict[str, ChatInfo] = {}
-    for some in batched(chats):
-        condition, names = one_of("chat", some)
-        sql = f"SELECT {_INFO} FROM sessions WHERE space = :space AND {condition}"
-        found |= {row[0]: _info(scope, row) for row in db.all(sql, space=scope.space, **names)}
-    return [found[chat] for chat in chats if chat in found]
+    every = db.all(f"SELECT {_INFO} {_LISTED}", space=scope.space, **values)
+    passing = (row for row in every if where.passes(Values(_meta(row[-1]))))
+    return [_info(scope, row) for row in islice(passing, offset, min(offset + most, MAX_COUNT))]
 
 
 def info(db: Reader, scope: Scope, chat: str) -> ChatInfo | None:
@@ -286,7 +261,7 @@ def write_label(tx: Connection, space: str, chat: str, label: ChatLabel) -> None
         with resealed(tx, "sessions", space, "chat = :chat", chat=chat):
             tx.all(_WRITE_LABEL, space=space, chat=chat, **after)
         if after["meta"] != meta:
-            note_change(tx, space, chat, _meta(meta), merged)
+            count_change(tx, space)
 
 
 @retry_transaction

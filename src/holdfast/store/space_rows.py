@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
-from holdfast.store import meta_values, table_rows
+from holdfast.store import metadata, table_rows
 from holdfast.store.checksums import CHANGING, seal
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.schema import TableSchema, tables
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader
     from holdfast.store.table_rows import TableRow
 
-_DERIVED = ("segments", "imports", "moves", "grants", "meta_keys", "meta_values")
+_DERIVED = ("segments", "imports", "moves", "grants")
 # Their numbers are those of documents elsewhere: in a space that has others, the next work makes them.
 _MADE_AGAIN = ("vectors", "vector_sets")
 _NOT_EXPORTED = {"space", "checksum"}
 # Columns that begin at 0 in another database.
-_LOCAL = {"spaces": ("epoch",), "erasures": ("number",)}
+_LOCAL = {"spaces": ("epoch", "labels"), "erasures": ("number",)}
 # In the order of the log, because each message gets the next number.
 _ORDER = {"messages": ("doc",)}
 # Tables whose rows are overwritten in place, with how a row is named that differs here, and its column.
@@ -122,8 +122,9 @@ def restore(
                 report.left_out.append((line, error.what))
         for place, one in restoring.items():
             one.finish()
-            # Rows of chats were written past what notes their metadata.
-            meta_values.clear_in(tx, place)
+            # Rows of chats were written past what counts changes of their metadata.
+            if one.is_labelled:
+                metadata.count_change(tx, place)
     return report
 
 
@@ -165,6 +166,8 @@ class _Restore:
         self.tx = tx
         self.space = space
         self.report = report
+        # Whether a chat has metadata.
+        self.is_labelled = False
 
     # The line is for `_Merge`.
     def take(self, line: int, table: str, row: TableRow) -> None:  # noqa: ARG002
@@ -181,6 +184,7 @@ class _Restore:
         (self.report.added if added else self.report.present)[table] += 1
         if table == "sessions":
             self.report.chats.add((self.space, row["chat"]))
+            self.is_labelled |= row["meta"] is not None
         return added
 
     def finish(self) -> None:

@@ -144,17 +144,12 @@ Where = Condition | Joined
 
 
 def look_up(metadata: Metadata, key: str) -> object:
-    """Return the value of a key, which may lead by dots into nested objects; compare with `is_missing`."""
+    """Return the value of a key, which may lead by dots into nested objects; `_MISSING` for none."""
     if key in metadata:
         return metadata[key]
     head, dot, rest = key.partition(".")
     inner = metadata.get(head) if dot else None
     return look_up(inner, rest) if isinstance(inner, Mapping) else _MISSING
-
-
-def is_missing(value: object) -> bool:
-    """Return whether `look_up` found no value."""
-    return value is _MISSING
 
 
 def clauses(where: Where) -> tuple[Where, ...]:
@@ -307,23 +302,6 @@ def _unknown_join(name: str) -> NoReturn:
     if name in _OPERATORS:
         raise InvalidInput(f"`{name}` stands beside keys.", f'Write {{"KEY": {{"{name}": VALUE}}}}.')
     raise InvalidInput(f"Unknown operator {shown(name)}.", "Beside keys, use $and, $or and $not.")
-
-
-def check_keys(keys: object) -> frozenset[str]:
-    """Return the keys that `Memory(index_meta=…)` declares.
-
-    Raises:
-        InvalidInput: it is no list of keys, or of more than 32.
-
-    """
-    if not isinstance(keys, list | tuple | set | frozenset):
-        raise InvalidInput(f"`index_meta` is {shown(keys)}.", 'Pass a list of keys such as ["lang"].')
-    if len(keys) > MAX_DEPTH:
-        raise InvalidInput(f"`index_meta` has {len(keys):,} keys.", f"Use at most {MAX_DEPTH}.")
-    found = frozenset(check_name(key, "A key of `index_meta`") for key in keys)
-    if any(key.startswith("$") for key in found):
-        raise InvalidInput("A key of `index_meta` is an operator.", "Name keys of metadata.")
-    return found
 
 
 def _wrong(key: str, operator: str, value: object, todo: str) -> InvalidInput:

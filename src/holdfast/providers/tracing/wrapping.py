@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import cache, wraps
 from inspect import iscoroutinefunction, isfunction, isroutine
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from holdfast.contract import METHODS
 from holdfast.providers.tracing.operation import Operation, query
@@ -16,32 +16,15 @@ from holdfast.text.clean import clean
 from holdfast.types import MAX_NAME, Scope
 
 T = TypeVar("T")
-HandleKind = Literal["provider", "chat", "view", "run", "facet"]
-# The names of a handle that return another handle, which is wrapped as well. Those of the contract return one
-# for every provider; `_fixed` is used by our own memory to make tools.
-_CONTRACT: Mapping[str, HandleKind] = {
-    "chat": "chat",
-    "scoped": "provider",
-    "at": "view",
-    "learning": "facet",
-}
-_RETURNS: Mapping[HandleKind, Mapping[str, HandleKind]] = {
-    "provider": {
-        **_CONTRACT,
-        "aio": "provider",
-        "quarantine": "facet",
-        "grants": "facet",
-        "_fixed": "provider",
-    },
-    "chat": {"run": "run"},
-    "run": {"chat": "chat"},
-    "view": {},
-    "facet": {},
-}
+# The names of a handle that return another handle, which is wrapped as well: those of the contract for every
+# provider, the others where they return one of ours. `_fixed` is used by our own memory to make tools.
+_CONTRACT = ("chat", "scoped", "at", "learning")
+_PROVIDERS = ("scoped", "aio", "_fixed")
+_HANDLES = {*_CONTRACT, *_PROVIDERS, "quarantine", "grants", "run"}
 # Operations that are not reported, as they read and write nothing.
 _SILENT = ("chat", "scoped", "_fixed", "on")
 _CORE = ("append", "window", "stats", "close")
-_METHODS = {*_CORE, *(name for methods in METHODS.values() for names in methods for name in names)}
+_METHODS = {*_CORE, *_HANDLES, *(name for methods in METHODS.values() for names in methods for name in names)}
 
 
 def unwrap(provider: T) -> T:
@@ -54,18 +37,31 @@ def unwrap(provider: T) -> T:
 
 @dataclass(frozen=True, slots=True)
 class HandleContext:
-    """What a handle is, and what its operations report: provider, and scope and chat where fixed."""
+    """What the operations of a handle report: provider, and scope and chat where fixed."""
 
     reporter: Reporter
     provider: str
-    kind: HandleKind = "provider"
     scope: Scope | None = None
     chat: str = ""
+    is_provider: bool = True
 
     def scope_of(self, handle: object) -> Scope | None:
         """Return the current scope of a handle, or the one that was fixed."""
         scope = getattr(handle, "scope", None)
         return scope if isinstance(scope, Scope) else self.scope
+
+    def opened(self, opener: object, name: str, result: object) -> object:
+        """Wrap a handle that another one returned, which has the same scope; return anything else as it is.
+
+        A chat keeps its id. A name that our own handles have may mean something else to other providers.
+        """
+        is_ours = type(result).__module__.startswith("holdfast.")
+        is_handle = name in _HANDLES and (is_ours or (self.is_provider and name in _CONTRACT))
+        if result is None or not is_handle:
+            return result
+        chat = str(getattr(result, "id", "")) if name == "chat" else self.chat
+        scope = self.scope_of(opener)
+        return wrap(result, replace(self, scope=scope, chat=chat, is_provider=name in _PROVIDERS))
 
 
 class _Traced:
@@ -83,20 +79,15 @@ class _Traced:
         if name.startswith("__"):
             raise AttributeError(name)
         inner, context = self.__wrapped__, self.__traced__
-        value, kind = getattr(inner, name), _RETURNS[context.kind].get(name)
-        if name.startswith("_") and kind is None:
+        value = getattr(inner, name)
+        if name.startswith("_") and name not in _HANDLES:
             return value
         # Tools are made for the wrapper, so that their calls are reported.
-        method = getattr(type(unwrap(self)), name, None) if name == "tools" else None
-        if isfunction(method):
+        if name == "tools" and isfunction(method := getattr(type(unwrap(self)), name, None)):
             return _for_wrapper(self, method)
-
-        def wrapped(result: object) -> object:
-            return _opened(inner, result, kind, context) if kind and _is_handle(name, result) else result
-
-        if isroutine(value) or (callable(value) and (name in _METHODS or kind)):
-            return _reported(inner, name, value, wrapped, context)
-        return wrapped(value)
+        if isroutine(value) or (callable(value) and name in _METHODS):
+            return _reported(inner, name, value, context)
+        return context.opened(inner, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _Traced.__slots__:
@@ -117,10 +108,8 @@ class _Traced:
         return f"traced({self.__wrapped__!r})"
 
 
-class _Entered(_Traced):
-    """The wrapper of a context manager."""
-
-    __slots__ = ()
+class _Special(_Traced):
+    """The methods of blocks and loops, of which a wrapper has those of what it wraps."""
 
     def __enter__(self) -> object:
         entered = self.__wrapped__.__enter__()
@@ -129,12 +118,6 @@ class _Entered(_Traced):
     def __exit__(self, *error: object) -> object:
         return self.__wrapped__.__exit__(*error)
 
-
-class _AsyncEntered(_Traced):
-    """The wrapper of an asynchronous context manager."""
-
-    __slots__ = ()
-
     async def __aenter__(self) -> object:
         entered = await self.__wrapped__.__aenter__()
         return self if entered is self.__wrapped__ else entered
@@ -142,52 +125,36 @@ class _AsyncEntered(_Traced):
     async def __aexit__(self, *error: object) -> object:
         return await self.__wrapped__.__aexit__(*error)
 
-
-class _BothEntered(_Entered, _AsyncEntered):
-    """The wrapper of both."""
-
-    __slots__ = ()
-
-
-class _Iterated(_Traced):
-    """The wrapper of what is iterated over: the records in quarantine, grants."""
-
-    __slots__ = ()
-
     def __iter__(self) -> Iterator[object]:
-        return iter(self._read(lambda: list(self.__wrapped__)))
+        return iter(_listing(self, lambda: list(self.__wrapped__)))
 
     async def __aiter__(self) -> AsyncIterator[object]:
         async def read() -> list[object]:
             return [one async for one in self.__wrapped__]
 
-        for one in await self._read(read):
+        for one in await _listing(self, read):
             yield one
 
-    def _read(self, read: Callable[[], object]) -> Any:
-        name = "grants" if hasattr(self.__wrapped__, "revoke") else "quarantine"
-        return _reported(self.__wrapped__, name, read, lambda result: result, self.__traced__)()
+
+_SPECIAL = ("__enter__", "__exit__", "__aenter__", "__aexit__", "__iter__", "__aiter__")
 
 
 def wrap(inner: object, context: HandleContext) -> _Traced:
     """Return a wrapper of a handle, which can be entered or iterated over if the handle can."""
-    kind = type(inner)
-    if hasattr(kind, "__iter__") or hasattr(kind, "__aiter__"):
-        return _Iterated(inner, context)
-    if hasattr(kind, "__enter__"):
-        return (_BothEntered if hasattr(kind, "__aenter__") else _Entered)(inner, context)
-    return (_AsyncEntered if hasattr(kind, "__aenter__") else _Traced)(inner, context)
+    return _wrapper_of(tuple(name for name in _SPECIAL if hasattr(type(inner), name)))(inner, context)
 
 
-def _is_handle(name: str, result: object) -> bool:
-    """Return whether a name that our own handles have means the same to a provider of another package."""
-    return result is not None and (name in _CONTRACT or type(result).__module__.startswith("holdfast."))
+@cache
+def _wrapper_of(special: tuple[str, ...]) -> type[_Traced]:
+    """Return the class of wrappers that have some of the methods of `_Special`."""
+    methods = {name: vars(_Special)[name] for name in special}
+    return type("_Traced", (_Traced,), {"__slots__": (), **methods})
 
 
-def _opened(opener: object, inner: object, kind: HandleKind, context: HandleContext) -> _Traced:
-    """Wrap the handle that another one returned, which belongs to the same scope; a chat keeps its id."""
-    chat = str(getattr(inner, "id", "")) if kind == "chat" else context.chat
-    return wrap(inner, replace(context, kind=kind, scope=context.scope_of(opener), chat=chat))
+def _listing(handle: _Traced, read: Callable[[], object]) -> Any:
+    """Read, and report, what is iterated over: the records in quarantine, or grants."""
+    name = "grants" if hasattr(handle.__wrapped__, "revoke") else "quarantine"
+    return _reported(handle.__wrapped__, name, read, handle.__traced__)()
 
 
 def _for_wrapper(handle: _Traced, method: Callable[..., object]) -> Callable[..., object]:
@@ -215,11 +182,7 @@ def _as_argument(value: object) -> object:
 
 
 def _reported(
-    inner: object,
-    name: str,
-    method: Callable[..., object],
-    wrapped: Callable[[object], object],
-    context: HandleContext,
+    inner: object, name: str, method: Callable[..., object], context: HandleContext
 ) -> Callable[..., object]:
     """Return a method that does the same and reports it."""
     reporter = context.reporter
@@ -238,17 +201,17 @@ def _reported(
     @wraps(method)
     def call(*args: object, **kwargs: object) -> object:
         if name in _SILENT:
-            return wrapped(method(*args, **kwargs))
+            return context.opened(inner, name, method(*args, **kwargs))
         with reporter.operation(operation(args, kwargs)) as done:
             result = method(*args, **kwargs)
             done(result)
-        return wrapped(result)
+        return context.opened(inner, name, result)
 
     @wraps(method)
     async def call_and_await(*args: object, **kwargs: object) -> object:
         with reporter.operation(operation(args, kwargs)) as done:
             result = await cast("Awaitable[object]", method(*args, **kwargs))
             done(result)
-        return wrapped(result)
+        return context.opened(inner, name, result)
 
     return call_and_await if iscoroutinefunction(method) else call
