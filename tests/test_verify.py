@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 
 from every_space import fill_every_space, handles
 from holdfast import Damaged, Memory, verify
+from holdfast.io.everything import export_everything
+from holdfast.io.export import export_chats, export_chats_as
 from holdfast.search import index, segment
 from holdfast.types import ToolCall
 from index_damage import Damage, damage, flipped, forged, in_row, insert, longer, remove
@@ -269,6 +272,49 @@ def test_whoever_reads_what_cannot_be_read_is_told_that_it_is_damaged(space: Mem
         except Damaged:
             told += 1
     assert told
+
+
+JSON_COLUMNS = {
+    "records": ("tags", "meta", "sources", "flags", "wordings"),
+    "messages": ("raw", "calls", "answers", "meta", "flags", "shown"),
+    "sessions": ("meta",),
+}
+OTHER_JSON = ("{", "7", '"text"', "null", "[7]", "[[7]]", '[{"a": 7}]', '[["a", "b", 7, {}, []]]')
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [(one, name) for one, names in JSON_COLUMNS.items() for name in names]
+)
+def test_json_of_another_kind_is_told_as_damage_by_whoever_reads_it(
+    space: Memory, table: str, column: str
+) -> None:
+    chat = space.chat("a", meta={"topic": "homes"})
+    chat.append(role="user", content="Where do I live?")
+    space.remember("Lives in Kiel", tags=["home"], meta={"n": 1}, chat="a")
+    reads: dict[str, Callable[[], object]] = {
+        "records": space.records,
+        "quarantine": lambda: list(space.quarantine),
+        "changes": space.changes,
+        "recall": lambda: space.recall("Where in Kiel?", tags=["home"]),
+        "history": chat.history,
+        "window": chat.window,
+        "prompt": lambda: chat.prompt(500, "Kiel"),
+        "review": chat.review,
+        "chats": space.chats,
+        "export": lambda: export_chats(space, StringIO()),
+        "another format": lambda: export_chats_as(space, StringIO(), "openai"),
+        "all rows": lambda: export_everything(space, StringIO()),
+    }
+    for value in OTHER_JSON:
+        damage(space, sql(f"UPDATE {table} SET {column} = '{value}' WHERE space = :space"))
+        told = []
+        for name, read in reads.items():
+            try:
+                read()
+            except Damaged as error:
+                told.append((name, error.what))
+        assert any("Version" in what or "Message a#1" in what or "chat" in what for _, what in told), value
+        assert space.verify().problems, value
 
 
 # What is wrong with the index

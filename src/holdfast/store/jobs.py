@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import types
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _FIELDS = (
     "id kind at status agent chat due attempts ended reason error calls prompt_tokens answer_tokens".split()
 )
-_LAST = to_micros(datetime.max)  # what is due later, by a clock near the end, is due then
+_LAST = to_micros(datetime.max.replace(tzinfo=UTC))  # what is due later, by a clock near the end, is due then
 _LEASED_UNTIL = "CASE WHEN status = 'running' THEN lease ELSE due END"
 _COLUMNS = f"{', '.join(_FIELDS)}, record, other".replace("due", _LEASED_UNTIL, 1)
 _BY_ID = f"SELECT {_COLUMNS} FROM jobs WHERE space = :space AND id = :id"

@@ -6,12 +6,12 @@ the metadata of chats, which change, are noted here with each change.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from holdfast.store.database import DECODING_ERRORS, batched, damaged, one_of
+from holdfast.store.database import batched, decoding, one_of
 from holdfast.store.meta_encoding import Ranges, entries, ranges_of
+from holdfast.text.json_text import load_object
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
@@ -110,11 +110,8 @@ def metadata_of(
 
 
 def _decoded(text: str) -> dict[str, object]:
-    try:
-        found = json.loads(text)
-    except DECODING_ERRORS as error:
-        raise damaged("Metadata", error) from error
-    return found if isinstance(found, dict) else {}
+    with decoding("Metadata"):
+        return load_object(text)
 
 
 def find(
