@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from holdfast.store.database import DECODING_ERRORS, damaged
+from holdfast.store.database import decoding
 from holdfast.store.message_rows import check_time, from_micros
 from holdfast.text.json_text import dump, load, load_object, load_texts
 from holdfast.types import Record, Wording
@@ -40,10 +40,8 @@ def to_record(row: Row) -> Record:
         Damaged: a column of the row cannot be decoded.
 
     """
-    try:
+    with decoding(f"Version {row[0]} of the records"):
         return _decode(row)
-    except DECODING_ERRORS as error:
-        raise damaged(f"Version {row[0]} of the records", error) from error
 
 
 def _decode(row: Row) -> Record:
