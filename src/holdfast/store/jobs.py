@@ -12,6 +12,7 @@ from holdfast import types
 from holdfast.errors import Damaged
 from holdfast.store.database import decoding, matching, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
+from holdfast.text.json_text import load_object
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row, Value
@@ -292,8 +293,7 @@ def payload(db: Reader, space: str, identity: str) -> Mapping[str, object]:
 
 def _to_payload(text: str | None) -> Mapping[str, object]:
     with decoding("The payload of a job"):
-        found = json.loads(text) if text else {}
-    return found if isinstance(found, dict) else {}
+        return load_object(text or "{}")
 
 
 def _to_job(row: Row) -> Job:

@@ -99,9 +99,8 @@ def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
 def _to_calls(text: str) -> tuple[ToolCall, ...]:
     """Return the tool calls that a column holds as JSON; raise TypeError for other values."""
     calls = tuple([ToolCall(*call) for call in load(text)])
-    for call in calls:
-        if not (isinstance(call.id, str) and isinstance(call.name, str)):
-            raise TypeError(f"{call} is no call")
+    if not all(isinstance(call.id, str) and isinstance(call.name, str) for call in calls):
+        raise TypeError("its calls are none")
     return calls
 
 

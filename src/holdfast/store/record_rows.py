@@ -88,9 +88,8 @@ def _decode(row: Row) -> Record:
 def to_wordings(text: str | None) -> tuple[Wording, ...]:
     """Return the wordings that a column holds as JSON; raise ValueError or TypeError for other values."""
     wordings = load(text) if text else ()
-    for said, by, chat, first, last in wordings:
-        if not (type(said) is type(by) is type(chat) is str and type(first) is type(last) is int):
-            raise TypeError(f"{said!r} is no wording")
+    if any([*map(type, one)] != [str, str, str, int, int] for one in wordings):
+        raise TypeError("its wordings are none")
     return tuple(
         Wording(said, by=by, chat=chat, messages=(first, last) if first else None)
         for said, by, chat, first, last in wordings
