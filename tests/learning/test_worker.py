@@ -312,7 +312,7 @@ def test_one_that_failed_for_good_waits_for_a_retry(clock: Clock) -> None:
 def test_near_the_end_of_the_calendar_a_job_that_fails_waits(before: timedelta) -> None:
     with Memory(":memory:", user="ada", clock=lambda: datetime.max.replace(tzinfo=UTC) - before) as memory:
         hold(memory).end()
-        memory.learning.work(llm=failing)
+        memory.learning.work(llm=Model({"observe": failing, "episode": failing}))
         last = datetime.max.replace(tzinfo=UTC)
         assert {(job.status, job.due) for job in memory.learning.jobs()} == {("open", last)}
         assert all("out of range" not in job.error for job in memory.learning.jobs())

@@ -27,8 +27,8 @@ from holdfast.cli.render.record_lines import report, show_history, show_record, 
 from holdfast.cli.render.screen import Screen, plain, when
 from holdfast.cli.where_option import Wheres, joined
 from holdfast.errors import InvalidInput
+from holdfast.memory import Memory
 from holdfast.records.options import RecordFilters
-from holdfast.records.view import View
 
 _Text = Annotated[
     list[str], Argument(metavar="TEXT", help="What is known; no quotes needed. `-` reads standard input.")
@@ -138,8 +138,7 @@ def records(
     filters |= RecordFilters(tags=tag or None, valid_at=valid_at, where=joined(where))
     with options.open() as memory:
         if identity is not None:
-            view = memory.at(at.at if at else memory.version())
-            _show_one(options, view, identity, text_only=text_only, verbose=verbose)
+            _show_one(options, memory, at, identity, text_only=text_only, verbose=verbose)
             return
         found = (memory.at(at.at) if at else memory).records(**filters, limit=limit + 1, offset=offset)
         if not found and chat is not None:
@@ -158,8 +157,11 @@ def _say_none(options: Options, screen: Screen, *, is_filtered: bool) -> None:
     options.say_nothing(screen, f"No records{options.whose()} here.", todo)
 
 
-def _show_one(options: Options, view: View, identity: str, *, text_only: bool, verbose: bool) -> None:
+def _show_one(
+    options: Options, memory: Memory, at: Point | None, identity: str, *, text_only: bool, verbose: bool
+) -> None:
     """Show one record; by a view of a version, because a look from outside is no use of a note."""
+    view = memory.at(at.at if at else memory.version())
     found, changes = view.get(identity), view.changes(id=identity)
     if found and not changes:  # named by its kind
         changes = view.changes(id=found.id)

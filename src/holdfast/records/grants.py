@@ -155,8 +155,8 @@ class Grants:
     def _grant(self, space: str, row: grants.GrantRow) -> Grant:
         to = self._reference(row.grantee)
         with decoding(f"A grant to {to!r}"):
-            since = from_micros(row.at)
-        return Grant(self._scope.reference(space), to, row.rights, row.actor, since, row.why)
+            at = from_micros(row.at)
+            return Grant(self._scope.reference(space), to, row.rights, row.actor, at, row.why)
 
     def __repr__(self) -> str:
         return f"Grants({self._scope})"

@@ -98,10 +98,10 @@ def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
 
 def _to_calls(text: str) -> tuple[ToolCall, ...]:
     """Return the tool calls that a column holds as JSON; raise TypeError for other values."""
-    calls = tuple([ToolCall(*call) for call in load(text)])
-    if not all(isinstance(call.id, str) and isinstance(call.name, str) for call in calls):
+    calls = load(text)
+    if not all(isinstance(call, list) and [*map(type, call[:2])] == [str, str] for call in calls):
         raise TypeError("its calls are none")
-    return calls
+    return tuple([ToolCall(*call) for call in calls])
 
 
 def as_stored(message: Message, row: dict[str, Any]) -> Message:
