@@ -246,6 +246,9 @@ DAMAGED_JSON = [
     "UPDATE receipts SET policy = '[]' WHERE space = :space",
     "UPDATE messages SET shown = '{' WHERE space = :space AND seq = 2",
     "UPDATE records SET wordings = '[[' WHERE space = :space",
+    "UPDATE summaries SET at = 9000000000000000000 WHERE space = :space",
+    "UPDATE grants SET at = 9000000000000000000 WHERE space = :space",
+    "UPDATE snapshots SET others = '[1]' WHERE space = :space",
     "UPDATE records SET sources = 'x' WHERE space = :space",
 ]
 
@@ -258,10 +261,15 @@ def test_whoever_reads_what_cannot_be_read_is_told_that_it_is_damaged(space: Mem
     chat.prompt(500, "Kiel")
     chat.append(role="assistant", content="In Kiel.")
     space.erase(record=space.remember("Has a secret").id)
+    space.grants.add("user", to="user:bob")
+    chat.append([{"role": "user", "content": f"Walk {n} led along the harbour."} for n in range(20)])
+    chat.compact(full=True, budget=60)
     damage(space, sql(statement))
     told = 0
     for ask in (
-        lambda: space.changes(kind="erasure"),
+        space.changes,
+        lambda: list(space.grants),
+        lambda: chat.prompt(500),
         chat.receipts,
         space.records,
         lambda: space.erase(chat="a", messages=1),

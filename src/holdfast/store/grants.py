@@ -155,9 +155,8 @@ def misplaced(db: Reader, space: str) -> Iterator[str]:
         yield f"the grant {identity!r}, number {number}, does not end where the next one begins"
     rows = db.all(_NUMBERS, space=space)
     forgotten = {number for _, grantee, why in rows if not grantee for number in why.split()}
-    newest = max((number for number, *_ in rows), default=0)
-    if len(forgotten ^ {str(number) for number, *_ in rows}) != newest:
-        yield f"of the grants 1 to {newest}, one is missing or was put back after its user was erased"
+    if len(forgotten ^ {str(number) for number, *_ in rows}) != max((row[0] for row in rows), default=0):
+        yield "a grant is missing, or was put back after its user was erased"
 
 
 def changes(db: Reader, space: str) -> Iterator[Change]:
