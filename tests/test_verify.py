@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 
 from every_space import fill_every_space, handles
 from holdfast import Damaged, Memory, verify
+from holdfast.io.everything import export_everything
+from holdfast.io.export import export_chats, export_chats_as
 from holdfast.search import index, segment
 from holdfast.types import ToolCall
 from index_damage import Damage, damage, flipped, forged, in_row, insert, longer, remove
@@ -243,6 +246,9 @@ DAMAGED_JSON = [
     "UPDATE receipts SET policy = '[]' WHERE space = :space",
     "UPDATE messages SET shown = '{' WHERE space = :space AND seq = 2",
     "UPDATE records SET wordings = '[[' WHERE space = :space",
+    "UPDATE summaries SET at = 9000000000000000000 WHERE space = :space",
+    "UPDATE grants SET at = 9000000000000000000 WHERE space = :space",
+    "UPDATE snapshots SET others = '[1]' WHERE space = :space",
     "UPDATE records SET sources = 'x' WHERE space = :space",
 ]
 
@@ -255,10 +261,15 @@ def test_whoever_reads_what_cannot_be_read_is_told_that_it_is_damaged(space: Mem
     chat.prompt(500, "Kiel")
     chat.append(role="assistant", content="In Kiel.")
     space.erase(record=space.remember("Has a secret").id)
+    space.grants.add("user", to="user:bob")
+    chat.append([{"role": "user", "content": f"Walk {n} led along the harbour."} for n in range(20)])
+    chat.compact(full=True, budget=60)
     damage(space, sql(statement))
     told = 0
     for ask in (
-        lambda: space.changes(kind="erasure"),
+        space.changes,
+        lambda: list(space.grants),
+        lambda: chat.prompt(500),
         chat.receipts,
         space.records,
         lambda: space.erase(chat="a", messages=1),
@@ -269,6 +280,49 @@ def test_whoever_reads_what_cannot_be_read_is_told_that_it_is_damaged(space: Mem
         except Damaged:
             told += 1
     assert told
+
+
+JSON_COLUMNS = {
+    "records": ("tags", "meta", "sources", "flags", "wordings"),
+    "messages": ("raw", "calls", "answers", "meta", "flags", "shown"),
+    "sessions": ("meta",),
+}
+OTHER_JSON = ("{", "7", '"text"', "null", "[7]", "[[7]]", '[{"a": 7}]', '[["a", "b", 7, {}, []]]')
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [(one, name) for one, names in JSON_COLUMNS.items() for name in names]
+)
+def test_json_of_another_kind_is_told_as_damage_by_whoever_reads_it(
+    space: Memory, table: str, column: str
+) -> None:
+    chat = space.chat("a", meta={"topic": "homes"})
+    chat.append(role="user", content="Where do I live?")
+    space.remember("Lives in Kiel", tags=["home"], meta={"n": 1}, chat="a")
+    reads: dict[str, Callable[[], object]] = {
+        "records": space.records,
+        "quarantine": lambda: list(space.quarantine),
+        "changes": space.changes,
+        "recall": lambda: space.recall("Where in Kiel?", tags=["home"]),
+        "history": chat.history,
+        "window": chat.window,
+        "prompt": lambda: chat.prompt(500, "Kiel"),
+        "review": chat.review,
+        "chats": space.chats,
+        "export": lambda: export_chats(space, StringIO()),
+        "another format": lambda: export_chats_as(space, StringIO(), "openai"),
+        "all rows": lambda: export_everything(space, StringIO()),
+    }
+    for value in OTHER_JSON:
+        damage(space, sql(f"UPDATE {table} SET {column} = '{value}' WHERE space = :space"))
+        told = []
+        for name, read in reads.items():
+            try:
+                read()
+            except Damaged as error:
+                told.append((name, error.what))
+        assert any("Version" in what or "Message a#1" in what or "chat" in what for _, what in told), value
+        assert space.verify().problems, value
 
 
 # What is wrong with the index

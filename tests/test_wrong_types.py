@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 
@@ -147,6 +148,8 @@ def test_no_field_of_a_message_gives_a_raw_error(quick: Memory, role: str, field
         ("clock", lambda: None, "`clock` returned None"),
         ("clock", lambda: "2026-01-31", "`clock` returned '2026-01-31'"),
         ("clock", lambda: HUGE, "`clock` returned <int"),
+        ("clock", lambda: datetime.max.replace(tzinfo=timezone(-timedelta(hours=1))), "outside of the years"),
+        ("clock", lambda: datetime.min.replace(tzinfo=timezone(timedelta(hours=1))), "outside of the years"),
         ("count_tokens", lambda _: "5", "`count_tokens` must be a whole number, not str"),
         ("count_tokens", lambda _: None, "`count_tokens` must be a whole number, not NoneType"),
         ("count_tokens", lambda _: 2.5, "`count_tokens` must be a whole number, not float"),

@@ -19,7 +19,7 @@ from holdfast.records.view import View
 from holdfast.store.connect import open_database
 from holdfast.store.granted import granted
 from holdfast.store.jobs import finish
-from holdfast.store.message_rows import to_micros
+from holdfast.store.message_rows import check_time, to_micros
 from holdfast.text.tokens import counter
 
 if TYPE_CHECKING:
@@ -306,12 +306,13 @@ def open_runtime(
 
 
 def _checked_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
-    """Return a clock that raises InvalidInput where the given one returns no time."""
+    """Return a clock that raises InvalidInput where the given one returns no time, or none in UTC."""
 
     def now() -> datetime:
         at: object = clock()
         if not isinstance(at, datetime):
             raise InvalidInput(f"`clock` returned {shown(at)}.", "Let it return a datetime.")
+        check_time(at)
         return at
 
     if not callable(clock):

@@ -173,6 +173,18 @@ def test_records_are_listed_by_filters(cli: Cli) -> None:
     assert "--offset 2" in cli.text("records", "--limit", "2")
 
 
+def test_flags_of_own_words_are_shown_if_asked_for_and_those_of_others_always(cli: Cli) -> None:
+    with Memory(cli.db) as memory:
+        own = memory.remember(f"{ORDER}. Signed.", by="user")
+        others = memory.remember(f"{ORDER}.", "finding", by="tool")
+        memory.quarantine.release(others.id)
+    assert own.flags == ("instruction",)
+    for words, shown in (("records",), 1), (("records", own.id), 0), (("records", others.id), 1):
+        assert cli.text(*words).count("instruction,") + cli.text(*words).count("instruction\n") == shown
+    assert "instruction" in cli.text("records", own.id, "--verbose").partition("flags")[2]
+    assert [one["flags"] for one in cli.json("records")["records"]] == [["instruction"]] * 2
+
+
 def test_no_records_is_no_error(cli: Cli) -> None:
     with Memory(cli.db):
         pass

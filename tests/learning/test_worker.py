@@ -308,6 +308,16 @@ def test_one_that_failed_for_good_waits_for_a_retry(clock: Clock) -> None:
         assert [record.text for record in learned(memory)] == [EXTRACTED]
 
 
+@each("before", [timedelta(0), timedelta(seconds=30)])
+def test_near_the_end_of_the_calendar_a_job_that_fails_waits(before: timedelta) -> None:
+    with Memory(":memory:", user="ada", clock=lambda: datetime.max.replace(tzinfo=UTC) - before) as memory:
+        hold(memory).end()
+        memory.learning.work(llm=Model({"observe": failing, "episode": failing}))
+        last = datetime.max.replace(tzinfo=UTC)
+        assert {(job.status, job.due) for job in memory.learning.jobs()} == {("open", last)}
+        assert all("out of range" not in job.error for job in memory.learning.jobs())
+
+
 def test_a_retry_lets_one_that_waits_be_due_now(quick: Memory) -> None:
     hold(quick).end()
     (job,) = quick.learning.work(llm=Model({"observe": failing, "reflect": offers()})).postponed

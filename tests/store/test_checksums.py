@@ -179,6 +179,28 @@ def test_a_revocation_that_is_undone_with_the_row_from_before_is_named(shared_lo
         assert problem.endswith("number 1, does not end where the next one begins")
 
 
+@pytest.mark.parametrize("last", ["revoked", "erased"])
+def test_an_old_grant_that_is_put_back_between_others_is_named(shared_location: str, last: str) -> None:
+    with Memory(shared_location, user="ada", key=KEY, admin=True) as memory:
+        for user in ("eve", "bob"):
+            memory.grants.add("user", to=f"user:{user}")
+        database, space = memory._runtime.database, memory.scope.space
+        (before,) = database.all("SELECT * FROM grants WHERE space = :space AND number = 2", space=space)
+        if last == "erased":
+            memory.erase(user="bob")
+        else:
+            memory.grants.revoke("user", to="user:bob")
+        memory.grants.add("user", to="user:kim")
+        assert memory.verify().ok
+        with database.writing() as tx:
+            tx.all("DELETE FROM grants WHERE space = :space AND grantee = 'bob'", space=space)
+            values = {f"v{n}": value for n, value in enumerate(before)}
+            tx.all(f"INSERT INTO grants VALUES ({', '.join(f':{name}' for name in values)})", **values)
+        assert [grant.to for grant in memory.grants] == ["user:eve", "user:bob", "user:kim"]
+        (problem,) = memory.verify().problems
+        assert problem == "a grant is missing, or was put back after its user was erased"
+
+
 def test_what_was_sealed_is_proved_by_its_key(sealed: str) -> None:
     with Memory(sealed, user="ada", key=KEY) as memory:
         assert (memory.verify().problems, memory.verify().unproven) == ((), 0)

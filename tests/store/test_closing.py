@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 from pathlib import Path
 from threading import Barrier, Thread
 
@@ -12,6 +13,8 @@ import pytest
 from sqlite_files import CALLS, fill
 
 from holdfast import Closed, Memory, Unavailable
+from holdfast.io.everything import export_everything
+from holdfast.io.export import export_chats
 from programs import run
 
 
@@ -167,6 +170,10 @@ def test_a_file_that_goes_under_an_open_memory_takes_no_more(file: Path, how: st
             lambda: chat.append(role="user", content="lost"),
             lambda: memory.remember("Has a dog"),
             lambda: memory.erase(chat="sunday"),
+            lambda: memory.backup(file.with_suffix(".later")),
+            memory.verify,
+            lambda: export_everything(memory, StringIO()),
+            lambda: export_chats(memory, StringIO()),
         ):
             with pytest.raises(Unavailable, match="deleted, moved or replaced"):
                 ask()
@@ -176,6 +183,7 @@ def test_a_file_that_goes_under_an_open_memory_takes_no_more(file: Path, how: st
         with ThreadPoolExecutor(1) as pool, pytest.raises(Unavailable):
             pool.submit(chat.history).result()
         assert file.exists() is (how == "replaced")
+        assert not file.with_suffix(".later").exists()
         assert [message.content for message in chat.history()] == ["kept"]
 
 

@@ -228,8 +228,7 @@ def show_hit(
         hang=3,
     )
     screen.say(*excerpt(hit.text, hit.why.words, focus), indent=3)
-    is_shown = hit.flags and (verbose or hit.role not in _OWN)
-    flags = f"  flags: {', '.join(hit.flags)}" if is_shown else ""
+    flags = f"  flags: {', '.join(hit.flags)}" if hit.flags and (verbose or hit.role not in _OWN) else ""
     screen.say((f"why: {hit.why}{flags}", "dim"), indent=3)
 
 

@@ -20,6 +20,7 @@ from holdfast.cli.arguments import (
     read_time,
     text_of,
 )
+from holdfast.cli.find import Verbose
 from holdfast.cli.lookup import messages_meant, the_chat
 from holdfast.cli.options import Options
 from holdfast.cli.render.record_lines import report, show_history, show_record, show_table
@@ -28,7 +29,6 @@ from holdfast.cli.where_option import Wheres, joined
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
 from holdfast.records.options import RecordFilters
-from holdfast.records.view import View
 
 _Text = Annotated[
     list[str], Argument(metavar="TEXT", help="What is known; no quotes needed. `-` reads standard input.")
@@ -124,6 +124,7 @@ def records(
     where: Wheres = None,
     at: _At = None,
     text_only: _TextOnly = False,
+    verbose: Verbose = False,
     limit: Limit = 20,
     offset: Offset = 0,
 ) -> None:
@@ -137,16 +138,15 @@ def records(
     filters |= RecordFilters(tags=tag or None, valid_at=valid_at, where=joined(where))
     with options.open() as memory:
         if identity is not None:
-            _show_one(options, memory.at(at.at if at else memory.version()), identity, text_only=text_only)
+            _show_one(options, memory, at, identity, text_only=text_only, verbose=verbose)
             return
-        view: Memory | View = memory.at(at.at) if at else memory
-        found = view.records(**filters, limit=limit + 1, offset=offset)
+        found = (memory.at(at.at) if at else memory).records(**filters, limit=limit + 1, offset=offset)
         if not found and chat is not None:
             the_chat(options, memory, chat)
     shown, more = page(found, limit)
     screen = options.answer({"records": plain(shown), "more": more})
     if shown:
-        show_table(screen, shown)
+        show_table(screen, shown, verbose=verbose)
         screen.say_more(more=more, offset=offset + limit)
     else:
         _say_none(options, screen, is_filtered=any((*filters.values(), at, offset, options.agent)))
@@ -157,8 +157,11 @@ def _say_none(options: Options, screen: Screen, *, is_filtered: bool) -> None:
     options.say_nothing(screen, f"No records{options.whose()} here.", todo)
 
 
-def _show_one(options: Options, view: View, identity: str, *, text_only: bool) -> None:
+def _show_one(
+    options: Options, memory: Memory, at: Point | None, identity: str, *, text_only: bool, verbose: bool
+) -> None:
     """Show one record; by a view of a version, because a look from outside is no use of a note."""
+    view = memory.at(at.at if at else memory.version())
     found, changes = view.get(identity), view.changes(id=identity)
     if found and not changes:  # named by its kind
         changes = view.changes(id=found.id)
@@ -171,7 +174,7 @@ def _show_one(options: Options, view: View, identity: str, *, text_only: bool) -
         screen.say(found.text)
         return
     if found:
-        show_record(screen, found, options)
+        show_record(screen, found, options, verbose=verbose)
     elif changes:
         last = changes[0]
         screen.say(f"{identity} is no more: {last.action} by {last.by}, {when(last.at)}.")

@@ -10,7 +10,7 @@ from holdfast.errors import Denied, InvalidInput, shown
 from holdfast.records import moving
 from holdfast.safety.guard import mask
 from holdfast.store import grants, sessions
-from holdfast.store.database import retry_transaction
+from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import from_micros
 from holdfast.types import Record, Scope, Writer, check_name
 from holdfast.types.grants import RIGHTS, Grant, Rights
@@ -153,8 +153,10 @@ class Grants:
         return Scope(self._scope.tenant).reference(Scope(self._scope.tenant, user).space)
 
     def _grant(self, space: str, row: grants.GrantRow) -> Grant:
-        to, since = self._reference(row.grantee), from_micros(row.at)
-        return Grant(self._scope.reference(space), to, row.rights, row.actor, since, row.why)
+        to = self._reference(row.grantee)
+        with decoding(f"A grant to {to!r}"):
+            at = from_micros(row.at)
+            return Grant(self._scope.reference(space), to, row.rights, row.actor, at, row.why)
 
     def __repr__(self) -> str:
         return f"Grants({self._scope})"

@@ -72,7 +72,7 @@ class _Rule(NamedTuple):
     side: str  # "after" the key, "around" it, or "across" the end of its sentence
     key: str
     others: tuple[str, ...]
-    pattern: str
+    pattern: re.Pattern[str] | None
 
 
 class _Gate(NamedTuple):
@@ -104,11 +104,7 @@ def find_orders(text: str, words: AbstractSet[str], heads: AbstractSet[str]) -> 
 
 
 def _apply(rule: _Rule, text: str) -> Iterator[Order]:
-    spans = (
-        (match.span() for match in _compiled(rule.pattern).finditer(text))
-        if rule.pattern
-        else _spans(text, rule)
-    )
+    spans = (match.span() for match in rule.pattern.finditer(text)) if rule.pattern else _spans(text, rule)
     for start, end in spans:
         yield judge(text, start, end, rule.message, f"{rule.message} {rule.key} {' '.join(rule.others)}")
 
@@ -164,12 +160,12 @@ def _rules() -> tuple[tuple[_Rule, str], ...]:
     for line in table_lines("holdfast.safety", "order_rules.txt"):
         message, how, what = (part.strip() for part in line.split(" | ", 2))
         if how.startswith("find"):
-            rules.append((_Rule(message, 0, "", "", (), what), fold(how[5:-1]).text))
+            rules.append((_Rule(message, 0, "", "", (), late_pattern(what)), fold(how[5:-1]).text))
             continue
         side, reach = how.split(maxsplit=1)
         reach, _, hints = reach.rstrip(">").partition("<")
         key, *others = what.split()
-        rules.append((_Rule(message, int(reach), side, key, tuple(others), ""), fold(hints).text))
+        rules.append((_Rule(message, int(reach), side, key, tuple(others), None), fold(hints).text))
     return tuple(rules)
 
 
@@ -219,11 +215,6 @@ def _hints(hints: Iterable[str]) -> _Hints:
         else:
             prefixes.add(stem[:HEAD])
     return _Hints(frozenset(words), frozenset(prefixes), frozenset(needles))
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
 
 
 @cache

@@ -21,7 +21,9 @@ from holdfast.text.tables import table_lines
 
 _SIGNS = ("<", "[", "{", "#", "`", "]~")
 _WORDS = frozenset(
-    "human assistant instructions action functions gpt4 instruction curious tool function".split()
+    "human assistant instructions action functions gpt4 instruction curious tool function curl wget fetch "
+    "aria2c lynx http iwr irm iex disregard ignore forget skip overlook dismiss discard drop scrap neglect "
+    "mind aside throw heed task goal objective directive mission assignment job prompt".split()
 )
 _ANY = late_pattern(r"<\|?/?[\w▁.:/-]{1,60}\|?>|\[/?[\w|]{2,30}\]|<</?sys>>")
 _ROLE = late_pattern(r"(?:system|user|assistant|tool|developer|function|ipython|model|human|observation)\b")
@@ -43,7 +45,7 @@ _MOST = 200  # markers of a text that are looked at one by one
 
 class _Form(NamedTuple):
     message: str
-    needle: str
+    needles: tuple[str, ...]
     pattern: re.Pattern[str]
 
 
@@ -58,7 +60,7 @@ def find_markers(lower: str) -> Iterator[Order]:
     spans = sorted(
         (match.start(), match.end(), form.message)
         for form in _forms()
-        if form.needle in lower
+        if has_any(lower, form.needles)
         for match in islice(form.pattern.finditer(lower), _MOST)
     )
     for start, end, message in spans:
@@ -117,5 +119,6 @@ def _forms() -> tuple[_Form, ...]:
     """Return the markers of the table."""
     rows = (line.split(" | ", 2) for line in table_lines("holdfast.safety", "markers.txt"))
     return tuple(
-        _Form(what, needle.replace("\\n", "\n"), late_pattern(pattern)) for what, needle, pattern in rows
+        _Form(what, tuple(needles.replace("\\n", "\n").split(" or ")), late_pattern(pattern))
+        for what, needles, pattern in rows
     )

@@ -137,7 +137,8 @@ def _with_wordings(text: str, wordings: str | None) -> str:
     seen = {analyze.fold(word) for word in analyze.tokens(text)}
     added: dict[str, str] = {}
     stored = parsed(wordings)
-    for other in texts_in([one[:1] for one in stored] if isinstance(stored, list) else wordings):
+    said = [one[:1] for one in stored if isinstance(one, list)] if isinstance(stored, list) else wordings
+    for other in texts_in(said):
         added |= {analyze.fold(word): word for word in analyze.tokens(other)}
     return " ".join([text, *(word for folded, word in added.items() if folded not in seen)])
 

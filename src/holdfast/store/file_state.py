@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.store.schema import NEWEST
+from holdfast.store.sqlite_errors import LOCKED, result_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def file_state(path: str) -> FileState:
                 exists=True, writable=writable, locked=writable and _is_locked(connection), schema=schema
             )
     except sqlite3.Error as error:
-        if _means_locked(error):
+        if result_code(error) in LOCKED:
             return FileState(exists=True, writable=writable, locked=True)
         return FileState(exists=True, writable=writable, problem=str(error))
 
@@ -61,11 +62,7 @@ def _is_locked(connection: sqlite3.Connection) -> bool:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("ROLLBACK")
     except sqlite3.OperationalError as error:
-        if _means_locked(error):
+        if result_code(error) in LOCKED:
             return True
         raise
     return False
-
-
-def _means_locked(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

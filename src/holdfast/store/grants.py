@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast import types
 from holdfast.errors import Denied
 from holdfast.store.checksums import resealed, seal
-from holdfast.store.database import matching
+from holdfast.store.database import decoding, matching
 from holdfast.store.message_rows import from_micros
 from holdfast.types import MAX_COUNT
 from holdfast.types.scope import scope_of
@@ -31,13 +31,14 @@ _HELD = """
 _CHANGES = """
     SELECT g.id, g.grantee, b.rights, g.rights, g.writer, g.actor, g.at, g.why FROM grants g
     LEFT JOIN grants b ON b.space = g.space AND b.grantee = g.grantee AND b.ended = g.number
-    WHERE g.space = :space ORDER BY g.number DESC"""
+    WHERE g.space = :space AND g.grantee <> '' ORDER BY g.number DESC"""
 _MISPLACED = """
     SELECT id, number FROM grants g WHERE space = :space AND ended <> coalesce((
         SELECT min(number) FROM grants n
         WHERE n.space = :space AND n.grantee = g.grantee AND n.number > g.number), :open)
     ORDER BY number"""
-_FORGET = "DELETE FROM grants WHERE space = :space AND grantee = :grantee RETURNING number"
+_NUMBERS = "SELECT number, grantee, why FROM grants WHERE space = :space"
+_FORGET = "DELETE FROM grants WHERE space = :space AND grantee = :grantee"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM grants WHERE space = :space"
 _END = """
     UPDATE grants SET ended = :number WHERE space = :space AND grantee = :grantee AND ended = :open"""
@@ -100,8 +101,15 @@ def held(reader: Reader, shared: str, grantee: str) -> list[tuple[str, GrantRow]
 
 
 def forget(tx: Connection, space: str, grantee: str) -> int:
-    """Delete what was ever granted to a user on a space, and count it: the name is nobody's any more."""
-    return len(tx.all(_FORGET, space=space, grantee=grantee))
+    """Delete what was ever granted to a user on a space, and count it: the name is nobody's any more.
+
+    A row of nobody keeps the numbers that are gone, so that none is put back or taken out unnoticed.
+    """
+    numbers = [str(number) for number, whose, _ in tx.all(_NUMBERS, space=space) if whose == grantee]
+    if numbers:
+        _add(tx, space, "", "", writer="app", actor="", at=0, why=" ".join(numbers))
+        tx.all(_FORGET, space=space, grantee=grantee)
+    return len(numbers)
 
 
 def put(
@@ -119,6 +127,11 @@ def put(
     rows = tx.all(_RIGHTS, space=space, grantee=grantee, open=MAX_COUNT)
     if (rows[0][0] if rows else "") == (rights or ""):
         return False
+    _add(tx, space, grantee, rights or "", writer=by, actor=actor, at=at, why=why)
+    return True
+
+
+def _add(tx: Connection, space: str, grantee: str, rights: str, **said: Value) -> None:
     number = int(tx.all(_NEWEST, space=space)[0][0]) + 1
     with resealed(
         tx, "grants", space, "grantee = :grantee AND ended = :open", grantee=grantee, open=MAX_COUNT
@@ -130,20 +143,20 @@ def put(
         "ended": MAX_COUNT,
         "id": f"gra_{number:08x}{random.getrandbits(32):08x}",
         "grantee": grantee,
-        "rights": rights or "",
-        "writer": by,
-        "actor": actor,
-        "at": at,
-        "why": why,
+        "rights": rights,
+        **said,
     }
     tx.all(_INSERT, **row, checksum=seal("grants", row, tx.key))
-    return True
 
 
 def misplaced(db: Reader, space: str) -> Iterator[str]:
-    """Yield the grants that do not end where the next one of the same user begins, each in a sentence."""
+    """Yield where grants do not end as the next one of the same user begins, or are missing or put back."""
     for identity, number in db.all(_MISPLACED, space=space, open=MAX_COUNT):
         yield f"the grant {identity!r}, number {number}, does not end where the next one begins"
+    rows = db.all(_NUMBERS, space=space)
+    forgotten = {number for _, grantee, why in rows if not grantee for number in why.split()}
+    if len(forgotten ^ {str(number) for number, *_ in rows}) != max((row[0] for row in rows), default=0):
+        yield "a grant is missing, or was put back after its user was erased"
 
 
 def changes(db: Reader, space: str) -> Iterator[Change]:
@@ -154,6 +167,8 @@ def changes(db: Reader, space: str) -> Iterator[Change]:
 
 def _to_change(row: Row) -> Change:
     identity, grantee, before, after, by, actor, at, why = row
+    with decoding(f"The grant {identity!r}"):
+        moment = from_micros(at)
     told = f"to user {grantee!r} by {f'user {actor!r}' if actor else 'the application'}"
     return types.Change(
         version=0,
@@ -164,6 +179,6 @@ def _to_change(row: Row) -> Change:
         after=after or None,
         by=by,
         chat="",
-        at=from_micros(at),
+        at=moment,
         why=f"{told}: {why}" if why else told,
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import types
 from holdfast.errors import Damaged
 from holdfast.store.database import decoding, matching, one_of, retry_transaction
-from holdfast.store.message_rows import from_micros
+from holdfast.store.message_rows import from_micros, to_micros
+from holdfast.text.json_text import load_object
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row, Value
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 _FIELDS = (
     "id kind at status agent chat due attempts ended reason error calls prompt_tokens answer_tokens".split()
 )
+_LAST = to_micros(datetime.max.replace(tzinfo=UTC))  # what is due later, by a clock near the end, is due then
 _LEASED_UNTIL = "CASE WHEN status = 'running' THEN lease ELSE due END"
 _COLUMNS = f"{', '.join(_FIELDS)}, record, other".replace("due", _LEASED_UNTIL, 1)
 _BY_ID = f"SELECT {_COLUMNS} FROM jobs WHERE space = :space AND id = :id"
@@ -290,8 +293,7 @@ def payload(db: Reader, space: str, identity: str) -> Mapping[str, object]:
 
 def _to_payload(text: str | None) -> Mapping[str, object]:
     with decoding("The payload of a job"):
-        found = json.loads(text) if text else {}
-    return found if isinstance(found, dict) else {}
+        return load_object(text or "{}")
 
 
 def _to_job(row: Row) -> Job:
@@ -300,5 +302,5 @@ def _to_job(row: Row) -> Job:
     with decoding(f"Job {fields['id']!r}"):
         fields["at"] = from_micros(fields["at"])
         for name in ("due", "ended"):
-            fields[name] = from_micros(fields[name]) if fields[name] else None
+            fields[name] = from_micros(min(fields[name], _LAST)) if fields[name] else None
     return types.Job(**fields, records=(record, other) if record else ())

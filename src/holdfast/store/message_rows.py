@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.errors import InvalidInput
 from holdfast.messages.formats import cleaned
 from holdfast.store.database import DECODING_ERRORS, damaged
-from holdfast.text.json_text import dump, load, same_json
+from holdfast.text.json_text import dump, load, load_object, load_texts, same_json
 from holdfast.text.references import write_reference
 from holdfast.types import Message, ToolCall
 from holdfast.types.messages import UNSEEN
@@ -78,12 +78,12 @@ def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
         ) = row  # fmt: skip
         try:
             draft.at = _from_timestamp(at / 1_000_000, UTC) if 0 <= at < _EXACT else from_micros(at)
-            draft.calls = tuple([ToolCall(*call) for call in load(calls)]) if calls else ()
-            draft.answers = tuple(load(answers)) if answers else ()
-            draft.raw = load(raw) if raw else raw
-            draft.meta = load(meta) if meta else {}
-            draft.flags = tuple(load(flags)) if flags else UNSEEN
-            draft.shown = tuple(load(shown)) if shown else ()
+            draft.calls = _to_calls(calls) if calls else ()
+            draft.answers = load_texts(answers) if answers else ()
+            draft.raw = load_object(raw) if raw else raw
+            draft.meta = load_object(meta) if meta else {}
+            draft.flags = load_texts(flags) if flags else UNSEEN
+            draft.shown = load_texts(shown) if shown else ()
         except DECODING_ERRORS as error:
             raise damaged(f"Message {write_reference(chat, draft.seq)}", error) from error
         if raw == "":
@@ -96,16 +96,24 @@ def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
     return messages
 
 
+def _to_calls(text: str) -> tuple[ToolCall, ...]:
+    """Return the tool calls that a column holds as JSON; raise TypeError for other values."""
+    calls = load(text)
+    if not all(isinstance(call, list) and [*map(type, call[:2])] == [str, str] for call in calls):
+        raise TypeError("its calls are none")
+    return tuple([ToolCall(*call) for call in calls])
+
+
 def as_stored(message: Message, row: dict[str, Any]) -> Message:
     """Return a message with the seq, the id, the time and the tokens of the row that it was stored in."""
     draft: Any = _Draft()
     draft.seq, draft.id, draft.tokens = row["seq"], row["id"], row["tokens"]
     draft.at = from_micros(row["at"])
-    draft.answers = tuple(load(row["answers"])) if row["answers"] else ()
+    draft.answers = load_texts(row["answers"]) if row["answers"] else ()
     draft.role, draft.content, draft.name = message.role, message.content, message.name
     draft.calls, draft.call_id, draft.raw = message.calls, message.call_id, message.raw
     draft.meta, draft.flags = message.meta, UNSEEN
-    draft.shown = tuple(load(row["shown"])) if row["shown"] else ()
+    draft.shown = load_texts(row["shown"]) if row["shown"] else ()
     # The slots are the same.
     draft.__class__ = Message
     stored: Message = draft

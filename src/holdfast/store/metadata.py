@@ -5,11 +5,11 @@ Those of messages and records never change, but for erasure; changes of those of
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from holdfast.store.database import DECODING_ERRORS, damaged
+from holdfast.store.database import decoding
+from holdfast.text.json_text import load_object
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Reader
@@ -78,8 +78,5 @@ def of_chats(db: Reader, space: str) -> dict[str, dict[str, object]]:
 
 
 def _decoded(text: str) -> dict[str, object]:
-    try:
-        found = json.loads(text)
-    except DECODING_ERRORS as error:
-        raise damaged("Metadata", error) from error
-    return found if isinstance(found, dict) else {}
+    with decoding("Metadata"):
+        return load_object(text)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.store.database import DECODING_ERRORS, damaged
-from holdfast.text.json_text import load
+from holdfast.text.json_text import load_object
 from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT
 
@@ -44,8 +44,8 @@ def newest(db: Reader, space: str, chat: str, limit: int, *, before: int | None 
     for seq, id, role, content, raw, meta in db.all(_READ, space=space, chat=chat, **bounds):
         try:
             if meta != last[0]:
-                last = (meta, load(meta) if meta else {})
-            given = load(raw) if raw else raw
+                last = (meta, load_object(meta) if meta else {})
+            given = load_object(raw) if raw else raw
         except DECODING_ERRORS as error:
             raise damaged(f"Message {write_reference(chat, seq)}", error) from error
         if raw == "":

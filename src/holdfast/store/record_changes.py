@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast import types
 from holdfast.errors import Conflict
 from holdfast.store.checksums import seal
-from holdfast.store.database import matching
+from holdfast.store.database import decoding, matching
 from holdfast.store.message_rows import from_micros
 from holdfast.store.record_rows import COLUMNS, to_row, to_wordings
 from holdfast.store.records import STATE, SpaceState
@@ -202,7 +202,9 @@ def _to_change(row: Row) -> Change:
         number, action, kind, identity, before, gone_before, after, gone, by, chat,
         at, why, batch, wordings, agent,
     ) = row  # fmt: skip
-    said = to_wordings(wordings)[-1:] if action == "duplicate" else ()
+    with decoding(f"Version {number} of the records"):
+        said = to_wordings(wordings)[-1:] if action == "duplicate" else ()
+        moment = from_micros(at)
     return types.Change(
         version=number,
         action=action,
@@ -212,7 +214,7 @@ def _to_change(row: Row) -> Change:
         after=None if gone else after,
         by=by,
         chat=chat,
-        at=from_micros(at),
+        at=moment,
         why=why,
         batch=batch,
         said=said[0].text if said else "",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from holdfast.store.database import DECODING_ERRORS, damaged
+from holdfast.store.database import decoding
 from holdfast.store.message_rows import check_time, from_micros
-from holdfast.text.json_text import dump
+from holdfast.text.json_text import dump, load, load_object, load_texts
 from holdfast.types import Record, Wording
 
 if TYPE_CHECKING:
@@ -40,10 +40,8 @@ def to_record(row: Row) -> Record:
         Damaged: a column of the row cannot be decoded.
 
     """
-    try:
+    with decoding(f"Version {row[0]} of the records"):
         return _decode(row)
-    except DECODING_ERRORS as error:
-        raise damaged(f"Version {row[0]} of the records", error) from error
 
 
 def _decode(row: Row) -> Record:
@@ -60,12 +58,12 @@ def _decode(row: Row) -> Record:
         version=version,
         target=target,
         category=category,
-        tags=tuple(json.loads(tags)) if tags else (),
-        meta=json.loads(meta) if meta else {},
+        tags=load_texts(tags) if tags else (),
+        meta=load_object(meta) if meta else {},
         priority=priority,
         agent=agent,
         source=source,
-        sources=tuple(json.loads(sources)) if sources else (),
+        sources=load_texts(sources) if sources else (),
         evidence=evidence,
         wordings=to_wordings(wordings),
         by=author,
@@ -77,7 +75,7 @@ def _decode(row: Row) -> Record:
         since=None if since is None else from_micros(since),
         until=None if until is None else from_micros(until),
         trust=trust,
-        flags=tuple(json.loads(flags)) if flags else (),
+        flags=load_texts(flags) if flags else (),
         replaces=replaces,
         retracted=bool(retracted),
         action=action,
@@ -88,12 +86,13 @@ def _decode(row: Row) -> Record:
 
 
 def to_wordings(text: str | None) -> tuple[Wording, ...]:
-    """Return the wordings that a column holds as JSON."""
-    if not text:
-        return ()
+    """Return the wordings that a column holds as JSON; raise ValueError or TypeError for other values."""
+    wordings = load(text) if text else ()
+    if any([*map(type, one)] != [str, str, str, int, int] for one in wordings):
+        raise TypeError("its wordings are none")
     return tuple(
-        Wording(text, by=by, chat=chat, messages=(first, last) if first else None)
-        for text, by, chat, first, last in json.loads(text)
+        Wording(said, by=by, chat=chat, messages=(first, last) if first else None)
+        for said, by, chat, first, last in wordings
     )
 
 

@@ -10,13 +10,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import types
-from holdfast.errors import Damaged, InvalidInput, shown
+from holdfast.errors import InvalidInput, shown
 from holdfast.safety.guard import check_name_is_open, mask
 from holdfast.store.checksums import resealed
 from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.metadata import count_change
-from holdfast.text.json_text import dump
+from holdfast.text.json_text import dump, load_object
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, MAX_NAME, check_name, scope_of
 from holdfast.types.where import Values
@@ -209,13 +209,8 @@ def _info(scope: Scope, row: Row) -> ChatInfo:
 
 
 def _meta(text: str | None) -> dict[str, object]:
-    try:
-        found = json.loads(text or "{}")
-    except (ValueError, TypeError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise Damaged("The metadata of a chat cannot be read.", "Restore a backup of the database.")
-    return found
+    with decoding("The metadata of a chat"):
+        return load_object(text or "{}")
 
 
 def check_label(

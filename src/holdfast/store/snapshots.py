@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.store import records
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, retry_transaction
+from holdfast.store.message_rows import from_micros
 from holdfast.store.records import AsOf
+from holdfast.text.json_text import load_object
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Value
@@ -78,7 +80,8 @@ def _versions(reader: Reader, scope: Scope) -> str | None:
 def _others(reader: Reader, scope: Scope, at: int, stored: str | None) -> tuple[tuple[str, int, int], ...]:
     """Return the further spaces with version and epoch; one that was not read then, as of that time."""
     with decoding("The snapshot of a chat"):
-        versions = {str(space): int(version) for space, version in json.loads(stored or "{}").items()}
+        versions = {space: int(version) for space, version in load_object(stored or "{}").items()}
+        from_micros(at)  # which a prompt will do
     found = []
     for space in _further(scope):
         version = versions[space] if space in versions else records.version_at(reader, space, at)

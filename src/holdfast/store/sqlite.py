@@ -203,6 +203,7 @@ class SQLite(Database):
                 # Nobody else writes to memory while its only connection is held.
                 yield
                 return
+            self._check_same_file()
             connection.all("BEGIN")
             try:
                 yield
@@ -259,7 +260,7 @@ class SQLite(Database):
             self.check_schema(self._writer.execute(database.SCHEMA_VERSION).fetchone()[0])
 
     def _check_same_file(self) -> None:
-        """Raise Unavailable if the file was deleted or replaced: what is written would go with it."""
+        """Raise Unavailable if the file was deleted or replaced: what is written or copied goes with it."""
         if self._file is not None and _identity(self._place) != self._file:
             what = f"{self._path} was deleted, moved or replaced while it was open; nothing was written."
             raise Unavailable(what, "Put the file back, and open a new Memory.")
@@ -297,6 +298,7 @@ class SQLite(Database):
     def copy(self, path: str) -> None:
         """See `Database.copy`. Rebuilt row by row: the copy is compact, and no damage is copied."""
         self.check_open()
+        self._check_same_file()
         with closing(self._connect()) if not self._memory else nullcontext(self._writer) as connection:
             connection.all("VACUUM INTO :path", path=path)
 

@@ -100,7 +100,9 @@ def changes(db: Reader, space: str) -> Iterator[Change]:
         rows = db.all(_WRITTEN, space=space, before=before, page=_PAGE)
         for _, identity, chat, first, last, level, model, prompt, at, agent in rows:
             how = (write_reference(chat, first, last), level, model and f"by {model}", prompt)
-            why, then, of = ", ".join(filter(None, how)), from_micros(at), agent or ""
+            why, of = ", ".join(filter(None, how)), agent or ""
+            with decoding(f"Summary {identity}"):
+                then = from_micros(at)
             yield types.Change(
                 0, "compact", "summary", identity, None, None, "system", chat, then, why, agent=of
             )

@@ -54,6 +54,20 @@ def load(text: str) -> Any:
     return value
 
 
+def load_object(text: str) -> dict[str, Any]:
+    """Return the JSON object of a text as `load` does; raise TypeError for another value."""
+    if isinstance(value := load(text), dict):
+        return value
+    raise TypeError(f"{type(value).__name__} stands for an object")
+
+
+def load_texts(text: str) -> tuple[str, ...]:
+    """Return the list of texts of a JSON text as `load` does; raise TypeError for another value."""
+    if isinstance(value := load(text), list) and all(isinstance(one, str) for one in value):
+        return tuple(value)
+    raise TypeError(f"{type(value).__name__} stands for a list of texts")
+
+
 def same_json(one: object, other: object) -> bool:
     """Return whether two JSON values are equal, where NaN equals NaN."""
     if isinstance(one, dict) and isinstance(other, dict):
