@@ -171,13 +171,10 @@ class Ignored:
 Source = SourceFile | Unread | Ignored
 
 
-def sources(
-    path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS, *, among: bool = False
-) -> Iterator[Source]:
+def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -> Iterator[Source]:
     """Yield the files to import: the file, or those of a zip, or of a folder and its folders, by ending.
 
-    A chat without an id has the name of its file, within a folder or zip its path. Of a path `among` others,
-    what is wrong is a problem, unless there is nothing.
+    A chat without an id has the name of its file, within a folder or zip its path.
 
     Raises:
         InvalidInput: there is nothing at the path, it cannot be read, or it is a zip bomb.
@@ -190,8 +187,6 @@ def sources(
             return _folder(path, formats)
         if not path.is_file():
             raise InvalidInput(f"There is no file or folder at {str(path)!r}.", "Check the path.")
-        if among:
-            return _among(path, formats)
         if zipfile.is_zipfile(path):
             return _whole_zip(path, formats)
         file = File.at(path)
@@ -202,15 +197,6 @@ def sources(
         what = f"{str(path)!r} cannot be read ({_one_line(error)})."
         raise InvalidInput(what, "Check the path and its rights.") from error
     return iter([SourceFile(file, format)])
-
-
-def _among(path: Path, formats: Sequence[Format]) -> Iterator[Source]:
-    try:
-        yield from sources(path, formats)
-    except (InvalidInput, UnknownFormat) as error:
-        yield _problem(
-            clean(str(path)), error.what.removeprefix(f"{str(path)!r} ").removeprefix("is ").rstrip(".")
-        )
 
 
 def recognise(file: File, formats: Sequence[Format]) -> Format | None:
