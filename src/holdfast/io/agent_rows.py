@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import PurePath
 
 from holdfast.io.files import File, lines, values
@@ -38,6 +39,7 @@ _ADDED = re.compile(
 # How programs that call tools by words have begun a result, which the next part holds.
 _RESULT = re.compile(r"\[[^\]\n]{1,300}\] Result:|<file_content path=")
 _THOUGHT = re.compile(r"^[ \t]*\[REDACTED\][ \t]*$\n?", re.MULTILINE)
+_NOW = re.compile(r"^# Current Time\n(?:[^\n]{0,60}: )?([^\n:]{1,60}:\d\d[^\n]{0,100})", re.MULTILINE)
 _TASK = "api_conversation_history"
 
 _Json = Mapping[str, object]
@@ -103,12 +105,19 @@ def read_task(file: File) -> Iterator[Item]:
         row = {
             "role": value.get("role"),
             "content": value.get("content"),
-            "at": value.get("ts"),
+            "at": value.get("ts") or _now(value),
             "raw": value,
         }
         return rows_of(chat, number, row, said) if row["role"] in _ROLES else None
 
     return read_objects(values(file), items, "no message")
+
+
+def _now(row: _Json) -> datetime | None:
+    """Return the time that the program has told the model beside what the user said."""
+    texts = (text_of(dict_of(part).get("text")) for part in list_of(row.get("content")))
+    details = (text.partition("<environment_details>")[2] for text in texts)
+    return next((time_of(found[1]) for found in map(_NOW.search, details) if found), None)
 
 
 # Goose
