@@ -132,6 +132,14 @@ def test_a_file_that_is_recognised_and_gives_nothing_is_named_once(tmp_path: Pat
                 f"recognised as {format}, but no row can be read, the first since: Unknown role 'frog 0'."
             )
             assert problem.reason == reason
+        # One reason for all rows is told in the same way, but not where rows were read and left out.
+        note = {"type": "summary", "summary": "A boat", "leafUuid": "u9"}
+        for rows, number, line in ((["", *lines[:1] * 50], 50, 2), (lines[:1], 1, 1), ([note, "{"], 1, 2)):
+            (problem,) = import_paths(memory, write_lines(tmp_path / "c.jsonl", rows)).problems
+            assert problem.reason.startswith("recognised as JSONL, but no row can be read") == (
+                rows[0] != note
+            )
+            assert (problem.count, problem.lines[0]) == (number, line)
         # Where something can be read, each row is told of by its own reason.
         write_json(path, {"messages": [*talk(1), *lines[:2]]}, indent=1)
         assert [(one.lines, one.count) for one in import_paths(memory, path).problems] == [
