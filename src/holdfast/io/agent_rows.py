@@ -64,7 +64,7 @@ def rows_of(chat: ImportedChat, number: int, item: dict[str, object], said: Coun
         words = [{"type": "thinking"}]
     for role, content in (("tool", outputs), *((item["role"], one) for one in (*results, words))):
         if content:
-            identity = repeat_id(said, [chat.id, role, item.get("at"), content])
+            identity = repeat_id(said, [chat.lasting_id, role, item.get("at"), content])
             row = {**item, "role": role, "content": content, "id": identity}
             yield parsed(chat, number, formats.parse, row)
     if not (results or words or outputs):
@@ -98,8 +98,9 @@ def is_task(value: _Json) -> bool:
 def read_task(file: File) -> Iterator[Item]:
     """Yield the messages of a task, whose folder names it, by the time at which it began."""
     path, said = PurePath(file.path), Counter[str]()
-    name = path.parent.name if path.stem == _TASK else file.name
-    chat = ImportedChat(name, since=time_of(int(name)) if name.isdecimal() else None)
+    by_file = path.stem != _TASK
+    name = file.name if by_file else path.parent.name
+    chat = ImportedChat(name, since=time_of(int(name)) if name.isdecimal() else None, by_file=by_file)
 
     def items(number: int, value: dict[str, object]) -> Iterator[Item] | None:
         row = {
@@ -138,7 +139,7 @@ def _is_session(value: _Json) -> bool:
 
 def read_goose(file: File) -> Iterator[Item]:
     """Yield the messages of sessions, as lines or as exported documents."""
-    chat, said = ImportedChat(file.name), Counter[str]()
+    chat, said = ImportedChat(file.name, by_file=True), Counter[str]()
     document = file.path.lower().endswith(".json")
     for item in values(file) if document else lines(file):
         if isinstance(item, Skip):
@@ -147,8 +148,9 @@ def read_goose(file: File) -> Iterator[Item]:
         number, value = item[0], dict_of(item[1])
         rows: list[object] = [value]
         if _is_session(value):
-            title, folder = value.get("name") or value.get("description"), text_of(value["working_dir"])
-            chat = ImportedChat(text_of(value.get("id")) or file.name, text_of(title), folder=folder)
+            title, identity = text_of(value.get("name") or value.get("description")), text_of(value.get("id"))
+            folder, by_file = text_of(value["working_dir"]), not identity
+            chat = ImportedChat(identity or file.name, title, folder=folder, by_file=by_file)
             rows = list_of(value.get("conversation") or value.get("messages"))
         for place, row in enumerate(map(dict_of, rows), number):
             yield from _goose(chat, place, row, said)

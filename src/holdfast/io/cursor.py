@@ -231,7 +231,7 @@ def read_export(file: File) -> Iterator[Item]:
         return
     head, *spoken = _SPEAKER.split(text.decode("utf-8-sig").replace("\r\n", "\n"))
     title, exported = head.strip().partition("\n")[0].removeprefix("# "), _EXPORTED.match(head.strip())
-    chat = ImportedChat(file.name, title, since=time_of(exported[1]) if exported else None)
+    chat = ImportedChat(file.name, title, since=time_of(exported[1]) if exported else None, by_file=True)
     for place, (speaker, said) in enumerate(zip(spoken[::2], spoken[1::2], strict=True), 1):
         role = "user" if speaker == "User" else "assistant"
         item: dict[str, object] = {"role": role, "content": said.strip().removesuffix("\n---").rstrip()}

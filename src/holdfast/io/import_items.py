@@ -59,6 +59,11 @@ class ImportedChat:
     since: datetime | None = field(default=None, compare=False)
     by_file: bool = False
 
+    @property
+    def lasting_id(self) -> str:
+        """What ids of its messages may be made of: its id, "" if that is only the name of a file."""
+        return "" if self.by_file else self.id
+
 
 @dataclass(frozen=True, slots=True)
 class ImportedMessage:
