@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -240,6 +241,18 @@ def test_the_title_is_the_one_given_last_and_the_users_goes_before_the_models(tm
         assert [chat.title for chat in memory.chats()] == ["Mine"]
 
 
+def test_a_title_that_is_written_later_is_taken_where_none_was_given(tmp_path: Path) -> None:
+    lines = [claude("user", "u1", None, "hello"), claude("assistant", "a1", "u1", "Hi.")]
+    summary = {"type": "summary", "summary": "A greeting", "leafUuid": "a1"}
+    with Memory(":memory:") as memory:
+        for rows, title in ((lines, "hello"), ([*lines, summary], "A greeting")):
+            import_paths(memory, write_lines(tmp_path / "s1.jsonl", rows))
+            assert [chat.title for chat in memory.chats()] == [title]
+        memory.chat("s1").rename("Mine")
+        import_paths(memory, write_lines(tmp_path / "s1.jsonl", [*lines, summary | {"summary": "Other"}]))
+        assert [chat.title for chat in memory.chats()] == ["Mine"]
+
+
 def test_a_session_that_grows_is_imported_from_where_it_was(tmp_path: Path) -> None:
     lines: list[object] = [claude("user", "u0", None, "message 0")]
     lines += [claude("user", f"u{n}", f"u{n - 1}", f"message {n}") for n in range(1, 9)]
@@ -393,6 +406,28 @@ def test_no_line_comes_before_the_one_that_it_follows_nor_a_result_before_its_ca
         import_paths(memory, write_lines(tmp_path / "s1.jsonl", lines))
         assert [one.id for one in memory.chat("s1").history()] == ORDER
         assert [one.answers for one in memory.chat("s1").history() if one.role == "tool"] == [("c1",)]
+
+
+@each("after", [[], [{"type": "progress", "uuid": "p1", "parentUuid": "r1", "sessionId": "s1"}]])
+def test_a_result_at_the_end_waits_for_its_call(tmp_path: Path, after: list[Json]) -> None:
+    path = tmp_path / "s1.jsonl"
+    with Memory(":memory:") as memory:
+        first = import_paths(memory, write_lines(path, [U1, A1, R1, *after]))
+        assert (first.added, first.problems) == (2, ())
+        assert [one.lines for one in first.skipped if "whose call is not in the file yet" in one.reason] == [
+            (3,)
+        ]
+        assert import_paths(memory, write_lines(path, [U1, A1, R1, *after, T1])).added == 2
+        assert import_paths(memory, write_lines(path, [U1, A1, R1, *after, T1, A2])).added == 1
+        assert [one.id for one in memory.chat("s1").history()] == ORDER
+        assert memory.verify().ok
+        prompt = memory.chat("s1").prompt(8000, format="anthropic").messages
+        assert "tool_result" in json.dumps(prompt)
+
+
+def test_a_result_whose_call_never_came_is_kept_when_the_session_goes_on(tmp_path: Path) -> None:
+    with Memory(":memory:") as memory:
+        assert import_paths(memory, write_lines(tmp_path / "s1.jsonl", [U1, A1, R1, A2])).added == 4
 
 
 def test_ids_of_calls_that_are_used_again_move_no_result(tmp_path: Path) -> None:

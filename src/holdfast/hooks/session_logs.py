@@ -42,10 +42,7 @@ def _folder(log: File) -> str:
                 continue
             # That of Gemini CLI stands beside its chats.
             beside = gemini.folder_of(log, line) if gemini.is_chat(line) else ""
-            if (
-                folder := beside
-                or text_of(line.get("cwd"))
-                or text_of(dict_of(line.get("payload")).get("cwd"))
-            ):
+            own = text_of(line.get("cwd")) or text_of(dict_of(line.get("payload")).get("cwd"))
+            if folder := beside or own:
                 return folder
     return ""

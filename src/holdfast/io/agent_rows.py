@@ -103,13 +103,9 @@ def read_task(file: File) -> Iterator[Item]:
     chat = ImportedChat(name, since=time_of(int(name)) if name.isdecimal() else None, by_file=by_file)
 
     def items(number: int, value: dict[str, object]) -> Iterator[Item] | None:
-        row = {
-            "role": value.get("role"),
-            "content": value.get("content"),
-            "at": value.get("ts") or _now(value),
-            "raw": value,
-        }
-        return rows_of(chat, number, row, said) if row["role"] in _ROLES else None
+        role, content, at = value.get("role"), value.get("content"), value.get("ts") or _now(value)
+        row = {"role": role, "content": content, "at": at, "raw": value}
+        return rows_of(chat, number, row, said) if role in _ROLES else None
 
     return read_objects(values(file), items, "no message")
 
@@ -172,13 +168,8 @@ def _goose_part(part: _Json) -> _Json:
     call, asked, given = part.get("id"), part.get("toolCall"), part.get("toolResult")
     value = dict_of(asked or given).get("value") or dict_of(asked or given).get("error") or asked or given
     if asked:
-        made = dict_of(value)
-        return {
-            "type": "tool_use",
-            "id": call,
-            "name": made.get("name") or "tool",
-            "input": made.get("arguments"),
-        }
+        name, arguments = dict_of(value).get("name") or "tool", dict_of(value).get("arguments")
+        return {"type": "tool_use", "id": call, "name": name, "input": arguments}
     if given:
         return {"type": "tool_result", "tool_use_id": call, "content": output_of(value)}
     return {**part, "type": "thinking"} if part.get("type") == "redactedThinking" else part

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from holdfast.io.agent_rows import rows_of
 from holdfast.io.files import MAX_LINE, File, lines, object_in
+from holdfast.io.foreign import opened
 from holdfast.io.import_items import (
     ImportedChat,
     Item,
@@ -26,7 +27,7 @@ from holdfast.io.import_items import (
     time_of,
 )
 from holdfast.messages import formats
-from holdfast.store.foreign_sqlite import ForeignSQLite, open_foreign
+from holdfast.store.foreign_sqlite import ForeignSQLite
 from holdfast.types import Message
 
 _TABLE = "cursorDiskKV"
@@ -61,9 +62,7 @@ def read_database(file: File) -> Iterator[Item]:
     messages that the list of a chat does not have, as the user went back behind them, and listed ones that
     are not there.
     """
-    if file.location is None:
-        return
-    with open_foreign(file.location) as database:
+    with opened(file) as database:
         rows = database.rows(_TABLE, ["key", "value"], prefix=("key", _CHAT), order=["key"])
         for number, (key, value) in enumerate(rows, 1):
             if value is None:

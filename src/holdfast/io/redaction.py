@@ -127,7 +127,8 @@ class Redactor:
             return Skip(item.line, reason)
         if self._rules:
             message = self._without_covered(item.chat.id, message)
-        message = self._without_repeated(_without_tags(message, self._left_out))
+        message = _without_tags(message, self._left_out)
+        message = _changed(message, self._left_out.without) if self._left_out else message
         title = "" if item.chat.id in self._untitled else item.chat.title
         title = title and self._left_out.without(without_private(title))
         chat = replace(item.chat, title=title) if title != item.chat.title else item.chat
@@ -228,9 +229,6 @@ class Redactor:
             return without_ranges(text, ranges, IGNORED)
 
         return _changed(message, change)
-
-    def _without_repeated(self, message: Message) -> Message:
-        return _changed(message, self._left_out.without) if self._left_out else message
 
 
 def words_marked(message: Message) -> list[str]:

@@ -32,9 +32,10 @@ from holdfast.io import (
     specstory,
 )
 from holdfast.io.files import IS_UTF16, MAX_LINE, NOT_UTF8, SAVE, File, lines, text_problems, values
+from holdfast.io.foreign import opened
 from holdfast.io.import_items import Item, Skip
 from holdfast.io.record_markdown import START as RECORDS
-from holdfast.store.foreign_sqlite import is_sqlite, open_foreign
+from holdfast.store.foreign_sqlite import is_sqlite
 from holdfast.text.clean import clean
 
 Test = Callable[[Mapping[str, object]], bool]
@@ -223,9 +224,7 @@ def recognise(file: File, formats: Sequence[Format]) -> Format | None:
 
 
 def _of_database(file: File, formats: Sequence[Format]) -> Format | None:
-    if file.location is None:
-        raise Unavailable(f"A database is not read in a zip; {_UNPACK}.", "Unpack it.")
-    with open_foreign(file.location) as database:
+    with opened(file) as database:
         tables = database.tables
     return next((one for one in formats if one.is_database and one.is_database(tables)), None)
 
