@@ -39,7 +39,10 @@ _ADDED = re.compile(
 # How programs that call tools by words have begun a result, which the next part holds.
 _RESULT = re.compile(r"\[[^\]\n]{1,300}\] Result:|<file_content path=")
 _THOUGHT = re.compile(r"^[ \t]*\[REDACTED\][ \t]*$\n?", re.MULTILINE)
-_NOW = re.compile(r"^# Current Time\n(?:[^\n]{0,60}: )?([^\n:]{1,60}:\d\d[^\n]{0,100})", re.MULTILINE)
+_NOW = re.compile(
+    r"(?sm)<environment_details>(?:(?!</environment_details>).)*?^# Current Time\n(?:[^\n]{0,60}: )?"
+    r"([^\n:]{1,60}:\d\d[^\n]{0,100})"
+)
 _TASK = "api_conversation_history"
 
 _Json = Mapping[str, object]
@@ -69,6 +72,12 @@ def rows_of(chat: ImportedChat, number: int, item: dict[str, object], said: Coun
             yield parsed(chat, number, formats.parse, row)
     if not (results or words or outputs):
         yield Skip(number, "not conversation: context that the program added" if parts else "empty")
+
+
+def told_time(content: object, told: re.Pattern[str]) -> datetime | None:
+    """Return the time that a program has told the model beside what the user said."""
+    texts = (text_of(dict_of(part).get("text", part)) for part in list_of(content) or [content])
+    return next((time_of(found[1]) for found in map(told.search, texts) if found), None)
 
 
 def _own(part: _Json, role: object) -> _Json | None:
@@ -103,18 +112,12 @@ def read_task(file: File) -> Iterator[Item]:
     chat = ImportedChat(name, since=time_of(int(name)) if name.isdecimal() else None, by_file=by_file)
 
     def items(number: int, value: dict[str, object]) -> Iterator[Item] | None:
-        role, content, at = value.get("role"), value.get("content"), value.get("ts") or _now(value)
+        role, content = value.get("role"), value.get("content")
+        at = value.get("ts") or told_time(content, _NOW)
         row = {"role": role, "content": content, "at": at, "raw": value}
         return rows_of(chat, number, row, said) if role in _ROLES else None
 
     return read_objects(values(file), items, "no message")
-
-
-def _now(row: _Json) -> datetime | None:
-    """Return the time that the program has told the model beside what the user said."""
-    texts = (text_of(dict_of(part).get("text")) for part in list_of(row.get("content")))
-    details = (text.partition("<environment_details>")[2] for text in texts)
-    return next((time_of(found[1]) for found in map(_NOW.search, details) if found), None)
 
 
 # Goose

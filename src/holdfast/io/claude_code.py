@@ -228,7 +228,8 @@ def waiting(start: LogStart, end: LogStart) -> set[int]:
     made = {call for node in end.nodes for call in node.calls}
     said = max((node.line for node in end.nodes if node.spoken and not node.answers), default=0)
     since = max(start.lines, said)
-    return {node.line for node in end.nodes if node.line > since and not made.issuperset(node.answers)}
+    # A file that begins with a result is the rest of another one.
+    return {node.line for node in end.nodes if node.line > since > 0 and not made.issuperset(node.answers)}
 
 
 def revives(start: LogStart, end: LogStart) -> bool:

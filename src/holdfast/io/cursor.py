@@ -7,9 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from datetime import datetime
 
-from holdfast.io.agent_rows import rows_of
+from holdfast.io.agent_rows import rows_of, told_time
 from holdfast.io.files import MAX_LINE, File, lines, object_in
 from holdfast.io.foreign import opened
 from holdfast.io.import_items import (
@@ -198,19 +197,10 @@ def read(file: File) -> Iterator[Item]:
         if not is_line(value):
             return iter([Skip(line, "the end of a turn")]) if value.get("type") == "turn_ended" else None
         content = dict_of(value["message"])["content"]
-        row = {"role": value["role"], "content": content, "at": _time(content), "raw": value}
+        row = {"role": value["role"], "content": content, "at": told_time(content, _SENT), "raw": value}
         return rows_of(chat, line, row, said)
 
     return read_objects(lines(file), items, "no message")
-
-
-def _time(content: object) -> datetime | None:
-    """Return the time that the editor has put before a prompt."""
-    texts = (
-        [content] if isinstance(content, str) else [dict_of(part).get("text") for part in list_of(content)]
-    )
-    found = next(filter(None, map(_SENT.search, map(text_of, texts))), None)
-    return time_of(found[1]) if found else None
 
 
 # The chats that it exports as Markdown

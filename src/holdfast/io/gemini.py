@@ -275,7 +275,7 @@ def _record(chat: ImportedChat, number: int, value: dict[str, object], log: _Log
         {**dict_of(call), "id": text_of(dict_of(call).get("id")) or f"{value['id']}/{place}"}
         for place, call in enumerate(list_of(value.get("toolCalls")) or log.unlisted(parts), 1)
     ]
-    log.made.update((call["id"], call.get("name")) for call in calls)
+    log.made |= {str(call["id"]): call.get("name") for call in calls}
     answers = list(log.answers(parts))
     if kind not in _ROLES:
         yield Skip(number, f"not conversation: {clean(kind)[:40] or 'no type'}")

@@ -75,7 +75,6 @@ def import_paths(
     if format:
         importer.take_each(named, lambda path: importer.take_found(_notes(path)))
     else:
-        # What is brought back comes before what is new, and edits of it next.
         named.sort(key=lambda path: (not everything.is_everything(path), not is_records(path)))
         importer.take_each(named, partial(importer.take_path, dry_run=dry_run))
     return importer.done(started)
@@ -123,14 +122,13 @@ def import_tables(
     started = time.monotonic()
     named, table = _named(paths), tables.checked(columns, encoding)
     importer = _Importer(memory, progress or (lambda *_: None), rules)
-
-    def take(path: Path) -> None:
-        form = tables.format_of(path, table)
-        format = Format(form, partial(tables.read, table, form), options=table.options)
-        importer.take(SourceFile(File.at(path), format))
-
-    importer.take_each(named, take)
+    importer.take_each(named, lambda path: importer.take(_table(path, table)))
     return importer.done(started)
+
+
+def _table(path: Path, table: tables.Table) -> SourceFile:
+    form = tables.format_of(path, table)
+    return SourceFile(File.at(path), Format(form, partial(tables.read, table, form), options=table.options))
 
 
 def _named(paths: object) -> list[Path]:

@@ -23,6 +23,7 @@ from holdfast.io.left_out import LeftOut
 from holdfast.io.named_paths import is_about_one_file, is_path_key, named_in_call, named_in_output
 from holdfast.io.private_tags import (
     PRIVATE,
+    apart,
     has_tag,
     private_words,
     without_private,
@@ -376,10 +377,4 @@ def _inlined(text: str, is_covered: Callable[[str], bool]) -> list[tuple[int, in
     called = [path for one in _CALLED.finditer(text) for path in named_in_call(one[1])]
     if any(map(is_covered, called)):
         found += [reminder.span() for reminder in _REMINDER.finditer(text)] or [(0, len(text))]
-    apart: list[tuple[int, int]] = []
-    for start, end in sorted(found):
-        if apart and start <= apart[-1][1]:
-            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
-        elif start < end:
-            apart.append((start, end))
-    return apart
+    return apart(found)
