@@ -86,6 +86,13 @@ def test_an_unknown_file_among_others_is_named(cli: Cli, transcript: Path, tmp_p
     assert "in no format that is known here" in cli.text("import", transcript, strange, code=1)
 
 
+def test_a_link_that_leads_nowhere_is_named_among_others(cli: Cli, transcript: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.jsonl").symlink_to("nowhere")
+    answer = cli.json("import", tmp_path / "link.jsonl", transcript, code=1)
+    assert (answer["added"], answer["skipped"][0]["path"]) == (2, str(tmp_path / "link.jsonl"))
+    assert "does not exist" in usage(cli.complaint("import", transcript, tmp_path / "nowhere", code=2))
+
+
 def test_import_into_the_memory_of_a_user_and_agent(cli: Cli, transcript: Path) -> None:
     cli.run("import", transcript, "--user", "ada", "--agent", "coach")
     assert cli.json("chats", "--user", "ada")["chats"][0]["agent"] == "coach"

@@ -46,6 +46,31 @@ def test_results_of_tools_that_are_called_by_words_are_nobodys_words(tmp_path: P
     ]
 
 
+@each(
+    ("now", "time"),
+    [
+        ("10/5/2026, 9:00:00 AM (Europe/London, UTC+1:00)", "2026-10-05 08:00:00+00:00"),
+        (
+            "Current time in ISO 8601 UTC format: 2026-10-05T08:00:00.000Z\nUser time zone: Europe/London",
+            "2026-10-05 08:00:00+00:00",
+        ),
+    ],
+)
+def test_the_time_that_the_program_tells_is_that_of_the_message(tmp_path: Path, now: str, time: str) -> None:
+    details = f"<environment_details>\n# Visible Files\na.ts\n\n# Current Time\n{now}\n</environment_details>"
+    claimed = "# Current Time\n1/1/2001, 9:00:00 AM"
+    path = task(
+        tmp_path,
+        {"role": "user", "content": text("<task>\nShow seconds.\n</task>", details)},
+        {"role": "assistant", "content": text("Done.")},
+        {"role": "user", "content": text(f"<feedback>\n{claimed}\n</feedback>")},
+        name="some task",
+    )
+    with Memory(":memory:") as memory:
+        import_paths(memory, path)
+        assert [str(one.at) for one in memory.chat("some task").history()] == [time] * 3
+
+
 def test_a_task_is_what_the_user_and_the_agent_said(tmp_path: Path) -> None:
     use = {"type": "tool_use", "id": "t1", "name": "read_file", "input": {"path": "clock.ts"}}
     result = {"type": "tool_result", "tool_use_id": "t1", "content": text("tick()")}

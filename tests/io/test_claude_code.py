@@ -395,6 +395,24 @@ def test_no_line_comes_before_the_one_that_it_follows_nor_a_result_before_its_ca
         assert [one.answers for one in memory.chat("s1").history() if one.role == "tool"] == [("c1",)]
 
 
+@each("after", [[], [{"type": "progress", "uuid": "p1", "parentUuid": "r1", "sessionId": "s1"}]])
+def test_a_result_at_the_end_waits_for_its_call(tmp_path: Path, after: list[Json]) -> None:
+    path = tmp_path / "s1.jsonl"
+    with Memory(":memory:") as memory:
+        first = import_paths(memory, write_lines(path, [U1, A1, R1, *after]))
+        assert (first.added, first.problems, first.skipped[0].lines) == (2, (), (3,))
+        assert "whose call is not in the file yet" in first.skipped[0].reason
+        assert import_paths(memory, write_lines(path, [U1, A1, R1, *after, T1])).added == 2
+        assert import_paths(memory, write_lines(path, [U1, A1, R1, *after, T1, A2])).added == 1
+        assert [one.id for one in memory.chat("s1").history()] == ORDER
+        assert memory.verify().ok
+        assert "tool_result" in str(memory.chat("s1").prompt(8000, format="anthropic").messages)
+    with Memory(":memory:") as memory:
+        # The session has gone on without it, or the file is the rest of another one.
+        assert import_paths(memory, write_lines(path, [U1, A1, R1, *after, A2])).added == 4
+        assert import_paths(memory, write_lines(tmp_path / "s2.jsonl", [R1 | {"uuid": "r9"}])).added == 1
+
+
 def test_ids_of_calls_that_are_used_again_move_no_result(tmp_path: Path) -> None:
     again = [claude("assistant", "t2", "a2", use("c1")), claude("user", "r2", "t2", result("c1", "two"))]
     items = read(write_lines(tmp_path / "s1.jsonl", [U1, A1, T1, R1, A2, *again]))

@@ -197,6 +197,69 @@ def test_a_history_that_a_line_sets_is_read_once(
         assert [import_paths(memory, path).added for _ in range(2)] == [len(expected), 0]
 
 
+def with_parts(identity: str, kind: str, *parts: Json) -> Json:
+    return gemini(identity, kind, "") | {"content": list(parts)}
+
+
+def asked(call: str, name: str = "ls") -> Json:
+    return {"functionCall": {"id": call, "name": name, "args": {"path": "."}}}
+
+
+def answered(call: str, output: str, name: str = "ls") -> Json:
+    return {"functionResponse": {"id": call, "name": name, "response": {"output": output}}}
+
+
+def image(data: str) -> Json:
+    return {"inlineData": {"mimeType": "image/png", "data": data}}
+
+
+LOOK = [
+    with_parts("b", "gemini", {"text": "I look."}, asked("c1"), asked("c2", "cat")),
+    with_parts("c", "user", answered("c1", "plan.txt"), answered("c2", "", "cat"), image("AA")),
+]
+LOOKED = [("assistant", "I look."), ("assistant", "ls"), ("assistant", "cat"), ("user", "[file: image/png]")]
+LOOKED += [("tool", "plan.txt"), ("tool", '{"output": ""}')]
+
+
+@each(
+    ("lines", "expected"),
+    [
+        ([history(*LOOK)], LOOKED),
+        (LOOK, LOOKED),
+        # A compaction repeats all of it under other ids, and a new image.
+        (
+            [*LOOK, history(*(one | {"id": f"x{one['id']}"} for one in LOOK),
+                            with_parts("d", "user", image("BB")))],
+            [*LOOKED, ("user", "[file: image/png]")],
+        ),
+        # Without ids, results follow their calls.
+        (
+            [history(*(with_parts(f"{kind}{text}", kind, part) for text in "12"
+                       for kind, part in (("gemini", asked("")), ("user", answered("", text)))))],
+            [("assistant", "ls"), ("tool", "1"), ("assistant", "ls"), ("tool", "2")],
+        ),
+    ],
+)  # fmt: skip
+def test_calls_results_and_files_in_parts_are_read_once(
+    tmp_path: Path, lines: list[Json], expected: list[tuple[str, str]]
+) -> None:
+    path = write_lines(tmp_path / "chat.jsonl", [chat(), *lines])
+    items = [item.message for item in read(path) if isinstance(item, ImportedMessage)]
+    assert [(one.role, one.calls[0].name if one.calls else one.content) for one in items] == expected
+    calls = [call.id for one in items for call in one.calls]
+    assert [one.call_id for one in items if one.role == "tool"] == calls
+    with Memory(":memory:") as memory:
+        assert [import_paths(memory, path).added for _ in range(2)] == [len(expected), 0]
+        assert memory.verify().ok
+
+
+def test_a_result_whose_call_is_gone_is_kept(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "c.jsonl", [chat(), *(with_parts(f"u{n}", "user", answered("", n)) for n in "12")]
+    )
+    assert messages(read(path)) == [("s1", "tool", "1"), ("s1", "tool", "2")]
+
+
 def event(kind: str, **more: object) -> Json:
     return {"type": kind, "timestamp": "2026-01-30T06:18:17.750Z", **more}
 

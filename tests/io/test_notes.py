@@ -147,6 +147,12 @@ def test_front_matter(quick: Memory, tmp_path: Path, head: str, meta: dict[str, 
         ("- see ![[plan.png]]\n- see [[Plan]]", ["T: see Plan", "T\n\n- see ![[plan.png]]"], 0),
         ("Wow!\n- [[Plan]]", ["T: relates_to Plan", "T\n\nWow!"], 0),
         ("> !", ["T\n\n> !"], 0),
+        ("1. ![[x]]\n2) ![[y.png]]\n> 3. ![[z]]\n", [], 1),
+        ("- [ ] ![[x]]\n* [x] ![[y]]\n+ ![](a.png)\n1. [x] ![[z]]", [], 1),
+        ("[![a](b.png)](c)\n![[x]], ==![[y]]==.\n![a](b_(1).png)", [], 1),
+        ("- [plan] ![[x]]\n- [plan] The office.", ["T: The office."], 1),
+        ("![[x]]\n\n42.", ["T\n\n![[x]]\n\n42."], 0),
+        ("1. ![[x]] 👍", ["T\n\n1. ![[x]] 👍"], 0),
     ],
 )  # fmt: skip
 def test_files_that_a_note_shows_are_no_records(

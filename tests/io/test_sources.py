@@ -12,15 +12,15 @@ from copy import copy
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from holdfast import InvalidInput, Memory, UnknownFormat
+from holdfast import InvalidInput, Memory, NewerSchema, UnknownFormat
 from holdfast.io import files
 from holdfast.io.files import File, object_in, values
 from holdfast.io.import_items import ImportedChat, Item, Skip, parsed
-from holdfast.io.importing import import_paths
+from holdfast.io.importing import import_paths, import_tables
 from holdfast.io.private_tags import PRIVATE
 from holdfast.io.sources import FORMATS, Format, SourceFile, Unread, sources
 from holdfast.messages import formats
@@ -108,6 +108,33 @@ def test_nothing_is_imported_when_there_is_nothing_at_one_of_the_paths(tmp_path:
             with pytest.raises(InvalidInput):
                 import_paths(memory, [good, tmp_path / wrong])
         assert memory.chats() == []
+
+
+@pytest.mark.parametrize("refused", ["edits.md", "newer.jsonl", "agents.jsonl", "dangling.jsonl", "pipe"])
+def test_one_of_several_paths_that_is_refused_does_not_stop_the_others(tmp_path: Path, refused: str) -> None:
+    good, path = write_lines(tmp_path / "good.jsonl", TALK), tmp_path / refused
+    if refused == "pipe":
+        os.mkfifo(path)
+    elif refused == "dangling.jsonl":
+        path.symlink_to("nowhere")
+    else:
+        schema = 99_999 if refused == "newer.jsonl" else 1
+        start = "<!-- Holdfast records -->" if refused == "edits.md" else ""
+        path.write_text(start or json.dumps({"holdfast": "everything", "schema": schema}))
+    with Memory(":memory:", agent="coach" if refused == "agents.jsonl" else "") as memory:
+        report = import_paths(memory, [path, good])
+        assert (report.added, [one.path for one in report.problems]) == (2, [str(path)])
+        assert not report.problems[0].reason.startswith(repr(str(path)))
+        with pytest.raises((InvalidInput, NewerSchema)):
+            import_paths(memory, path)
+
+
+@pytest.mark.parametrize("paths", [5, None, [5], ["a", b"b"], "a" * 5000, "x/" * 3000])
+def test_what_is_no_path_is_refused_by_a_typed_error(quick: Memory, paths: Any) -> None:
+    with pytest.raises(InvalidInput):
+        import_paths(quick, paths)
+    with pytest.raises(InvalidInput):
+        import_tables(quick, paths, {"content": "text"})
 
 
 STORES = {

@@ -152,12 +152,21 @@ def test_a_mapping_that_does_not_fit(
     with pytest.raises(InvalidInput, match=what):
         import_tables(quick, path, columns)
     for other in (tmp_path, tmp_path / "none.csv", tmp_path / "t.xlsx"):
-        with pytest.raises(InvalidInput, match="is no table"):
+        with pytest.raises(InvalidInput, match=r"is no (table|file)"):
             import_tables(quick, other, {"content": "text"})
     for encoding in ("klingon", "hex"):
         with pytest.raises(InvalidInput, match="encoding"):
             import_tables(quick, path, {"content": "text"}, encoding=encoding)
     assert not quick.chats()
+
+
+def test_a_table_that_does_not_fit_does_not_stop_the_others(quick: Memory, tmp_path: Path) -> None:
+    for name, column in (("a.csv", "words"), ("b.csv", "text")):
+        (tmp_path / name).write_text(f"{column}\nhi\n")
+    report = import_tables(quick, sorted(tmp_path.iterdir()), {"content": "text"})
+    (problem,) = report.problems
+    assert (report.added, problem.path) == (1, str(tmp_path / "a.csv"))
+    assert problem.reason == "has no column 'text'"
 
 
 CELLS = st.one_of(st.text(max_size=8), st.sampled_from(['"', ",", "\n", "\r\n", "a;b", "\x00", "user", " "]))

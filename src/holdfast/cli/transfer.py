@@ -1,5 +1,6 @@
 """The command that takes in conversations: import."""
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,9 +25,20 @@ _KEPT = "What was imported until now is kept."
 _EXAMPLES = 3  # places that are named for one reason
 
 
+def _are_there(paths: list[Path] | None) -> list[Path] | None:
+    """Refuse a name that nothing has. What `*` finds may be a link that leads nowhere."""
+    if gone := next((path for path in paths or () if not os.path.lexists(path)), None):
+        raise typer.BadParameter(f"Path {str(gone)!r} does not exist.")
+    return paths
+
+
 _Paths = Annotated[
     list[Path] | None,
-    Argument(metavar="PATH", exists=True, help=f"Files, folders or zips; {_CLAUDE_CODE} when none is given."),
+    Argument(
+        metavar="PATH",
+        callback=_are_there,
+        help=f"Files, folders or zips; {_CLAUDE_CODE} when none is given.",
+    ),
 ]
 _NoProjects = Annotated[
     bool, Option("--no-projects", help="All into one heap, not sessions of agents into their projects.")

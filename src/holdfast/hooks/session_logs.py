@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from holdfast.hooks.project import project_of
 from holdfast.io import gemini
-from holdfast.io.files import File
+from holdfast.io.files import File, object_in
 from holdfast.io.import_items import ImportedMessage, dict_of, text_of
 from holdfast.io.sources import READ_ERRORS, SourceFile
 
@@ -36,16 +35,10 @@ def _folder(log: File) -> str:
     """Return the folder that a session was started in, "" if its first lines name none."""
     with log.open() as stream:
         for _ in range(_LINES):
-            try:
-                line = dict_of(json.loads(stream.readline(_LINE)))
-            except (ValueError, RecursionError):
-                continue
+            line = dict_of(object_in(stream.readline(_LINE)))
             # That of Gemini CLI stands beside its chats.
             beside = gemini.folder_of(log, line) if gemini.is_chat(line) else ""
-            if (
-                folder := beside
-                or text_of(line.get("cwd"))
-                or text_of(dict_of(line.get("payload")).get("cwd"))
-            ):
+            own = text_of(line.get("cwd")) or text_of(dict_of(line.get("payload")).get("cwd"))
+            if folder := beside or own:
                 return folder
     return ""

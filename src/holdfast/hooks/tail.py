@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.errors import Unavailable
 from holdfast.hooks import journal
 from holdfast.hooks.session_state import tail_path
-from holdfast.io.claude_code import LogNode, LogStart, is_cut, read_after, revives, scan_after
+from holdfast.io.claude_code import LogNode, LogStart, read_after, revives, scan_after, waiting
 from holdfast.io.file_parts import end_of_lines, part_of
 from holdfast.io.files import File
 from holdfast.io.import_items import ImportedMessage, Item
@@ -127,7 +127,7 @@ def _after(transcript: Path, known: _Known, end: int) -> _Part:
     """Return what was added to a transcript of Claude Code."""
     file = part_of(transcript, known.end, end)
     log = scan_after(file, known.log)
-    while is_cut(known.log, log):  # the line of a call may be written after that of its result
+    while waiting(known.log, log):
         end = end_of_lines(transcript, known.end, end - 1)
         file = part_of(transcript, known.end, end)
         log = scan_after(file, known.log)

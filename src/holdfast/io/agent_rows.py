@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import PurePath
 
 from holdfast.io.files import File, lines, values
@@ -38,6 +39,10 @@ _ADDED = re.compile(
 # How programs that call tools by words have begun a result, which the next part holds.
 _RESULT = re.compile(r"\[[^\]\n]{1,300}\] Result:|<file_content path=")
 _THOUGHT = re.compile(r"^[ \t]*\[REDACTED\][ \t]*$\n?", re.MULTILINE)
+_NOW = re.compile(
+    r"(?sm)<environment_details>(?:(?!</environment_details>).)*?^# Current Time\n(?:[^\n]{0,60}: )?"
+    r"([^\n:]{1,60}:\d\d[^\n]{0,100})"
+)
 _TASK = "api_conversation_history"
 
 _Json = Mapping[str, object]
@@ -62,11 +67,17 @@ def rows_of(chat: ImportedChat, number: int, item: dict[str, object], said: Coun
         words = [{"type": "thinking"}]
     for role, content in (("tool", outputs), *((item["role"], one) for one in (*results, words))):
         if content:
-            identity = repeat_id(said, [chat.id, role, item.get("at"), content])
+            identity = repeat_id(said, [chat.lasting_id, role, item.get("at"), content])
             row = {**item, "role": role, "content": content, "id": identity}
             yield parsed(chat, number, formats.parse, row)
     if not (results or words or outputs):
         yield Skip(number, "not conversation: context that the program added" if parts else "empty")
+
+
+def told_time(content: object, told: re.Pattern[str]) -> datetime | None:
+    """Return the time that a program has told the model beside what the user said."""
+    texts = (text_of(dict_of(part).get("text", part)) for part in list_of(content) or [content])
+    return next((time_of(found[1]) for found in map(told.search, texts) if found), None)
 
 
 def _own(part: _Json, role: object) -> _Json | None:
@@ -96,17 +107,15 @@ def is_task(value: _Json) -> bool:
 def read_task(file: File) -> Iterator[Item]:
     """Yield the messages of a task, whose folder names it, by the time at which it began."""
     path, said = PurePath(file.path), Counter[str]()
-    name = path.parent.name if path.stem == _TASK else file.name
-    chat = ImportedChat(name, since=time_of(int(name)) if name.isdecimal() else None)
+    by_file = path.stem != _TASK
+    name = file.name if by_file else path.parent.name
+    chat = ImportedChat(name, since=time_of(int(name)) if name.isdecimal() else None, by_file=by_file)
 
     def items(number: int, value: dict[str, object]) -> Iterator[Item] | None:
-        row = {
-            "role": value.get("role"),
-            "content": value.get("content"),
-            "at": value.get("ts"),
-            "raw": value,
-        }
-        return rows_of(chat, number, row, said) if row["role"] in _ROLES else None
+        role, content = value.get("role"), value.get("content")
+        at = value.get("ts") or told_time(content, _NOW)
+        row = {"role": role, "content": content, "at": at, "raw": value}
+        return rows_of(chat, number, row, said) if role in _ROLES else None
 
     return read_objects(values(file), items, "no message")
 
@@ -129,7 +138,7 @@ def _is_session(value: _Json) -> bool:
 
 def read_goose(file: File) -> Iterator[Item]:
     """Yield the messages of sessions, as lines or as exported documents."""
-    chat, said = ImportedChat(file.name), Counter[str]()
+    chat, said = ImportedChat(file.name, by_file=True), Counter[str]()
     document = file.path.lower().endswith(".json")
     for item in values(file) if document else lines(file):
         if isinstance(item, Skip):
@@ -138,8 +147,9 @@ def read_goose(file: File) -> Iterator[Item]:
         number, value = item[0], dict_of(item[1])
         rows: list[object] = [value]
         if _is_session(value):
-            title, folder = value.get("name") or value.get("description"), text_of(value["working_dir"])
-            chat = ImportedChat(text_of(value.get("id")) or file.name, text_of(title), folder=folder)
+            title, identity = text_of(value.get("name") or value.get("description")), text_of(value.get("id"))
+            folder, by_file = text_of(value["working_dir"]), not identity
+            chat = ImportedChat(identity or file.name, title, folder=folder, by_file=by_file)
             rows = list_of(value.get("conversation") or value.get("messages"))
         for place, row in enumerate(map(dict_of, rows), number):
             yield from _goose(chat, place, row, said)
@@ -161,13 +171,8 @@ def _goose_part(part: _Json) -> _Json:
     call, asked, given = part.get("id"), part.get("toolCall"), part.get("toolResult")
     value = dict_of(asked or given).get("value") or dict_of(asked or given).get("error") or asked or given
     if asked:
-        made = dict_of(value)
-        return {
-            "type": "tool_use",
-            "id": call,
-            "name": made.get("name") or "tool",
-            "input": made.get("arguments"),
-        }
+        name, arguments = dict_of(value).get("name") or "tool", dict_of(value).get("arguments")
+        return {"type": "tool_use", "id": call, "name": name, "input": arguments}
     if given:
         return {"type": "tool_result", "tool_use_id": call, "content": output_of(value)}
     return {**part, "type": "thinking"} if part.get("type") == "redactedThinking" else part

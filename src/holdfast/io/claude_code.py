@@ -26,6 +26,7 @@ _ADDED = re.compile(
 _BY_HOOK = re.compile(r"hook (?:additional context|success)|-hook>|<(?:recalled|known|memory)>")
 _LEFT = "on a branch that was left: its prompt was rewound and asked anew"
 _BY_PROGRAM = "<synthetic>"  # the model of what no model said
+_WAITS = "a result whose call is not in the file yet: import it again when the session has gone on"
 _NOT_THERE = "the rest of an output: its file is not beside the session"
 _GROWN = "an earlier state of a message, which another line has whole"
 _SIGNATURE = re.compile(r',? "signature": "[^"\\]*"')
@@ -76,7 +77,8 @@ class LogStart:
 def read(file: File) -> Iterator[Item]:
     """Yield the messages of a session log: its user and assistant lines, and what was typed meanwhile.
 
-    They come in the order of the file, but none before the line that it follows, or a result before its call.
+    They come in the order of the file, but none before the line that it follows, or a result before its call:
+    one at the end whose call is not there yet is left to the next import.
     Of a message that was written again as it grew, the last state is taken. Of an output that is beside the
     session, the message has all, and the line as it came its beginning.
 
@@ -218,10 +220,16 @@ def _output(text: str, log: Path) -> str:
     return text
 
 
-def is_cut(start: LogStart, end: LogStart) -> bool:
-    """Return whether a log that goes on after `start` ends with a result whose call is not there yet."""
+def waiting(start: LogStart, end: LogStart) -> set[int]:
+    """Return the lines with results whose calls are not there yet, since `start` and since anything was said.
+
+    The line of a call may be written after that of its result.
+    """
     made = {call for node in end.nodes for call in node.calls}
-    return end.lines > start.lines and bool(end.nodes) and not made.issuperset(end.nodes[-1].answers)
+    said = max((node.line for node in end.nodes if node.spoken and not node.answers), default=0)
+    since = max(start.lines, said)
+    # A file that begins with a result is the rest of another one.
+    return {node.line for node in end.nodes if node.line > since > 0 and not made.issuperset(node.answers)}
 
 
 def revives(start: LogStart, end: LogStart) -> bool:
@@ -234,11 +242,12 @@ def _placed(log: LogStart, stem: str) -> dict[int, ImportedChat | Skip]:
     """Return the chat of each line of conversation, or why it is left out."""
     left = _left_behind(log.nodes)
     chats = _chats(log.nodes, stem, log.custom_title or log.title)
-    return {
+    placed: dict[int, ImportedChat | Skip] = {
         node.line: Skip(node.line, _LEFT) if node.uuid in left else chats[node.uuid]
         for node in log.nodes
         if node.spoken
     }
+    return placed | {line: Skip(line, _WAITS) for line in waiting(LogStart(), log)}
 
 
 def _why_not_spoken(entry: Mapping[str, object]) -> str:

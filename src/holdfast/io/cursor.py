@@ -7,10 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from datetime import datetime
 
-from holdfast.io.agent_rows import rows_of
+from holdfast.io.agent_rows import rows_of, told_time
 from holdfast.io.files import MAX_LINE, File, lines, object_in
+from holdfast.io.foreign import opened
 from holdfast.io.import_items import (
     ImportedChat,
     Item,
@@ -23,9 +23,10 @@ from holdfast.io.import_items import (
     result_item,
     stable_id,
     text_of,
+    time_of,
 )
 from holdfast.messages import formats
-from holdfast.store.foreign_sqlite import Cell, ForeignSQLite, open_foreign
+from holdfast.store.foreign_sqlite import ForeignSQLite
 from holdfast.types import Message
 
 _TABLE = "cursorDiskKV"
@@ -37,10 +38,8 @@ _ATTACHED = ("attachedCodeChunks", "codebaseContextChunks", "attachedFolders", "
 # Where versions of before 2025 kept chats.
 _ITEMS = "ItemTable"
 _OLD = "workbench.panel.aichat.view.aichat.chatdata"
-_SENT = re.compile(
-    r"<timestamp>\s*\w+, (\w{3} \d{1,2}, \d{4}, \d{1,2}:\d\d [AP]M) \(UTC([+-]\d{1,2})?(?::?(\d\d))?\)"
-)
-_EXPORTED = re.compile(r"# [^\n]{0,1000}\n_Exported on [^\n]{1,200} from Cursor \([^\n]{1,40}\)_")
+_SENT = re.compile(r"<timestamp>\s*\w+, ([^<]{1,200})")
+_EXPORTED = re.compile(r"# [^\n]{0,1000}\n_Exported on ([^\n]{1,200}) from Cursor \([^\n]{1,40}\)_")
 _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 _SPEAKER = re.compile(r"^---\n+\*\*(User|Cursor)\*\*$", re.MULTILINE)
 
@@ -62,9 +61,7 @@ def read_database(file: File) -> Iterator[Item]:
     messages that the list of a chat does not have, as the user went back behind them, and listed ones that
     are not there.
     """
-    if file.location is None:
-        return
-    with open_foreign(file.location) as database:
+    with opened(file) as database:
         rows = database.rows(_TABLE, ["key", "value"], prefix=("key", _CHAT), order=["key"])
         for number, (key, value) in enumerate(rows, 1):
             if value is None:
@@ -73,15 +70,11 @@ def read_database(file: File) -> Iterator[Item]:
             if isinstance(found, str):
                 yield Skip(number, f"a chat that is {found}", problem=True)
             else:
-                yield from _chat(database, number, _text(key).removeprefix(_CHAT), found)
+                yield from _chat(database, number, text_of(key).removeprefix(_CHAT), found)
         if "key" in database.tables.get(_ITEMS, ()) and any(
             database.rows(_ITEMS, ["key"], where={"key": _OLD})
         ):
             yield Skip(1, "chats of before 2025, which are stored in another way", problem=True)
-
-
-def _text(value: Cell) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _chat(database: ForeignSQLite, number: int, identity: str, value: _Json) -> Iterator[Item]:
@@ -119,7 +112,7 @@ def _bubbles(database: ForeignSQLite, identity: str, value: _Json) -> dict[str, 
     found |= {name: dict(dict_of(one)) for name, one in dict_of(value.get("conversationMap")).items()}
     start = f"{_BUBBLE}{identity}:"
     for key, text in database.rows(_TABLE, ["key", "value"], prefix=("key", start), order=["key"]):
-        found[_text(key).removeprefix(start)] = object_in(text)
+        found[text_of(key).removeprefix(start)] = object_in(text)
     return found
 
 
@@ -204,25 +197,10 @@ def read(file: File) -> Iterator[Item]:
         if not is_line(value):
             return iter([Skip(line, "the end of a turn")]) if value.get("type") == "turn_ended" else None
         content = dict_of(value["message"])["content"]
-        row = {"role": value["role"], "content": content, "at": _time(content), "raw": value}
+        row = {"role": value["role"], "content": content, "at": told_time(content, _SENT), "raw": value}
         return rows_of(chat, line, row, said)
 
     return read_objects(lines(file), items, "no message")
-
-
-def _time(content: object) -> datetime | None:
-    """Return the time that the editor has put before a prompt."""
-    texts = (
-        [content] if isinstance(content, str) else [dict_of(part).get("text") for part in list_of(content)]
-    )
-    found = next(filter(None, map(_SENT.search, map(text_of, texts))), None)
-    if found is None:
-        return None
-    hours, minutes = int(found[2] or 0), f"{found[3] or 0:0>2}"
-    try:
-        return datetime.strptime(f"{found[1]} {hours:+03d}{minutes}", "%b %d, %Y, %I:%M %p %z")
-    except ValueError:
-        return None
 
 
 # The chats that it exports as Markdown
@@ -234,14 +212,15 @@ def is_export(text: str) -> bool:
 
 
 def read_export(file: File) -> Iterator[Item]:
-    """Yield the messages of an exported chat, which has neither ids nor times, nor calls of tools."""
+    """Yield the messages of an exported chat, which has neither ids nor calls of tools, and one time."""
     with file.open() as stream:
         text = stream.read(MAX_LINE + 1)
     if len(text) > MAX_LINE:
         yield Skip(0, f"longer than {MAX_LINE >> 20} MiB", problem=True)
         return
     head, *spoken = _SPEAKER.split(text.decode("utf-8-sig").replace("\r\n", "\n"))
-    chat = ImportedChat(file.name, head.strip().partition("\n")[0].removeprefix("# "))
+    title, exported = head.strip().partition("\n")[0].removeprefix("# "), _EXPORTED.match(head.strip())
+    chat = ImportedChat(file.name, title, since=time_of(exported[1]) if exported else None, by_file=True)
     for place, (speaker, said) in enumerate(zip(spoken[::2], spoken[1::2], strict=True), 1):
         role = "user" if speaker == "User" else "assistant"
         item: dict[str, object] = {"role": role, "content": said.strip().removesuffix("\n---").rstrip()}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from holdfast.errors import InvalidInput, NewerSchema
-from holdfast.io.files import MAX_LINE, File, beginning, lines
-from holdfast.io.import_items import Skip
+from holdfast.io.files import MAX_LINE, File, beginning, lines, object_in
+from holdfast.io.import_items import Skip, dict_of
 from holdfast.runtime import runtime_of
 from holdfast.store import sessions, space_rows
 from holdfast.store.schema import NEWEST
@@ -57,11 +57,8 @@ def is_everything(path: Path) -> bool:
 
 
 def _sign(line: bytes) -> Mapping[str, object] | None:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) and value.get("holdfast") == _SIGN["holdfast"] else None
+    value = dict_of(object_in(line))
+    return value if value.get("holdfast") == _SIGN["holdfast"] else None
 
 
 def restore(memory: Memory, file: File) -> RestoreReport:

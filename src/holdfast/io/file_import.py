@@ -159,7 +159,8 @@ class FileImport:
         except InvalidInput as error:
             self._skip(Skip(item.line, error.what, problem=True) for item in items)
             return
-        before = chat.stats().messages
+        known = chat.stats()
+        before = known.messages
         fresh = self._without_stored(memory, chat.id, items)
         if self._source.format.name == "Claude Code":
             fresh = self._without_copied(memory, chat.id, fresh)
@@ -168,6 +169,9 @@ class FileImport:
         stored = self._append(chat, fresh)
         if stored and not before:
             _describe(memory, chat, origin)
+        elif known.info and known.info.title in {log.title_of(item.message.content) for item in items}:
+            # It has no title of its own yet, and may have got one in the file since.
+            _describe(memory, chat, ImportedChat(chat.id, origin.title))
         present = len(items) - len(fresh)
         if stored or (present and before):
             self._chats.add(chat.id)
@@ -309,7 +313,7 @@ def _has_placeholder(message: Message) -> bool:
 
 
 def _describe(memory: Memory, chat: Chat, origin: ImportedChat) -> None:
-    """Set title, archive flag and label of a new chat; an import never changes those of an existing one."""
+    """Set title, archive flag and label of a new chat; an import never changes those that were set."""
     title = " ".join(_CONTROL.sub(" ", clean(origin.title)).split())
     if title:
         chat.rename(title[:500])

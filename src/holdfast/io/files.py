@@ -94,11 +94,10 @@ def text_problems(file: File) -> Iterator[Skip]:
 
 def object_in(value: object) -> dict[str, object] | str:
     """Return the JSON object that is written in a line or in a value of a database, or why there is none."""
-    if isinstance(value, str):
-        value = value.encode("utf-8", "surrogateescape")
-    if not isinstance(value, bytes):
+    if not isinstance(value, str | bytes):
         return _NOT_JSON
     try:
+        value = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
         value, _ = _decode(value.decode())
     except UnicodeDecodeError:
         return NOT_UTF8

@@ -17,5 +17,6 @@ def opened(file: File) -> AbstractContextManager[ForeignSQLite]:
 
     """
     if file.location is None:
-        raise Unavailable("A database in a zip is not read.", "Unpack the zip and import the folder.")
+        what = "A database is not read in a zip; unpack the zip and import the folder."
+        raise Unavailable(what, "Unpack it.")
     return open_foreign(file.location)

@@ -76,13 +76,16 @@ def read_document(file: File) -> Iterator[Item]:
 class _Log:
     """What later lines say of earlier ones: the last line of each record, and those that were left.
 
-    `given` are the new records in the histories that lines set.
+    `given` are the new records in the histories that lines set. `made` are calls by their ids, with the names
+    of their tools, `answered` those with a result.
     """
 
     def __init__(self, found: _Values) -> None:
         self.last: dict[str, int] = {}
         self.left: set[tuple[int, str]] = set()
         self.given: dict[int, list[dict[str, object]]] = {}
+        self.made: dict[str, object] = {}
+        self.answered: set[str] = set()
         self._order: list[str] = []
         self._places: dict[str, tuple[int, list[int]]] = {}
         self._words: dict[str, tuple[str, str]] = {}
@@ -90,9 +93,14 @@ class _Log:
             if isinstance(item, Skip):
                 continue
             number, value = item[0], dict_of(item[1])
+            history = list_of(dict_of(value.get("$set")).get("messages"))
+            for record in map(dict_of, (value, *list_of(value.get("messages")), *history)):
+                for call in map(dict_of, list_of(record.get("toolCalls"))):
+                    self.made[text_of(call.get("id"))] = call.get("name")
+                    self.answered |= {text_of(call.get("id"))} if any(map(call.get, _RESULTS)) else set()
             if "$rewindTo" in value:
                 self._go_back(text_of(value["$rewindTo"]))
-            elif history := list_of(dict_of(value.get("$set")).get("messages")):
+            elif history:
                 self.given[number] = self._new_in(history, number)
             elif text_of(value.get("id")):
                 self._note(number, value)
@@ -130,12 +138,41 @@ class _Log:
                 new.append(record)
         return new
 
+    def unlisted(self, parts: Iterable[_Json]) -> list[_Json]:
+        """Return the calls in parts of a record that no record lists."""
+        calls = [dict_of(part["functionCall"]) for part in parts if "functionCall" in part]
+        return [call for call in calls if text_of(call.get("id")) not in self.made]
+
+    def answers(self, parts: Iterable[_Json]) -> Iterator[dict[str, object]]:
+        """Yield the results in parts of a record that stand with no call, each as a call that has it.
+
+        One without the id of its call is that of the first one of the tool that has none.
+        """
+        for part in (part for part in parts if "functionResponse" in part):
+            given = dict_of(part["functionResponse"])
+            waiting = (
+                one
+                for one, name in self.made.items()
+                if name == given.get("name") and one not in self.answered
+            )
+            call = text_of(given.get("id")) or next(waiting, stable_id(0, part))
+            if call not in self.answered:
+                self.answered.add(call)
+                yield {"id": call, "name": given.get("name"), "result": [part]}
+
 
 def _words(record: _Json) -> tuple[str, str]:
-    """Return what makes a record the same as one under another id: its kind, its words and its calls."""
-    texts = [text_of(part.get("text")) for part in _said(_parts(record.get("content")))]
-    texts += [text_of(dict_of(call).get("id")) for call in list_of(record.get("toolCalls"))]
-    return text_of(record.get("type")), "\n".join(texts).strip()
+    """Return what makes a record the same as one under another id: its kind, words, calls and files."""
+    parts = _said(_parts(record.get("content")))
+    others = [
+        part.get("functionCall") or part.get("functionResponse") or part
+        for part in parts
+        if "text" not in part
+    ]
+    others += list_of(record.get("toolCalls"))
+    names = (text_of(dict_of(one).get("id")) or stable_id(0, one) for one in others)
+    texts = [text_of(part["text"]) for part in parts if "text" in part]
+    return text_of(record.get("type")), "\n".join([*texts, *dict.fromkeys(names)]).strip()
 
 
 def _items(file: File, found: _Values, log: _Log) -> Iterator[Item]:
@@ -150,11 +187,11 @@ def _items(file: File, found: _Values, log: _Log) -> Iterator[Item]:
         elif is_chat(value):
             chat = _chat(file, value)
             for place, one in enumerate(list_of(value.get("messages")), 1):
-                yield from _record(chat, place, dict(dict_of(one)))
+                yield from _record(chat, place, dict(dict_of(one)), log)
         else:
             for record in log.given.get(number) or [value]:
                 reason = _why_left_out(number, record, log)
-                yield from [Skip(number, reason)] if reason else _record(chat, number, record)
+                yield from [Skip(number, reason)] if reason else _record(chat, number, record, log)
 
 
 def _why_left_out(number: int, value: _Json, log: _Log) -> str:
@@ -231,17 +268,19 @@ def _event(value: _Json) -> dict[str, object] | None:
     return None
 
 
-def _record(chat: ImportedChat, number: int, value: dict[str, object]) -> Iterator[Item]:
-    kind, content = text_of(value.get("type")), value.get("content")
+def _record(chat: ImportedChat, number: int, value: dict[str, object], log: _Log) -> Iterator[Item]:
+    kind, parts = text_of(value.get("type")), _parts(value.get("content"))
     value["id"] = text_of(value.get("id")) or stable_id(number, value)
     calls = [
         {**dict_of(call), "id": text_of(dict_of(call).get("id")) or f"{value['id']}/{place}"}
-        for place, call in enumerate(list_of(value.get("toolCalls")), 1)
+        for place, call in enumerate(list_of(value.get("toolCalls")) or log.unlisted(parts), 1)
     ]
+    log.made |= {str(call["id"]): call.get("name") for call in calls}
+    answers = list(log.answers(parts))
     if kind not in _ROLES:
         yield Skip(number, f"not conversation: {clean(kind)[:40] or 'no type'}")
         return
-    texts = [part for part in _parts(content) if not ({"functionCall", "functionResponse"} & part.keys())]
+    texts = [part for part in parts if not ({"functionCall", "functionResponse"} & part.keys())]
     if kind == "user":
         texts, given = _said(texts), texts
         if given and not texts:
@@ -249,13 +288,14 @@ def _record(chat: ImportedChat, number: int, value: dict[str, object]) -> Iterat
             return
     if texts or value.get("thoughts"):
         yield parsed(chat, number, _message, value, texts)
-    elif not calls:
-        reason = "a call or result of a tool, which stands with the call" if _parts(content) else "empty"
+    elif not (calls or answers):
+        reason = "a call or result of a tool, which stands with the call" if parts else "empty"
         yield Skip(number, reason)
     for call in calls:
         yield parsed(chat, number, _call, value, call)
         if any(call.get(key) for key in _RESULTS):
             yield parsed(chat, number, _result, value, call)
+    yield from (parsed(chat, number, _result, value, answer) for answer in answers)
 
 
 def _parts(content: object) -> list[_Json]:

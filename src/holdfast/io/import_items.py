@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from holdfast.records.options import NewRecord
 
 _PART = re.compile(r"text|input_|output_text|image|resource")  # the kinds of what may stand in an output
+_SHOWN_TIME = re.compile(
+    r"(\w{3} \d{1,2}, \d{4}|\d{1,2}[/.]\d{1,2}[/.]\d{4})(?:,? (?:at )?(\d{1,2}:\d\d)(:\d\d)?(?:\s?([AP]M))?)?"
+    r"(?: \(?(?:[^\s,]{1,60}, )?(?:UTC|GMT)([+-]\d{1,2})?(\.5|:\d\d)?)?"
+)
 TOO_DEEP = "nested too deeply"
 
 
@@ -53,6 +58,11 @@ class ImportedChat:
     owner: Owner | None = None
     since: datetime | None = field(default=None, compare=False)
     by_file: bool = False
+
+    @property
+    def lasting_id(self) -> str:
+        """What ids of its messages may be made of: its id, "" if that is only the name of a file."""
+        return "" if self.by_file else self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +188,23 @@ def output_of(given: object) -> object:
 
 
 def time_of(value: object) -> datetime | None:
-    """Return the time that a value tells, None if it tells none."""
+    """Return the time that a value tells, be it for a reader as `6/16/2025 at 1:55 PM GMT+3`; None if none.
+
+    The month comes first, unless it is none or points stand between. A zone without numbers is taken for UTC.
+    """
     try:
         return formats.read_time(value)
     except InvalidInput:
-        return None
+        found = _SHOWN_TIME.match(text_of(value))
+    date, clock, seconds, half, hours, minutes = found.groups("") if found else [""] * 6
+    shift = f"{int(hours or 0):+03d}{30 if minutes == '.5' else int(minutes.strip('.:') or 0):02d}"
+    written, form = f"{clock or '0:00'}{seconds or ':00'}", "%H:%M:%S"
+    if half:
+        written, form = f"{written} {half}", "%I:%M:%S %p"
+    for day in ("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%b %d, %Y"):
+        with suppress(ValueError):
+            return datetime.strptime(f"{date} {written} {shift}", f"{day} {form} %z")
+    return None
 
 
 def text_of(value: object) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from holdfast.io.files import SAVE
 from holdfast.io.import_items import Skip
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 _LISTED = 10  # line numbers that a report lists for one reason
 _REASONS = 1000  # reasons that a report lists
-_FEW = 2  # reasons from which on a file that gave nothing is told of by its first row
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,9 @@ class Skips:
 
 
 def unreadable(format: str, skipped: tuple[Skipped, ...]) -> tuple[Skipped, ...]:
-    """Return what was left out of a file that gave nothing: of several reasons why, that of the first row."""
-    rows = [one for one in skipped if one.problem and 0 not in one.lines]
-    if len(rows) < _FEW:
+    """Return what was left out of a file that gave nothing: why no row can be read, by the first one."""
+    rows = [one for one in skipped if one.problem and 0 not in one.lines and SAVE not in one.reason]
+    if not rows or (len(rows) == 1 and len(skipped) > 1):
         return skipped
     first = min(rows, key=lambda one: one.lines)
     reason = f"recognised as {format}, but no row can be read, the first since: {first.reason}"

@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from holdfast import __version__
-from holdfast.errors import InvalidInput, shown
+from holdfast.errors import InvalidInput, NewerSchema, UnknownFormat, shown
 from holdfast.io import everything, tables
 from holdfast.io.everything import database_of
 from holdfast.io.file_import import Account, FileImport
@@ -26,6 +25,7 @@ from holdfast.io.redaction import Rules
 from holdfast.io.sources import NOTES, READ_ERRORS, Format, Ignored, Source, SourceFile, Unread, sources
 from holdfast.store import imports
 from holdfast.store.foreign_sqlite import fingerprint
+from holdfast.text.clean import clean
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory
@@ -51,8 +51,8 @@ def import_paths(
     """Add the conversations of files, folders and zips to a memory, each message once.
 
     The format of each file is recognised by its content, its project by `project_of`. A message that cannot
-    be read or stored is left out and reported with its file and line; of several paths, so is one in no known
-    format. A message without a time gets that of its neighbour in the chat. Repeat an interrupted import to
+    be read or stored is left out and reported with its file and line; of several paths, so is one that is
+    refused. A message without a time gets that of its neighbour in the chat. Repeat an interrupted import to
     complete it. What a prompt marks as `<private>…</private>`, and what the `rules` of the user cover, is
     replaced by a placeholder before anything is stored, in the payload too.
 
@@ -65,17 +65,18 @@ def import_paths(
     Raises:
         InvalidInput: there is nothing at one of the paths, or the format is unknown; nothing was imported.
         UnknownFormat: the only path is a file in no known format; nothing was imported.
-        NewerSchema: a newer Holdfast wrote an export of everything; it was not imported.
+        NewerSchema: the only path is an export of everything by a newer Holdfast; nothing was imported.
 
     """
     started = time.monotonic()
-    named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
+    named = _named(paths)
     _check_how(named, format, dry_run=dry_run)
     importer = _Importer(memory, progress or (lambda *_: None), rules, project_of)
     if format:
-        importer.take_found(_notes(named))
+        importer.take_each(named, lambda path: importer.take_found(_notes(path)))
     else:
-        importer.take_all(named, dry_run=dry_run)
+        named.sort(key=lambda path: (not everything.is_everything(path), not is_records(path)))
+        importer.take_each(named, partial(importer.take_path, dry_run=dry_run))
     return importer.done(started)
 
 
@@ -114,23 +115,35 @@ def import_tables(
         rules: what the user keeps private.
 
     Raises:
-        InvalidInput: a path is no such file or lacks a column, or the mapping names no words or an unknown
-            field; nothing was imported.
+        InvalidInput: there is nothing at one of the paths, the only one is no such file or lacks a column, or
+            the mapping names no words or an unknown field; nothing was imported.
 
     """
     started = time.monotonic()
-    named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
-    table = tables.checked(columns, encoding)
-    forms = [tables.format_of(path, table) for path in named]
+    named, table = _named(paths), tables.checked(columns, encoding)
     importer = _Importer(memory, progress or (lambda *_: None), rules)
-    for path, form in zip(named, forms, strict=True):
-        format = Format(form, partial(tables.read, table, form), options=table.options)
-        importer.take(SourceFile(File.at(path), format))
+    importer.take_each(named, lambda path: importer.take(_table(path, table)))
     return importer.done(started)
 
 
-def _notes(paths: Sequence[Path]) -> Iterator[Source]:
-    for source in chain.from_iterable([sources(path, [NOTES]) for path in paths]):
+def _table(path: Path, table: tables.Table) -> SourceFile:
+    form = tables.format_of(path, table)
+    return SourceFile(File.at(path), Format(form, partial(tables.read, table, form), options=table.options))
+
+
+def _named(paths: object) -> list[Path]:
+    """Return the paths that are meant; there is something at each, be it a link that leads nowhere."""
+    try:
+        named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else cast("list[str]", paths)))
+    except TypeError as error:
+        raise InvalidInput(f"{shown(paths)} names no files.", "Name one path, or several.") from error
+    if gone := next((path for path in named if not os.path.lexists(path)), None):
+        raise InvalidInput(f"There is no file or folder at {shown(str(gone))}.", "Check the path.")
+    return named
+
+
+def _notes(path: Path) -> Iterator[Source]:
+    for source in sources(path, [NOTES]):
         ending = Path(source.file.path).suffix.lower() if isinstance(source, SourceFile) else ".md"
         yield source if ending == ".md" else Ignored(ending)
 
@@ -189,17 +202,25 @@ class _Importer:
         self.report = ImportReport()
         self.skips = Skips()
 
-    def take_all(self, paths: Sequence[Path], *, dry_run: bool = False) -> None:
-        """Import the files at these paths, exports of everything and edits of records first."""
-        exports = [path for path in paths if everything.is_everything(path)]
-        edited = [path for path in paths if is_records(path)]
-        named = [path for path in paths if path not in exports and path not in edited]
-        others = [sources(path, among=len(paths) > 1) for path in named]
-        for path in exports:
-            self.restore(File.at(path))
-        for path in edited:
+    def take_path(self, path: Path, *, dry_run: bool) -> None:
+        """Import what is at a path."""
+        if everything.is_everything(path):
+            self.restore(path)
+        elif is_records(path):
             self.edit(path, dry_run=dry_run)
-        self.take_found(chain.from_iterable(others))
+        else:
+            self.take_found(sources(path))
+
+    def take_each(self, paths: Sequence[Path], take: Callable[[Path], None]) -> None:
+        """Import what is at each of some paths; of several, one that is refused is named."""
+        for path in paths:
+            try:
+                take(path)
+            except (InvalidInput, UnknownFormat, NewerSchema) as error:
+                if len(paths) == 1:
+                    raise
+                reason = error.what.removeprefix(f"{str(path)!r} ").removeprefix("is ").rstrip(".")
+                self.skips.add(clean(str(path)), [Skip(0, reason, problem=True)])
 
     def take_found(self, found: Iterable[Source]) -> None:
         """Import files that were found, and count what is none."""
@@ -248,8 +269,9 @@ class _Importer:
         for reason, problem, count, lines in account["skipped"]:
             self.skips.count(Skipped(path, reason, count, tuple(lines), problem))
 
-    def restore(self, file: File) -> None:
+    def restore(self, path: Path) -> None:
         """Import an export of everything."""
+        file = File.at(path)
         restored = everything.restore(self._memory, file)
         added, present = restored.added["messages"], restored.present["messages"]
         own = self._memory.scope.space

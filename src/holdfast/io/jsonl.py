@@ -59,13 +59,9 @@ def _first(value: Mapping[str, object], *keys: str) -> str:
 
 
 def _chat(value: Mapping[str, object], named: str, otherwise: str) -> ImportedChat:
-    title, agent, label = (
-        text_of(value.get("title")),
-        text_of(value.get("agent")),
-        label_of(value.get("about")),
-    )
-    chat = ImportedChat(named or otherwise, title, agent, value.get("archived") is True, label)
-    return replace(chat, by_file=not named)
+    title, agent = text_of(value.get("title")), text_of(value.get("agent"))
+    is_archived, label = value.get("archived") is True, label_of(value.get("about"))
+    return ImportedChat(named or otherwise, title, agent, is_archived, label, by_file=not named)
 
 
 def label_of(about: object) -> ChatLabel | None:

@@ -5,13 +5,12 @@ Both forms: that of Letta 0.8 and later, with lists of agents and blocks, and th
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from holdfast.io.files import File, values
+from holdfast.io.files import File, object_in, values
 from holdfast.io.import_items import (
     ImportedChat,
     ImportedRecord,
@@ -205,18 +204,12 @@ def _packed(entry: _Json) -> _Json:
     role, text = entry.get("role"), _text(entry)
     if role not in ("user", "tool", "function") or not text.startswith("{"):
         return {}
-    try:
-        value = dict_of(json.loads(text))
-    except (ValueError, RecursionError):
-        return {}
+    value = dict_of(object_in(text))
     is_result = role != "user" and isinstance(value.get("message"), str) and "status" in value
     return value if is_result or (role == "user" and isinstance(value.get("type"), str)) else {}
 
 
 def _spoken(call: _Json) -> str:
     arguments = dict_of(call.get("function")).get("arguments")
-    try:
-        given = json.loads(arguments) if isinstance(arguments, str) else arguments
-    except (ValueError, RecursionError):
-        return text_of(arguments)
+    given = object_in(arguments) if isinstance(arguments, str) else arguments
     return text_of(dict_of(given).get("message")) or text_of(arguments)

@@ -36,8 +36,10 @@ _OBSERVATION = re.compile(rf"[ \t]*[-*] \[([^\[\]()\n]{{1,{_LABEL}}})\] (.+)")
 _RELATION = re.compile(r"[ \t]*[-*] ([^\[\]\n]{0,80})\[\[([^\[\]\n]{1,200})\]\](.*)")
 _TAG = re.compile(rf"(?:^|(?<=\s))#([^\s#()\[\],]{{1,{_LABEL}}})")
 # A file that a note shows, as Obsidian and Markdown write it, and what such lines have besides.
-_EMBED = re.compile(
-    r"!\[\[[^\[\]\n]{1,500}\]\]|!\[[^\[\]\n]{0,500}\]\([^()\n]{0,2000}\)|\[!\w+\]|[\s>*|_:#-]"
+_TARGET = r"\((?:[^()\n]{0,1000}\([^()\n]{0,1000}\))?[^()\n]{0,1000}\)"
+_EMBED = re.compile(rf"!\[\[[^\[\]\n]{{1,500}}\]\]|\[?!\[[^\[\]\n]{{0,500}}\]{_TARGET}(?:\]{_TARGET})?")
+_AROUND = re.compile(
+    r"^[ \t>*+-]*\d{1,9}[.)](?=\s)|(?<=[*+.)-] )\[\w\]|\[!\w+\]|[\s!-/:-@\[-`{-~]", re.MULTILINE
 )
 _SHOWN = "a file that is shown, without words"
 # What a box of a list of tasks has.
@@ -113,7 +115,8 @@ def _records(note: _Note, lines: Sequence[str], start: int) -> Iterator[Item]:
         elif not fence and (found := _OBSERVATION.fullmatch(line)) and found[1].strip() not in _TASKS:
             category = found[1].strip()
             text = f"{note.title}: {found[2].strip()}"
-            yield note.record(number, "fact", f"[{category}]", text, category=category)
+            fact = note.record(number, "fact", f"[{category}]", text, category=category)
+            yield Skip(number, _SHOWN) if _is_shown(found[2]) else fact
         elif not fence and (link := _RELATION.fullmatch(line)) and not link[1].endswith("!"):
             relation, target = link[1].strip() or "relates_to", link[2].strip()
             text = f"{note.title}: {relation} {target}{link[3].rstrip()}"
@@ -130,10 +133,16 @@ def _section(note: _Note, line: int, path: Sequence[tuple[int, str]], body: Sequ
     names = [name for _, name in path if name]
     heading = " › ".join(names if names[:1] == [note.title] else [note.title, *names])
     for part in _parts("\n".join(body).strip()):
-        if not _EMBED.sub("", part) and "!" in part:
+        if _is_shown(part):
             yield Skip(line, _SHOWN)
             continue
         yield note.record(line, "finding", heading, f"{heading}\n\n{part}")
+
+
+def _is_shown(text: str) -> bool:
+    """Return whether a text has files that it shows, and no words."""
+    rest, files = _EMBED.subn("", text)
+    return files > 0 and not _AROUND.sub("", rest)
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 PRIVATE = "[private: left out, as the user asked]"
 """What stands in place of words between the tags; how many they were is not told."""
@@ -38,12 +38,18 @@ def private_ranges(text: str, *, to_end: bool) -> list[Range]:
             found.append((opened.pop(), tag.end()))
     if opened and to_end:
         found.append((opened[0], len(text)))
-    apart: list[Range] = []
-    # Of those that are within each other, the outer one begins first.
-    for start, end in sorted(found):
-        if not apart or start >= apart[-1][1]:
-            apart.append((start, end))
-    return apart
+    return apart(found)
+
+
+def apart(ranges: Iterable[Range]) -> list[Range]:
+    """Return ranges of a text in order, each that overlaps another one joined with it, without empty ones."""
+    joined: list[Range] = []
+    for start, end in sorted(ranges):
+        if joined and start < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        elif start < end:
+            joined.append((start, end))
+    return joined
 
 
 def without_ranges(text: str, ranges: Sequence[Range], placeholder: str = PRIVATE) -> str:

@@ -23,6 +23,7 @@ from holdfast.io.left_out import LeftOut
 from holdfast.io.named_paths import is_about_one_file, is_path_key, named_in_call, named_in_output
 from holdfast.io.private_tags import (
     PRIVATE,
+    apart,
     has_tag,
     private_words,
     without_private,
@@ -127,7 +128,8 @@ class Redactor:
             return Skip(item.line, reason)
         if self._rules:
             message = self._without_covered(item.chat.id, message)
-        message = self._without_repeated(_without_tags(message, self._left_out))
+        message = _without_tags(message, self._left_out)
+        message = _changed(message, self._left_out.without) if self._left_out else message
         title = "" if item.chat.id in self._untitled else item.chat.title
         title = title and self._left_out.without(without_private(title))
         chat = replace(item.chat, title=title) if title != item.chat.title else item.chat
@@ -228,9 +230,6 @@ class Redactor:
             return without_ranges(text, ranges, IGNORED)
 
         return _changed(message, change)
-
-    def _without_repeated(self, message: Message) -> Message:
-        return _changed(message, self._left_out.without) if self._left_out else message
 
 
 def words_marked(message: Message) -> list[str]:
@@ -378,10 +377,4 @@ def _inlined(text: str, is_covered: Callable[[str], bool]) -> list[tuple[int, in
     called = [path for one in _CALLED.finditer(text) for path in named_in_call(one[1])]
     if any(map(is_covered, called)):
         found += [reminder.span() for reminder in _REMINDER.finditer(text)] or [(0, len(text))]
-    apart: list[tuple[int, int]] = []
-    for start, end in sorted(found):
-        if apart and start <= apart[-1][1]:
-            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
-        elif start < end:
-            apart.append((start, end))
-    return apart
+    return apart(found)

@@ -32,9 +32,10 @@ from holdfast.io import (
     specstory,
 )
 from holdfast.io.files import IS_UTF16, MAX_LINE, NOT_UTF8, SAVE, File, lines, text_problems, values
+from holdfast.io.foreign import opened
 from holdfast.io.import_items import Item, Skip
 from holdfast.io.record_markdown import START as RECORDS
-from holdfast.store.foreign_sqlite import is_sqlite, open_foreign
+from holdfast.store.foreign_sqlite import is_sqlite
 from holdfast.text.clean import clean
 
 Test = Callable[[Mapping[str, object]], bool]
@@ -171,13 +172,10 @@ class Ignored:
 Source = SourceFile | Unread | Ignored
 
 
-def sources(
-    path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS, *, among: bool = False
-) -> Iterator[Source]:
+def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -> Iterator[Source]:
     """Yield the files to import: the file, or those of a zip, or of a folder and its folders, by ending.
 
-    A chat without an id has the name of its file, within a folder or zip its path. Of a path `among` others,
-    what is wrong is a problem, unless there is nothing.
+    A chat without an id has the name of its file, within a folder or zip its path.
 
     Raises:
         InvalidInput: there is nothing at the path, it cannot be read, or it is a zip bomb.
@@ -190,8 +188,6 @@ def sources(
             return _folder(path, formats)
         if not path.is_file():
             raise InvalidInput(f"There is no file or folder at {str(path)!r}.", "Check the path.")
-        if among:
-            return _among(path, formats)
         if zipfile.is_zipfile(path):
             return _whole_zip(path, formats)
         file = File.at(path)
@@ -202,15 +198,6 @@ def sources(
         what = f"{str(path)!r} cannot be read ({_one_line(error)})."
         raise InvalidInput(what, "Check the path and its rights.") from error
     return iter([SourceFile(file, format)])
-
-
-def _among(path: Path, formats: Sequence[Format]) -> Iterator[Source]:
-    try:
-        yield from sources(path, formats)
-    except (InvalidInput, UnknownFormat) as error:
-        yield _problem(
-            clean(str(path)), error.what.removeprefix(f"{str(path)!r} ").removeprefix("is ").rstrip(".")
-        )
 
 
 def recognise(file: File, formats: Sequence[Format]) -> Format | None:
@@ -237,9 +224,7 @@ def recognise(file: File, formats: Sequence[Format]) -> Format | None:
 
 
 def _of_database(file: File, formats: Sequence[Format]) -> Format | None:
-    if file.location is None:
-        raise Unavailable(f"A database is not read in a zip; {_UNPACK}.", "Unpack it.")
-    with open_foreign(file.location) as database:
+    with opened(file) as database:
         tables = database.tables
     return next((one for one in formats if one.is_database and one.is_database(tables)), None)
 

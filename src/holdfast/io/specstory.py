@@ -65,13 +65,14 @@ def read(file: File) -> Iterator[Item]:
     the text and stay in the payload. SpecStory leaves the file of a session's former title beside the new
     one, so a message is known by who says it, when, its words, and how often they were said then.
     """
-    chat, said = ImportedChat(file.name, folder=_folder(file)), Counter[str]()
+    chat, said = ImportedChat(file.name, folder=_folder(file), by_file=True), Counter[str]()
     for item in _blocks(file):
         if isinstance(item, Skip):
             yield item
         elif isinstance(item, str):
-            session, since = _SESSION.fullmatch(item), _split_time(_HEAD_END.sub("", item))[1]
-            chat = replace(chat, id=clean(session[1]) if session else chat.id, since=since or chat.since)
+            chat = replace(chat, since=_split_time(_HEAD_END.sub("", item))[1] or chat.since)
+            if session := _SESSION.fullmatch(item):
+                chat = replace(chat, id=clean(session[1]), by_file=False)
         else:
             its = replace(chat, id=f"{chat.id}/agent-sidechain") if item.header[2] else chat
             yield from _tool_use(its, item, said) if item.tool else _spoken(its, item, said)
@@ -146,7 +147,7 @@ def _split_time(text: str) -> tuple[str, datetime | None]:
 
 def _identity(said: Counter[str], chat: ImportedChat, role: str, at: datetime | None, words: str) -> str:
     # Some versions write fractions of seconds, and times of another zone.
-    return repeat_id(said, [chat.id, role, math.floor(at.timestamp()) if at else None, words])
+    return repeat_id(said, [chat.lasting_id, role, math.floor(at.timestamp()) if at else None, words])
 
 
 def _tool_use(chat: ImportedChat, block: _Block, said: Counter[str]) -> Iterator[Item]:

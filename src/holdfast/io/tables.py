@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.io.files import MAX_LINE, File, lines
-from holdfast.io.import_items import ImportedChat, ImportedRecord, Item, Skip, dict_of, parsed
+from holdfast.io.import_items import ImportedChat, ImportedRecord, Item, Skip, dict_of, parsed, repeat_id
 from holdfast.messages import formats
 from holdfast.text.clean import clean
 
@@ -126,9 +126,7 @@ def _message(name: str, line: int, fields: _Row, meta: _Row, seen: Counter[str])
         at = float(at)
     made = {**said, "name": _text(fields.get("name")) or None, "at": at or None}
     # The n-th row that says the same is known again wherever it stands.
-    said_so = _hash([named, *made.values()])
-    seen[said_so] += 1
-    identity = _text(fields.get("id")) or f"{said_so}-{seen[said_so]}"
+    identity = _text(fields.get("id")) or repeat_id(seen, [named, *made.values()])
     return parsed(chat, line, formats.parse, {**made, "id": identity, "meta": meta, "raw": None})
 
 
