@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -496,6 +497,19 @@ def test_an_output_beside_the_session_is_read(tmp_path: Path, notice: str) -> No
         assert not skips(items)
         (found,) = [one for one in items if isinstance(one, ImportedMessage) and one.message.answers]
         assert found.message.raw == lines[3]
+
+
+def test_an_output_beside_a_session_in_a_zip_is_read(tmp_path: Path) -> None:
+    notice = SAVED.format("/home/ada/.claude/projects/-shop/s1/tool-results/c1.txt")
+    lines = [U1, A1, T1, claude("user", "r1", "t1", result("c1", notice))]
+    log = write_lines(tmp_path / "s1.jsonl", lines)
+    with zipfile.ZipFile(tmp_path / "sessions.zip", "w") as archive:
+        archive.write(log, "shop/s1.jsonl")
+        archive.writestr("shop/s1/tool-results/c1.txt", "row 0\nthe last row")
+    memory = Memory(":memory:", user="ada")
+    report = import_paths(memory, tmp_path / "sessions.zip")
+    assert (report.added, report.skipped) == (4, ())
+    assert memory.chat("s1").history()[-1].content == "row 0\nthe last row"
 
 
 @each(

@@ -8,7 +8,8 @@ from holdfast.hooks.project import project_of
 from holdfast.io import gemini
 from holdfast.io.files import File, object_in
 from holdfast.io.import_items import ImportedMessage, dict_of, text_of
-from holdfast.io.sources import READ_ERRORS, SourceFile
+from holdfast.io.sources import SourceFile
+from holdfast.io.zip_files import READ_ERRORS
 
 _LINES, _LINE = 50, 1 << 20  # of a log: those that may name its folder, and the bytes of one
 _AGENTS = ("Claude Code", "Codex", "Gemini CLI")

@@ -6,13 +6,11 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 
 from holdfast.errors import InvalidInput
-from holdfast.io.files import MAX_ROW, File, lines
+from holdfast.io.files import File, lines
 from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, list_of, parsed, stable_id, text_of
 from holdfast.messages import formats
 from holdfast.text.clean import clean, each_text
@@ -153,7 +151,7 @@ def _items_after(file: File, start: LogStart, end: LogStart) -> Iterator[Item]:
         elif isinstance(place := placed.get(line, Skip(line, _GROWN)), Skip):
             yield place
         else:
-            found = parsed(place, line, _message, item[1], line, file.location)
+            found = parsed(place, line, _message, item[1], line, file)
             yield found
             if (message := getattr(found, "message", None)) and _SAVED.match(message.content):
                 yield Skip(line, _NOT_THERE)
@@ -192,13 +190,13 @@ def said(entry: Mapping[str, object]) -> object:
     return entry.get("message")
 
 
-def _message(entry: dict[str, object], line: int, location: Path | None) -> Message:
+def _message(entry: dict[str, object], line: int, file: File) -> Message:
     inner = said(entry)
     if not isinstance(inner, dict):
         raise InvalidInput("The line has no message.", "Skip it.")
     message = formats.parse(inner)
-    if location and message.answers:
-        output = each_text(inner["content"], lambda text: _output(text, location))
+    if message.answers:
+        output = each_text(inner["content"], lambda text: _output(text, file))
         message = formats.parse({**inner, "content": output})
     return replace(
         message,
@@ -208,16 +206,11 @@ def _message(entry: dict[str, object], line: int, location: Path | None) -> Mess
     )
 
 
-def _output(text: str, log: Path) -> str:
+def _output(text: str, log: File) -> str:
     """Return the output that a text says is beside the session, or the text, if it is not there."""
-    if saved := _SAVED.match(text):
-        for folder in log.parents[:3]:
-            path = folder / saved[1] / "tool-results" / saved[2]
-            # A folder that was copied may have links to anywhere.
-            with suppress(OSError):
-                if path.resolve().is_relative_to(folder.resolve()) and path.stat().st_size <= MAX_ROW:
-                    return path.read_text("utf-8", "replace")
-    return text
+    saved = _SAVED.match(text)
+    output = log.beside(f"{saved[1]}/tool-results/{saved[2]}") if saved else None
+    return text if output is None else output.decode(errors="replace")
 
 
 def waiting(start: LogStart, end: LogStart) -> set[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import stat
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -33,7 +34,7 @@ class _Range(io.RawIOBase):
 
 def part_of(path: Path, start: int, end: int, name: str | None = None) -> File:
     """Return the file that has the bytes from one position to another, without those that are added later."""
-    return File(str(path), path.stem if name is None else name, partial(_between, path, start, end), path)
+    return replace(File.at(path, name), open=partial(_between, path, start, end))
 
 
 def _between(path: Path, start: int, end: int) -> io.BufferedReader:

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
@@ -35,20 +35,31 @@ IS_UTF16 = re.compile(rb"\xff\xfe|\xfe\xff|(?:[\t-~]\x00){4}|(?:\x00[\t-~]){4}")
 class File:
     """A file to read: its `path`, the `name` for its chats without an id, and a function to `open` it.
 
-    `location` is where it is on this machine, None of one in a zip.
+    `location` is where it is on this machine, None of one in a zip. `beside` returns the content of a file by
+    its path from the folder of this one, or from one of the two above.
     """
 
     path: str
     name: str
     open: Callable[[], AbstractContextManager[IO[bytes]]]
     location: Path | None = None
+    beside: Callable[[str], bytes | None] = lambda _: None
 
     @classmethod
     def at(cls, path: Path, name: str | None = None) -> File:
         """Return the file at a path."""
-        return cls(
-            clean(str(path)), clean(path.stem if name is None else name), lambda: path.open("rb"), path
-        )
+        named = clean(path.stem if name is None else name)
+        return cls(clean(str(path)), named, lambda: path.open("rb"), path, lambda other: _beside(path, other))
+
+
+def _beside(path: Path, name: str) -> bytes | None:
+    for folder in path.parents[:3]:
+        other = folder / name
+        # A folder that was copied may have links to anywhere.
+        with suppress(OSError):
+            if other.resolve().is_relative_to(folder.resolve()) and other.stat().st_size <= MAX_ROW:
+                return other.read_bytes()
+    return None
 
 
 def beginning(path: Path, size: int) -> bytes:

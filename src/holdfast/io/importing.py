@@ -22,7 +22,8 @@ from holdfast.io.import_report import ImportReport, Skipped, Skips
 from holdfast.io.record_edits import apply_edits
 from holdfast.io.record_markdown import EDITS, is_records
 from holdfast.io.redaction import Rules
-from holdfast.io.sources import NOTES, READ_ERRORS, Format, Ignored, Source, SourceFile, Unread, sources
+from holdfast.io.sources import NOTES, Format, Ignored, Source, SourceFile, Unread, sources
+from holdfast.io.zip_files import READ_ERRORS
 from holdfast.store import imports
 from holdfast.store.foreign_sqlite import fingerprint
 from holdfast.text.clean import clean

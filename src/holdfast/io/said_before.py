@@ -12,7 +12,8 @@ from holdfast.io import claude_code
 from holdfast.io.files import MAX_ROW, File
 from holdfast.io.import_items import ImportedMessage, dict_of, text_of
 from holdfast.io.redaction import words_marked
-from holdfast.io.sources import READ_ERRORS, SourceFile
+from holdfast.io.sources import SourceFile
+from holdfast.io.zip_files import READ_ERRORS
 from holdfast.messages import formats
 
 _CHUNK = 1 << 20

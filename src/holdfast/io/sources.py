@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import zipfile
-import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
-from io import BufferedReader, RawIOBase
 from itertools import islice
-from pathlib import Path
-from typing import NamedTuple, cast
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable, UnknownFormat
 from holdfast.io import (
@@ -35,6 +34,7 @@ from holdfast.io.files import IS_UTF16, MAX_LINE, NOT_UTF8, SAVE, File, lines, t
 from holdfast.io.foreign import opened
 from holdfast.io.import_items import Item, Skip
 from holdfast.io.record_markdown import START as RECORDS
+from holdfast.io.zip_files import READ_ERRORS, UNPACK, packed_beside, unpacked, why_not_unpacked, why_too_much
 from holdfast.store.foreign_sqlite import is_sqlite
 from holdfast.text.clean import clean
 
@@ -112,7 +112,6 @@ _PACKED_ENDINGS = tuple(f"{ending}{packed}" for ending in LINE_ENDINGS for packe
 _ENDINGS = (".json", ".af", *LINE_ENDINGS, *_OTHER_ENDINGS, *_PACKED_ENDINGS)
 _START = 4096  # bytes that show whether a file is a JSON array
 _HEAD = 50  # lines or values by which a format is recognised
-_UNPACK = "unpack the zip and import the folder"
 _UNKNOWN = "in no format that is known here"
 _EMPTY, _UTF16, _CUT = "empty", "in UTF-16", "a zip that is damaged or cut off"
 _PACKED = "compressed: unpack it, with `zstd -d` or `gunzip`, and import what comes out"
@@ -126,13 +125,7 @@ _TODOS = {
     **dict.fromkeys((_CUT, "not valid JSON", "cut off"), _BROKEN),
 }
 """What to do about a file that is in no format, by the reason."""
-_MAX_UNPACKED = 2 << 30  # bytes of one file in a zip
-_MAX_TOGETHER = 16 << 30  # bytes of all files in a zip
-_MAX_RATIO = 400  # compression of one file; transcripts have 3 to 30
-_MAX_RATIO_TOGETHER = 100  # of all files to the zip, in which files can share compressed data
-_SMALL = 16 << 20  # bytes below which compression is not limited
 _MAX_MEMBERS = 100_000
-READ_ERRORS = (OSError, EOFError, UnicodeDecodeError, zipfile.BadZipFile, zlib.error, Unavailable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,47 +334,19 @@ def _zip(path: Path, folder: str, formats: Sequence[Format]) -> Iterator[Source]
         for info in files:
             if not _may_have_chats(info.filename):
                 yield Ignored(clean(Path(info.filename).suffix.lower()))
-        if reason := _why_too_much(members[:_MAX_MEMBERS], path.stat().st_size):
-            raise InvalidInput(f"{label!r} is not unpacked: {reason}.", f"If it is no trap, {_UNPACK}.")
+        outputs = {one.filename: one for one in files if PurePosixPath(one.filename).parent.name == _OUTPUTS}
+        if reason := why_too_much([*members[:_MAX_MEMBERS], *outputs.values()], path.stat().st_size):
+            raise InvalidInput(f"{label!r} is not unpacked: {reason}.", f"If it is no trap, {UNPACK}.")
         for info in sorted(members[:_MAX_MEMBERS], key=lambda info: info.filename):
             name = clean(info.filename)
-            if reason := _why_not_unpacked(info):
+            if reason := why_not_unpacked(info):
                 yield _problem(f"{label}/{name}", reason)
             else:
                 stem = name.rpartition(".")[0]
-                file = File(f"{label}/{name}", f"{folder}{stem}", partial(_unpack, archive, info))
-                yield _look(file, formats)
+                file = File(f"{label}/{name}", f"{folder}{stem}", partial(unpacked, archive, info))
+                beside = partial(
+                    packed_beside, archive, outputs, PurePosixPath(info.filename), Counter[str]()
+                )
+                yield _look(replace(file, beside=beside), formats)
         if len(members) > _MAX_MEMBERS:
             yield _problem(label, f"more than {_MAX_MEMBERS:,} files; the others were not read")
-
-
-def _why_too_much(members: Iterable[zipfile.ZipInfo], packed: int) -> str:
-    """Return the limit that the files of a zip exceed together, without those left out; "" for none."""
-    size = sum(info.file_size for info in members if not _why_not_unpacked(info))
-    if size > _MAX_TOGETHER:
-        return f"its files have {size:,} bytes, of at most {_MAX_TOGETHER:,}"
-    if size > _SMALL and size > _MAX_RATIO_TOGETHER * packed:
-        times = f"{size // packed:,} times its own size"
-        return f"its files have {size:,} bytes, {times}, of at most {_MAX_RATIO_TOGETHER}"
-    return ""
-
-
-def _why_not_unpacked(info: zipfile.ZipInfo) -> str:
-    if info.flag_bits & 0x1:
-        return "encrypted"
-    if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        return "compressed in an unusual way; pack the zip anew"
-    if info.file_size > _MAX_UNPACKED:
-        return f"larger than {_MAX_UNPACKED >> 30} GiB; {_UNPACK}"
-    if info.file_size > _SMALL and info.file_size > _MAX_RATIO * info.compress_size:
-        return f"shrunk too much to be a transcript; {_UNPACK}"
-    return ""
-
-
-def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BufferedReader:
-    try:
-        # It never returns more than `info.file_size`.
-        return BufferedReader(cast("RawIOBase", archive.open(info)))
-    except (ValueError, RuntimeError) as error:
-        # The header of the member is invalid.
-        raise zipfile.BadZipFile(str(error)) from error
