@@ -9,7 +9,7 @@ from typing import NamedTuple
 from holdfast.learning.speeches import Speech, shortened, speeches_of
 from holdfast.learning.throttle import rest
 from holdfast.text.statement_spans import spans
-from holdfast.text.statements import StatementKind, is_reminder, statements, takes_back
+from holdfast.text.statements import StatementKind, denies, is_reminder, statements, takes_back
 from holdfast.types import Message, Range
 
 _LONGEST_TYPED = 1_500  # characters of what a person types; what is longer was pasted
@@ -22,7 +22,6 @@ _PLAY = re.compile(
 )
 _CODE = re.compile(r"`[^`\n]{1,200}`|\w\(\)|[\w-]/[\w.-]{1,80}\.[a-z]{1,5}\b")
 _PASTED = re.compile(r"^[ \t]{0,8}(?:>|```|~~~|diff --git|@@ |\++ |#{1,6} )|<[a-z-]{2,30}>", re.MULTILINE)
-_NO = re.compile(r"\W{0,3}(?:no|nope|nein|non?|não|nee|нет|nie)\b[,.:!–—-]", re.IGNORECASE)
 _WORD = re.compile(r"\w{4,}")
 _NEAR = 2  # long words that what is taken back later has in common with what takes it back
 _OF_FIRST_PERSON = re.compile(
@@ -96,10 +95,12 @@ def _stated(message: Message, prose: str, *, is_work: bool) -> Iterator[LearnedS
         yield LearnedStatement("request", shortened(prose), span, message.actor, is_typed)
         return
     said = list(spans(prose))
-    back = max((span.start for span in said if takes_back(prose[span.start : span.end])), default=0)
+    back = max(
+        (span.start for span in said if takes_back(prose[span.start : span.end], at_once=True)), default=0
+    )
     for one in statements(prose, by_user=by_user, is_work=is_work):
         is_own = is_typed or not by_user or (one.kind == "request" and _is_own(message, prose))
-        if is_own and one.end > back:
+        if is_own and one.start >= back:
             text = shortened(prose[one.start : one.end])
             yield LearnedStatement(one.kind, text, span, message.actor, is_typed)
 
@@ -114,7 +115,7 @@ def _withdraw(found: dict[str, LearnedStatement], speech: Speech, *, answers: bo
     message, prose = speech
     said = [prose[span.start : span.end] for span in spans(prose)]
     back = [one for one in said if takes_back(one)]
-    is_no = not answers and _NO.match(prose) is not None
+    is_no = not answers and denies(prose)
     if not back and not is_no:
         return
     words = set(_WORD.findall(" ".join(back or said).casefold()))
