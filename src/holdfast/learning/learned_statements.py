@@ -94,13 +94,12 @@ def _stated(message: Message, prose: str, *, is_work: bool) -> Iterator[LearnedS
     if by_user and not is_work and is_reminder(prose):
         yield LearnedStatement("request", shortened(prose), span, message.actor, is_typed)
         return
-    said = list(spans(prose))
-    back = max(
-        (span.start for span in said if takes_back(prose[span.start : span.end], at_once=True)), default=0
-    )
-    for one in statements(prose, by_user=by_user, is_work=is_work):
+    found = statements(prose, by_user=by_user, is_work=is_work)
+    said = spans(prose) if found else ()
+    back = [one.start for one in said if takes_back(prose[one.start : one.end], at_once=True)]
+    for one in found:
         is_own = is_typed or not by_user or (one.kind == "request" and _is_own(message, prose))
-        if is_own and one.start >= back:
+        if is_own and one.start >= max(back, default=0):
             text = shortened(prose[one.start : one.end])
             yield LearnedStatement(one.kind, text, span, message.actor, is_typed)
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from holdfast.store.snapshots import Snapshot
     from holdfast.types import Record, Scope
 
+# Who writes what comes from a session, whatever it was about.
+_OF_ANY_PROJECT = ("agent", "tool", "import", "reflect")
+
 
 def known_at(
     database: Database,
@@ -32,7 +35,8 @@ def known_at(
     """Write what every prompt of a chat shows, as of its snapshot: of kinds with a budget, what fits it.
 
     Without `learned_elsewhere`, of these only what was learned from chats of the scope's own space, or what
-    somebody wrote.
+    somebody wrote; of the user's space, where it may be of any project, only what no session wrote, or was
+    released.
     """
     agents = tuple(dict.fromkeys((scope.agent, "")))
     headed = [kind for kind in kinds.values() if kind.heading]
@@ -47,8 +51,11 @@ def known_at(
             if kind.prompt_budget:
                 there = records.outlines(database, space, version, kind.name, agents)
                 is_ours = learned_elsewhere or space == scope.space
+                others = () if is_ours else _OF_ANY_PROJECT if space == scope.owner.space else ("reflect",)
                 there = [
-                    one for one in there if _is_true(one, snapshot.at) and (is_ours or one.by != "reflect")
+                    one
+                    for one in there
+                    if _is_true(one, snapshot.at) and (one.by not in others or one.trust == "released")
                 ]
                 chosen = fitting_records(kind, there)
                 by_version = records.by_versions(database, space, [one.version for one in chosen])
