@@ -13,7 +13,7 @@ from holdfast.store.message_rows import from_micros
 from holdfast.store.records import RecordFilter, RecordOutline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from holdfast.kinds import Kind
     from holdfast.store.database import Database
@@ -52,11 +52,7 @@ def known_at(
                 there = records.outlines(database, space, version, kind.name, agents)
                 is_ours = learned_elsewhere or space == scope.space
                 others = () if is_ours else _OF_ANY_PROJECT if space == scope.owner.space else ("reflect",)
-                there = [
-                    one
-                    for one in there
-                    if _is_true(one, snapshot.at) and (one.by not in others or one.trust == "released")
-                ]
+                there = [one for one in there if _is_shown(one, snapshot.at, others)]
                 chosen = fitting_records(kind, there)
                 by_version = records.by_versions(database, space, [one.version for one in chosen])
                 found += [by_version[one.version] for one in chosen if one.version in by_version]
@@ -86,5 +82,7 @@ def _labelled(
     ]
 
 
-def _is_true(one: RecordOutline, at: int) -> bool:
-    return (one.since is None or one.since <= at) and (one.until is None or at < one.until)
+def _is_shown(one: RecordOutline, at: int, others: Sequence[str]) -> bool:
+    """Return whether a record is true at a time, and by none of `others` unless it was released."""
+    is_true = (one.since is None or one.since <= at) and (one.until is None or at < one.until)
+    return is_true and (one.by not in others or one.trust == "released")
