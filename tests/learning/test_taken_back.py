@@ -128,6 +128,7 @@ def test_a_text_that_a_message_asks_about_is_nothing(text: str) -> None:
         "Remember this:\n- my name is Bob",
         "Please remember the following:\n\nMy name is Bob.",
         "Facts about me:\n- My name is Bob.",
+        "My name is Bob.\n\nExplain how lentils are cooked.",
     ],
 )
 def test_what_stands_beside_such_a_text_is_learned(text: str) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from holdfast.learning.speeches import Speech, shortened, speeches_of
 from holdfast.learning.throttle import rest
 from holdfast.text.statement_spans import spans
-from holdfast.text.statements import StatementKind, denies, is_reminder, statements, takes_back
+from holdfast.text.statements import StatementKind, is_reminder, statements, takes_back
 from holdfast.types import Message, Range
 
 _LONGEST_TYPED = 1_500  # characters of what a person types; what is longer was pasted
@@ -96,7 +96,7 @@ def _stated(message: Message, prose: str, *, is_work: bool) -> Iterator[LearnedS
         return
     found = statements(prose, by_user=by_user, is_work=is_work)
     said = spans(prose) if found else ()
-    back = [one.start for one in said if takes_back(prose[one.start : one.end], at_once=True)]
+    back = [one.start for one in said if takes_back(prose[one.start : one.end], "negates", "corrects")]
     for one in found:
         is_own = is_typed or not by_user or (one.kind == "request" and _is_own(message, prose))
         if is_own and one.start >= max(back, default=0):
@@ -114,7 +114,7 @@ def _withdraw(found: dict[str, LearnedStatement], speech: Speech, *, answers: bo
     message, prose = speech
     said = [prose[span.start : span.end] for span in spans(prose)]
     back = [one for one in said if takes_back(one)]
-    is_no = not answers and denies(prose)
+    is_no = not answers and takes_back(prose, "negates")
     if not back and not is_no:
         return
     words = set(_WORD.findall(" ".join(back or said).casefold()))

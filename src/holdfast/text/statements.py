@@ -65,7 +65,7 @@ def statements(text: str, *, by_user: bool, is_work: bool = False) -> list[Plain
         first = _asked(text, sentences, place, said, is_work=is_work) if by_user and not is_cited else None
         if is_cited or (by_user and first is None and _points(text, sentences, place, said)):
             # Somebody's text stands behind this sentence, or in another paragraph before the last one.
-            is_behind = span is not sentences[-1]
+            is_behind = span is not sentences[-1] or not _has("points", said)
             return sorted(
                 one for one in found.values() if is_behind or "\n\n" not in text[one.end : span.start]
             )
@@ -77,25 +77,18 @@ def statements(text: str, *, by_user: bool, is_work: bool = False) -> list[Plain
     return sorted(found.values())
 
 
-def takes_back(sentence: str, *, at_once: bool = False) -> bool:
-    """Return whether a sentence takes back what its speaker said just before, `at_once` in the same breath.
+def takes_back(sentence: str, *more: Literal["negates", "corrects"]) -> bool:
+    """Return whether a sentence takes back what its speaker said just before.
+
+    Where it answers nothing it does so also if it "negates", and in the same breath if it "corrects".
 
     >>> takes_back("Scratch that, Tuesdays."), takes_back("The scratch is gone.")
     (True, False)
-    >>> takes_back("Hmm, actually blue."), takes_back("Hmm, actually blue.", at_once=True)
+    >>> takes_back("Hmm, actually blue."), takes_back("Hmm, actually blue.", "corrects")
     (False, True)
     """
-    forms = ("retracts", "negates", "corrects") if at_once else ("retracts",)
-    return any(_opens(sentence, form) for form in forms)
-
-
-def denies(text: str) -> bool:
-    """Return whether a text begins with a no."""
-    return _opens(text, "negates")
-
-
-def _opens(text: str, form: str) -> bool:
-    return _after(text[:_LONGEST].replace("’", "'"), form) is not None
+    said = sentence[:_LONGEST].replace("’", "'")
+    return any(_after(said, form) is not None for form in ("retracts", *more))
 
 
 def is_reminder(text: str) -> bool:
