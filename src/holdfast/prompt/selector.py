@@ -86,8 +86,7 @@ def selector(
         if room < 0 or _lost_request(unsummarised, window) is None:
             return window
         rest = choose_within(room, summaries, fresh)
-        # A smaller window can begin with the request, where a larger one begins behind it, or with another.
-        is_lost = rest.tokens <= room and _lost_request(unsummarised, rest) is request
+        is_lost = rest.tokens <= room and _is_behind(request, rest, window, unsummarised)
         return _with_request(replace(rest, budget=window.budget), request, short, log) if is_lost else window
 
     return select
@@ -101,6 +100,14 @@ def _lost_request(log: ChatLog, window: Window) -> Message | None:
     first = window.messages[0].seq
     before = islice(dropwhile(lambda one: one.seq >= first, log), _LONGEST_TURN)
     return next((one for one in before if one.role == "user"), None)
+
+
+def _is_behind(request: Message, rest: Window, window: Window, log: ChatLog) -> bool:
+    """Return whether the smaller of two windows begins behind a request, and leaves out no other for it."""
+    found = _lost_request(log, rest)
+    is_one_turn = [one.role for one in window.messages].count("user") <= 1
+    first = min((one.seq for one in rest.messages), default=0)
+    return found is request or (found is None and is_one_turn and request.seq < first)
 
 
 def _with_request(window: Window, request: Message, short: Message, log: ChatLog) -> Window:
