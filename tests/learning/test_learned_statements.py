@@ -296,56 +296,6 @@ def test_consent_questions_quotations_and_the_like_are_nothing(text: str) -> Non
     assert said("Hello!", "Hi. What is it about?", text, "I see.") == []
 
 
-@each(
-    "lines",
-    [
-        ["My favorite colour is green. Actually no, blue."],
-        ["Remember that the deploy runs on Mondays. Scratch that, Tuesdays."],
-        ["My favourite colour is green.", "Sure, noted.", "Oops, I meant blue."],
-        [
-            "Remember that the deploy runs on Mondays.",
-            "Sure, noted.",
-            "No, forget that. It runs on Tuesdays.",
-        ],
-        ["I prefer tabs over spaces, said no one ever."],
-        [
-            "Remember I live in Berlin.",
-            "Noted.",
-            "Thanks.",
-            "ok",
-            "Forget what I said about Berlin, I live in Porto now.",
-        ],
-        ["I'm vegan.", "ok", "Just kidding."],
-        ["We decided on Redis for the queue.", "ok", "On second thought, not Redis for the queue."],
-        ["Merk dir, dass der Zug um 9 fährt. Nein, um 10."],
-        ["Recuerda que vivo en Madrid. Perdón, quise decir en Sevilla."],
-        ["N'oublie pas que je vis à Lyon. Non, à Nantes."],
-        ["Remember that I live in Berlin — no wait, Hamburg."],
-        ["I prefer tea. Wait, no, coffee."],
-        ["My birthday is 3 May. Sorry, 4 May."],
-        ["My birthday is 3 May.", "ok", "Sorry, I meant 4 May."],
-        ["My name is Ann, no, Anne."],
-        ["I live in Rome... I mean Milan."],
-        ["记住我住在上海。不对，是北京。"],
-        ["My favourite colour is green, or was it blue? I don't know."],
-    ],
-)
-def test_what_is_taken_back_is_not_learned(lines: list[str]) -> None:
-    assert said(*lines) == []
-
-
-def test_a_no_to_a_question_takes_nothing_back() -> None:
-    found = said("I'm vegan.", "Noted. Shall I look for a restaurant?", "No, thanks.", "Fine.")
-    assert [one.text for one in found] == ["I'm vegan."]
-
-
-def test_what_replaces_a_statement_is_learned_if_it_stands_alone() -> None:
-    found = said(
-        "We decided on Redis for the queue.", "OK.", "Actually, no. We decided on NATS for the queue."
-    )
-    assert [one.text for one in found] == ["We decided on NATS for the queue."]
-
-
 def test_of_an_assistant_only_decisions_and_causes_are_learned_and_only_as_findings(quick: Memory) -> None:
     chat = quick.chat("shop")
     report = (

@@ -162,10 +162,49 @@ def test_a_pasted_log_leaves_the_conversation_in_the_next_prompt(
     small = chat.prompt(2_000, query)
     assert small.tokens["total"] <= 2_000
     assert [one.seq for one in small.window.messages][-3:] == [61, 62, 63]
-    # Its own turn is as long as it: the request stays, with the answer.
-    assert [one.seq for one in answered.messages] == [61, 62]
-    assert "Why does worker seven stop?" in answered.messages[0].content
+    # Its own turn is longer than the budget: the request stays, with the answer and what was said before.
+    assert [one.seq for one in answered.messages] == [*range(1, 63)]
+    assert answered.messages[60] == window.messages[60]
     assert answered.tokens <= 8_000
+
+
+@pytest.mark.parametrize("earlier", [30, 600])
+@pytest.mark.parametrize("query", [None, "Which worker?"])
+def test_a_pasted_log_leaves_the_conversation_in_the_turn_that_goes_on(
+    quick: Memory, earlier: int, query: str | None
+) -> None:
+    chat = quick.chat("monday")
+    chat.append([Message("assistant" if n % 2 else "user", f"{n}.") for n in range(2 * earlier)])
+    paste = chat.append(role="user", content=PASTES["before"])
+    before: list[str] = []
+    for n in range(4):
+        call = ToolCall(f"c{n}", "read", {})
+        chat.append([Message("assistant", calls=(call,)), Message("tool", "a row " * 20, call_id=call.id)])
+        prompt = chat.prompt(8_000, query)
+        seqs = [one.seq for one in prompt.window.messages]
+        assert prompt.tokens["total"] <= 8_000
+        assert seqs == [*range(seqs[0], paste.seq + 2 * n + 3)]
+        assert seqs[0] == 1 or prompt.tokens["total"] > 7_000
+        assert prompt.messages[0]["role"] == "user"
+        assert [one.seq for one in prompt.window.shortened] == [paste.seq]
+        now = [json.dumps(one) for one in prompt.messages]
+        assert query or now[: len(before)] == before
+        before = now
+
+
+def test_a_paste_stays_whole_while_its_turn_fits(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    chat.append([Message("user", "Hello. " * 1_500), Message("assistant", "Hello.")])
+    call = Message("assistant", calls=(ToolCall("c", "read", {}),))
+    chat.append([Message("user", "line of a log " * 1_600), call, Message("tool", "a row", call_id="c")])
+    for number in range(20):
+        quick.chat("other").append(role="user", content=f"Row {number} is short. " + "word " * 200)
+    for query in (None, "short row"):
+        prompt = chat.prompt(8_000, query)
+        assert [one.seq for one in prompt.window.messages][-3:] == [3, 4, 5]
+        assert 3 not in [one.seq for one in prompt.window.shortened]
+        assert prompt.tokens["total"] <= 8_000
+    assert prompt.hits
 
 
 def test_an_answer_that_fills_a_small_budget_is_shortened_once_its_turn_is_over(quick: Memory) -> None:
@@ -233,16 +272,23 @@ def test_a_turn_longer_than_the_budget_keeps_its_request_and_its_end(
 
 
 @pytest.mark.parametrize("budget", [2_000, 4_000, 8_000])
-def test_a_long_turn_that_is_over_keeps_its_request_for_the_next_question(quick: Memory, budget: int) -> None:
+def test_a_long_turn_that_is_over_keeps_its_request_for_later_questions(quick: Memory, budget: int) -> None:
     chat = quick.chat("monday")
     chat.append(role="user", content="Please mend all the pumps.")
     for n in range(60):
         call = Message("assistant", calls=(ToolCall(f"c{n}", "look", {"at": f"pump {n}"}),))
         chat.append([call, Message("tool", f"{'reading ' * 240}{n}", call_id=f"c{n}")])
-    chat.append([Message("assistant", "All are mended."), Message("user", "How many were broken?")])
-    said = [one.content for one in chat.prompt(budget).window.messages]
-    assert said[0] == "Please mend all the pumps."
-    assert said[-2:] == ["All are mended.", "How many were broken?"]
+    chat.append(role="assistant", content="All are mended.")
+    starts = set()
+    for n in range(8):
+        chat.append(role="user", content=f"How many were broken of {n}?")
+        prompt = chat.prompt(budget)
+        said = [one.content for one in prompt.window.messages]
+        assert said[0] == "Please mend all the pumps."
+        assert said[-2 * n - 2 :][:2] == ["All are mended.", "How many were broken of 0?"]
+        starts.add(prompt.window.messages[1].seq)
+        chat.append(role="assistant", content="One.")
+    assert len(starts) <= 2
 
 
 def test_a_request_that_a_summary_stands_for_is_not_shown_as_well(quick: Memory) -> None:
@@ -447,7 +493,8 @@ def test_the_budget_holds_and_the_pairs_stay(
             assert one.saved == log[seq - 1].tokens - placeholder > 0
             assert log[seq - 1].tokens > (min(oversize, budget // 8) if pasted else budget // 2)
             # The request of the newest turn is, where this is longer than the budget.
-            assert seq < newest_user or (seq == newest_user and seq == window.messages[0].seq)
+            turn = sum(one.tokens for one in log[seq - 1 :])
+            assert seq < newest_user or (seq == newest_user and turn > budget)
         broken = {NO_RESULT, UNKNOWN_CALL}
         usable = [
             m.seq

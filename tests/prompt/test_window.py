@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.prompt.selector import expected_messages, selector
 from holdfast.prompt.window import (
@@ -143,6 +144,20 @@ def test_a_window_without_a_user_message_to_start_with_says_so() -> None:
 
 
 # The fresh tail
+
+
+@pytest.mark.parametrize("questions", [1, 2])
+def test_a_window_that_the_request_takes_room_from_begins_with_it(quick: Memory, questions: int) -> None:
+    chat = quick.chat("monday")
+    chat.append([Message("user", "Mend all pumps. " * 9), *[Message("assistant", "word " * 20)] * 2])
+    chat.append([Message("user", f"{number}?") for number in range(questions)])
+    request, *others = chat.history()
+    budget = sum(one.tokens for one in others)
+    window = chat.window(policy=TokenBudget(budget, keep=1))
+    assert window.tokens <= budget
+    # Of several turns none is left out for the request of one.
+    assert (window.messages[0] == request) == (questions == 1)
+    assert window.messages[-questions:] == tuple(others[-questions:])
 
 
 def test_a_tail_longer_than_the_session_is_the_session() -> None:

@@ -22,7 +22,6 @@ _PLAY = re.compile(
 )
 _CODE = re.compile(r"`[^`\n]{1,200}`|\w\(\)|[\w-]/[\w.-]{1,80}\.[a-z]{1,5}\b")
 _PASTED = re.compile(r"^[ \t]{0,8}(?:>|```|~~~|diff --git|@@ |\++ |#{1,6} )|<[a-z-]{2,30}>", re.MULTILINE)
-_NO = re.compile(r"\W{0,3}(?:no|nope|nein|non?|não|nee|нет|nie)\b[,.:!–—-]", re.IGNORECASE)
 _WORD = re.compile(r"\w{4,}")
 _NEAR = 2  # long words that what is taken back later has in common with what takes it back
 _OF_FIRST_PERSON = re.compile(
@@ -95,11 +94,12 @@ def _stated(message: Message, prose: str, *, is_work: bool) -> Iterator[LearnedS
     if by_user and not is_work and is_reminder(prose):
         yield LearnedStatement("request", shortened(prose), span, message.actor, is_typed)
         return
-    said = list(spans(prose))
-    back = max((span.start for span in said if takes_back(prose[span.start : span.end])), default=0)
-    for one in statements(prose, by_user=by_user, is_work=is_work):
+    found = statements(prose, by_user=by_user, is_work=is_work)
+    said = spans(prose) if found else ()
+    back = [one.start for one in said if takes_back(prose[one.start : one.end], "negates", "corrects")]
+    for one in found:
         is_own = is_typed or not by_user or (one.kind == "request" and _is_own(message, prose))
-        if is_own and one.end > back:
+        if is_own and one.start >= max(back, default=0):
             text = shortened(prose[one.start : one.end])
             yield LearnedStatement(one.kind, text, span, message.actor, is_typed)
 
@@ -114,7 +114,7 @@ def _withdraw(found: dict[str, LearnedStatement], speech: Speech, *, answers: bo
     message, prose = speech
     said = [prose[span.start : span.end] for span in spans(prose)]
     back = [one for one in said if takes_back(one)]
-    is_no = not answers and _NO.match(prose) is not None
+    is_no = not answers and takes_back(prose, "negates")
     if not back and not is_no:
         return
     words = set(_WORD.findall(" ".join(back or said).casefold()))

@@ -210,8 +210,7 @@ class _Division:
     def _alone(self) -> Window:
         """Return the window of a prompt without hits: all that fits, but its start moves in steps."""
         window = self._select(self.room)
-        fits = not window.shortened or _total(window) <= self.room
-        if (_is_whole(window) and fits) or window.over_budget:
+        if _is_whole(window) or window.over_budget:
             return window
         reach = max(self._stepped(window, self.room), _open_turn(window.messages))
         return self._select(reach, MAX_COUNT, self._since_step(window, self.room))
@@ -254,7 +253,9 @@ class _Division:
         if _is_whole(near) and not near.shortened:
             return near
         summaries = sum(one.tokens for one in near.summaries)
-        turn = _open_turn(near.messages) or _open_turn(self._select(self.room, self._summaries).messages)
+        turn = _open_turn(near.messages)
+        if near.shortened or not turn:
+            turn = _open_turn(self._select(self.room, self._summaries).messages)
         if not turn and _goes_on(near.messages):
             # A turn longer than the room: what was done last is worth more to it than what was said long ago.
             most = max(most, int(self.room * CONVERSATION[1]))

@@ -13,12 +13,15 @@ from holdfast.store.message_rows import from_micros
 from holdfast.store.records import RecordFilter, RecordOutline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from holdfast.kinds import Kind
     from holdfast.store.database import Database
     from holdfast.store.snapshots import Snapshot
     from holdfast.types import Record, Scope
+
+# Who writes what comes from a session, whatever it was about.
+_OF_ANY_PROJECT = ("agent", "tool", "import", "reflect")
 
 
 def known_at(
@@ -32,7 +35,8 @@ def known_at(
     """Write what every prompt of a chat shows, as of its snapshot: of kinds with a budget, what fits it.
 
     Without `learned_elsewhere`, of these only what was learned from chats of the scope's own space, or what
-    somebody wrote.
+    somebody wrote; of the user's space, where it may be of any project, only what no session wrote, or was
+    released.
     """
     agents = tuple(dict.fromkeys((scope.agent, "")))
     headed = [kind for kind in kinds.values() if kind.heading]
@@ -47,9 +51,8 @@ def known_at(
             if kind.prompt_budget:
                 there = records.outlines(database, space, version, kind.name, agents)
                 is_ours = learned_elsewhere or space == scope.space
-                there = [
-                    one for one in there if _is_true(one, snapshot.at) and (is_ours or one.by != "reflect")
-                ]
+                others = () if is_ours else _OF_ANY_PROJECT if space == scope.owner.space else ("reflect",)
+                there = [one for one in there if _is_shown(one, snapshot.at, others)]
                 chosen = fitting_records(kind, there)
                 by_version = records.by_versions(database, space, [one.version for one in chosen])
                 found += [by_version[one.version] for one in chosen if one.version in by_version]
@@ -79,5 +82,7 @@ def _labelled(
     ]
 
 
-def _is_true(one: RecordOutline, at: int) -> bool:
-    return (one.since is None or one.since <= at) and (one.until is None or at < one.until)
+def _is_shown(one: RecordOutline, at: int, others: Sequence[str]) -> bool:
+    """Return whether a record is true at a time, and by none of `others` unless it was released."""
+    is_true = (one.since is None or one.since <= at) and (one.until is None or at < one.until)
+    return is_true and (one.by not in others or one.trust == "released")

@@ -1,4 +1,4 @@
-"""Placeholders for what is too large to be shown again, in turns that are over.
+"""Placeholders for what is too large to be shown again: in turns that are over, or with its own turn.
 
 The words stay in the log. The placeholder of a result says how many tokens it takes, how it begins, and how
 to read it; it answers the same call, so that a model takes it as the result. Of what a user pasted, and of
@@ -48,8 +48,8 @@ class Oversize:
     Of what is neither a result nor from a user, those of over `said` tokens.
 
     Kept are what was said from the newest user message on, the newest `keep` messages, and the newest `turns`
-    turns as far as `cap` tokens. How far a window goes is measured by what was so before the newest `fresh`
-    tokens were said.
+    turns as far as `cap` tokens, but for the `lost` message: the request of a turn that does not fit with it.
+    How far a window goes is measured by what was so before the newest `fresh` tokens were said.
     """
 
     limit: int
@@ -59,6 +59,7 @@ class Oversize:
     turns: int = 0
     cap: int = 0
     said: int = MAX_COUNT
+    lost: int = 0
 
     def most(self, message: Message) -> int:
         """Return the tokens above which a message is a placeholder."""
@@ -92,7 +93,8 @@ class Oversize:
                 is_kept = newer + fills * fresh_count < self.keep or (
                     turns + fills * fresh_users < self.turns and tokens <= self.cap
                 )
-                if users + fills * fresh_users and not is_kept and message.tokens > self.most(message):
+                is_over = users + fills * fresh_users and not is_kept
+                if (is_over or message.seq == self.lost) and message.tokens > self.most(message):
                     group[place] = self._shortened(message, originals)
                 users += message.role == "user"
             yield group

@@ -62,14 +62,14 @@ def selector(
 
     `newest_first` reads its messages, `stats` are its totals, `frontier` its summaries that are part of no
     other, oldest first; `shorten` writes the placeholders, None for none. The summary of a `SummaryBuffer` is
-    always there. A window that does not reach back to the request of its turn, the message of the user that
-    the turn began with, has this before the end of the turn, where both fit and no summary stands for it.
+    always there. A window that begins within a turn has its request, the message of the user that the turn
+    began with, before it, where both fit and no summary stands for it.
     """
     log = ChatLog(newest_first, stats.messages + stats.erased, stats.stored_tokens, stats.erased)
-    oversize = _oversize(policy, shorten)
+    unsummarised, oversize = log.after(frontier), _oversize(policy, shorten)
 
-    def choose_within(budget: int, summaries: int, fresh: int) -> Window:
-        large = oversize and replace(oversize, fresh=fresh)
+    def choose_within(budget: int, summaries: int, fresh: int, lost: int = 0) -> Window:
+        large = oversize and replace(oversize, fresh=fresh, lost=lost)
         some = frontier if isinstance(policy, SummaryBuffer) else _newest_within(frontier, summaries)
         hidden = frontier[: len(frontier) - len(some)]
         window = _choose(within(policy, budget), log.after(hidden), some, large)
@@ -77,30 +77,37 @@ def selector(
 
     def select(budget: int, summaries: int = MAX_COUNT, fresh: int = 0) -> Window:
         window = choose_within(budget, summaries, fresh)
-        if oversize is None or (request := _lost_request(log.after(frontier), window)) is None:
+        if oversize is None or (request := _lost_request(unsummarised, window)) is None:
             return window
         short = oversize.shorten(request, oversize.limit) if request.tokens > oversize.limit else request
+        if short is not request:
+            window = choose_within(budget, summaries, fresh, request.seq)
         room = min(policy.budget, budget) - short.tokens
-        if room < 0 or not (rest := choose_within(room, summaries, fresh)).messages or rest.tokens > room:
+        if room < 0 or _lost_request(unsummarised, window) is None:
             return window
-        # A smaller window can begin with the request, where a larger one begins behind it.
-        is_lost = request.seq < rest.messages[0].seq
+        rest = choose_within(room, summaries, fresh)
+        is_lost = rest.tokens <= room and _is_behind(request, rest, window, unsummarised)
         return _with_request(replace(rest, budget=window.budget), request, short, log) if is_lost else window
 
     return select
 
 
 def _lost_request(log: ChatLog, window: Window) -> Message | None:
-    """Return the message of the user with which the turn began that a window begins within, if it has few.
-
-    Of a window that reaches over several turns none is missed.
-    """
+    """Return the message of the user with which the turn began that a window begins within."""
     roles = [one.role for one in window.messages if one.role not in INSTRUCTIONS]
-    if not roles or window.budget is None or roles[0] == "user" or roles.count("user") > 1:
+    if not roles or window.budget is None or roles[0] == "user":
         return None
     first = window.messages[0].seq
     before = islice(dropwhile(lambda one: one.seq >= first, log), _LONGEST_TURN)
     return next((one for one in before if one.role == "user"), None)
+
+
+def _is_behind(request: Message, rest: Window, window: Window, log: ChatLog) -> bool:
+    """Return whether the smaller of two windows begins behind a request, and leaves out no other for it."""
+    found = _lost_request(log, rest)
+    is_one_turn = [one.role for one in window.messages].count("user") <= 1
+    first = min((one.seq for one in rest.messages), default=0)
+    return found is request or (found is None and is_one_turn and request.seq < first)
 
 
 def _with_request(window: Window, request: Message, short: Message, log: ChatLog) -> Window:

@@ -237,13 +237,14 @@ class RecordOutline(NamedTuple):
     length: int
     since: int | None
     until: int | None
+    trust: str
 
 
 def outlines(reader: Reader, space: str, at: int, kind: str, agents: Sequence[str]) -> list[RecordOutline]:
     """Return the outlines of a kind as of a version, in the order in which the records were first written."""
     condition, values = one_of("agent", agents)
     sql = f"""
-        SELECT version, id, target, author, priority, evidence, length(text), since, until FROM records
+        SELECT version, id, target, author, priority, evidence, length(text), since, until, trust FROM records
         WHERE space = :space AND kind = :kind AND version <= :at AND ended > :at AND {_IN_USE} AND run = ''
         AND {condition} ORDER BY born, version"""
     return [RecordOutline(*row) for row in reader.all(sql, space=space, kind=kind, at=at, **values)]

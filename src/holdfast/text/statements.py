@@ -61,9 +61,15 @@ def statements(text: str, *, by_user: bool, is_work: bool = False) -> list[Plain
         if span.start < done or span.end - span.start > _LONGEST or _SHOWN.match(text, span.start, span.end):
             continue
         said = _plain(text, span)
-        if by_user and _after(said, "cites") is not None:
-            break
-        if by_user and (first := _asked(text, sentences, place, said, is_work=is_work)):
+        is_cited = by_user and _after(said, "cites") is not None
+        first = _asked(text, sentences, place, said, is_work=is_work) if by_user and not is_cited else None
+        if is_cited or (by_user and first is None and _points(text, sentences, place, said)):
+            # Somebody's text stands behind this sentence, or in another paragraph before the last one.
+            is_behind = span is not sentences[-1] or not _has("points", said)
+            return sorted(
+                one for one in found.values() if is_behind or "\n\n" not in text[one.end : span.start]
+            )
+        if first:
             done = _listed_until(text, sentences, place) if _OPEN.search(said) else span.end
             found[first.start] = PlainStatement(first.start, done, "request")
         elif span.start not in found and (kind := _kind(said, by_user=by_user, is_work=is_work)):
@@ -71,13 +77,18 @@ def statements(text: str, *, by_user: bool, is_work: bool = False) -> list[Plain
     return sorted(found.values())
 
 
-def takes_back(sentence: str) -> bool:
+def takes_back(sentence: str, *more: Literal["negates", "corrects"]) -> bool:
     """Return whether a sentence takes back what its speaker said just before.
+
+    Where it answers nothing it does so also if it "negates", and in the same breath if it "corrects".
 
     >>> takes_back("Scratch that, Tuesdays."), takes_back("The scratch is gone.")
     (True, False)
+    >>> takes_back("Hmm, actually blue."), takes_back("Hmm, actually blue.", "corrects")
+    (False, True)
     """
-    return _after(sentence[:_LONGEST].replace("’", "'"), "retracts") is not None
+    said = sentence[:_LONGEST].replace("’", "'")
+    return any(_after(said, form) is not None for form in ("retracts", *more))
 
 
 def is_reminder(text: str) -> bool:
@@ -85,6 +96,16 @@ def is_reminder(text: str) -> bool:
     sentences = list(spans(text[: _LONGEST + 1]))
     is_one = len(text) <= _LONGEST and len(sentences) == 1
     return is_one and _after(_plain(text, sentences[0]), "reminds") is not None
+
+
+def _points(text: str, sentences: list[Span], place: int, said: str) -> bool:
+    """Return whether a sentence is about a text beside it: it says so, or its colon begins no list."""
+    _, end, _ = sentences[place]
+    behind = sentences[place + 1 : place + 2]
+    if behind and _OPEN.search(said):
+        return behind[0].line != "item"
+    ends_line = not behind or "\n" in text[end : behind[0].start]
+    return (ends_line or _QUESTION.search(said) is not None) and _has("points", said)
 
 
 def _plain(text: str, span: Span) -> str:
@@ -194,7 +215,7 @@ def _starts(said: str) -> Iterator[str]:
     """Yield a sentence, and what is left of it after each filler at its beginning."""
     yield said
     while (found := _form("filler").match(said)) and found.end() < len(said):
-        said = said[found.end() :].lstrip(" ,.!:;—–-、，！。")
+        said = said[found.end() :].lstrip(" ,.!:;…—–-、，！。")
         yield said
 
 

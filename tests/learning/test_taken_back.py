@@ -1,0 +1,137 @@
+"""What is not learned because its speaker takes it back, or because it is somebody else's text."""
+
+from __future__ import annotations
+
+from test_learned_statements import said
+
+from tables import each
+
+
+@each(
+    "lines",
+    [
+        ["My favorite colour is green. Actually no, blue."],
+        ["Remember that the deploy runs on Mondays. Scratch that, Tuesdays."],
+        ["My favourite colour is green.", "Sure, noted.", "Oops, I meant blue."],
+        [
+            "Remember that the deploy runs on Mondays.",
+            "Sure, noted.",
+            "No, forget that. It runs on Tuesdays.",
+        ],
+        ["I prefer tabs over spaces, said no one ever."],
+        [
+            "Remember I live in Berlin.",
+            "Noted.",
+            "Thanks.",
+            "ok",
+            "Forget what I said about Berlin, I live in Porto now.",
+        ],
+        ["I'm vegan.", "ok", "Just kidding."],
+        ["We decided on Redis for the queue.", "ok", "On second thought, not Redis for the queue."],
+        ["Merk dir, dass der Zug um 9 fährt. Nein, um 10."],
+        ["Recuerda que vivo en Madrid. Perdón, quise decir en Sevilla."],
+        ["N'oublie pas que je vis à Lyon. Non, à Nantes."],
+        ["Remember that I live in Berlin — no wait, Hamburg."],
+        ["I prefer tea. Wait, no, coffee."],
+        ["My birthday is 3 May. Sorry, 4 May."],
+        ["My birthday is 3 May.", "ok", "Sorry, I meant 4 May."],
+        ["My name is Ann, no, Anne."],
+        ["I live in Rome... I mean Milan."],
+        ["记住我住在上海。不对，是北京。"],
+        ["My favourite colour is green, or was it blue? I don't know."],
+        ["Remember that the colour is red. Hmm, no, blue."],
+        ["Remember that the colour is red, hmm, no, blue."],
+        ["Remember that the colour is red. Blue, I mean."],
+        ["Remember the following: the colour is red. Hmm, no, blue."],
+        ["We decided to use RabbitMQ. Hold on, no, Kafka."],
+        ["We decided on Redis. Uh, wait. Kafka."],
+        ["Remember the meeting is Friday. Cancel that."],
+        ["Remember the meeting is Friday.\nMake that Monday."],
+        ["Remember the meeting is Friday. Change that to Monday."],
+        ["Remember the meeting is Friday.", "Noted.", "Make that Monday."],
+        ["Remember the meeting is Friday.", "Noted.", "Hmm, no, Monday."],
+        ["Remember my flight is at 9. Wait, actually it's at 10."],
+        ["Remember that my code is 4417. Or was it 4418."],
+        ["I live in Berlin. Strike that, Hamburg."],
+        ["From now on, answer in French. Er, German."],
+        ["Ich wohne in Berlin. Ach nein, in Hamburg."],
+        ["Ich wohne in Berlin, ach nein, in Hamburg."],
+        ["Merk dir, dass der Zug um 9 fährt. Nein, doch nicht."],
+        ["Merk dir, dass der Zug um 9 fährt. Eigentlich um 10."],
+        ["J'habite à Lyon. Non, plutôt à Nantes."],
+        ["N'oublie pas que mon anniversaire est le 3 mai. En fait le 4."],
+        ["Vivo en Madrid. No, mejor en Sevilla."],
+        ["Recuerda que vivo en Madrid. Espera, en Sevilla."],
+        ["Ik woon in Utrecht. Nee, in Leiden."],
+    ],
+)
+def test_what_is_taken_back_is_not_learned(lines: list[str]) -> None:
+    assert said(*lines) == []
+
+
+def test_a_no_to_a_question_takes_nothing_back() -> None:
+    found = said("I'm vegan.", "Noted. Shall I look for a restaurant?", "No, thanks.", "Fine.")
+    assert [one.text for one in found] == ["I'm vegan."]
+
+
+def test_what_replaces_a_statement_is_learned_if_it_stands_alone() -> None:
+    found = said(
+        "We decided on Redis for the queue.", "OK.", "Actually, no. We decided on NATS for the queue."
+    )
+    assert [one.text for one in found] == ["We decided on NATS for the queue."]
+
+
+@each(
+    ("text", "learned"),
+    [
+        ("My code is 4417. Actually, please note that.", "My code is 4417. Actually, please note that."),
+        ("Hmm, remember that I live in Rome.", "Hmm, remember that I live in Rome."),
+        ("Wait, we decided on NATS for the queue.", "Wait, we decided on NATS for the queue."),
+        ("I'm vegan. Make it spicy.", "I'm vegan."),
+        ("I'm vegan. No meat or fish please.", "I'm vegan."),
+        ("My wife is called Ana. Wait until she is home.", "My wife is called Ana."),
+    ],
+)
+def test_what_only_begins_like_a_correction_takes_nothing_back(text: str, learned: str) -> None:
+    assert [one.text for one in said(text)] == [learned]
+
+
+@each(
+    "text",
+    [
+        "What do you think of this mail?\n\nHi team, my name is Bob and I always use tabs.",
+        "What do you think of this mail?\n\nHi team,\n\nMy name is Bob.\n\nWe decided to use Redis.",
+        "What do you think of this text? My name is Bob. I live in Paris.",
+        "Translate this:\n\nI live in Paris and my name is Bob.",
+        "Can you proofread:\nMy name is Bob. I live in Paris.",
+        "Here is what she wrote: I live in Paris. My name is Bob.",
+        "Please improve the following paragraph.\n\nI work as a nurse. Always wash your hands.",
+        "Is this review too harsh?\n\nI hate mushrooms. I live in Rome.",
+        "Customer ticket:\n\nMy name is Bob. I'm allergic to nuts.",
+        "Thoughts on this?\n\nMy name is Bob.",
+        "My name is Bob and I work as a nurse.\n\nMy wife is called Ana.\n\nIs this bio ok?",
+        "I live in Rome. We decided to use Redis.\n\nCould you shorten the above text?",
+        "Was hältst du von dieser Mail?\n\nIch wohne in Bonn.",
+        "Que penses-tu de ce mail ?\n\nJ'habite à Lyon.",
+        "¿Qué opinas de este correo?\n\nVivo en Madrid.",
+        "这封邮件怎么样？\n\n我住在上海。",
+    ],
+)
+def test_a_text_that_a_message_asks_about_is_nothing(text: str) -> None:
+    assert said(text) == []
+
+
+@each(
+    "text",
+    [
+        "My name is Bob.\n\nWhat do you think of this mail?\n\nHi team, I live in Rome.",
+        "Remember this:\n- my name is Bob",
+        "Please remember the following:\n\nMy name is Bob.",
+        "Facts about me:\n- My name is Bob.",
+        "My name is Bob.\n\nExplain how lentils are cooked.",
+    ],
+)
+def test_what_stands_beside_such_a_text_is_learned(text: str) -> None:
+    (found,) = said(text)
+    assert "name is Bob" in found.text
+    assert "Rome" not in found.text
