@@ -192,7 +192,7 @@ def test_another_value_of_several_is_in_conflict(stronger: Writer, weaker: Write
     assert memory.remember(LISBON, by=weaker).flags == ("conflict",)
 
 
-@each(("stronger", "weaker"), STRONGER)
+@each(("stronger", "weaker"), [("user", "tool"), ("agent", "import")])
 def test_the_one_text_of_a_kind_waits_for_who_has_more_right(stronger: Writer, weaker: Writer) -> None:
     memory = Memory(":memory:", user="ada")
     memory.remember("Ada is a nurse.", "profile", by=stronger)

@@ -305,10 +305,10 @@ class Intake:
     def _counts_less(self, record: Record, before: Record) -> bool:
         """Return whether a text may not replace the one of its kind: less right, or said earlier.
 
-        Reflection may: it rewrites what it was shown.
+        The application, an agent and reflection may: they keep up to date what they are shown.
         """
         is_earlier = record.at is not None and before.at is not None and record.at < before.at
-        return is_earlier or (self.by != "reflect" and has_right(self.by, before.by) < 0)
+        return is_earlier or (self.by in ("tool", "import") and has_right(self.by, before.by) < 0)
 
     def _update(self, changes: Writing, record: Record, other: Record, why: str) -> Record:
         """Store another value of a record: in its place, as what was true before, or beside it."""
