@@ -112,9 +112,10 @@ THE_SAME = [
     ("The logo was designed by Marisol", "Marisol designed the logo"),
     ("They've adopted a girl from Peru", "They have adopted a girl from Peru."),
     ("Every morning the user takes thyroxine", "User takes thyroxine every morning."),
-    ("There are 12 nodes in the cluster", "The cluster has twelve nodes"),
+    ("There are 12 nodes in the cluster", "There are twelve nodes in the cluster."),
     ("The contract ends on 2027-03-31", "The contract ends on 31 March 2027."),
-    ("The user is allergic to peanuts", "The user has a peanut allergy"),
+    ("The user is allergic to peanuts", "User's allergic to peanuts."),
+    ("User speaks Welsh, Irish and Dutch", "User speaks Dutch, Welsh and Irish"),
 ]
 UNRELATED = [
     (
@@ -148,18 +149,30 @@ def test_what_was_said_last_is_current(pairs: list[tuple[str, str]]) -> None:
 
 
 APART_DATA = Path(__file__).parent.parent / "data" / "merge" / "apart"
-# What is still called a repetition, of 800 pairs whose authors knew nothing of the rule.
+# What is still called a repetition, of 1,617 pairs whose authors knew nothing of the rule.
 WRONG = {
     "Docker build arg is VERSION",
-    "They're getting divorced",
-    "User stopped to smoke on the way.",
-    "User used to wake up at five.",
     "Invite Maria, Jose and Luis.",
-    "Julia admira mucho al papa.",
-    "Rosa is paid weekly in cash.",
+    "The indent char is '\t'",
+    "The variable is i",
+    "March is cold",
+    "The type is String? in Kotlin",
+    "Call save! in Ruby",
+    "Let's eat, Grandma",
+    "No, the user eats meat",
+    "The gender field is x.",
+    "Keys: a, b; c",
+    'User said "I hate it"',
+    "The CSV row is a,b,",
+    "The name is 'O Neil'",
+    'The answer is "no" more often',
+    "Twenty-one pilots came",
+    "Tom owns the red one",
+    "Users' feedback is ignored",
+    "User gave up sugar",
 }
 # Of each kind at least so many are found; what is freely reworded is left in doubt.
-FOUND = {"literal": 50, "light": 45, "paraphrase": 0, "other language fillers": 12}
+FOUND = {"literal": 58, "light": 44, "paraphrase": 1, "other language fillers": 14}
 
 
 def pairs_of(name: str) -> list[dict[str, str]]:
@@ -167,7 +180,7 @@ def pairs_of(name: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-@each("name", ["apart", "apart_too"])
+@each("name", ["apart", "apart_too", "audited"])
 def test_what_is_nearly_the_same_is_no_repetition(name: str) -> None:
     wrong = {
         pair["old"]

@@ -7,14 +7,15 @@ in words that no table has is kept beside it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from itertools import pairwise, zip_longest
 
-from holdfast.dedup.alignment import Pair, difference
-from holdfast.dedup.parsed_text import ParsedText
+from holdfast.dedup.alignment import VALUES, Pair, difference
+from holdfast.dedup.parsed_text import ParsedText, parse_text
 from holdfast.dedup.statement import LONGEST, ContentItem, Statement
 from holdfast.dedup.writing import OPERATOR, is_written_alike, short_words
 from holdfast.text import analyze
@@ -22,9 +23,25 @@ from holdfast.text.fillers import fillers, stem
 from holdfast.text.tables import headed_lists
 from holdfast.text.value_tokens import tokenize
 
+_CONTRACTIONS = [
+    (re.compile(pattern, re.IGNORECASE), words)
+    for pattern, words in (
+        (r"\b(i)['’]m\b", r"\1 am"),
+        (r"\b(can)['’]t\b", r"\1not"),
+        (r"\b(wo)n['’]t\b", "will not"),
+        (r"(?<=\w)n['’]t\b", " not"),
+        (r"['’]re\b", " are"),
+        (r"['’]ve\b", " have"),
+        (r"['’]ll\b", " will"),
+        (r"\b(i|you|he|she|it|we|they)['’]d\b", r"\1 would"),
+        (r"\b(let)['’]s\b", r"\1 us"),
+        (r"\b(he|she|it|that|there|here|what|who|where)['’]s\b|(\w)['’]s(?= \w+ing\b)", r"\1\2 is"),
+    )
+]
 _TRAITS = frozenset({"change", "plan", "past"})
-_ACTORS = frozenset({"=user", "=project", "=we"})
 _BE = frozenset("is are be been being was were am has have had does did".split())
+_HAVE = frozenset("has have had".split())
+_RELATING = frozenset({"=have", "=use"})
 _RELATIONS = frozenset({"verb", "many", "light"})
 # Words that two texts may have apart.
 _APART = 4
@@ -33,40 +50,81 @@ _APART = 4
 def says_literally(old: ParsedText, new: ParsedText) -> bool:
     """Return whether two texts have the same words, whatever their usual case and punctuation."""
     one, other = old.statement, new.statement
-    same = one.plain == other.plain and one.long == other.long
-    return same and (old.text == new.text or is_written_alike(old.text, new.text))
+    if one.long or other.long:
+        return old.text.split() == new.text.split()
+    return one.plain == other.plain and (old.text == new.text or is_written_alike(old.text, new.text))
 
 
 def repeats(old: ParsedText, new: ParsedText) -> bool:
     """Return whether each of two texts covers all that the other one says, as it is written there."""
-    parts = difference(old.statement, new.statement)
+    old, new = (parse_text(_in_full(text.text)) for text in (old, new))
+    one, other = old.statement, new.statement
+    parts = difference(one, other)
     return (
         bool(parts.both)
-        and all(_says_the_same(one, other) for one, other in parts.both)
-        and all(map(_says_nothing, (*parts.old, *parts.new)))
-        and not (_actors(parts.old) and _actors(parts.new))
-        and old.statement.traits & _TRAITS == new.statement.traits & _TRAITS
-        and _tells_alike(old.statement, new.statement)
+        and all(
+            _says_the_same(item, _wording(one, item), same, _wording(other, same))
+            for item, same in parts.both
+        )
+        and all(_says_nothing(item, other) for item in parts.old)
+        and all(_says_nothing(item, one) for item in parts.new)
+        and not (parts.old and parts.new)
+        and one.traits & _TRAITS == other.traits & _TRAITS
+        and _tells_alike(one, other)
         and not _is_denial(old, new)
         and is_written_alike(old.text, new.text)
-        and _has_same_order(old.text, new.text, parts.both)
+        and _has_same_order(old, new, parts.both)
     )
 
 
-def _says_the_same(one: ContentItem, other: ContentItem) -> bool:
-    """Return whether a statement says the same with another item in place of one."""
-    # In German, wohnt and wohnte.
-    is_past = one.text + "e" == other.text or other.text + "e" == one.text
-    if one.negated != other.negated or _tense(one) != _tense(other) or is_past:
+def _in_full(text: str) -> str:
+    """Return a text without contractions: I'm, isn't, she's moving."""
+    for pattern, words in _CONTRACTIONS:
+        text = pattern.sub(words, text)
+    return text
+
+
+def _wording(statement: Statement, item: ContentItem) -> tuple[str, ...]:
+    return statement.words[item.place : item.place + item.length]
+
+
+def _says_the_same(one: ContentItem, said: Sequence[str], other: ContentItem, again: Sequence[str]) -> bool:
+    """Return whether a statement says the same with another item in place of one, in whatever words.
+
+    The same word has to have the same form: an operator is no operation, and one brother not several.
+    """
+    if one.negated != other.negated or _tense(one) != _tense(other):
         return False
-    if one.kind == other.kind == "concept":
-        return not one.senses.isdisjoint(other.senses)
-    return not one.keys.isdisjoint(other.keys)
+    form, form_again = _forms(one, said), _forms(other, again)
+    is_number_same = _is_plural(one, form) == _is_plural(other, form_again)
+    if one.kind == "concept" == other.kind:
+        roots, roots_again = ({*map(stem, words)} - short_words() for words in (said, again))
+        if not roots.isdisjoint(roots_again):
+            return {*form} - short_words() == {*form_again} - short_words()
+        return not one.senses.isdisjoint(other.senses) and is_number_same
+    is_value = one.kind in VALUES and (one.kind != "weekday" or is_number_same)
+    return (is_value or form == form_again) and not one.keys.isdisjoint(other.keys)
+
+
+def _forms(item: ContentItem, words: Sequence[str]) -> tuple[str, ...]:
+    """Return words in lower case, a verb that somebody says of themselves as of another person."""
+    written = tuple(words) if item.kind == "concept" else (item.text.lower(),)
+    if item.before in _words("speakers"):
+        return (written[0].removesuffix("s") + "s", *written[1:])
+    return written
+
+
+def _is_plural(item: ContentItem, words: Sequence[str]) -> bool:
+    is_noun = not item.flags & {"verb", "one"}
+    return is_noun and (
+        words[-1] in _words("plurals") or (words[-1].endswith("s") and words[-1][-2:] != "ss")
+    )
 
 
 def _tense(item: ContentItem) -> str:
     """Return whether a verb tells what happened, in English: designed, was designed; not is designed."""
-    if item.kind != "word" and "verb" not in item.flags:
+    is_verb = item.kind == "word" or item.flags & {"verb", "one"}
+    if not is_verb or not item.keys.isdisjoint(_words("empty")):
         return ""
     before = _words("present") | _words("past") | _words("personal")
     if _is_form_of_past(item) and item.before not in _words("participle"):
@@ -83,14 +141,22 @@ def _is_passive(item: ContentItem) -> bool:
     return _is_form_of_past(item) and item.before in _words("participle") & _BE
 
 
-def _says_nothing(item: ContentItem) -> bool:
-    """Return whether a statement without an item says the same as with it."""
-    return "change" not in item.flags and not item.keys.isdisjoint(_words("empty"))
+def _says_nothing(item: ContentItem, other: Statement) -> bool:
+    """Return whether a statement says the same without an item as another one that has none like it.
+
+    Whose dog it is may be told by "has"; but who has a doctor is not one.
+    """
+    if "change" in item.flags or item.keys.isdisjoint(_words("empty")):
+        return False
+    if "=name" in item.keys:
+        return not item.text.endswith("d")
+    return item.keys.isdisjoint(_RELATING) or not (_is_one_of(other) or _HAVE & {*other.words})
 
 
-def _actors(items: Sequence[ContentItem]) -> bool:
-    """Return whether the user, the team or the project is among some items."""
-    return any(item.keys & _ACTORS for item in items)
+def _is_one_of(statement: Statement) -> bool:
+    """Return whether a statement says that somebody is one of some."""
+    articles, are = _words("indefinite"), _words("linking")
+    return any(word in are and after in articles for word, after in pairwise(statement.words))
 
 
 def _is_denial(old: ParsedText, new: ParsedText) -> bool:
@@ -112,14 +178,23 @@ def _tells_alike(old: Statement, new: Statement) -> bool:
     """Return whether two statements have the same persons, times and places, and are as sure."""
     one, other = old.bare_words, new.bare_words
     come, gone = (other - one) & _words("relating"), (one - other) & _words("relating")
-    telling = _words("telling") | fillers()["now"]
+    telling = _words("telling") | fillers()["now"] | fillers()["stop"]
     return (
         one & telling == other & telling
         and one.isdisjoint(_words("roughly")) == other.isdisjoint(_words("roughly"))
         and not (come and gone)
+        and {_is_of_one(old), _is_of_one(new)} != {True, False}
+        and not (_is_one_of(old) and not _is_one_of(new) and _HAVE & {*new.words})
+        and not (_is_one_of(new) and not _is_one_of(old) and _HAVE & {*old.words})
         and not _is_over(old, new)
         and not _is_over(new, old)
     )
+
+
+def _is_of_one(statement: Statement) -> bool | None:
+    """Return whether a statement tells of the user, not of a team; None where it tells of both or neither."""
+    alone, together = (not _words(kind).isdisjoint(statement.words) for kind in ("user", "we"))
+    return alone if alone != together else None
 
 
 def _is_over(old: Statement, new: Statement) -> bool:
@@ -130,23 +205,28 @@ def _is_over(old: Statement, new: Statement) -> bool:
     )
 
 
-def _has_same_order(old: str, new: str, both: Sequence[Pair]) -> bool:
+def _has_same_order(old: ParsedText, new: ParsedText, both: Sequence[Pair]) -> bool:
     """Return whether two texts tell who does what to whom, and what follows from what, in the same order.
 
-    The same words may stand in another order only in a list, in a statement turned round its verb (X is Y,
-    Y is X; X leads Y, Y is led by X), or where a time or place leads.
+    The same words may stand in another order only in the list at the end of what somebody likes, speaks or
+    has, in a statement turned round its verb (the X is Y, Y is the X; X leads Y, Y is led by X), or where a
+    time or place leads.
     """
-    one, other = _sequence(old), _sequence(new)
+    one, other = _sequence(old.text), _sequence(new.text)
     if not (_owners(one) <= _owners(other) or _owners(other) <= _owners(one)):
         return False
-    is_ordered = any(map(OPERATOR.search, (old, new))) or not _stems("connecting").isdisjoint((*one, *other))
+    is_ordered = any(OPERATOR.search(text.text) for text in (old, new)) or not _stems(
+        "connecting"
+    ).isdisjoint((*one, *other))
     if is_ordered or _is_contrast(one) or _is_contrast(other):
         return _without_marks(one) == _without_marks(other)
     come, gone = Counter(one) - Counter(other), Counter(other) - Counter(one)
     apart = come + gone
     if apart.total() > _APART or not short_words() | fillers()["now"] | _words("marks") >= apart.keys():
         return _is_rotated(both)
-    a, b = ([word for word in _with_sorted_lists(words) if word not in apart] for words in (one, other))
+    if any("many" in item.flags or item.keys & _RELATING for item, _ in both):
+        one, other = _with_sorted_list(one), _with_sorted_list(other)
+    a, b = ([word for word in words if word not in apart] for words in (one, other))
     if _words("by").isdisjoint(come) != _words("by").isdisjoint(gone):
         return _is_turned(a, b, frozenset(a))
     if any(_is_passive(one) != _is_passive(other) for one, other in both):
@@ -154,7 +234,7 @@ def _has_same_order(old: str, new: str, both: Sequence[Pair]) -> bool:
     fronted = frozenset(a) if "there" in apart else _stems("leading")
     return (
         a == b
-        or _is_turned(a, b, _stems("linking"))
+        or (_is_definite(both) and _is_turned(a, b, _stems("linking")))
         or _is_fronted(a, b, fronted)
         or _is_fronted(b, a, fronted)
     )
@@ -200,17 +280,23 @@ def _sequence(text: str) -> tuple[str, ...]:
     return tuple(stems)
 
 
-def _with_sorted_lists(words: Sequence[str]) -> list[str]:
-    """Return words with those of each list in one order: tea and coffee, coffee and tea.
+def _with_sorted_list(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return words with those of a list at the end in one order: tea and coffee, coffee and tea.
 
     Numbers are left as they are: 32 and 64 may count different things.
     """
-    found = list(words)
-    for place in range(len(found) - 2):
-        first, joining, last = found[place : place + 3]
-        if joining in _words("joining") and last < first and not first.startswith("#"):
-            found[place], found[place + 2] = last, first
-    return found
+    start = len(words) - 1
+    while start >= 2 and (words[start - 1] == "," or words[start - 1] in _words("joining")):
+        start -= 2
+    listed = sorted(words[start::2])
+    if len(listed) < 2 or "#" in {word[0] for word in listed}:
+        return words
+    return (*words[:start], *listed)
+
+
+def _is_definite(both: Sequence[Pair]) -> bool:
+    """Return whether two texts name what they speak of: all cats are animals, which are not all cats."""
+    return any({one.kind, other.kind} & {"name", "id", *VALUES} for one, other in both)
 
 
 def _is_turned(one: Sequence[str], other: Sequence[str], verbs: AbstractSet[str]) -> bool:

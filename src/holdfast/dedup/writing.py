@@ -13,14 +13,15 @@ from functools import cache
 from holdfast.dedup.alignment import VALUES
 from holdfast.dedup.lexicon import openings
 from holdfast.dedup.parsed_text import FUNCTION
-from holdfast.dedup.statement import LONGEST
 from holdfast.text.clean import normalized
 from holdfast.text.fillers import fillers, stem
 from holdfast.text.units import UNITS
 from holdfast.text.value_tokens import UNSPACED, tokenize, with_day_ranges
 
 _AROUND, _BEHIND = "\"'“”‘’„«»‹›()[]{}`", ".,;:!?…"
-_EMPHASIS = re.compile(r"(\*\*?)(?=\S)([^*]+)(?<=\S)\1(?!\w)")
+# What stands for more than itself: a bracket within or around one of several words, a mark of a pattern.
+_MARKED = re.compile(r"[][(){}<>|*]|\?.|^[^'\"]*\d['\"′″]|^\w'$")
+_EMPHASIS = re.compile(r"(\*\*)(?=\S)([^*]+)(?<=\S)\1(?!\w)")
 _WORDS = re.compile(r"[^\W\d_]+(?:['’.-][^\W\d_]+)*")
 _PARTS = re.compile(r"['’.-]")
 # A number with what value tokens read as a part of it: a currency, a unit, the suffix of an ordinal.
@@ -28,11 +29,12 @@ _NUMBER = re.compile(r"\d{4}-\d\d-\d\d|[€$£¥]?\d[\d.,’'\u202f]*(?::\d\d)?[
 # An interval, whose brackets tell whether its ends belong to it.
 _INTERVAL = re.compile(r"[\[(]\s*-?\d[^][()]*[,;][^][()]*[\])]")
 # Code of more than a word, a literal as a text, and "a few", which is not "few".
+_QUOTED = re.compile(r"[\"“„«](?=\S)([^\"“”„«»]*\s[^\"“”„«»]*)[\"“”»]")
 _CODE, _A_FEW = re.compile(r"`([^`]*\s[^`]*)`"), re.compile(r"\b[Aa] (?:few|little)\b")
 _LITERAL = re.compile(r"['\"](?:null|none|nil|true|false|\d+)['\"]", re.IGNORECASE)
 _NO_FORMULA = re.compile(r"[^][(){}+*/-]")
 # Between two things, what stands for a relation: which comes first tells which is which.
-OPERATOR = re.compile(r"\S\s(?:[-=~]+>|<[-=~]+|[-–+*/=<>→←↔⇒≤≥]|[=!]==?|vs\.?)\s\S")
+OPERATOR = re.compile(r"\S\s(?:[-=~]+>|<[-=~]+|[+*/=<>→←↔⇒≤≥]|[=!]==?|vs\.?)\s\S|(?:\b\w|[)\d])\s[-–]\s")
 _NO_WORD = re.compile(r"[-–—·•|]+|°[CF]?|[:!?«»…]")
 _BESIDE_NUMBERS = re.compile(r"(?<=\d)\s+(?=[€$£¥%])|(?<=[€$£¥])\s+(?=\d)")
 _THOUSANDS = re.compile(r"(?<=\d)[,'’\u202f](?=\d{3}(?:\D|$))")
@@ -54,13 +56,20 @@ def is_written_alike(old: str, new: str) -> bool:
     >>> is_written_alike("Requires Python 3.10", "Requires Python 3.1")
     False
     """
-    one, other = (with_day_ranges(normalized("NFC", text)) for text in (old, new))
-    if set(_exact(one)) != set(_exact(other)) or bool(_QUESTION.search(one)) != bool(_QUESTION.search(other)):
+    one, other = (with_day_ranges(normalized("NFC", text).replace("’", "'")) for text in (old, new))
+    if list(_exact(one)) != list(_exact(other)) or bool(_QUESTION.search(one)) != bool(
+        _QUESTION.search(other)
+    ):
         return False
-    return max(len(one), len(other)) > LONGEST or (
+    quoted, quoted_too = _QUOTED.findall(one), _QUOTED.findall(other)
+    return (
         set(_values(one)) == set(_values(other))
+        and _accented(one) == _accented(other)
+        and _shape(one) == _shape(other)
+        and (not quoted or not quoted_too or quoted == quoted_too)
         and _unspaced(one) == _unspaced(other)
         and not _differ_in_case(one, other)
+        and ("\n" not in old.strip() + new.strip() or old.split("\n") == new.split("\n"))
     )
 
 
@@ -75,6 +84,8 @@ def _exact(text: str) -> Iterator[str]:
     for chunk in plain.split():
         # What is nothing but a mark may be what the statement is about.
         bare = _stripped(chunk) or chunk.strip("\"'“”‘’„`") or chunk
+        if _MARKED.search(chunk):
+            yield chunk.rstrip(".,;:!")
         if not bare or _NO_WORD.fullmatch(bare) or _NUMBER.fullmatch(bare) or _UNSPACED.search(bare):
             continue
         name, is_word = re.sub(r"['’]s$", "", bare), _WORDS.fullmatch(bare)
@@ -105,6 +116,18 @@ def _has_usual_case(word: str) -> bool:
     return word in (word.lower(), word.upper(), word.capitalize())
 
 
+def _shape(text: str) -> list[str]:
+    """Return the symbols between words and the words that stand there in more than one case, in order."""
+    words = [word for word in _WORDS.findall(text) if word.lower() not in _ANY_CASE]
+    written = {word.lower(): word for word in words}
+    cases = [word for word in words if written[word.lower()] != word]
+    chunks = [
+        "" if any(c.isalnum() for c in chunk) else chunk for chunk in _BESIDE_NUMBERS.sub("", text).split()
+    ]
+    symbols = [chunk for chunk, before in zip(chunks, ["", *chunks], strict=False) if chunk or before]
+    return cases + (symbols if any(chunk and not _NO_WORD.fullmatch(chunk) for chunk in chunks) else [])
+
+
 def _values(text: str) -> Iterator[str]:
     """Yield the keys of values; of a plain number with a point or a leading zero, how it is written."""
     for token in tokenize(text):
@@ -112,7 +135,9 @@ def _values(text: str) -> Iterator[str]:
             written = _THOUSANDS.sub("", token.text)
             is_code = "." in written or (len(written) > 1 and written[0] == "0")
             is_plain = token.kind == "number" and not token.unit and written[:1].isdigit()
-            yield f"#{written}" if is_plain and is_code else token.key
+            # On Fridays is not on Friday.
+            number = "s" if token.kind == "weekday" and token.text.endswith("s") else ""
+            yield f"#{written}" if is_plain and is_code else token.key + number
 
 
 def _differ_in_case(one: str, other: str) -> bool:
@@ -135,6 +160,11 @@ def _cased(text: str) -> list[str]:
     calm = "" if text.isupper() else _SHOUTED.sub(lambda shouted: shouted[0].lower(), text)
     words = [word.removesuffix("'s") for word in _WORDS.findall(calm) if word.lower() not in _ANY_CASE]
     return [word.title() if word.isupper() and len(word) >= _LONG else word for word in words]
+
+
+def _accented(text: str) -> set[str]:
+    """Return the words with letters beside those of English, which comparison by meaning folds: año, ano."""
+    return {word.lower() for word in _WORDS.findall(text) if not word.isascii()}
 
 
 def _unspaced(text: str) -> list[str]:
