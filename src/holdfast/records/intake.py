@@ -6,6 +6,7 @@ compared again if another writer was faster, so no lock is held while texts are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ from holdfast.store import learned_texts, record_changes, record_rows, records, 
 from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros
 from holdfast.store.record_changes import Writing
-from holdfast.store.records import SpaceState
+from holdfast.store.records import NOW, RecordFilter, SpaceState
 from holdfast.types import CONFLICT, MAX_COUNT, Record, Scope, Wording, Writer
 
 if TYPE_CHECKING:
@@ -203,13 +204,19 @@ class Intake:
         rules = self.kinds[record.kind]
         if not rules.cap:
             near = self.similar(record, NEAREST if rules.merge else COMPARED)
-            time = record.at or from_micros(self.now)
+            now = from_micros(self.now)
+            time = max(record.at or now, now)
             weaker = [one for one, _ in near if CONFLICT in one.flags and has_right(one.by, self.by) < 0]
             ended = [one for one, _ in near if one.until is not None and one.until <= time]
             near = [(one, stands) for one, stands in near if one not in (*weaker, *ended)]
             texts, standing = [one.text for one, _ in near], [stands for _, stands in near]
             relation = relate(record.text, texts, rules.thresholds, standing)
             other = relation.choose([one for one, _ in near])
+            if relation.why == SEVERAL:
+                other = max(self._rivals(record, [one for one, _ in near]), key=_right_of, default=other)
+            elif relation.kind == "update" and record.at is not None:
+                later = [one.at for one in self._rivals(record, ended) if one.at and one.at > record.at]
+                record = replace(record, until=min(filter(None, (record.until, *later)), default=None))
             # What is over is no value that another one takes the place of, but who may say how long it holds
             # may say it again.
             ended = [one for one in ended if has_right(self.by, one.by) >= 0]
@@ -226,6 +233,11 @@ class Intake:
         row = relation.choose(rows)
         found = records.by_versions(self.database, self.space, (row[0],)) if row else {}
         return _Candidate(record, None, relation, next(iter(found.values()), None))
+
+    def _rivals(self, record: Record, others: Sequence[Record]) -> list[Record]:
+        """Return those of some records of which a text gives another value."""
+        limits = self.kinds[record.kind].thresholds
+        return [one for one in others if relate(record.text, [one.text], limits).kind == "update"]
 
     def _same_in(self, record: Record, others: Sequence[Record]) -> Record | None:
         """Return the one of some records that says the same."""
@@ -277,7 +289,11 @@ class Intake:
         if expected is not None:
             is_agents = rules.one_per == "agent"
             check_expected(self.shown_one(changes, record.kind) if is_agents else before, expected)
-        if before is not None and not before.retracted and self._counts_less(record, before):
+        said = record.at or changes.message_time(record)
+        # A text without messages is said when it is stored, and two that are stored at once have no order.
+        if before is not None and self._counts_less(
+            replace(record, at=said if record.messages else record.at), before
+        ):
             record = replace(record, flags=(*record.flags, CONFLICT), trust="quarantined")
         if record.trust == "quarantined":
             return self.quarantine(changes, record, before)
@@ -290,13 +306,14 @@ class Intake:
             return self.put(changes, record, None, "add")
         if _is_same_source(record, other, relation, self.by):
             return other
-        said = record.at or changes.message_time(record)
         if relation.kind == "duplicate":
             confirmed = _confirmed(other, replace(record, at=said))
             return changes.put(confirmed, other, by=self.by, action="duplicate", why=relation.why)
         if relation.kind == "update":
             return self._update(changes, replace(record, at=said), other, relation.why)
-        if relation.why == SEVERAL and has_right(self.by, other.by) < 0:
+        if relation.why == SEVERAL and (
+            has_right(self.by, other.by) < 0 or _is_earlier(replace(record, at=said), other)
+        ):
             record = replace(record, flags=(*record.flags, CONFLICT))
         added = self.put(changes, record, None, "add", relation.why)
         changes.add_job("judge", added, other)
@@ -307,16 +324,28 @@ class Intake:
 
         The application, an agent and reflection may: they keep up to date what they are shown.
         """
-        is_earlier = record.at is not None and before.at is not None and record.at < before.at
-        return is_earlier or (self.by in ("tool", "import") and has_right(self.by, before.by) < 0)
+        if before.retracted or record.text == before.text:
+            return False
+        is_weaker = self.by in ("tool", "import") and has_right(self.by, before.by) < 0
+        return is_weaker or _is_earlier(record, before)
 
     def _update(self, changes: Writing, record: Record, other: Record, why: str) -> Record:
         """Store another value of a record: in its place, as what was true before, or beside it."""
-        if has_right(self.by, other.by) < 0:
+        right, is_earlier = has_right(self.by, other.by), _is_earlier(record, other)
+        now = from_micros(self.now)
+        is_passing = record.until is not None or (record.since is not None and record.since > now)
+        if right < 0:
             why = f"it contradicts what {writer_name(other.by)} said"
-        elif record.at is None or other.at is None or record.at >= other.at:
+        elif not is_earlier and is_passing:
+            return self.put(changes, record, None, "add", "it holds for a time of its own")
+        elif not is_earlier:
             return self.put(changes, overwritten(other, record), other, "update", why)
-        elif record.since is None or record.since < other.at:
+        elif right > 0:
+            contradicted = f"{writer_name(self.by)} said something else"
+            doubted = replace(other, flags=tuple(dict.fromkeys((*other.flags, CONFLICT))))
+            changes.put(doubted, other, by=self.by, action="update", why=contradicted)
+            return self.put(changes, record, None, "add", why)
+        elif other.at is not None and (record.since is None or record.since < other.at):
             until = min(record.until or other.at, other.at)
             return self.put(
                 changes, replace(record, until=until), None, "add", "another value was said later"
@@ -329,6 +358,10 @@ class Intake:
         """Put a text into quarantine; once released, it replaces that of `before`."""
         if before is not None:
             record = replace(record, replaces=before.id, priority=record.priority or before.priority)
+        waiting = RecordFilter(kinds=(record.kind,), agents=self.agents, run=None, trust=("quarantined",))
+        for held in records.read(changes.tx, self.space, NOW.version, waiting):
+            if (held.text, held.by, held.replaces) == (record.text, record.by, record.replaces):
+                return held
         why = quarantine_reason(record)
         return changes.put(record, None, by=self.by, action="quarantine", why=why)
 
@@ -400,6 +433,15 @@ def overwritten(before: Record, draft: Record) -> Record:
     return replace(draft, **kept, **filled)
 
 
+def _is_earlier(record: Record, other: Record) -> bool:
+    return record.at is not None and other.at is not None and record.at < other.at
+
+
+def _right_of(record: Record) -> int:
+    """Return a number that is the higher, the more its writer's word counts."""
+    return has_right(record.by, "import")
+
+
 def has_right(by: Writer, other: Writer) -> int:
     """Return whether a writer's word counts less than another's (below 0), as much (0), or more."""
     one, two = (_RIGHTS.index(who) if who in _RIGHTS else len(_RIGHTS) for who in (by, other))
@@ -433,9 +475,13 @@ def _confirmed(before: Record, draft: Record) -> Record:
         evidence=before.evidence + (not again),
         sources=sources,
         # Where else the same words stand is said by the versions before.
-        wordings=(*(one for one in before.wordings if (one.text, one.by) != (draft.text, draft.by)), wording),
+        wordings=(*(one for one in before.wordings if _words_of(one) != _words_of(wording)), wording),
         at=max(filter(None, (before.at, draft.at)), default=None),
     )
+
+
+def _words_of(wording: Wording) -> tuple[Writer, list[str]]:
+    return wording.by, re.findall(r"\w+", wording.text.casefold())
 
 
 def _validity(before: Record, draft: Record) -> tuple[datetime | None, datetime | None]:
