@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from holdfast import InvalidInput, Memory, ToolCall
 from holdfast.cli import app
 from holdfast.store import checksums, table_rows
-from holdfast.store.schema import tables
+from holdfast.store.schema import Column, tables
 
 KEY, OTHER = b"sixteen bytes or", b"another key of 24 bytes."
 ROWS = 27  # that `fill` leaves, and that have checksums
@@ -284,7 +284,7 @@ def test_a_column_that_is_added_later_changes_no_checksum(monkeypatch: pytest.Mo
 
 def _with_column(table: str, name: str) -> Any:
     shape = tables()[table]
-    return shape._replace(columns=(*shape.columns, shape.columns[-1]._replace(name=name)))
+    return shape._replace(columns=(*shape.columns, Column(name, str, nullable=True, default=None)))
 
 
 @pytest.fixture(autouse=True)

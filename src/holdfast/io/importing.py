@@ -65,7 +65,8 @@ def import_paths(
     Raises:
         InvalidInput: there is nothing at one of the paths, or the format is unknown; nothing was imported.
         UnknownFormat: the only path is a file in no known format; nothing was imported.
-        NewerSchema: a newer Holdfast wrote an export of everything; it was not imported.
+        NewerSchema, UnreleasedSchema: a newer Holdfast, or one from before 0.1, wrote an export of
+            everything; it was not imported.
 
     """
     started = time.monotonic()
@@ -241,10 +242,9 @@ class _Importer:
         self._count(source.format.name, account["chats"], added, account["messages"] - added)
         if project:
             report.projects[project] += added
-        all_records = account.get("records", 0)
-        report.formats[source.format.name] += all_records
+        report.formats[source.format.name] += account["records"]
         report.records += records
-        report.records_present += all_records - records
+        report.records_present += account["records"] - records
         for reason, problem, count, lines in account["skipped"]:
             self.skips.count(Skipped(path, reason, count, tuple(lines), problem))
 
