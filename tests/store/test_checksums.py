@@ -109,6 +109,20 @@ def test_a_change_behind_our_back_is_named(filled: str, sql: str) -> None:
         assert verified.unproven == 0
 
 
+def test_a_row_without_a_checksum_is_named(tmp_path: Path) -> None:
+    location = str(tmp_path / "memory.db")
+    with Memory(location, user="ada") as memory:
+        fill(memory)
+    with closing(sqlite3.connect(location)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET sql = replace(sql, 'checksum BIGINT NOT NULL', 'checksum BIGINT')"
+        )
+    change(location, "UPDATE messages SET checksum = NULL WHERE seq = 14")
+    with Memory(location, user="ada") as memory:
+        assert [one for one in memory.verify().problems if "another checksum" in one]
+
+
 def test_many_changes_are_counted(filled: str) -> None:
     with Memory(filled, user="ada") as memory:
         memory.chat("long").append([{"role": "user", "content": f"word{n}"} for n in range(50)])
