@@ -206,7 +206,7 @@ class Tables:
     def __init__(self, url: str, connection: psycopg.Connection) -> None:
         self._url = url
         self._connection = connection
-        self._structure: object = None  # of the tables as the migrations made them; None when there are none
+        self._structure: object = None  # of the tables as the schema made them; None when there are none
         self._names: list[str] = []
 
     def make(self) -> None:
@@ -232,7 +232,7 @@ class Tables:
 
 
 def structure(connection: psycopg.Connection) -> object:
-    """Return a value that differs after any change of our tables, or of the list of migrations."""
+    """Return a value that differs after any change of our tables, or of the number of the schema."""
     try:
         return connection.execute(STRUCTURE).fetchone()
     except psycopg.errors.UndefinedTable:

@@ -32,8 +32,8 @@ def rows(tx: Connection, space: str) -> list[stored.StoredSegment]:
 def put(tx: Connection, space: str, row: stored.StoredSegment) -> None:
     tx.all("DELETE FROM segments WHERE space = :space AND first = :first", space=space, first=row.first)
     tx.all(
-        "INSERT INTO segments (space, first, last, version, checksum, body) "
-        "VALUES (:space, :first, :last, :version, :checksum, :body)",
+        "INSERT INTO segments (space, source, first, last, version, checksum, body) "
+        "VALUES (:space, 'message', :first, :last, :version, :checksum, :body)",
         space=space,
         **row._asdict(),
     )

@@ -149,7 +149,7 @@ def test_many_characters_in_any_field_pass_through_everything(
     journey(memory, copy, tmp_path / "export.jsonl", messages)
 
 
-def test_rows_of_earlier_versions_with_half_a_character_are_compacted(location: str, tmp_path: Path) -> None:
+def test_restored_rows_with_half_a_character_are_compacted(location: str, tmp_path: Path) -> None:
     with Memory(location, user="ada") as memory:
         chat = memory.chat("monday")
         given = {"path": HALF}

@@ -275,8 +275,8 @@ NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult
     Description Erasure Event Expansion ExplainedWord Explanation Extraction Finding Grant Hit Hits
     HoldfastError InvalidInput Job Kind Learning Limit Memory Message MissingExtra ModelFailed NewerSchema
     Omission Prompt Ranking Receipt Record Relearning Role Run Scope Scratchpad Shortened Summary Thresholds
-    Tool ToolCall Unavailable UnknownFormat Usage Verification View Why Window Wording WorkResult Writer
-    acting_as""".split()
+    Tool ToolCall Unavailable UnknownFormat UnreleasedSchema Usage Verification View Why Window Wording
+    WorkResult Writer acting_as""".split()
 
 
 def test_the_exported_names_are_these() -> None:

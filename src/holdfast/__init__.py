@@ -16,6 +16,7 @@ from holdfast.errors import (
     NewerSchema,
     Unavailable,
     UnknownFormat,
+    UnreleasedSchema,
     mask_errors_with,
 )
 from holdfast.safety.guard import find_flags, mask, undisguise
@@ -118,6 +119,7 @@ __all__ = [
     "ToolCall",
     "Unavailable",
     "UnknownFormat",
+    "UnreleasedSchema",
     "Usage",
     "Verification",
     "View",

@@ -103,6 +103,10 @@ class NewerSchema(HoldfastError):
     """A newer Holdfast wrote this database. Upgrade the package; nothing was changed."""
 
 
+class UnreleasedSchema(HoldfastError):
+    """A Holdfast from before 0.1 wrote this database. Export with that one; nothing was changed."""
+
+
 class UnknownFormat(HoldfastError, ValueError):
     """No importer recognises this file. Convert it to one of the formats that the message names."""
 

@@ -80,8 +80,8 @@ class Memory(MemoryHandle):
 
     Raises:
         InvalidInput: an argument is not usable.
-        Unavailable, Damaged, NewerSchema, MissingExtra: the database, or the tokenizer or the embedder that
-            is named, cannot be opened.
+        Unavailable, Damaged, NewerSchema, UnreleasedSchema, MissingExtra: the database, or the tokenizer or
+            the embedder that is named, cannot be opened.
         ModelFailed: the key of the provider of the embedder, or another of its settings, is missing, or its
             model cannot be loaded.
 

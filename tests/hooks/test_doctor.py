@@ -442,7 +442,7 @@ def test_the_state_of_a_database_is_told_and_none_is_made(patient: Patient) -> N
     Memory(patient.db).close()
     with closing(sqlite3.connect(patient.db)) as other, other:
         other.execute("INSERT INTO schema_version (version) VALUES (9999)")
-    assert any("Its schema 9999 is newer" in action for action in patient.actions())
+    assert any("It has schema version 9999" in action for action in patient.actions())
 
 
 @pytest.mark.skipif(os.name == "nt" or not hasattr(os, "geteuid"), reason="programs of a shell")

@@ -11,7 +11,6 @@ from holdfast.messages.formats import parse
 from holdfast.messages.media import IMAGE_TOKENS, LOW_DETAIL_TOKENS, PAGE_TOKENS
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.openai import to_openai
-from holdfast.store.connect import open_database
 from holdfast.text.tokens import MESSAGE_OVERHEAD
 from tables import each
 
@@ -167,27 +166,3 @@ def test_images_that_do_not_fit_are_left_out_and_named(memory: Memory) -> None:
         assert (len(window.messages), window.tokens <= 5_000) == (3, True)
         assert [(one.first, one.last) for one in window.omitted] == [(1, 7)]
     assert len(chat.prompt(5_000, images="placeholder").window.messages) == 10
-
-
-def test_images_stored_before_they_were_counted_are_counted_when_shown(shared_location: str) -> None:
-    with Memory(shared_location, user="ada") as memory:
-        chat = memory.chat("monday")
-        chat.append([user(LOOK, CAT) for _ in range(10)])
-        words = message_tokens(chat.history(1)[0], images=False)
-        database = open_database(shared_location)
-        with database.writing() as tx:  # what the version before would have stored
-            space = memory.scope.space
-            tx.all(
-                "UPDATE messages SET tokens = :tokens, checksum = NULL WHERE space = :space",
-                tokens=words,
-                space=space,
-            )
-            tx.all(
-                "UPDATE sessions SET tokens = :tokens WHERE space = :space", tokens=10 * words, space=space
-            )
-        database.close()
-        assert memory.verify().ok
-        for window in (chat.window(5_000), chat.prompt(5_000).window):
-            assert (len(window.messages), window.tokens <= 5_000) == (3, True)
-            assert [(one.first, one.last) for one in window.omitted] == [(1, 7)]
-        assert isinstance(chat.prompt().messages[-1]["content"], list)

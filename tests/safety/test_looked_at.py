@@ -24,7 +24,6 @@ from holdfast.prompt.window import FreshTail
 from holdfast.providers.null import NullMemory
 from holdfast.safety import guard
 from holdfast.store import space_rows
-from holdfast.store.checksums import resealed
 from holdfast.tools.actions import Actions
 from holdfast.tools.search_fetch import Documents
 from holdfast.types import Hit
@@ -231,30 +230,6 @@ def test_an_export_and_an_import_change_nothing(quick: Memory, tmp_path: Path) -
 
 
 # When it looks
-
-
-def store_flags(memory: Memory, seq: int, flags: str) -> None:
-    """Store flags with a message, as versions did that looked at it when it was stored."""
-    with (
-        memory._runtime.database.writing() as tx,
-        resealed(tx, "messages", memory.scope.space, "seq = :seq", seq=seq),
-    ):
-        sql = "UPDATE messages SET flags = :flags WHERE space = :space AND seq = :seq"
-        tx.all(sql, space=memory.scope.space, seq=seq, flags=flags)
-
-
-def test_flags_that_are_stored_stay_valid(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    chat.append([{"role": "user", "content": text} for text in ("The ferry is late.", TEXT, TEXT)])
-    store_flags(memory, 1, '["disguise"]')
-    store_flags(memory, 2, "[]")
-    assert [one.flags for one in chat.history()] == [("disguise",), (), FLAGS]
-    assert {hit.seq: hit.flags for hit in memory.recall("ferry is late")} == {
-        1: ("disguise",),
-        2: (),
-        3: FLAGS,
-    }
-    assert memory.verify().ok
 
 
 @pytest.fixture

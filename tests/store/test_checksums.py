@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from holdfast import InvalidInput, Memory, ToolCall
 from holdfast.cli import app
 from holdfast.store import checksums, table_rows
-from holdfast.store.schema import tables
+from holdfast.store.schema import Column, tables
 
 KEY, OTHER = b"sixteen bytes or", b"another key of 24 bytes."
 ROWS = 27  # that `fill` leaves, and that have checksums
@@ -107,6 +107,20 @@ def test_a_change_behind_our_back_is_named(filled: str, sql: str) -> None:
         verified = memory.verify()
         assert "another checksum" in "\n".join(verified.problems)
         assert verified.unproven == 0
+
+
+def test_a_row_without_a_checksum_is_named(tmp_path: Path) -> None:
+    location = str(tmp_path / "memory.db")
+    with Memory(location, user="ada") as memory:
+        fill(memory)
+    with closing(sqlite3.connect(location)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET sql = replace(sql, 'checksum BIGINT NOT NULL', 'checksum BIGINT')"
+        )
+    change(location, "UPDATE messages SET checksum = NULL WHERE seq = 14")
+    with Memory(location, user="ada") as memory:
+        assert [one for one in memory.verify().problems if "another checksum" in one]
 
 
 def test_many_changes_are_counted(filled: str) -> None:
@@ -306,7 +320,7 @@ def test_a_column_that_is_added_later_changes_no_checksum(monkeypatch: pytest.Mo
 
 def _with_column(table: str, name: str) -> Any:
     shape = tables()[table]
-    return shape._replace(columns=(*shape.columns, shape.columns[-1]._replace(name=name)))
+    return shape._replace(columns=(*shape.columns, Column(name, str, nullable=True, default=None)))
 
 
 @pytest.fixture(autouse=True)

@@ -232,8 +232,6 @@ AS_NOBODY = """
 import os, sys
 import encodings.idna, traceback
 from holdfast import HoldfastError, Memory
-from holdfast.store.schema import migrations
-migrations()
 with Memory(":memory:") as first:  # loads what nobody may not read
     first.chat("monday").append(role="user", content="hello")
 if os.geteuid() == 0:

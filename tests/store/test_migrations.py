@@ -1,26 +1,23 @@
-"""The schema: made and brought up to date by migrations, each of them whole or not at all."""
+"""The schema: made at once, brought up to date by migrations, each of them whole or not at all."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from importlib import resources
-from itertools import chain
+from pathlib import Path
 from threading import Barrier, local
 from typing import Any
 
 import psycopg
 import pytest
 
-from holdfast import HoldfastError, Memory, NewerSchema
+from frozen_database import thaw
+from holdfast import HoldfastError, Memory, NewerSchema, UnreleasedSchema
 from holdfast.store import database, schema
-from holdfast.store.connect import open_database
-from holdfast.store.schema import migrations, split_statements
+from holdfast.store.schema import FIRST, NEWEST, split_statements
 from programs import run_together
-
-STORE = resources.files("holdfast.store")
 
 
 def query(location: str, sql: str, *, schema: str = "holdfast") -> list[tuple[Any, ...]]:
@@ -63,15 +60,17 @@ def filled(shared_location: str) -> str:
 
 
 def with_migration(monkeypatch: pytest.MonkeyPatch, *statements: str) -> None:
-    with_migrations(monkeypatch, [*migrations(), list(statements)])
+    with_migrations(monkeypatch, statements)
 
 
-def with_migrations(monkeypatch: pytest.MonkeyPatch, all_of_them: list[list[str]]) -> None:
-    monkeypatch.setattr(database, "migrations", lambda: all_of_them)
-    monkeypatch.setattr(database, "NEWEST", len(all_of_them))
+def with_migrations(monkeypatch: pytest.MonkeyPatch, *scripts: Sequence[str]) -> None:
+    added = {number: "".join(f"{one};\n" for one in each) for number, each in enumerate(scripts, NEWEST + 1)}
+    monkeypatch.setattr(database, "MIGRATIONS", added)
+    for module in (database, schema):
+        monkeypatch.setattr(module, "NEWEST", NEWEST + len(scripts))
 
 
-# What the migrations make
+# The schema
 
 
 def sqlite_catalog(location: str) -> list[list[tuple[Any, ...]]]:
@@ -89,37 +88,37 @@ def sqlite_catalog(location: str) -> list[list[tuple[Any, ...]]]:
     ]
 
 
-def postgres_catalog(location: str, schema: str) -> list[list[tuple[Any, ...]]]:
-    return [
-        query(location, sql.replace("SCHEMA", f"'{schema}'"), schema=schema)
-        for sql in (
-            """SELECT table_name, column_name, ordinal_position, data_type, is_nullable, column_default
-            FROM information_schema.columns WHERE table_schema = SCHEMA ORDER BY 1, 3""",
-            """SELECT tablename, indexname, replace(indexdef, SCHEMA || '.', '')
-            FROM pg_indexes WHERE schemaname = SCHEMA ORDER BY 1, 2""",
-            """SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid)
-            FROM pg_constraint WHERE connamespace = SCHEMA::regnamespace ORDER BY 1, 2""",
-        )
+def test_what_0_1_wrote_is_brought_to_the_schema_of_a_new_database(tmp_path: Path) -> None:
+    for path in (thaw(tmp_path), tmp_path / "new.db"):
+        Memory(path).close()
+    assert sqlite_catalog(str(tmp_path / "0.1.db")) == sqlite_catalog(str(tmp_path / "new.db"))
+
+
+TYPES = {"text": "TEXT", "bigint": "BIGINT", "bytea": "BYTEA"}
+SQLITE_COLUMNS = """SELECT m.name, c.name, c.type, c."notnull", c.dflt_value
+FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'"""
+POSTGRES_COLUMNS = """SELECT table_name, column_name, data_type, is_nullable, column_default
+FROM information_schema.columns WHERE table_schema = 'holdfast'"""
+SQLITE_INDEXES = """SELECT m.name, i."unique", i.partial, (
+    SELECT group_concat(name, ', ') FROM (SELECT name FROM pragma_index_info(i.name) ORDER BY seqno))
+FROM sqlite_master m, pragma_index_list(m.name) i WHERE m.type = 'table'"""
+POSTGRES_INDEXES = """SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = 'holdfast'"""
+
+
+def test_both_databases_have_the_same_tables_columns_and_indexes(tmp_path: Path, postgres_url: str) -> None:
+    file = str(tmp_path / "new.db")
+    for location in (file, postgres_url):
+        Memory(location).close()
+    columns = [
+        (table, name, TYPES[kind], int(nullable == "NO"), default and default.partition("::")[0])
+        for table, name, kind, nullable, default in query(postgres_url, POSTGRES_COLUMNS)
     ]
-
-
-def test_a_new_database_on_sqlite_is_what_the_migrations_make(tmp_path: Any) -> None:
-    with (
-        closing(open_database(tmp_path / "new.db")) as db,
-        closing(sqlite3.connect(tmp_path / "migrated.db", isolation_level=None)) as connection,
-    ):
-        for statement in [database.CREATE_VERSIONS, *chain(*migrations())]:
-            connection.execute(db.dialect(statement))
-    assert sqlite_catalog(str(tmp_path / "new.db")) == sqlite_catalog(str(tmp_path / "migrated.db"))
-
-
-@pytest.mark.slow
-def test_a_new_database_on_postgresql_is_what_the_migrations_make(own_postgres_url: str) -> None:
-    query(own_postgres_url, "CREATE SCHEMA migrated")
-    for statement in [database.CREATE_VERSIONS, *chain(*migrations())]:
-        query(own_postgres_url, statement, schema="migrated")
-    Memory(own_postgres_url).close()
-    assert postgres_catalog(own_postgres_url, "holdfast") == postgres_catalog(own_postgres_url, "migrated")
+    assert sorted(query(file, SQLITE_COLUMNS)) == sorted(columns)
+    indexes = [
+        (table, int("UNIQUE" in made), int(" WHERE " in made), made.partition("(")[2].partition(")")[0])
+        for table, made in query(postgres_url, POSTGRES_INDEXES)
+    ]
+    assert sorted(query(file, SQLITE_INDEXES)) == sorted(indexes)
 
 
 def test_the_tables_on_postgresql_stand_in_a_schema_of_their_own(own_postgres_url: str) -> None:
@@ -130,13 +129,11 @@ def test_the_tables_on_postgresql_stand_in_a_schema_of_their_own(own_postgres_ur
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
-    names = sorted(file.name for file in (STORE / "migrations").iterdir() if file.name.endswith(".sql"))
-    assert [int(name.partition("_")[0]) for name in names] == list(range(1, len(names) + 1))
+    assert list(schema.MIGRATIONS) == list(range(FIRST + 1, NEWEST + 1))
 
 
-def test_every_word_of_a_migration_is_run() -> None:
-    for file in (STORE / "migrations").iterdir():
-        script = file.read_text("utf-8")
+def test_every_word_of_a_script_is_run() -> None:
+    for script in (schema._script(), *schema.MIGRATIONS.values()):
         assert "".join("".join(split_statements(script)).split()) == "".join(script.split())
 
 
@@ -149,7 +146,7 @@ def test_a_script_is_split_at_the_ends_of_its_statements() -> None:
 
 
 def test_a_new_database_has_the_newest_version(filled: str) -> None:
-    assert version(filled) == len(migrations())
+    assert version(filled) == NEWEST
 
 
 def test_opening_again_changes_nothing(filled: str) -> None:
@@ -164,10 +161,16 @@ def test_an_older_database_is_brought_up_to_date(filled: str, monkeypatch: pytes
     )
     Memory(filled).close()
     assert (version(filled), columns(filled, "messages")[-1], columns(filled, "moods")) == (
-        len(migrations()) + 1,
+        NEWEST + 1,
         "mood",
         ["space"],
     )
+
+
+def test_a_new_database_needs_no_migration(shared_location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_migration(monkeypatch, "CREATE TABLE moods (space TEXT NOT NULL)")
+    Memory(shared_location).close()
+    assert (version(shared_location), columns(shared_location, "moods")) == (NEWEST + 1, [])
 
 
 def test_what_was_stored_before_an_upgrade_is_there_after_it(
@@ -191,16 +194,15 @@ def test_a_migration_that_fails_leaves_nothing_behind(filled: str, monkeypatch: 
     with_migration(monkeypatch, *BROKEN)
     with pytest.raises((HoldfastError, sqlite3.Error)):
         Memory(filled)
-    assert (version(filled), columns(filled, "moods")) == (len(migrations()), [])
+    assert (version(filled), columns(filled, "moods")) == (NEWEST, [])
 
 
 def test_the_migrations_before_one_that_fails_stay(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    more = [*migrations(), ["ALTER TABLE messages ADD COLUMN mood TEXT"], BROKEN]
-    with_migrations(monkeypatch, more)
+    with_migrations(monkeypatch, ["ALTER TABLE messages ADD COLUMN mood TEXT"], BROKEN)
     with pytest.raises((HoldfastError, sqlite3.Error)):
         Memory(filled)
     assert (version(filled), columns(filled, "messages")[-1], columns(filled, "moods")) == (
-        len(migrations()) + 1,
+        NEWEST + 1,
         "mood",
         [],
     )
@@ -216,7 +218,7 @@ def test_a_new_database_that_cannot_be_made_is_left_empty(
             Memory(shared_location)
     assert columns(shared_location, "messages") == []
     Memory(shared_location).close()
-    assert version(shared_location) == len(migrations())
+    assert version(shared_location) == NEWEST
 
 
 def test_after_a_migration_that_failed_the_database_opens(
@@ -234,6 +236,15 @@ def test_a_newer_database_is_refused(filled: str) -> None:
     query(filled, "INSERT INTO schema_version (version) VALUES (99)")
     with pytest.raises(NewerSchema, match=r"version 99.*[Uu]pgrade"):
         Memory(filled)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_database_from_before_0_1_is_refused_and_stays_as_it_is(filled: str, *, read_only: bool) -> None:
+    query(filled, "UPDATE schema_version SET version = 21")
+    with pytest.raises(UnreleasedSchema, match=r"version 21, of a Holdfast before 0\.1.*[Ee]xport"):
+        Memory(filled, read_only=read_only)
+    assert query(filled, "SELECT version FROM schema_version") == [(21,)]
+    assert query(filled, "SELECT chat, seq FROM messages") == [("monday", 1)]
 
 
 def test_a_newer_database_stays_as_it_is(filled: str) -> None:
@@ -266,12 +277,12 @@ def test_a_migration_that_another_has_just_run_is_not_run_again(
     with ThreadPoolExecutor(2) as pool:
         for memory in pool.map(Memory, [filled, filled]):
             memory.close()
-    assert query(filled, "SELECT version FROM schema_version ORDER BY 1")[-1] == (len(migrations()) + 1,)
+    assert query(filled, "SELECT version FROM schema_version ORDER BY 1")[-1] == (NEWEST + 1,)
 
 
 def test_who_opened_it_before_a_migration_reads_and_does_not_write(filled: str) -> None:
     with Memory(filled, user="ada") as memory:
-        query(filled, f"INSERT INTO schema_version (version) VALUES ({len(migrations()) + 1})")
+        query(filled, f"INSERT INTO schema_version (version) VALUES ({NEWEST + 1})")
         chat = memory.chat("monday")
         before = query(filled, "SELECT chat, seq, content FROM messages")
         writes: list[Callable[[], object]] = [
@@ -307,5 +318,5 @@ def test_processes_that_open_a_new_database_at_once_make_it_once(
     run_together(OPEN_AND_APPEND, [(shared_location,)] * 4)
     assert reopen().chat("monday").stats().messages == 4
     assert query(shared_location, "SELECT version FROM schema_version ORDER BY 1") == [
-        (number + 1,) for number in range(len(migrations()))
+        (number,) for number in range(FIRST, NEWEST + 1)
     ]

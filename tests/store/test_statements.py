@@ -15,9 +15,9 @@ from holdfast.store.schema import split_statements
 from tables import each
 
 ROOT = Path(holdfast.__file__).parent
-SCRIPTS = [ROOT / "store" / "schema.sql", *sorted((ROOT / "store" / "migrations").glob("*.sql"))]
-TABLES = re.findall(r"CREATE TABLE (\w+)", SCRIPTS[0].read_text("utf-8"))
-OURS = "|".join(table for table in TABLES if table != "schema_version")
+SCHEMA = (ROOT / "store" / "schema.sql").read_text("utf-8")
+TABLES = re.findall(r"CREATE TABLE (\w+)", SCHEMA)
+OURS = "|".join(TABLES)
 
 # A table that is read or changed, and the condition that comes next, behind what stands in parentheses.
 # Looked for everywhere, also within these.
@@ -132,36 +132,31 @@ def test_a_statement_that_does_not_put_the_space_first_would_be_noticed(statemen
     assert problem(statement) is not None
 
 
-@each("script", SCRIPTS)
-def test_each_table_has_the_space_as_its_first_column(script: Path) -> None:
-    tables = re.findall(r"CREATE TABLE (\w+) \(\s*(\w+) (\w+) NOT NULL", script.read_text("utf-8"))
-    assert {tuple(rest) for table, *rest in tables if table != "schema_version"} <= {("space", "TEXT")}
+def test_each_table_has_the_space_as_its_first_column() -> None:
+    tables = re.findall(r"CREATE TABLE (\w+) \(\s*(\w+) (\w+) NOT NULL", SCHEMA)
+    assert {tuple(rest) for table, *rest in tables} <= {("space", "TEXT")}
 
 
-@each("script", SCRIPTS)
-def test_each_table_has_a_key_that_begins_with_the_space(script: Path) -> None:
-    for statement in split_statements(script.read_text("utf-8")):
+def test_each_table_has_a_key_that_begins_with_the_space() -> None:
+    for statement in split_statements(SCHEMA):
         if re.search(rf"CREATE TABLE (?:{OURS})\b", statement):
             assert re.search(r"PRIMARY KEY \(space\b|space TEXT NOT NULL PRIMARY KEY", statement), statement
 
 
-@each("script", SCRIPTS)
-def test_each_index_and_constraint_begins_with_the_space(script: Path) -> None:
-    text = re.sub(r"--.*", "", script.read_text("utf-8"))
+def test_each_index_and_constraint_begins_with_the_space() -> None:
+    text = re.sub(r"--.*", "", SCHEMA)
     keys = re.findall(r"\b(?:KEY|UNIQUE|REFERENCES \w+|INDEX \w+\s+ON \w+)\s*\((\w+)", text)
     assert set(keys) <= {"space"}
 
 
-@each("script", SCRIPTS)
-def test_columns_have_types_that_both_databases_know(script: Path) -> None:
-    text = re.sub(r"--.*", "", script.read_text("utf-8"))
+def test_columns_have_types_that_both_databases_know() -> None:
+    text = re.sub(r"--.*", "", SCHEMA)
     types = re.findall(r"^[ \t]+\w+ ([A-Z]+(?: PRECISION)?)\b", text, re.MULTILINE)
     assert set(types) - {"KEY"} <= {"TEXT", "BIGINT", "DOUBLE PRECISION", "BYTEA"}
 
 
-@each("script", SCRIPTS)
-def test_the_schema_is_portable(script: Path) -> None:
-    assert not NOT_PORTABLE.search(re.sub(r"--.*", "", script.read_text("utf-8")))
+def test_the_schema_is_portable() -> None:
+    assert not NOT_PORTABLE.search(re.sub(r"--.*", "", SCHEMA))
 
 
 DRIVERS = {"sqlite3", "psycopg", "psycopg_pool"}
@@ -193,4 +188,4 @@ def test_only_the_files_of_the_databases_know_the_drivers() -> None:
 
 def test_what_is_erased_leaves_every_table_on_disk() -> None:
     """PostgreSQL keeps deleted rows in its files until the table is vacuumed."""
-    assert {*postgres_purge.PERSONAL, "schema_version", "spaces", "erasures"} == set(TABLES)
+    assert {*postgres_purge.PERSONAL, "spaces", "erasures"} == set(TABLES)

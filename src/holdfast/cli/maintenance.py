@@ -94,7 +94,7 @@ def verify(
     screen.say(f"Checked{options.whose()}: {listed(found.checked) or 'nothing, since nothing is stored'}.")
     if found.unproven:
         rows = count(found.unproven, "row")
-        screen.say(f"{rows} unproven: written before there were checksums, or with another key.")
+        screen.say(f"{rows} unproven: written with another key, or without one.")
     _list_problems(screen, found.problems)
     if found.ok:
         screen.say(("No problems.", "bold green"))

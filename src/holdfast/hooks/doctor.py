@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from holdfast.errors import HoldfastError
 from holdfast.hooks.clients import NAMES, client_of
 from holdfast.hooks.hook_call import EVENTS
 from holdfast.hooks.installations import Installation
@@ -19,6 +20,7 @@ from holdfast.hooks.pause import Pauses
 from holdfast.hooks.transcript_proof import Delivery
 from holdfast.safety.guard import mask_values
 from holdfast.store.file_state import FileState
+from holdfast.store.schema import NEWEST, check_number
 from holdfast.store.sqlite_errors import SAVE
 
 LIMITS = {"session-start": 300.0, "prompt": 150.0, "before-compaction": 500.0, "session-end": 200.0}
@@ -241,12 +243,17 @@ def _database(state: FileState | str) -> Iterator[HealthCheck]:
     elif state.locked:
         todo = "Run this again; if it stays, end the program that holds the lock."
         yield HealthCheck("action", "database", "Another program has it locked at this moment.", todo)
-    elif state.schema > state.newest:
-        what = f"Its schema {state.schema} is newer than this Holdfast, which knows {state.newest}."
-        yield HealthCheck("action", "database", what, "Upgrade Holdfast where the hooks run.")
     else:
-        note = "" if state.schema == state.newest else f", migrated to {state.newest} when it is next opened"
-        yield HealthCheck("ok", "database", f"It can be written, with schema {state.schema}{note}.")
+        yield _schema(state.schema)
+
+
+def _schema(number: int) -> HealthCheck:
+    try:
+        check_number("It", number or NEWEST)
+    except HoldfastError as error:
+        return HealthCheck("action", "database", error.what, error.todo)
+    note = "" if number == NEWEST else f", migrated to {NEWEST} when it is next opened"
+    return HealthCheck("ok", "database", f"It can be written, with schema {number}{note}.")
 
 
 def _journal(unwritable: str) -> Iterator[HealthCheck]:

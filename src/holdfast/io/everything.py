@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from holdfast.errors import InvalidInput, NewerSchema
+from holdfast.errors import InvalidInput
 from holdfast.io.files import MAX_LINE, File, beginning, lines, object_in
 from holdfast.io.import_items import Skip, dict_of
 from holdfast.runtime import runtime_of
 from holdfast.store import sessions, space_rows
-from holdfast.store.schema import NEWEST
+from holdfast.store.schema import NEWEST, check_number
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory
@@ -56,9 +56,11 @@ def is_everything(path: Path) -> bool:
     return _sign(beginning(path, _START).partition(b"\n")[0]) is not None
 
 
-def _sign(line: bytes) -> Mapping[str, object] | None:
+def _sign(line: bytes) -> int | None:
+    """Return the number of the schema that the first line of an export of everything tells."""
     value = dict_of(object_in(line))
-    return value if value.get("holdfast") == _SIGN["holdfast"] else None
+    number = value.get("schema") if value.get("holdfast") == _SIGN["holdfast"] else None
+    return number if isinstance(number, int) else None
 
 
 def restore(memory: Memory, file: File) -> RestoreReport:
@@ -66,17 +68,13 @@ def restore(memory: Memory, file: File) -> RestoreReport:
 
     Raises:
         NewerSchema: a newer Holdfast wrote it; nothing was stored.
+        UnreleasedSchema: it was written before 0.1; nothing was stored.
         InvalidInput: the handle is bound to an agent.
 
     """
     database = _whole_database(memory)
     with file.open() as stream:
-        sign = _sign(stream.readline(_START)) or {}
-    schema = sign.get("schema")
-    if not isinstance(schema, int) or schema > NEWEST:
-        what = f"{file.path} was written with schema version {schema!r}; this Holdfast knows versions up to"
-        todo = "Upgrade the package: pip install . in a newer checkout."
-        raise NewerSchema(f"{what} {NEWEST}.", todo)
+        check_number(str(file.path), _sign(stream.readline(_START)) or 0)
     bad: list[tuple[int, str]] = []
     restored = space_rows.restore(database, memory.scope.space, _rows(memory.scope, file, bad))
     restored.left_out += bad

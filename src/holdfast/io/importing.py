@@ -66,7 +66,8 @@ def import_paths(
     Raises:
         InvalidInput: there is nothing at one of the paths, or the format is unknown; nothing was imported.
         UnknownFormat: the only path is a file in no known format; nothing was imported.
-        NewerSchema: the only path is an export of everything by a newer Holdfast; nothing was imported.
+        NewerSchema, UnreleasedSchema: the only path is an export of everything that a newer Holdfast wrote,
+            or one from before 0.1; nothing was imported.
 
     """
     started = time.monotonic()
@@ -263,10 +264,9 @@ class _Importer:
         self._count(source.format.name, account["chats"], added, account["messages"] - added)
         if project:
             report.projects[project] += added
-        all_records = account.get("records", 0)
-        report.formats[source.format.name] += all_records
+        report.formats[source.format.name] += account["records"]
         report.records += records
-        report.records_present += all_records - records
+        report.records_present += account["records"] - records
         for reason, problem, count, lines in account["skipped"]:
             self.skips.count(Skipped(path, reason, count, tuple(lines), problem))
 

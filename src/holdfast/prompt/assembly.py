@@ -279,14 +279,10 @@ class ChatReader:
         cache.hold(space, self.chat, None if exists else receipt)
 
     def _newest_first(self, expected: int, *, images: bool = True) -> Iterator[Message]:
-        """Yield the messages newest first, with the tokens that they take as they are shown.
-
-        A message with images counts without them where they are not sent, and with them where it was stored
-        before they were counted.
-        """
+        """Yield the messages newest first, with the tokens that they take as they are shown."""
         for message in log.backward(self.database, self.scope.space, self.chat, expected):
-            if has_media(message.raw):
-                tokens = message_tokens(message, self.count_tokens, images=images)
+            if not images and has_media(message.raw):
+                tokens = message_tokens(message, self.count_tokens, images=False)
                 yield replace(message, tokens=tokens, flags=flags_like(message))
             else:
                 yield message

@@ -82,12 +82,10 @@ def _hash(key: bytes) -> Callable[[bytes], int]:
 
 
 def matches(table: str, row: Mapping[str, Any], key: bytes) -> bool | None:
-    """Return whether a row has its checksum; None without proof: it is missing, or of another key."""
+    """Return whether a row fits its checksum; None if one of them has a key and the other none."""
     checksum = row["checksum"]
-    if checksum is None or (checksum < 0 and not key):
-        return None
-    if checksum < 0:
-        return bool(seal(table, row, key) == checksum)
+    if checksum is not None and checksum < 0:
+        return seal(table, row, key) == checksum if key else None
     if seal(table, row, b"") != checksum:
         return False
     return None if key else True
@@ -103,14 +101,11 @@ def check(db: Database, space: str, table: str, key: bytes) -> Iterator[tuple[di
 def resealed(tx: Connection, table: str, space: str, condition: str, **values: Value) -> Iterator[None]:
     """Update the checksums of the rows that meet a condition and are changed within the block.
 
-    A wrong checksum stays, and so does a missing one: a change proves nothing about the columns that it
-    leaves.
+    A wrong checksum stays: a change proves nothing about the columns that it leaves.
     """
     shape = tables()[table]
     before = table_rows.select(tx, shape, space, condition, **values)
-    sound = [
-        row for row in before if row["checksum"] is not None and matches(table, row, tx.key) is not False
-    ]
+    sound = [row for row in before if matches(table, row, tx.key) is not False]
     yield
     same = table_rows.same_key(shape)
     for row in sound:

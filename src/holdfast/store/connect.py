@@ -28,6 +28,7 @@ def open_database(
         Unavailable: it cannot be reached, opened or written.
         Damaged: the file is not a database.
         NewerSchema: a newer Holdfast wrote it.
+        UnreleasedSchema: one from before 0.1 wrote it.
 
     """
     if durability not in ("full", "normal"):

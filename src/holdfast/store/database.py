@@ -14,7 +14,7 @@ from functools import wraps
 from typing import Any, ClassVar, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from holdfast.errors import Closed, Damaged, Denied, NewerSchema, Unavailable
-from holdfast.store.schema import NEWEST, migrations, schema
+from holdfast.store.schema import FIRST, MIGRATIONS, NEWEST, check_number, schema, split_statements
 
 Durability = Literal["full", "normal"]
 Row = tuple[Any, ...]
@@ -140,6 +140,8 @@ class Database(ABC):
     `reading` is for queries, `one_read` for queries that belong together, `writing` for one transaction.
     """
 
+    # A query that finds the table of versions, if it is there.
+    find_versions: ClassVar[str] = ""
     # Statements that let those who write end before a migration, and others wait for it.
     before_migration: ClassVar[Sequence[str]] = ()
 
@@ -260,47 +262,27 @@ class Database(ABC):
 
         Raises:
             NewerSchema: the database was written by a newer Holdfast.
+            UnreleasedSchema: it was written before 0.1.
 
         """
-        version = self._schema_version()
-        if self.read_only and version < NEWEST:
-            what = f"The database has schema version {version}, which is read as version {NEWEST} only."
-            raise Unavailable(what, "Open it once without `read_only`, which migrates it.")
-        version = version or self._make()
-        while version < NEWEST:
+        while (version := self._schema_version()) != NEWEST:
+            if version:
+                check_number("The database", version)
+            if self.read_only:
+                what = f"The database has schema version {version}, which is read as version {NEWEST} only."
+                raise Unavailable(what, "Open it once without `read_only`, which migrates it.")
+            # A new database takes all numbers at once.
+            numbers = range(version + 1, version + 2) if version else range(FIRST, NEWEST + 1)
             with self.writing() as tx:
                 tx.all(CREATE_VERSIONS)
                 for statement in self.before_migration:
                     tx.all(statement)
-                # None if another process was faster; this one waited for it here.
-                if tx.all(_TAKE_VERSION, version=version + 1):
-                    for statement in migrations()[version]:
+                # Not so if another process was faster; this one waited for it here.
+                if all(tx.all(_TAKE_VERSION, version=number) for number in numbers):
+                    for statement in split_statements(MIGRATIONS[version + 1]) if version else schema():
                         tx.all(self.dialect(statement))
-            version = self._schema_version()
-        if version > NEWEST:
-            raise NewerSchema(
-                f"The database has schema version {version}; Holdfast supports those up to {NEWEST}.",
-                "Upgrade the package: pip install . in a newer checkout.",
-            )
-        self._migrated = version
-
-    def _make(self) -> int:
-        with self.writing() as tx:
-            tx.all(CREATE_VERSIONS)
-            # None if another process was faster.
-            if tx.all(_TAKE_VERSION, version=1):
-                for statement in schema():
-                    tx.all(self.dialect(statement))
-                for version in range(2, NEWEST + 1):
-                    tx.all(_TAKE_VERSION, version=version)
-        return self._schema_version()
+        self._migrated = NEWEST
 
     def _schema_version(self) -> int:
         with self.reading() as connection:
-            if not self.has_table(connection, "schema_version"):
-                return 0
-            return int(connection.all(SCHEMA_VERSION)[0][0])
-
-    @abstractmethod
-    def has_table(self, connection: Connection, table: str) -> bool:
-        """Return whether there is a table of that name."""
+            return int(connection.all(SCHEMA_VERSION)[0][0]) if connection.all(self.find_versions) else 0

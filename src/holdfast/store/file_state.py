@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.store.schema import NEWEST
 from holdfast.store.sqlite_errors import LOCKED, result_code
 
 
@@ -16,15 +15,14 @@ from holdfast.store.sqlite_errors import LOCKED, result_code
 class FileState:
     """The state of a database file.
 
-    `schema` is its version and `newest` the one that this Holdfast writes; 0 stands for a file without one.
-    `problem` is what SQLite reports, "" if it can be read.
+    `schema` is its version; 0 stands for a file without one. `problem` is what SQLite reports, "" if it can
+    be read.
     """
 
     exists: bool
     writable: bool = False
     locked: bool = False
     schema: int = 0
-    newest: int = NEWEST
     problem: str = ""
 
 

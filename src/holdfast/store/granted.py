@@ -102,10 +102,6 @@ class GrantedDatabase(Database):
         """See `Database.purge`."""
         return self._inner.purge(rewrite=rewrite)
 
-    def has_table(self, connection: Connection, table: str) -> bool:
-        """See `Database.has_table`."""
-        return self._inner.has_table(connection, table)
-
 
 def granted(database: Database, scope: Scope) -> Database:
     """Return a database as a scope may use it: itself, where that needs no grants."""

@@ -6,7 +6,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from holdfast.store import log
-from holdfast.store.message_rows import COLUMNS, to_messages
+from holdfast.store.message_rows import WITHOUT_VERDICTS, to_messages
 
 if TYPE_CHECKING:
     from holdfast.store.database import Reader
@@ -23,7 +23,7 @@ def newest(db: Reader, space: str, chat: str, before: int) -> Message | None:
     begins.
     """
     sql = f"""
-        SELECT {COLUMNS} FROM messages
+        SELECT {WITHOUT_VERDICTS} FROM messages
         WHERE space = :space AND chat = :chat AND seq < :before AND seq > :after
         AND role IN ('system', 'developer') ORDER BY seq DESC LIMIT 1"""
     first = log.read(db, space, chat, after=0, limit=1)

@@ -15,7 +15,8 @@ from holdfast.store.checksums import resealed, seal, sealer
 from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import (
     COLUMNS,
-    COLUMNS_WITH_VERDICTS,
+    WITH_VERDICTS,
+    WITHOUT_VERDICTS,
     StoredMessages,
     as_stored,
     rows_differ,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from holdfast.store.sessions import ChatLabel
     from holdfast.types import Scope
 
-_ALL = f"doc, chat, {COLUMNS_WITH_VERDICTS}"
+_ALL = f"doc, chat, {WITH_VERDICTS}"
 # Rows read at once when a reader does not say how many it will need.
 _PAGE = 256
 # Characters of a call's id; a longer one is looked up by its hash, because keys of an index are limited.
@@ -302,7 +303,7 @@ def read(
     order = "ASC" if after is not None and before is None else "DESC"
     values = {"after": after or 0, "before": MAX_COUNT if before is None else before}
     sql = f"""
-        SELECT {COLUMNS_WITH_VERDICTS} FROM messages
+        SELECT {WITH_VERDICTS} FROM messages
         WHERE space = :space AND chat = :chat AND seq > :after AND seq < :before
         ORDER BY seq {order} LIMIT :limit"""
     rows = db.all(sql, space=space, chat=chat, limit=MAX_COUNT if limit is None else limit, **values)
@@ -318,7 +319,7 @@ def backward(
     in place of the flags, which windows do not need.
     """
     sql = f"""
-        SELECT {COLUMNS_WITH_VERDICTS if verdicts else COLUMNS} FROM messages
+        SELECT {WITH_VERDICTS if verdicts else WITHOUT_VERDICTS} FROM messages
         WHERE space = :space AND chat = :chat AND seq < :before ORDER BY seq DESC LIMIT :page"""
     before, page = MAX_COUNT, max(8, min(expected, 4096))
     while True:

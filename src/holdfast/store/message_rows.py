@@ -18,13 +18,14 @@ from holdfast.types.messages import UNSEEN
 if TYPE_CHECKING:
     from holdfast.store.database import Row
 
-COLUMNS = "seq, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta, flags, shown"
-# The same, with the flags of the caller's guard in place of those of the built-in one.
-COLUMNS_WITH_VERDICTS = COLUMNS.replace(
-    "flags",
-    "coalesce((SELECT v.flags FROM verdicts v WHERE v.space = :space AND v.chat = messages.chat "
-    "AND v.seq = messages.seq), flags)",
+COLUMNS = "seq, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta, shown"
+# What `to_messages` takes: the same with the flags of the caller's guard, or with none, which are found when
+# they are read.
+WITH_VERDICTS = (
+    f"{COLUMNS}, (SELECT v.flags FROM verdicts v WHERE v.space = :space AND v.chat = messages.chat "
+    "AND v.seq = messages.seq) AS flags"
 )
+WITHOUT_VERDICTS = f"{COLUMNS}, NULL"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Times up to the year 2112, in microseconds: as seconds in a float they still round to themselves, and to
 # convert a timestamp is twice as fast as to add to the epoch.
@@ -74,7 +75,7 @@ def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
         draft: Any = _Draft()
         (
             draft.seq, draft.id, draft.role, draft.name, at, draft.tokens, draft.content, calls,
-            draft.call_id, answers, raw, meta, flags, shown,
+            draft.call_id, answers, raw, meta, shown, flags,
         ) = row  # fmt: skip
         try:
             draft.at = _from_timestamp(at / 1_000_000, UTC) if 0 <= at < _EXACT else from_micros(at)
@@ -90,8 +91,7 @@ def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
             draft.raw = {"role": draft.role, "content": draft.content}
         # The slots are the same.
         draft.__class__ = Message
-        # Rows of earlier versions may hold lone surrogates in the arguments of a call, which cannot be
-        # encoded.
+        # A restored row may hold lone surrogates in the arguments of a call, which cannot be encoded.
         messages.append(cleaned(draft) if calls and "\\u" in calls else draft)
     return messages
 
@@ -144,8 +144,6 @@ def to_row(message: Message, now: int, tokens: int) -> dict[str, Any]:
         "answers": json.dumps(answers) if answers else None,
         "raw": None if raw is None else "" if plain else dump(dict(raw), "The payload of a message"),
         "meta": dump(dict(message.meta), "`meta` of a message") if message.meta else None,
-        # The guard looks at a message when they are read. Earlier versions stored what it had found.
-        "flags": None,
         "shown": json.dumps(message.shown) if message.shown else None,
     }
 

@@ -39,6 +39,8 @@ _ADD_SPACE = "INSERT INTO spaces (space, epoch) VALUES (:space, 0) ON CONFLICT (
 class PostgreSQL(Database):
     """A PostgreSQL server through a pool; the tables live in the schema `holdfast`."""
 
+    # Not to_regclass: within a transaction it may not see yet what was committed by another.
+    find_versions = "SELECT 1 FROM pg_tables WHERE schemaname = 'holdfast' AND tablename = 'schema_version'"
     before_migration = ("LOCK TABLE schema_version IN ACCESS EXCLUSIVE MODE",)
 
     def __init__(
@@ -203,12 +205,6 @@ class PostgreSQL(Database):
         self.check_writable()
         with self._connection() as connection:
             return postgres_purge.purge(connection, rewrite=rewrite)
-
-    def has_table(self, connection: Connection, table: str) -> bool:
-        """See `Database.has_table`."""
-        # Not to_regclass: within a transaction it may not see yet what was committed by another.
-        sql = "SELECT 1 FROM pg_tables WHERE schemaname = 'holdfast' AND tablename = :table"
-        return bool(connection.all(sql, table=table))
 
 
 class _Connection:

@@ -34,7 +34,7 @@ _DERIVED = ("segments", "calls", "imports")
 # The row of a lost chat, but for what its messages say.
 _UNKNOWN: TableRow = {"agent": "", "title": ""}
 _UNKNOWN |= dict.fromkeys(("archived", "oldest", "newest"), 0)
-_UNKNOWN |= dict.fromkeys(("created", "channel", "meta", "checksum"))
+_UNKNOWN |= dict.fromkeys(("created", "channel", "meta"))
 # Pages, and chats, that are named one by one.
 _NAMED = 50
 

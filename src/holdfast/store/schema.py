@@ -1,4 +1,4 @@
-"""The schema: the statements that make it, its migrations, and the tables as `schema.sql` has them.
+"""The schema: the statements that make it, what leads to it from older ones, and the tables of `schema.sql`.
 
 What handles all tables alike reads their columns here, and needs no list of its own.
 """
@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
+from holdfast.errors import NewerSchema, UnreleasedSchema
 from holdfast.text.tables import packaged_text
 
-# The number of the last migration: that a database is up to date is seen without reading them.
-NEWEST = 21
+# The schema of 0.1: what was written before anything was released has lower numbers.
+FIRST = 22
+# The scripts that lead from each number to the next, by the number that they lead to; `schema.sql` is where
+# they end.
+MIGRATIONS: Mapping[int, str] = {}
+NEWEST = max(MIGRATIONS, default=FIRST)
 _TABLE = re.compile(r"^CREATE TABLE (\w+) \(\n(.*?)\n\);", re.DOTALL | re.MULTILINE)
 _COLUMN = re.compile(r"^ +(\w+) (TEXT|BIGINT|BYTEA)( NOT NULL)?(?: DEFAULT ('[^']*'|\d+))?")
 _KEY = re.compile(r"^ +PRIMARY KEY \(([\w, ]+)\)", re.MULTILINE)
@@ -73,20 +79,29 @@ def _column(name: str, kind: str, required: str | None, default: str | None) -> 
 
 
 @cache
-def migrations() -> list[list[str]]:
-    """Return the numbered migrations, each as its list of statements."""
-    # A fifth of what `import holdfast` would take.
-    from importlib import resources
-
-    folder = resources.files("holdfast.store") / "migrations"
-    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
-    return [split_statements((folder / name).read_text("utf-8")) for name in names]
-
-
-@cache
 def schema() -> list[str]:
-    """Return the statements that make what all migrations together make, in a fifth of the time."""
-    return [made for made in split_statements(_script()) if "CREATE TABLE schema_version" not in made]
+    """Return the statements that make a new database."""
+    return split_statements(_script())
+
+
+def check_number(what: str, number: int) -> None:
+    """Check that what was written with the schema of a number can be read.
+
+    Raises:
+        NewerSchema: a newer Holdfast wrote it.
+        UnreleasedSchema: it was written before 0.1.
+
+    """
+    if number > NEWEST:
+        raise NewerSchema(
+            f"{what} has schema version {number}; Holdfast supports those up to {NEWEST}.",
+            "Upgrade the package: pip install . in a newer checkout.",
+        )
+    if number < FIRST:
+        raise UnreleasedSchema(
+            f"{what} has schema version {number}, of a Holdfast before 0.1, which was never released.",
+            "Export its chats and its records with that Holdfast, and import them into a new database.",
+        )
 
 
 def split_statements(script: str) -> list[str]:

@@ -1,7 +1,6 @@
 -- Everything Holdfast stores. The space, that of a user, a project or a team, leads every key. Times are microseconds since the epoch,
--- UTC. Made by the migrations beside this file; a test keeps the two equal.
-
-CREATE TABLE schema_version (version BIGINT NOT NULL PRIMARY KEY);
+-- UTC. The number of this schema stands in a table `schema_version`, which is made before these. Checksums are of the row, but for
+-- what is said at each.
 
 -- What is known of a space as a whole; a space without a row has epoch and version 0.
 CREATE TABLE spaces (
@@ -29,10 +28,10 @@ CREATE TABLE sessions (
     covered_messages BIGINT NOT NULL DEFAULT 0,
     covered_tokens BIGINT NOT NULL DEFAULT 0,
     summary_tokens BIGINT NOT NULL DEFAULT 0, -- of the frontier: the summaries that are part of no other
-    checksum BIGINT,                    -- of the row but for what it counts; NULL for rows from before there were checksums
-    created BIGINT,                     -- when its first message was stored; NULL for rows from before that was noted
+    created BIGINT,                     -- when its first message was stored; NULL where a salvage lost that
     channel TEXT,                       -- where it takes place, such as 'telegram'; NULL for none
     meta TEXT,                          -- JSON object; NULL for an empty one
+    checksum BIGINT NOT NULL,           -- but for what it counts
     PRIMARY KEY (space, chat)
 );
 
@@ -54,9 +53,8 @@ CREATE TABLE messages (
     answers TEXT,                       -- JSON list of the calls of this chat that it does answer
     raw TEXT,                           -- the payload as JSON; '' when it is just {role, content}
     meta TEXT,                          -- JSON object
-    flags TEXT,                         -- JSON list of what the guard found, by earlier versions; NULL: found when read
     shown TEXT,                         -- JSON list of what was recalled for the prompt that an assistant answered here
-    checksum BIGINT,                    -- of the row; NULL as above
+    checksum BIGINT NOT NULL,
     PRIMARY KEY (space, chat, seq)
 );
 CREATE UNIQUE INDEX messages_doc ON messages (space, doc);
@@ -74,7 +72,7 @@ CREATE TABLE calls (
 -- The search index: derived from the log and the records, and made again from them at will.
 CREATE TABLE segments (
     space TEXT NOT NULL,
-    source TEXT NOT NULL DEFAULT 'message', -- or 'record', 'summary'
+    source TEXT NOT NULL,               -- 'message', 'record' or 'summary'
     first BIGINT NOT NULL,              -- covers documents (of records: versions) first … last
     last BIGINT NOT NULL,
     version BIGINT NOT NULL,            -- of the analysis and the layout: each Holdfast reads and writes its own
@@ -120,8 +118,8 @@ CREATE TABLE records (
     retracted BIGINT NOT NULL,          -- 0 or 1
     text TEXT NOT NULL,
     wordings TEXT,                      -- JSON list of other words for it: text, who said it, chat, first, last
-    created BIGINT NOT NULL DEFAULT 0,  -- when this version was stored
-    checksum BIGINT,                    -- of the row but for `ended`; NULL as above
+    created BIGINT NOT NULL,            -- when this version was stored
+    checksum BIGINT NOT NULL,           -- but for `ended`
     PRIMARY KEY (space, version)
 );
 CREATE INDEX records_kind ON records (space, kind, ended);
@@ -150,8 +148,8 @@ CREATE TABLE summaries (
     model TEXT NOT NULL,                -- '' for none
     at BIGINT NOT NULL,                 -- when it was made
     text TEXT NOT NULL,
-    checksum BIGINT,                    -- of the row but for `ended` and `parent`; NULL as above
     prompt TEXT,                        -- the prompt of the model, such as 'leaf v1'; NULL for none
+    checksum BIGINT NOT NULL,           -- but for `ended` and `parent`
     PRIMARY KEY (space, number)
 );
 CREATE INDEX summaries_parent ON summaries (space, chat, parent, ended, first);
@@ -174,7 +172,7 @@ CREATE TABLE snapshots (
     shared BIGINT NOT NULL,             -- the version of the space that the tenant shares
     at BIGINT NOT NULL,
     others TEXT,                        -- JSON object: the versions of further spaces that are read; NULL for none
-    checksum BIGINT,                    -- of the row; NULL as above
+    checksum BIGINT NOT NULL,
     PRIMARY KEY (space, chat)
 );
 
@@ -196,7 +194,7 @@ CREATE TABLE pads (
     name TEXT NOT NULL,
     value TEXT NOT NULL,
     at BIGINT NOT NULL,
-    checksum BIGINT,                    -- of the row; NULL as above
+    checksum BIGINT NOT NULL,
     PRIMARY KEY (space, chat, run, name)
 );
 
@@ -210,7 +208,7 @@ CREATE TABLE jobs (
     record TEXT NOT NULL,               -- the two records to judge; '' for other kinds
     other TEXT NOT NULL,
     at BIGINT NOT NULL,                 -- when it was left
-    agent TEXT NOT NULL DEFAULT '',
+    agent TEXT NOT NULL,
     chat TEXT NOT NULL DEFAULT '',
     payload TEXT,                       -- JSON object: the text to learn from, where it is not in the log
     due BIGINT NOT NULL DEFAULT 0,      -- not before this time
@@ -313,7 +311,7 @@ CREATE TABLE erasures (
     number BIGINT NOT NULL,             -- 1, 2, 3 … within the database
     rewritten TEXT NOT NULL DEFAULT '[]', -- JSON list of what was written anew
     remains TEXT NOT NULL DEFAULT '{}', -- JSON object: what was not, and why
-    checksum BIGINT,                    -- of the row but for `number`, `rewritten` and `remains`; NULL as above
+    checksum BIGINT NOT NULL,           -- but for `number`, `rewritten` and `remains`
     PRIMARY KEY (space, id)
 );
 
@@ -361,7 +359,7 @@ CREATE TABLE grants (
     actor TEXT NOT NULL,                -- the user who granted it; '' for the application
     at BIGINT NOT NULL,
     why TEXT NOT NULL,
-    checksum BIGINT,                    -- of the row; NULL as above
+    checksum BIGINT NOT NULL,
     PRIMARY KEY (space, number)
 );
 CREATE INDEX grants_grantee ON grants (space, grantee, ended);
@@ -385,7 +383,7 @@ CREATE TABLE items (
     revision BIGINT NOT NULL,           -- how often it was written
     at BIGINT NOT NULL,                 -- when it was last written
     expires BIGINT,                     -- when it ceases to be there; NULL for never
-    checksum BIGINT,                    -- of the row; NULL as above
+    checksum BIGINT NOT NULL,
     PRIMARY KEY (space, chat, collection, key)
 );
 CREATE INDEX items_expires ON items (space, expires) WHERE expires IS NOT NULL;

@@ -96,6 +96,8 @@ class _Reader:
 class SQLite(Database):
     """One file in WAL mode, or memory: one connection that writes, and one that reads for each thread."""
 
+    find_versions = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'"
+
     def __init__(
         self, path: str, durability: Durability, key: bytes = b"", *, read_only: bool = False
     ) -> None:
@@ -324,11 +326,6 @@ class SQLite(Database):
         if table and table[1] in WITHOUT_ROWID:
             return statement.removesuffix(";") + " WITHOUT ROWID"
         return statement
-
-    def has_table(self, connection: Connection, table: str) -> bool:
-        """See `Database.has_table`."""
-        sql = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :table"
-        return bool(connection.all(sql, table=table))
 
 
 # Of a statement: the names of its results, and the types that they may have.

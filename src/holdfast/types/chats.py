@@ -30,7 +30,7 @@ class ChatStats:
 class ChatInfo:
     """A chat in a list; `oldest` and `newest` are the times of its messages.
 
-    `created` is when its first message was stored, None for chats from before that was recorded.
+    `created` is when its first message was stored, None where a salvage lost that.
     """
 
     id: str

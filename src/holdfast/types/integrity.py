@@ -36,8 +36,8 @@ class Erasure:
 class Verification:
     """The result of `verify`: what was checked (name → how many) and the problems; `ok` without any.
 
-    `unproven` counts the rows whose checksum proves nothing, which is not a problem: they were written before
-    there were checksums, without one, or with a key other than the present one.
+    `unproven` counts the rows whose checksum proves nothing, which is not a problem: they were written with
+    a key where there is none now, or without one where there is.
     """
 
     checked: Mapping[str, int] = field(hash=False)

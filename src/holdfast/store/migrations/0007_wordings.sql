@@ -1,1 +1,0 @@
-ALTER TABLE records ADD COLUMN wordings TEXT;

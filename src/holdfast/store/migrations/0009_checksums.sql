@@ -1,6 +1,0 @@
-ALTER TABLE sessions ADD COLUMN checksum BIGINT;
-ALTER TABLE messages ADD COLUMN checksum BIGINT;
-ALTER TABLE records ADD COLUMN checksum BIGINT;
-ALTER TABLE summaries ADD COLUMN checksum BIGINT;
-ALTER TABLE pads ADD COLUMN checksum BIGINT;
-ALTER TABLE erasures ADD COLUMN checksum BIGINT;
