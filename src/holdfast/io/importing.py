@@ -66,8 +66,7 @@ def import_paths(
     Raises:
         InvalidInput: there is nothing at one of the paths, or the format is unknown; nothing was imported.
         UnknownFormat: the only path is a file in no known format; nothing was imported.
-        NewerSchema, UnreleasedSchema: the only path is an export of everything that a newer Holdfast wrote,
-            or one from before 0.1; nothing was imported.
+        NewerSchema, UnreleasedSchema: the only path is an export of everything with another schema.
 
     """
     started = time.monotonic()
