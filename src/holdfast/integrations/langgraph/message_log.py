@@ -53,9 +53,9 @@ class MessageLog:
     def __init__(self, memory: Memory, chat: str) -> None:
         self._table, self._chat = ItemTable(memory, _MARK), chat
 
-    def add(self, tx: Connection, messages: Mapping[str, BaseMessage]) -> None:
-        """Append what messages say, by their identities, unless it is in the chat under the same id."""
-        drafts = [message for identity, one in messages.items() if (message := log_message(identity, one))]
+    def add(self, tx: Connection, messages: Iterable[tuple[str, BaseMessage]]) -> None:
+        """Append what messages say under their ids, unless it is in the chat under the same id."""
+        drafts = [message for id, one in messages if (message := log_message(id, one))]
         versions = [_version(draft) for draft in drafts]
         ids = [one.id for one in (*drafts, *versions)]
         there = {one.id: one for one in log.by_ids(tx, self._table.space, self._chat, ids)}
@@ -68,9 +68,8 @@ class MessageLog:
                 fresh[version.id] = version
         self._table.append(tx, self._chat, list(fresh.values()))
 
-    def remove(self, tx: Connection, checkpoint: str, identities: Iterable[str]) -> None:
+    def remove(self, tx: Connection, checkpoint: str, ids: Sequence[str]) -> None:
         """Append a tombstone for messages that a checkpoint does not have any more."""
-        ids = [log_id(one) for one in identities]
         there = sorted(log.by_ids(tx, self._table.space, self._chat, ids), key=lambda one: one.seq)
         if not there:
             return
@@ -91,7 +90,7 @@ class MessageLog:
             after = page[-1].seq
 
 
-def log_message(identity: str, message: BaseMessage) -> Message | None:
+def log_message(id: str, message: BaseMessage) -> Message | None:
     """Return what a message says as a message of the log; None if it says nothing."""
     read = read_message({"role": _role(message), "content": _content(message)})
     text = read.content if read else clean(str(message.text))
@@ -100,7 +99,7 @@ def log_message(identity: str, message: BaseMessage) -> Message | None:
         return None
     name = clean(message.name).strip() if message.name else None
     call_id = clean(message.tool_call_id) if isinstance(message, ToolMessage) else None
-    draft = Message(_role(message), text, id=log_id(identity), calls=calls, call_id=call_id)
+    draft = Message(_role(message), text, id=id, calls=calls, call_id=call_id)
     try:
         return ready(replace(draft, name=name or None))
     except InvalidInput:

@@ -1,140 +1,262 @@
-"""The items of one thread: what is read of them together, in one read or in a transaction."""
+"""The items of one thread of LangGraph: their keys, their bytes, and what is read of them.
+
+The bytes of an item are a head in JSON, a line feed, and what LangGraph's serializer made. A message is an
+item of its own, whose key has its number in the thread, and its id in the log; a list of messages is the
+ranges of their numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from holdfast.integrations.framework_keys import unescape
-from holdfast.integrations.langgraph import checkpoint_rows as rows
-from holdfast.integrations.langgraph.checkpoint_rows import (
-    StoredCheckpoint,
-    StoredMessage,
-    StoredWrite,
-    ThreadHead,
-    Typed,
-)
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import Damaged, InvalidInput
+from holdfast.integrations.framework_keys import escape, unescape
 from holdfast.store import items
+from holdfast.store.database import DECODING_ERRORS, damaged, decoding
 from holdfast.store.items import ItemPlace
 
 if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+    from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
+    from langgraph.checkpoint.serde.base import SerializerProtocol
+
     from holdfast.store.database import Reader
     from holdfast.store.items import Item
-    from holdfast.types import Range
 
-# Items that are read at once.
-_PAGE = 64
-# Messages in a range from which on it is read as one.
-_LONG_RANGE = 32
+# The collections. The first one sorts before the others, so that the threads are found by it.
+HEAD, CHECKPOINTS, WRITES = "langgraph", "langgraph.checkpoints", "langgraph.writes"
+VALUES, MESSAGES = "langgraph.values", "langgraph.messages"
+COLLECTIONS = (HEAD, CHECKPOINTS, WRITES, VALUES, MESSAGES)
+
+# The numbers of the messages of a list, in its order.
+Numbers = NDArray[np.int64]
+NONE: Numbers = np.zeros(0, np.int64)
+# Checkpoints that are read at once, messages that a read passes over, digits of a number in a key.
+_PAGE, _GAP, _DIGITS = 64, 64, 12
 
 
-class ListOfMessages(NamedTuple):
-    """The numbers of the messages of a channel."""
+class ThreadHead(NamedTuple):
+    """What is known of a thread as a whole; `epoch` is another one after messages were deleted."""
 
-    ranges: list[Range]
+    thread: str
+    epoch: str
+    messages: int
+
+
+class StoredCheckpoint(NamedTuple):
+    """A checkpoint without its values."""
+
+    ns: str
+    id: str
+    parent: str | None
+    metadata: CheckpointMetadata
+    checkpoint: Checkpoint
+
+    @property
+    def channels(self) -> dict[str, str]:
+        """The channels by the keys of their values."""
+        versions = self.checkpoint["channel_versions"]
+        return {value_key(self.ns, channel, version): channel for channel, version in versions.items()}
 
 
 class ThreadItems:
     """Reads the items of a thread; `db` is a database, or a transaction."""
 
-    def __init__(self, db: Reader, space: str, chat: str) -> None:
-        self._db, self.space, self.chat = db, space, chat
+    def __init__(self, db: Reader, space: str, chat: str, serde: SerializerProtocol) -> None:
+        self._db, self._space, self.chat, self._serde = db, space, chat, serde
 
     def place(self, collection: str) -> ItemPlace:
         """Return where the items of a collection are."""
-        return ItemPlace(self.space, self.chat, collection)
+        return ItemPlace(self._space, self.chat, collection)
 
     def head(self) -> ThreadHead | None:
         """Return what is known of the thread as a whole; None if there is no such thread."""
-        found = self._get(rows.HEAD, [""])
-        return rows.read_head(found[""].data) if found else None
+        found = self.get(HEAD, [""])
+        return ThreadHead(*unpack(found[""], str, str, int)[:-1]) if found else None
 
     def checkpoint(self, ns: str, id: str) -> StoredCheckpoint | None:
         """Return a checkpoint of a namespace, with "" as its id the newest; None if there is none."""
-        if not id:
-            newest = self._scan(rows.CHECKPOINTS, rows.checkpoint_key(ns, ""), descending=True, limit=1)
-            return rows.read_checkpoint(newest[0].key, newest[0].data) if newest else None
-        key = rows.checkpoint_key(ns, id)
-        found = self._get(rows.CHECKPOINTS, [key])
-        return rows.read_checkpoint(key, found[key].data) if found else None
+        key = checkpoint_key(ns, id)
+        found = self.scan(CHECKPOINTS, prefix=key, descending=not id, limit=1)
+        return self._read(found[0]) if found and (not id or found[0].key == key) else None
 
-    def all_checkpoints(self) -> Iterator[StoredCheckpoint]:
-        """Iterate over all checkpoints, by namespaces, the oldest first."""
+    def checkpoints(self) -> Iterator[tuple[str, StoredCheckpoint]]:
+        """Iterate over all checkpoints and their keys."""
         after = None
-        while found := self._scan(rows.CHECKPOINTS, "", after=after, limit=_PAGE):
-            yield from (rows.read_checkpoint(item.key, item.data) for item in found)
+        while found := self.scan(CHECKPOINTS, after=after, limit=_PAGE):
+            yield from ((item.key, self._read(item)) for item in found)
             after = found[-1].key
-
-    def ids(self, ns: str | None, before: str | None) -> Iterator[tuple[str, str]]:
-        """Iterate over the ids of checkpoints and their namespaces, the newest first, below an id."""
-        if ns is None:
-            named = (key.partition("/") for key in self.keys(rows.CHECKPOINTS))
-            found = sorted(((unescape(id), unescape(ns)) for ns, _, id in named), reverse=True)
-            yield from (one for one in found if before is None or one[0] < before)
-            return
-        prefix, bound = rows.checkpoint_key(ns, ""), before and rows.checkpoint_key(ns, before)
-        while page := self._scan(rows.CHECKPOINTS, prefix, before=bound, descending=True, limit=_PAGE):
-            yield from ((unescape(item.key.partition("/")[2]), ns) for item in page)
-            bound = page[-1].key
 
     def keys(self, collection: str) -> list[str]:
         """Return the keys of a collection."""
         return items.keys(self._db, self.place(collection), 0)
 
-    def writes(self, ns: str, id: str) -> list[StoredWrite]:
-        """Return the pending writes of a checkpoint, as they are to be applied."""
-        found = self._scan(rows.WRITES, rows.write_key(ns, id))
-        return sorted(rows.read_write(item.data) for item in found)
+    def get(self, collection: str, keys: Iterable[str]) -> dict[str, bytes]:
+        """Return the bytes of the items that have some keys. Nothing of a thread expires."""
+        found = items.get(self._db, self.place(collection), keys, 0)
+        return {key: item.data for key, item in found.items()}
 
-    def values(self, keys: Sequence[str]) -> dict[str, Typed | ListOfMessages]:
-        """Return the values that have some keys, without those that are empty."""
-        found = {key: rows.read_value(item.data) for key, item in self._get(rows.VALUES, keys).items()}
-        return {
-            key: ListOfMessages(value) if isinstance(value, list) else value
-            for key, value in found.items()
-            if value is not None
-        }
-
-    def messages(self, ranges: Iterable[Range]) -> dict[int, StoredMessage]:
-        """Return the messages that have the numbers of some ranges, without those that are missing."""
-        return {int(key): rows.read_message(item) for key, item in self._message_items(ranges)}
-
-    def message_values(self, ranges: Iterable[Range]) -> list[tuple[int, Typed]]:
-        """Return the numbers and the values alone of such messages, which takes half of the time."""
-        return rows.read_messages(self._message_items(ranges))
-
-    def _message_items(self, ranges: Iterable[Range]) -> Iterator[tuple[bytes, bytes]]:
-        place, single = self.place(rows.MESSAGES), list[str]()
-        for first, last in sorted(set(ranges)):
-            if last - first < _LONG_RANGE:
-                single += map(rows.message_key, range(first, last + 1))
-                continue
-            yield from items.scan_data(self._db, place, 0, rows.message_key(first), rows.message_key(last))
-        short = self._get(rows.MESSAGES, single)
-        yield from ((key.encode(), item.data) for key, item in short.items())
-
-    def _get(self, collection: str, keys: Sequence[str]) -> dict[str, Item]:
-        # Nothing of a thread expires.
-        return items.get(self._db, self.place(collection), keys, 0)
-
-    def _scan(
+    def scan(
         self,
         collection: str,
-        prefix: str,
         *,
+        prefix: str = "",
         after: str | None = None,
-        before: str | None = None,
         descending: bool = False,
         limit: int | None = None,
     ) -> list[Item]:
+        """Return items in the order of their keys."""
         place = self.place(collection)
-        return items.scan(
-            self._db,
-            place,
-            0,
-            prefix=prefix,
-            after=after,
-            before=before,
-            descending=descending,
-            limit=limit,
+        return items.scan(self._db, place, 0, prefix=prefix, after=after, descending=descending, limit=limit)
+
+    def values(self, keys: Iterable[str], most: int) -> dict[str, tuple[Any, bytes]]:
+        """Return the values that have some keys, without empty ones: a type and bytes, or numbers and none.
+
+        Of the messages that a list names, `most` is the largest number.
+        """
+        found = {key: unpack(item) for key, item in self.get(VALUES, keys).items()}
+        return {
+            key: (_numbers(head, most) if isinstance(head, list) else head, data)
+            for key, (head, data) in found.items()
+            if head is not None
+        }
+
+    def messages(self, numbers: Numbers) -> Iterator[tuple[int, bytes, bytes]]:
+        """Iterate over messages by their numbers: each number, id in the log, and item."""
+        place, wanted = self.place(MESSAGES), set(numbers.tolist())
+        for first, last in to_ranges(np.unique(numbers), _GAP):
+            for key, item in items.scan_data(self._db, place, 0, message_key(first), f"{message_key(last)}~"):
+                if (number := int(key[:_DIGITS])) in wanted:
+                    yield number, key[_DIGITS + 1 :], item
+
+    def loaded(self, numbers: Numbers) -> dict[int, BaseMessage]:
+        """Return messages by their numbers, without those that are missing.
+
+        Raises:
+            Damaged: one cannot be read.
+
+        """
+        loads, found = self._serde.loads_typed, dict[int, Any]()
+        with _decoding():
+            # Without a call of our own for each of a long list.
+            for number, _, item in self.messages(numbers):
+                kind, _, data = item.partition(b"\n")
+                found[number] = loads((_kind(kind), data))
+        return found
+
+    def loads(self, kind: str, data: bytes) -> Any:
+        """Return what was serialized as these bytes.
+
+        Raises:
+            Damaged: it cannot be read.
+
+        """
+        with _decoding():
+            return self._serde.loads_typed((_safe(kind), data))
+
+    def _read(self, item: Item) -> StoredCheckpoint:
+        ns, _, id = item.key.partition("/")
+        parent, metadata, kind, data = unpack(item.data, str | None, dict, str)
+        checkpoint = self.loads(kind, data)
+        if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get("channel_versions"), dict):
+            raise _damaged()
+        return StoredCheckpoint(unescape(ns), unescape(id), parent, metadata, cast("Checkpoint", checkpoint))
+
+
+def checkpoint_key(ns: str, id: str) -> str:
+    """Return the key of a checkpoint; without an id, what all keys of the namespace begin with."""
+    return f"{escape(ns)}/{escape(id)}"
+
+
+def value_key(ns: str, channel: str, version: object) -> str:
+    """Return the key of the value of a channel at a version; LangGraph's are numbers or texts."""
+    return f"{escape(ns)}/{escape(channel)}/{escape(json.dumps(version))}"
+
+
+def message_key(number: int, id: str = "") -> str:
+    """Return the key of a message: keys have the order of the numbers."""
+    return f"{number:0{_DIGITS}d}/{id}"
+
+
+def message_of(key: str) -> tuple[int, str]:
+    """Return the number and the id that `message_key` was given."""
+    return int(key[:_DIGITS]), key[_DIGITS + 1 :]
+
+
+def pack(head: object, data: bytes = b"") -> bytes:
+    """Return a head and data as bytes.
+
+    Raises:
+        InvalidInput: the head is not JSON.
+
+    """
+    try:
+        return json.dumps(head).encode() + b"\n" + data
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"A part of a checkpoint is not JSON ({error}).", "Put JSON values there."
+        ) from error
+
+
+def unpack(item: bytes, *types: Any) -> list[Any]:
+    """Return the head and the data that `pack` was given; of a head that is a list of types, its parts."""
+    line, _, data = item.partition(b"\n")
+    with decoding("An item of a thread"):
+        head = json.loads(line.decode())
+    if not types:
+        return [head, data]
+    if not isinstance(head, list) or len(head) != len(types) or not all(map(isinstance, head, types)):
+        raise _damaged()
+    return [*head, data]
+
+
+# Long lists have few types.
+@lru_cache(maxsize=16)
+def _kind(line: bytes) -> str:
+    return _safe(unpack(line)[0])
+
+
+def _safe(kind: object) -> str:
+    """Return a type of serialized data, unless it is one that runs code when it is read."""
+    if "pickle" in str(kind).lower():
+        raise Damaged(
+            "A stored checkpoint holds a pickle, which Holdfast neither writes nor reads.",
+            "Find out who wrote it, and restore a backup.",
         )
+    return str(kind)
+
+
+@contextmanager
+def _decoding() -> Iterator[None]:
+    try:
+        yield
+    except (*DECODING_ERRORS, NotImplementedError) as error:
+        raise damaged("A value of a thread", error) from error
+
+
+def to_ranges(numbers: Numbers, gap: int = 1) -> list[list[int]]:
+    """Return numbers, in their order, as ranges [first, last] of those at most a gap apart."""
+    far = np.iinfo(np.int64).max >> 1
+    steps = np.diff(numbers, prepend=far, append=-far)
+    is_end = (steps < 1) | (steps > gap)
+    found: list[list[int]] = np.stack([numbers[is_end[:-1]], numbers[is_end[1:]]], axis=1).tolist()
+    return found
+
+
+def _numbers(ranges: list[Any], most: int) -> Numbers:
+    """Return the numbers of ranges."""
+    with decoding("A list of messages"):
+        if all(1 <= first <= last <= most for first, last in ranges):
+            return np.concatenate([np.arange(first, last + 1) for first, last in ranges])
+    raise _damaged()
+
+
+def _damaged() -> Damaged:
+    return Damaged("An item of a thread cannot be read.", "Restore a backup of the database.")
