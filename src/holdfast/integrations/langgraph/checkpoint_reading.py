@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from langgraph.checkpoint.base import CheckpointTuple
 
-from holdfast.errors import Damaged
 from holdfast.integrations.framework_keys import unescape
 from holdfast.integrations.langgraph import thread_items as rows
 from holdfast.integrations.langgraph.known_messages import is_message_list
-from holdfast.integrations.langgraph.thread_items import StoredCheckpoint, ThreadHead, ThreadItems
-from holdfast.integrations.langgraph.thread_place import ThreadPlace, configurable, to_config
-from holdfast.store import items
+from holdfast.integrations.langgraph.thread_items import Numbers, StoredCheckpoint, ThreadHead, ThreadItems
+from holdfast.store.database import decoding
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from langchain_core.runnables import RunnableConfig
 
-    from holdfast.integrations.langgraph.thread_items import Numbers
     from holdfast.store.database import Database
 
 
@@ -28,67 +25,53 @@ def read_tuple(
     thread: ThreadItems, head: ThreadHead, row: StoredCheckpoint, loaded: dict[int, BaseMessage]
 ) -> tuple[CheckpointTuple, dict[str, Numbers]]:
     """Return a checkpoint, and the numbers of its lists of messages; `loaded` are not read again."""
-    found, channels = thread.values(row.channels, head.messages), row.channels
-    numbers = {channels[key]: kind for key, (kind, _) in found.items() if not isinstance(kind, str)}
-    values = {
-        channels[key]: thread.loads(kind, data)
-        for key, (kind, data) in found.items()
-        if isinstance(kind, str)
-    }
+    values, numbers = dict[str, Any](), dict[str, Numbers]()
+    for key, (kind, data) in thread.values(row.channels, head.messages).items():
+        if isinstance(kind, str):
+            values[row.channels[key]] = thread.loads(kind, data)
+        else:
+            numbers[row.channels[key]] = kind
     missing = [n for some in numbers.values() for n in some.tolist() if n not in loaded]
     loaded |= thread.loaded(np.array(missing, np.int64))
-    values |= {channel: _listed(loaded, some) for channel, some in numbers.items()}
-    writes = sorted(
-        rows.unpack(item.data, str, str, int, str, str)
-        for item in thread.scan(rows.WRITES, prefix=f"{rows.checkpoint_key(row.ns, row.id)}/")
-    )
+    with decoding("A list of messages"):
+        values |= {channel: [loaded[n] for n in some.tolist()] for channel, some in numbers.items()}
     read = CheckpointTuple(
-        to_config(head.thread, row.ns, row.id),
+        rows.to_config(head.thread, row.ns, row.id),
         {**row.checkpoint, "channel_values": values},
         row.metadata,
-        to_config(head.thread, row.ns, row.parent) if row.parent else None,
-        [(task, channel, thread.loads(kind, data)) for _, task, _, channel, kind, data in writes],
+        rows.to_config(head.thread, row.ns, row.parent) if row.parent else None,
+        [
+            (task, channel, thread.loads(kind, data))
+            for _, task, _, channel, kind, data in thread.writes(row.ns, row.id)
+        ],
     )
     # A message of a type that is not allowed is none when it is read.
     return read, {channel: some for channel, some in numbers.items() if is_message_list(values[channel])}
 
 
-def _listed(messages: Mapping[int, BaseMessage], numbers: Numbers) -> list[BaseMessage]:
-    try:
-        return [messages[number] for number in numbers.tolist()]
-    except KeyError as error:
-        raise Damaged(
-            f"The message {error} of a thread is missing.", "Restore a backup of the database."
-        ) from error
-
-
 def tuples(
     database: Database,
-    space: str,
-    thread_of: Callable[[str], ThreadItems],
+    threads: Iterable[ThreadItems],
     config: RunnableConfig | None,
     metadata: Mapping[str, object],
     before: RunnableConfig | None,
 ) -> Iterator[CheckpointTuple]:
-    """Iterate over the checkpoints that a list has, the newest first; see `HoldfastSaver.list`."""
-    given, place = configurable(config or {}), None if config is None else ThreadPlace.of(config)
-    bound = configurable(before or {}).get("checkpoint_id")
-    found = sorted(
-        (
-            (unescape(id), chat, unescape(ns))
-            for chat in (items.chats(database, space, rows.HEAD) if place is None else [place.chat])
-            for ns, _, id in (key.partition("/") for key in thread_of(chat).keys(rows.CHECKPOINTS))
-        ),
-        reverse=True,
-    )
+    """Iterate over the checkpoints that a list of some threads has; see `HoldfastSaver.list`."""
+    given: Mapping[str, object] = config.get("configurable", {}) if config else {}
+    bound = before.get("configurable", {}).get("checkpoint_id") if before else None
     loaded: dict[str, dict[int, BaseMessage]] = {}
-    for id, chat, ns in found:
+    keys = ((key.partition("/"), thread) for thread in threads for key in thread.keys(rows.CHECKPOINTS))
+    found = sorted(
+        ((unescape(id), thread.chat, unescape(ns), thread) for (ns, _, id), thread in keys),
+        reverse=True,
+        key=lambda one: one[:3],
+    )
+    for id, chat, ns, thread in found:
         if bound is not None and id >= str(bound):
             continue
-        if place and (place.id not in ("", id) or (place.ns != ns and "checkpoint_ns" in given)):
+        if given.get("checkpoint_id") not in (None, "", id) or given.get("checkpoint_ns", ns) != ns:
             continue
         with database.one_read():
-            thread = thread_of(chat)
             head, row, read = thread.head(), thread.checkpoint(ns, id), None
             if head and row and all(row.metadata.get(key) == value for key, value in metadata.items()):
                 read, _ = read_tuple(thread, head, row, loaded.setdefault(chat, {}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
     from langgraph.checkpoint.serde.base import SerializerProtocol
 
-    from holdfast.integrations.langgraph.thread_items import Numbers
-    from holdfast.integrations.langgraph.thread_place import ThreadPlace
+    from holdfast.integrations.item_table import ItemTable
+    from holdfast.integrations.langgraph.thread_items import Numbers, ThreadPlace
     from holdfast.store.database import Connection
 
 # So many unknown messages are looked up among those of the parent, which another process may have stored.
@@ -35,12 +36,10 @@ _PAGE = 256
 class ThreadWriter(ThreadItems):
     """Changes the items of a thread within a transaction, beside which no other one changes the space."""
 
-    def __init__(
-        self, tx: Connection, space: str, chat: str, serde: SerializerProtocol, log: MessageLog, now: int
-    ) -> None:
-        super().__init__(tx, space, chat, serde)
-        self._tx, self._log, self._now = tx, log, now
-        tx.lock(space)
+    def __init__(self, tx: Connection, table: ItemTable, chat: str, serde: SerializerProtocol) -> None:
+        super().__init__(tx, table.space, chat, serde)
+        self._tx, self._log, self._now = tx, MessageLog(table, chat), table.now()
+        tx.lock(table.space)
 
     # Storing ----------------------------------------------------------------------------------------------
 
@@ -100,7 +99,7 @@ class ThreadWriter(ThreadItems):
         """Store the messages that have no number, give them one, and return them by their ids in the log."""
         places = np.flatnonzero(new.numbers == 0).tolist()
         known = self.messages(prior) if len(places) > _MANY else ()
-        there = {(id.decode(), item): number for number, id, item in known}
+        there = {(id.decode(), line + b"\n" + item): number for number, id, line, item in known}
         fresh, written = list[tuple[str, BaseMessage]](), dict[str, bytes]()
         for place in places:
             message = new.messages[place]
@@ -125,27 +124,30 @@ class ThreadWriter(ThreadItems):
         gone = prior[~np.isin(prior, new.numbers if new else rows.NONE)]
         if len(gone):
             left = {_log_id(one, n) for n, one in enumerate(new.messages if new else ())}
-            removed = [id for _, one, _ in self.messages(gone) if (id := one.decode()) not in left]
+            removed = [id for _, one, _, _ in self.messages(gone) if (id := one.decode()) not in left]
             self._log.remove(self._tx, checkpoint, removed)
 
     # Removing and copying ---------------------------------------------------------------------------------
 
-    def latest(self) -> set[str]:
-        """Return the keys of each namespace's newest checkpoint, and of those that it is rebuilt from."""
+    def keep_latest(self) -> None:
+        """Delete all checkpoints but the newest of each namespace, and those that it is rebuilt from."""
         kept, head = set[str](), self.head()
         for ns in {key.partition("/")[0] for key in self.keys(rows.CHECKPOINTS)}:
             found = self.checkpoint(unescape(ns), "")
             # Channels of which it may have no value, but the writes since an earlier checkpoint.
-            counters = found.metadata.get("counters_since_delta_snapshot") if found else None
-            needed = set(counters or ())
-            while found:
-                kept.add(rows.checkpoint_key(found.ns, found.id))
-                valued = self.values(found.channels, head.messages if head else 0)
-                needed -= {found.channels[key] for key in valued}
+            needed = set(found.metadata.get("counters_since_delta_snapshot") or ()) if found else set()
+            while head and found:
+                kept.add(found.key)
+                needed -= {found.channels[key] for key in self.values(found.channels, head.messages)}
                 found = self.checkpoint(found.ns, found.parent) if needed and found.parent else None
-        return kept
+        self._keep(kept)
 
-    def keep(self, kept: Collection[str]) -> list[str]:
+    def remove_runs(self, run_ids: Collection[str]) -> None:
+        """Delete the checkpoints of runs, with a tombstone for messages that no other one has."""
+        kept = {row.key for row in self.checkpoints() if row.metadata.get("run_id") not in run_ids}
+        self._log.remove(self._tx, " ".join(sorted(run_ids)), self._keep(kept))
+
+    def _keep(self, kept: Collection[str]) -> list[str]:
         """Delete all checkpoints but some, with what only they need; return the ids of lost messages."""
         gone, head = set(self.keys(rows.CHECKPOINTS)).difference(kept), self.head()
         if not gone or head is None:
@@ -153,7 +155,7 @@ class ThreadWriter(ThreadItems):
         self._delete(rows.CHECKPOINTS, gone)
         writes = self.keys(rows.WRITES)
         self._delete(rows.WRITES, [key for key in writes if "/".join(key.split("/")[:2]) in gone])
-        needed = {key for _, row in self.checkpoints() for key in row.channels}
+        needed = {key for row in self.checkpoints() for key in row.channels}
         self._delete(rows.VALUES, set(self.keys(rows.VALUES)) - needed)
         lists = [
             found for found, _ in self.values(needed, head.messages).values() if not isinstance(found, str)
@@ -168,31 +170,26 @@ class ThreadWriter(ThreadItems):
         left = {id for key, (_, id) in messages.items() if key not in lost}
         return [id for id in lost.values() if id not in left]
 
-    def remove_runs(self, run_ids: Collection[str]) -> None:
-        """Delete the checkpoints of runs, with a tombstone for messages that no other one has."""
-        kept = {key for key, row in self.checkpoints() if row.metadata.get("run_id") not in run_ids}
-        self._log.remove(self._tx, " ".join(sorted(run_ids)), self.keep(kept))
-
-    def copy(self, source: ThreadItems, name: str) -> None:
-        """Copy all items of a thread, and what was said in it, to this one, which has a name.
+    def copy(self, source: str, name: str) -> None:
+        """Copy all items of the thread of a chat, and what was said in it, to this one, which has a name.
 
         Raises:
             Conflict: this one is there already.
 
         """
-        if (head := source.head()) is None:
+        other = ThreadItems(self._tx, self._space, source, self._serde)
+        if (head := other.head()) is None:
             return
         if self.head() is not None:
             raise Conflict(
                 f"The thread {name!r} has checkpoints already.", "Delete it first, or copy to another one."
             )
         for collection in rows.COLLECTIONS:
-            after = None
-            while page := source.scan(collection, after=after, limit=_PAGE):
-                self._put(collection, {item.key: item.data for item in page})
-                after = page[-1].key
+            found = other.all(collection)
+            while page := {item.key: item.data for item in islice(found, _PAGE)}:
+                self._put(collection, page)
         self._put(rows.HEAD, {"": rows.pack(head._replace(thread=name, epoch=token_hex(8)))})
-        self._log.copy(self._tx, source.chat)
+        self._log.copy(self._tx, source)
 
     # ------------------------------------------------------------------------------------------------------
 

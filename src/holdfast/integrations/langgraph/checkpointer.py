@@ -6,15 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import islice
 from random import SystemRandom
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.contract import check_provider
 from holdfast.errors import InvalidInput, MissingExtra
+from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.off_loop import awaited, off_loop
-from holdfast.runtime import runtime_of
 from holdfast.store import items
 from holdfast.store.database import retry_transaction
 
@@ -27,24 +26,23 @@ except ImportError as error:
 from holdfast.integrations.langgraph.checkpoint_reading import read_tuple, tuples
 from holdfast.integrations.langgraph.checkpoint_writing import ThreadWriter
 from holdfast.integrations.langgraph.known_messages import KnownList, KnownMessages
-from holdfast.integrations.langgraph.message_log import MessageLog
-from holdfast.integrations.langgraph.thread_items import HEAD, ThreadItems
-from holdfast.integrations.langgraph.thread_place import ThreadPlace, thread_chat, to_config
+from holdfast.integrations.langgraph.thread_items import (
+    HEAD,
+    ThreadItems,
+    ThreadPlace,
+    thread_chat,
+    to_config,
+)
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
-    from langgraph.checkpoint.base import (
-        ChannelVersions,
-        Checkpoint,
-        CheckpointMetadata,
-        CheckpointTuple,
-    )
+    from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
     from langgraph.checkpoint.serde.base import SerializerProtocol
 
     from holdfast.chat import Chat
     from holdfast.memory import Memory
-    from holdfast.store.database import Connection
 
+T = TypeVar("T")
 # Checkpoints that are awaited at once.
 _PAGE = 16
 
@@ -76,15 +74,10 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     def __init__(
         self, memory: Memory, *, serde: SerializerProtocol | None = None, messages_key: str = "messages"
     ) -> None:
-        check_provider(memory)
-        runtime = runtime_of(memory)
-        if runtime is None:
-            raise InvalidInput("This memory stores nothing.", "Use one that has a database.")
         strict = JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None)
         super().__init__(serde=strict if serde is None else _checked(serde))
-        self._memory, self._runtime, self._messages_key = memory, runtime, messages_key
-        self._database = runtime.database_of(memory.scope)
-        self._known = KnownMessages()
+        self._memory, self._messages_key = memory, messages_key
+        self._table, self._known = ItemTable(memory, HEAD), KnownMessages()
 
     def chat(self, thread_id: str) -> Chat:
         """Return the chat of a thread, for its history, windows and prompts."""
@@ -96,7 +89,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         """Return a checkpoint of a thread by its id, without one the newest; None if there is none."""
         place = ThreadPlace.of(config)
         thread = self._thread(place.chat)
-        with self._database.one_read():
+        with self._table.database.one_read():
             head, row = thread.head(), thread.checkpoint(place.ns, place.id)
             if head is None or row is None:
                 return None
@@ -124,12 +117,12 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
             limit: how many at most.
 
         """
-        space = self._memory.scope.space
-        return islice(tuples(self._database, space, self._thread, config, filter or {}, before), limit)
+        chats = self._chats() if config is None else [ThreadPlace.of(config).chat]
+        threads = map(self._thread, chats)
+        return islice(tuples(self._table.database, threads, config, filter or {}, before), limit)
 
     # Writing ----------------------------------------------------------------------------------------------
 
-    @retry_transaction
     def put(
         self,
         config: RunnableConfig,
@@ -146,14 +139,12 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         place, whole = ThreadPlace.of(config), get_checkpoint_metadata(config, metadata)
         known = {channel: self._known.get(place.chat, channel) for channel in new_versions}
 
-        def store(tx: Connection) -> dict[str, KnownList]:
-            thread = self._writer(tx, place.chat)
+        def store(thread: ThreadWriter) -> dict[str, KnownList]:
             return thread.put_checkpoint(place, checkpoint, whole, new_versions, known, self._messages_key)
 
-        self._known.put(place.chat, self._database.write_together(store))
+        self._known.put(place.chat, self._write(place.chat, store))
         return to_config(place.thread, place.ns, checkpoint["id"])
 
-    @retry_transaction
     def put_writes(
         self,
         config: RunnableConfig,
@@ -163,9 +154,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     ) -> None:
         """Store the pending writes of a task; those that are there stay, but for interrupts and the like."""
         place = ThreadPlace.of(config)
-        self._database.write_together(
-            lambda tx: self._writer(tx, place.chat).put_writes(place, writes, task_id, task_path)
-        )
+        self._write(place.chat, lambda thread: thread.put_writes(place, writes, task_id, task_path))
 
     # LangGraph passes both.
     def get_next_version(self, current: str | int | None, channel: None) -> str:  # noqa: ARG002
@@ -178,14 +167,11 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     def delete_thread(self, thread_id: str) -> None:
         """Erase a thread and all that was said in it; the file is rewritten later, see `Memory.erase`."""
         chat = thread_chat(thread_id)
-        thread = self._thread(chat)
-        if thread.head() is None:
-            return
         try:
             self._memory.erase(chat=chat, rewrite=None)
         except InvalidInput:
-            # A concurrent call may have erased it.
-            if thread.head() is not None:
+            # There may be none, or a concurrent call has erased it.
+            if self._thread(chat).head() is not None:
                 raise
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -203,25 +189,13 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
             if strategy == "delete":
                 self.delete_thread(one)
             else:
-                self._keep_latest(one)
-
-    @retry_transaction
-    def _keep_latest(self, thread_id: str) -> None:
-        with self._database.writing() as tx:
-            thread = self._writer(tx, thread_chat(thread_id))
-            thread.keep(thread.latest())
+                self._write(thread_chat(one), ThreadWriter.keep_latest)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of runs; for messages that no other one has, the log gets a tombstone."""
-        for chat in list(items.chats(self._database, self._memory.scope.space, HEAD)) if run_ids else ():
-            self._delete_runs(chat, set(run_ids))
+        for chat in list(self._chats()) if run_ids else ():
+            self._write(chat, lambda thread: thread.remove_runs(set(run_ids)))
 
-    @retry_transaction
-    def _delete_runs(self, chat: str, run_ids: set[str]) -> None:
-        with self._database.writing() as tx:
-            self._writer(tx, chat).remove_runs(run_ids)
-
-    @retry_transaction
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread, and what was said in it, to a new thread.
 
@@ -229,10 +203,8 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
             Conflict: the new thread is there already.
 
         """
-        source = thread_chat(source_thread_id)
-        with self._database.writing() as tx:
-            target = self._writer(tx, thread_chat(target_thread_id))
-            target.copy(self._writer(tx, source), str(target_thread_id))
+        source, name = thread_chat(source_thread_id), str(target_thread_id)
+        self._write(thread_chat(target_thread_id), lambda thread: thread.copy(source, name))
 
     # Awaited ----------------------------------------------------------------------------------------------
 
@@ -262,11 +234,15 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     # ------------------------------------------------------------------------------------------------------
 
     def _thread(self, chat: str) -> ThreadItems:
-        return ThreadItems(self._database, self._memory.scope.space, chat, self.serde)
+        return ThreadItems(self._table.database, self._table.space, chat, self.serde)
 
-    def _writer(self, tx: Connection, chat: str) -> ThreadWriter:
-        log, now = MessageLog(self._memory, chat), self._runtime.now()
-        return ThreadWriter(tx, self._memory.scope.space, chat, self.serde, log, now)
+    def _chats(self) -> Iterator[str]:
+        return items.chats(self._table.database, self._table.space, HEAD)
+
+    @retry_transaction
+    def _write(self, chat: str, work: Callable[[ThreadWriter], T]) -> T:
+        table, serde = self._table, self.serde
+        return table.database.write_together(lambda tx: work(ThreadWriter(tx, table, chat, serde)))
 
 
 def _checked(serde: SerializerProtocol) -> SerializerProtocol:
@@ -280,10 +256,7 @@ def _checked(serde: SerializerProtocol) -> SerializerProtocol:
     inner = getattr(serde, "serde", serde)
     if getattr(inner, "pickle_fallback", False):
         raise InvalidInput("The serializer reads pickles, which run code.", "Leave `pickle_fallback` out.")
-    if (
-        isinstance(inner, JsonPlusSerializer)
-        and inner.with_msgpack_allowlist([("holdfast", "none")]) is inner
-    ):
+    if isinstance(inner, JsonPlusSerializer) and inner.with_msgpack_allowlist([("no", "type")]) is inner:
         raise InvalidInput(
             "The serializer makes objects of any type that is stored.",
             "Name the types: `JsonPlusSerializer(allowed_msgpack_modules=[MyState])`, [] for none.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from operator import attrgetter, is_
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -83,13 +83,10 @@ class KnownMessages:
                 del self._lists[next(iter(self._lists))]
 
 
-def is_message_list(value: object) -> bool:
+def is_message_list(value: object) -> TypeGuard[list[BaseMessage]]:
     """Return whether a value is a list of messages, and not empty."""
-    return (
-        type(value) is list
-        and bool(value)
-        and all(issubclass(one, BaseMessage) for one in set(map(type, value)))
-    )
+    kinds = {*map(type, value)} if type(value) is list else set()
+    return bool(kinds) and all(issubclass(one, BaseMessage) for one in kinds)
 
 
 def fingerprint(message: BaseMessage) -> bytes:

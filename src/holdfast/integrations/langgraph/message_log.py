@@ -7,19 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    ChatMessage,
-    FunctionMessage,
-    HumanMessage,
-    SystemMessage,
-    ToolMessage,
-)
+from langchain_core.messages import BaseMessage, ChatMessage, ToolMessage
 
 from holdfast.errors import InvalidInput
 from holdfast.integrations.framework_keys import digest
-from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.opaque_items import read_message
 from holdfast.messages.normalize import ready
 from holdfast.store import log
@@ -30,7 +21,7 @@ from holdfast.types import ROLES, Message, Role, ToolCall, check_name
 if TYPE_CHECKING:
     from langchain_core.messages import ToolCall as LangChainCall
 
-    from holdfast.memory import Memory
+    from holdfast.integrations.item_table import ItemTable
     from holdfast.store.database import Connection
 
 # The key in `meta` of messages of the log.
@@ -38,20 +29,14 @@ _MARK = "langgraph"
 _PAGE = 256  # messages copied at once
 # Parts of the content that repeat the calls of a message.
 _CALLS = {"tool_use", "tool_call", "function_call", "server_tool_use"}
-_ROLES: Sequence[tuple[type[BaseMessage], Role]] = (
-    (HumanMessage, "user"),
-    (AIMessage, "assistant"),
-    (SystemMessage, "system"),
-    (ToolMessage, "tool"),
-    (FunctionMessage, "tool"),
-)
+_ROLES: dict[str, Role] = {"ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
 
 
 class MessageLog:
     """The chat of a thread; all methods are part of the transaction that they are given."""
 
-    def __init__(self, memory: Memory, chat: str) -> None:
-        self._table, self._chat = ItemTable(memory, _MARK), chat
+    def __init__(self, table: ItemTable, chat: str) -> None:
+        self._table, self._chat = table, chat
 
     def add(self, tx: Connection, messages: Iterable[tuple[str, BaseMessage]]) -> None:
         """Append what messages say under their ids, unless it is in the chat under the same id."""
@@ -129,7 +114,7 @@ def _said(message: Message) -> tuple[object, ...]:
 def _role(message: BaseMessage) -> Role:
     if isinstance(message, ChatMessage) and message.role in ROLES:
         return message.role
-    return next((role for kind, role in _ROLES if isinstance(message, kind)), "user")
+    return _ROLES.get(message.type.removesuffix("MessageChunk").lower(), "user")
 
 
 def _content(message: BaseMessage) -> object:

@@ -1,4 +1,4 @@
-"""The items of one thread of LangGraph: their keys, their bytes, and what is read of them.
+"""The items of a thread of LangGraph: where they are, their keys and bytes, and what is read of them.
 
 The bytes of an item are a head in JSON, a line feed, and what LangGraph's serializer made. A message is an
 item of its own, whose key has its number in the thread, and its id in the log; a list of messages is the
@@ -8,22 +8,23 @@ ranges of their numbers.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import Damaged, InvalidInput
-from holdfast.integrations.framework_keys import escape, unescape
+from holdfast.integrations.framework_keys import chat_id, escape, unescape
 from holdfast.store import items
 from holdfast.store.database import DECODING_ERRORS, damaged, decoding
 from holdfast.store.items import ItemPlace
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
+    from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
     from langgraph.checkpoint.serde.base import SerializerProtocol
 
@@ -51,19 +52,43 @@ class ThreadHead(NamedTuple):
 
 
 class StoredCheckpoint(NamedTuple):
-    """A checkpoint without its values."""
+    """A checkpoint without its values; `channels` by the keys of those."""
 
     ns: str
     id: str
     parent: str | None
     metadata: CheckpointMetadata
     checkpoint: Checkpoint
+    channels: Mapping[str, str]
 
     @property
-    def channels(self) -> dict[str, str]:
-        """The channels by the keys of their values."""
-        versions = self.checkpoint["channel_versions"]
-        return {value_key(self.ns, channel, version): channel for channel, version in versions.items()}
+    def key(self) -> str:
+        """The key of the item."""
+        return checkpoint_key(self.ns, self.id)
+
+
+class ThreadPlace(NamedTuple):
+    """What a config names: a thread and its chat, a namespace, and a checkpoint, or "" for the newest."""
+
+    thread: str
+    chat: str
+    ns: str
+    id: str
+
+    @classmethod
+    def of(cls, config: RunnableConfig) -> ThreadPlace:
+        """Return the place of a config.
+
+        Raises:
+            InvalidInput: it names no thread.
+
+        """
+        given: Mapping[str, object] = config.get("configurable", {})
+        if "thread_id" not in given:
+            raise InvalidInput("The config names no thread.", 'Pass {"configurable": {"thread_id": …}}.')
+        thread = str(given["thread_id"])
+        ns, id = given.get("checkpoint_ns", ""), given.get("checkpoint_id") or ""
+        return cls(thread, thread_chat(thread), str(ns), str(id))
 
 
 class ThreadItems:
@@ -83,15 +108,28 @@ class ThreadItems:
 
     def checkpoint(self, ns: str, id: str) -> StoredCheckpoint | None:
         """Return a checkpoint of a namespace, with "" as its id the newest; None if there is none."""
-        key = checkpoint_key(ns, id)
-        found = self.scan(CHECKPOINTS, prefix=key, descending=not id, limit=1)
+        key, place = checkpoint_key(ns, id), self.place(CHECKPOINTS)
+        found = items.scan(self._db, place, 0, prefix=key, descending=not id, limit=1)
         return self._read(found[0]) if found and (not id or found[0].key == key) else None
 
-    def checkpoints(self) -> Iterator[tuple[str, StoredCheckpoint]]:
-        """Iterate over all checkpoints and their keys."""
+    def checkpoints(self) -> Iterator[StoredCheckpoint]:
+        """Iterate over all checkpoints."""
+        return map(self._read, self.all(CHECKPOINTS))
+
+    def writes(self, ns: str, id: str) -> list[list[Any]]:
+        """Return the pending writes of a checkpoint, as they are to be applied.
+
+        Each is the path and the id of a task, a place, a channel, a type and bytes.
+        """
+        prefix = f"{checkpoint_key(ns, id)}/"
+        found = items.scan(self._db, self.place(WRITES), 0, prefix=prefix)
+        return sorted(unpack(item.data, str, str, int, str, str) for item in found)
+
+    def all(self, collection: str) -> Iterator[Item]:
+        """Iterate over the items of a collection, which are read in pages."""
         after = None
-        while found := self.scan(CHECKPOINTS, after=after, limit=_PAGE):
-            yield from ((item.key, self._read(item)) for item in found)
+        while found := items.scan(self._db, self.place(collection), 0, after=after, limit=_PAGE):
+            yield from found
             after = found[-1].key
 
     def keys(self, collection: str) -> list[str]:
@@ -103,19 +141,6 @@ class ThreadItems:
         found = items.get(self._db, self.place(collection), keys, 0)
         return {key: item.data for key, item in found.items()}
 
-    def scan(
-        self,
-        collection: str,
-        *,
-        prefix: str = "",
-        after: str | None = None,
-        descending: bool = False,
-        limit: int | None = None,
-    ) -> list[Item]:
-        """Return items in the order of their keys."""
-        place = self.place(collection)
-        return items.scan(self._db, place, 0, prefix=prefix, after=after, descending=descending, limit=limit)
-
     def values(self, keys: Iterable[str], most: int) -> dict[str, tuple[Any, bytes]]:
         """Return the values that have some keys, without empty ones: a type and bytes, or numbers and none.
 
@@ -123,18 +148,21 @@ class ThreadItems:
         """
         found = {key: unpack(item) for key, item in self.get(VALUES, keys).items()}
         return {
-            key: (_numbers(head, most) if isinstance(head, list) else head, data)
+            key: (head if isinstance(head, str) else _numbers(head, most), data)
             for key, (head, data) in found.items()
             if head is not None
         }
 
-    def messages(self, numbers: Numbers) -> Iterator[tuple[int, bytes, bytes]]:
-        """Iterate over messages by their numbers: each number, id in the log, and item."""
+    def messages(self, numbers: Numbers) -> Iterator[tuple[int, bytes, bytes, bytes]]:
+        """Iterate over messages by their numbers: each number, id in the log, head and data."""
         place, wanted = self.place(MESSAGES), set(numbers.tolist())
         for first, last in to_ranges(np.unique(numbers), _GAP):
-            for key, item in items.scan_data(self._db, place, 0, message_key(first), f"{message_key(last)}~"):
+            # Behind the slash of a key comes 0.
+            bounds = message_key(first), message_key(last).replace("/", "0")
+            for key, item in items.scan_data(self._db, place, 0, *bounds):
                 if (number := int(key[:_DIGITS])) in wanted:
-                    yield number, key[_DIGITS + 1 :], item
+                    line, _, data = item.partition(b"\n")
+                    yield number, key[_DIGITS + 1 :], line, data
 
     def loaded(self, numbers: Numbers) -> dict[int, BaseMessage]:
         """Return messages by their numbers, without those that are missing.
@@ -143,13 +171,10 @@ class ThreadItems:
             Damaged: one cannot be read.
 
         """
-        loads, found = self._serde.loads_typed, dict[int, Any]()
+        # Without a call of our own for each of a long list.
+        loads = self._serde.loads_typed
         with _decoding():
-            # Without a call of our own for each of a long list.
-            for number, _, item in self.messages(numbers):
-                kind, _, data = item.partition(b"\n")
-                found[number] = loads((_kind(kind), data))
-        return found
+            return {number: loads((_kind(line), data)) for number, _, line, data in self.messages(numbers)}
 
     def loads(self, kind: str, data: bytes) -> Any:
         """Return what was serialized as these bytes.
@@ -165,9 +190,20 @@ class ThreadItems:
         ns, _, id = item.key.partition("/")
         parent, metadata, kind, data = unpack(item.data, str | None, dict, str)
         checkpoint = self.loads(kind, data)
-        if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get("channel_versions"), dict):
-            raise _damaged()
-        return StoredCheckpoint(unescape(ns), unescape(id), parent, metadata, cast("Checkpoint", checkpoint))
+        with decoding("A checkpoint"):
+            versions = checkpoint["channel_versions"].items()
+            channels = {value_key(unescape(ns), channel, version): channel for channel, version in versions}
+        return StoredCheckpoint(unescape(ns), unescape(id), parent, metadata, checkpoint, channels)
+
+
+def thread_chat(thread_id: str) -> str:
+    """Return the id of the chat of a thread."""
+    return chat_id("langgraph", str(thread_id))
+
+
+def to_config(thread: str, ns: str, id: str) -> RunnableConfig:
+    """Return the config of a checkpoint."""
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": id}}
 
 
 def checkpoint_key(ns: str, id: str) -> str:
@@ -200,9 +236,7 @@ def pack(head: object, data: bytes = b"") -> bytes:
     try:
         return json.dumps(head).encode() + b"\n" + data
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(
-            f"A part of a checkpoint is not JSON ({error}).", "Put JSON values there."
-        ) from error
+        raise InvalidInput(f"A part of a checkpoint is not JSON ({error}).", "Put JSON there.") from error
 
 
 def unpack(item: bytes, *types: Any) -> list[Any]:
@@ -210,11 +244,10 @@ def unpack(item: bytes, *types: Any) -> list[Any]:
     line, _, data = item.partition(b"\n")
     with decoding("An item of a thread"):
         head = json.loads(line.decode())
-    if not types:
-        return [head, data]
-    if not isinstance(head, list) or len(head) != len(types) or not all(map(isinstance, head, types)):
-        raise _damaged()
-    return [*head, data]
+        parts = head if types else [head]
+        if len(parts) != len(types or [head]) or not all(map(isinstance, parts, types)):
+            raise TypeError("other parts")
+        return [*parts, data]
 
 
 # Long lists have few types.
@@ -250,13 +283,9 @@ def to_ranges(numbers: Numbers, gap: int = 1) -> list[list[int]]:
     return found
 
 
-def _numbers(ranges: list[Any], most: int) -> Numbers:
+def _numbers(ranges: Any, most: int) -> Numbers:
     """Return the numbers of ranges."""
     with decoding("A list of messages"):
-        if all(1 <= first <= last <= most for first, last in ranges):
-            return np.concatenate([np.arange(first, last + 1) for first, last in ranges])
-    raise _damaged()
-
-
-def _damaged() -> Damaged:
-    return Damaged("An item of a thread cannot be read.", "Restore a backup of the database.")
+        if not all(1 <= first <= last <= most for first, last in ranges):
+            raise ValueError("no such messages")
+        return np.concatenate([np.arange(first, last + 1) for first, last in ranges])
