@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from langgraph.checkpoint.base import CheckpointTuple
 
 from holdfast.integrations.framework_keys import unescape
 from holdfast.integrations.langgraph import thread_items as rows
 from holdfast.integrations.langgraph.known_messages import is_message_list
-from holdfast.integrations.langgraph.thread_items import Numbers, StoredCheckpoint, ThreadHead, ThreadItems
+from holdfast.integrations.langgraph.thread_items import StoredCheckpoint, ThreadHead, ThreadItems
 from holdfast.store.database import decoding
 
 if TYPE_CHECKING:
@@ -23,18 +22,18 @@ if TYPE_CHECKING:
 
 def read_tuple(
     thread: ThreadItems, head: ThreadHead, row: StoredCheckpoint, loaded: dict[int, BaseMessage]
-) -> tuple[CheckpointTuple, dict[str, Numbers]]:
+) -> tuple[CheckpointTuple, dict[str, list[int]]]:
     """Return a checkpoint, and the numbers of its lists of messages; `loaded` are not read again."""
-    values, numbers = dict[str, Any](), dict[str, Numbers]()
+    values, numbers = dict[str, Any](), dict[str, list[int]]()
     for key, (kind, data) in thread.values(row.channels, head.messages).items():
         if isinstance(kind, str):
             values[row.channels[key]] = thread.loads(kind, data)
         else:
             numbers[row.channels[key]] = kind
-    missing = [n for some in numbers.values() for n in some.tolist() if n not in loaded]
-    loaded |= thread.loaded(np.array(missing, np.int64))
+    missing = [n for some in numbers.values() for n in some if n not in loaded]
+    loaded |= thread.loaded(missing)
     with decoding("A list of messages"):
-        values |= {channel: [loaded[n] for n in some.tolist()] for channel, some in numbers.items()}
+        values |= {channel: [loaded[n] for n in some] for channel, some in numbers.items()}
     read = CheckpointTuple(
         rows.to_config(head.thread, row.ns, row.id),
         {**row.checkpoint, "channel_values": values},

@@ -7,7 +7,6 @@ from itertools import islice
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-import numpy as np
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import WRITES_IDX_MAP
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.serde.base import SerializerProtocol
 
     from holdfast.integrations.item_table import ItemTable
-    from holdfast.integrations.langgraph.thread_items import Numbers, ThreadPlace
+    from holdfast.integrations.langgraph.thread_items import ThreadPlace
     from holdfast.store.database import Connection
 
 # So many unknown messages are looked up among those of the parent, which another process may have stored.
@@ -57,14 +56,14 @@ class ThreadWriter(ThreadItems):
         `known` are lists that the new ones may continue; `said` is the channel that is in the log.
         """
         head = self.head() or ThreadHead(place.thread, token_hex(8), 0)
-        prior = self._parents(place, head, said) if said in versions else rows.NONE
+        prior = self._parents(place, head, said) if said in versions else []
         given, values, lists = checkpoint["channel_values"], dict[str, bytes](), dict[str, KnownList]()
         for channel, version in versions.items():
             key, value = rows.value_key(place.ns, channel, version), given.get(channel)
             if is_message_list(value):
-                new = KnownList.of(head.epoch, np.zeros(len(value), np.int64), value)
+                new = KnownList.of(head.epoch, [0] * len(value), value)
                 new = new.continued(known[channel])
-                fresh = self._number(new, head.messages, prior if channel == said else rows.NONE)
+                fresh = self._number(new, head.messages, prior if channel == said else [])
                 head = head._replace(messages=head.messages + len(fresh))
                 values[key], lists[channel] = rows.pack(rows.to_ranges(new.numbers)), new
                 if channel == said:
@@ -95,9 +94,10 @@ class ThreadWriter(ThreadItems):
         }
         self._put(rows.WRITES, {key: item for key, item in data.items() if key not in there})
 
-    def _number(self, new: KnownList, last: int, prior: Numbers) -> list[tuple[str, BaseMessage]]:
+    def _number(self, new: KnownList, last: int, prior: list[int]) -> list[tuple[str, BaseMessage]]:
         """Store the messages that have no number, give them one, and return them by their ids in the log."""
-        places = np.flatnonzero(new.numbers == 0).tolist()
+        first = [*new.numbers, 0].index(0)
+        places = [place for place, number in enumerate(new.numbers[first:], first) if not number]
         known = self.messages(prior) if len(places) > _MANY else ()
         there = {(id.decode(), line + b"\n" + item): number for number, id, line, item in known}
         fresh, written = list[tuple[str, BaseMessage]](), dict[str, bytes]()
@@ -112,17 +112,18 @@ class ThreadWriter(ThreadItems):
         self._put(rows.MESSAGES, written)
         return fresh
 
-    def _parents(self, place: ThreadPlace, head: ThreadHead, channel: str) -> Numbers:
+    def _parents(self, place: ThreadPlace, head: ThreadHead, channel: str) -> list[int]:
         """Return the numbers of a list of the parent."""
         parent = self.checkpoint(place.ns, place.id) if place.id else None
-        version = parent and parent.checkpoint["channel_versions"].get(channel)
-        found = self.values([rows.value_key(place.ns, channel, version)], head.messages) if version else {}
-        return next((numbers for numbers, _ in found.values() if not isinstance(numbers, str)), rows.NONE)
+        keys = [key for key, one in parent.channels.items() if one == channel] if parent else []
+        found = self.values(keys, head.messages).values()
+        return next((numbers for numbers, _ in found if not isinstance(numbers, str)), [])
 
-    def _remove(self, checkpoint: str, prior: Numbers, new: KnownList | None) -> None:
+    def _remove(self, checkpoint: str, prior: list[int], new: KnownList | None) -> None:
         """Leave a tombstone for the messages of the parent that are not there any more, in any version."""
-        gone = prior[~np.isin(prior, new.numbers if new else rows.NONE)]
-        if len(gone):
+        numbers = new.numbers if new else []
+        # Most lists go on where that of the parent ends, and sets of long ones take long.
+        if numbers[: len(prior)] != prior and (gone := set(prior).difference(numbers)):
             left = {_log_id(one, n) for n, one in enumerate(new.messages if new else ())}
             removed = [id for _, one, _, _ in self.messages(gone) if (id := one.decode()) not in left]
             self._log.remove(self._tx, checkpoint, removed)
@@ -160,7 +161,7 @@ class ThreadWriter(ThreadItems):
         lists = [
             found for found, _ in self.values(needed, head.messages).values() if not isinstance(found, str)
         ]
-        numbers = {number for found in lists for number in found.tolist()}
+        numbers = {number for found in lists for number in found}
         messages = {key: rows.message_of(key) for key in self.keys(rows.MESSAGES)}
         lost = {key: id for key, (number, id) in messages.items() if number not in numbers}
         if lost:

@@ -10,8 +10,6 @@ from typing import NamedTuple, TypeGuard
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from holdfast.integrations.langgraph.thread_items import Numbers
-
 # Messages at the end of a list that are compared in full: nodes may change those in place.
 _NEWEST = 8
 # Lists that are known at once; each holds its messages in memory.
@@ -24,14 +22,14 @@ class KnownList(NamedTuple):
     """A list of messages as it was stored or read last; `epoch` is that of the thread."""
 
     epoch: str
-    numbers: Numbers
+    numbers: list[int]
     messages: list[BaseMessage]
     contents: list[object]
     # Of the newest messages, what they were.
     newest: list[bytes]
 
     @classmethod
-    def of(cls, epoch: str, numbers: Numbers, messages: Sequence[BaseMessage]) -> KnownList:
+    def of(cls, epoch: str, numbers: list[int], messages: Sequence[BaseMessage]) -> KnownList:
         """Return what there is to know of a list."""
         newest = [fingerprint(one) for one in messages[-_NEWEST:]]
         return cls(epoch, numbers, [*messages], [*map(_content, messages)], newest)
@@ -45,20 +43,15 @@ class KnownList(NamedTuple):
             return self
         newest = zip(known.messages[-_NEWEST:], known.newest, strict=True)
         changed = {id(one) for one, was in newest if fingerprint(one) != was}
-        numbers = self.numbers.copy()
         # Ten times as fast as a loop.
-        is_same = all(map(is_, known.messages, self.messages)) and all(
-            map(is_, known.contents, self.contents)
-        )
-        if is_same and not changed:
-            same = known.numbers[: len(numbers)]
-            numbers[: len(same)] = same
+        is_same = not changed and all(map(is_, known.messages, self.messages))
+        if is_same and all(map(is_, known.contents, self.contents)):
+            numbers = [*known.numbers, *self.numbers[len(known.numbers) :]][: len(self.numbers)]
         else:
-            was = zip(known.messages, known.contents, known.numbers.tolist(), strict=True)
-            places = {id(one): (content, n) for one, content, n in was if id(one) not in changed}
-            for place, (one, content) in enumerate(zip(self.messages, self.contents, strict=True)):
-                known_content, number = places.get(id(one), (None, 0))
-                numbers[place] = number if known_content is content else 0
+            stored = zip(known.messages, known.contents, known.numbers, strict=True)
+            there = {id(one): (content, n) for one, content, n in stored if id(one) not in changed}
+            now = zip((there.get(id(one), (None, 0)) for one in self.messages), self.contents, strict=True)
+            numbers = [n if was is content else 0 for (was, n), content in now]
         return self._replace(numbers=numbers)
 
 

@@ -8,13 +8,12 @@ ranges of their numbers.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import chain, count, groupby
+from operator import sub
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.errors import Damaged, InvalidInput
 from holdfast.integrations.framework_keys import chat_id, escape, unescape
@@ -30,17 +29,15 @@ if TYPE_CHECKING:
 
     from holdfast.store.database import Reader
     from holdfast.store.items import Item
+    from holdfast.types import Range
 
 # The collections. The first one sorts before the others, so that the threads are found by it.
 HEAD, CHECKPOINTS, WRITES = "langgraph", "langgraph.checkpoints", "langgraph.writes"
 VALUES, MESSAGES = "langgraph.values", "langgraph.messages"
 COLLECTIONS = (HEAD, CHECKPOINTS, WRITES, VALUES, MESSAGES)
 
-# The numbers of the messages of a list, in its order.
-Numbers = NDArray[np.int64]
-NONE: Numbers = np.zeros(0, np.int64)
-# Checkpoints that are read at once, messages that a read passes over, digits of a number in a key.
-_PAGE, _GAP, _DIGITS = 64, 64, 12
+# Checkpoints that are read at once, messages that are, digits of a number in a key.
+_PAGE, _BLOCK, _DIGITS = 64, 64, 12
 
 
 class ThreadHead(NamedTuple):
@@ -153,18 +150,17 @@ class ThreadItems:
             if head is not None
         }
 
-    def messages(self, numbers: Numbers) -> Iterator[tuple[int, bytes, bytes, bytes]]:
+    def messages(self, numbers: Collection[int]) -> Iterator[tuple[int, bytes, bytes, bytes]]:
         """Iterate over messages by their numbers: each number, id in the log, head and data."""
-        place, wanted = self.place(MESSAGES), set(numbers.tolist())
-        for first, last in to_ranges(np.unique(numbers), _GAP):
-            # Behind the slash of a key comes 0.
-            bounds = message_key(first), message_key(last).replace("/", "0")
+        place, wanted = self.place(MESSAGES), set(numbers)
+        for first, last in to_ranges(sorted({number // _BLOCK for number in wanted})):
+            bounds = message_key(first * _BLOCK), message_key((last + 1) * _BLOCK)
             for key, item in items.scan_data(self._db, place, 0, *bounds):
                 if (number := int(key[:_DIGITS])) in wanted:
                     line, _, data = item.partition(b"\n")
                     yield number, key[_DIGITS + 1 :], line, data
 
-    def loaded(self, numbers: Numbers) -> dict[int, BaseMessage]:
+    def loaded(self, numbers: Collection[int]) -> dict[int, BaseMessage]:
         """Return messages by their numbers, without those that are missing.
 
         Raises:
@@ -274,18 +270,20 @@ def _decoding() -> Iterator[None]:
         raise damaged("A value of a thread", error) from error
 
 
-def to_ranges(numbers: Numbers, gap: int = 1) -> list[list[int]]:
-    """Return numbers, in their order, as ranges [first, last] of those at most a gap apart."""
-    far = np.iinfo(np.int64).max >> 1
-    steps = np.diff(numbers, prepend=far, append=-far)
-    is_end = (steps < 1) | (steps > gap)
-    found: list[list[int]] = np.stack([numbers[is_end[:-1]], numbers[is_end[1:]]], axis=1).tolist()
-    return found
+def to_ranges(numbers: Iterable[int]) -> list[Range]:
+    """Return numbers, in their order, as ranges (first, last) of successive ones."""
+    ranges: list[Range] = []
+    at = 0
+    # Without a step of our own for each of a long list.
+    for offset, group in groupby(map(sub, numbers, count())):
+        first, at = at + offset, at + len([*group])
+        ranges.append((first, at + offset - 1))
+    return ranges
 
 
-def _numbers(ranges: Any, most: int) -> Numbers:
+def _numbers(ranges: Any, most: int) -> list[int]:
     """Return the numbers of ranges."""
     with decoding("A list of messages"):
-        if not all(1 <= first <= last <= most for first, last in ranges):
+        if not ranges or not all(1 <= first <= last <= most for first, last in ranges):
             raise ValueError("no such messages")
-        return np.concatenate([np.arange(first, last + 1) for first, last in ranges])
+        return [*chain(*(range(first, last + 1) for first, last in ranges))]
