@@ -21,7 +21,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
-from holdfast import Memory
+from holdfast import Damaged, Memory
 from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.langgraph import HoldfastSaver
 from holdfast.text.clean import clean
@@ -141,6 +141,28 @@ def test_the_same_words_without_ids_are_said_as_often_as_they_are_in_the_list(me
     steps.put(read(saver, steps.config))
     Steps(HoldfastSaver(memory)).put([HumanMessage("Yes."), HumanMessage("Yes.")])
     assert [one.content for one in saver.chat("1").history()] == ["Yes.", "Yes."]
+
+
+def test_any_text_is_the_id_of_a_message_and_those_between_are_not_read(memory: Memory) -> None:
+    steps = Steps(HoldfastSaver(memory))
+    messages: list[BaseMessage] = [
+        HumanMessage("Hello", id=id) for id in ("ü", "~", "a/b", "x" * 2_000, "\n", "😀")
+    ]
+    for one in (messages, [*messages, *(HumanMessage("Hello", id=f"{n}") for n in range(200))]):
+        steps.put(one)
+    steps.put([*one[:6], one[120], one[-1]])
+    assert read(HoldfastSaver(memory), steps.config) == [*messages, one[120], one[-1]]
+    assert len(HoldfastSaver(memory).chat("1").history(300)) == 207
+
+
+@pytest.mark.parametrize("head", [b"5", b"{}", b"[]", b"[[0, 1]]", b"[[1, 1000000000000]]", b'[["1", 2]]'])
+def test_a_list_that_names_no_messages_is_damaged(memory: Memory, head: bytes) -> None:
+    saver = HoldfastSaver(memory)
+    Steps(saver).put([HumanMessage("Hello", id="1")])
+    table, chat = ItemTable(memory, "langgraph.values"), saver.chat("1").id
+    table.put({item.key: head + b"\n" for item in table.scan(chat)}, chat)
+    with pytest.raises(Damaged):
+        saver.get_tuple(THREAD)
 
 
 class _Cipher(CipherProtocol):

@@ -396,7 +396,7 @@ def test_a_second_extraction_of_a_session_adds_nothing(
     assert [(kind, text) for kind, text in known(memory) if kind != "episode"] == before
 
 
-REWORDED = "Every night the backup of the shop takes 40 minutes."
+REWORDED = "The nightly backup of the shop takes forty minutes!"
 
 
 def heard_twice(memory: Memory) -> Chat:

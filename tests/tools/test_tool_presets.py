@@ -477,17 +477,21 @@ def test_what_waits_in_quarantine_is_said_to_wait(memory: Memory, chat: Chat) ->
     facts, provider = fact_tool(memory, chat), provider_tool(memory, chat)
     sets = named([*observation_tools(memory, chat), *compartment_tools(memory, chat)])
     many = named(memory.tools(chat))
+
+    def another() -> str:
+        return f"{order} Number {len(list(memory.quarantine))}."
+
     calls: list[Callable[[], ToolResult]] = [
-        lambda: facts({"action": "add", "content": order}),
-        lambda: facts({"action": "replace", "old_text": "tea", "content": order}),
-        lambda: sets["remember"]({"findings": [order]}),
-        lambda: sets["save_memory"]({"compartment": "session", "content": order}),
-        lambda: provider({"action": "profile_update", "content": order}),
-        lambda: provider({"action": "soul_update", "content": order}),
-        lambda: many["remember"]({"text": order, "kind": "insight"}),
-        lambda: many["profile"]({"text": order}),
-        lambda: many["profile"]({"soul": order}),
-        lambda: many["notes"]({"add": order}),
+        lambda: facts({"action": "add", "content": another()}),
+        lambda: facts({"action": "replace", "old_text": "tea", "content": another()}),
+        lambda: sets["remember"]({"findings": [another()]}),
+        lambda: sets["save_memory"]({"compartment": "session", "content": another()}),
+        lambda: provider({"action": "profile_update", "content": another()}),
+        lambda: provider({"action": "soul_update", "content": another()}),
+        lambda: many["remember"]({"text": another(), "kind": "insight"}),
+        lambda: many["profile"]({"text": another()}),
+        lambda: many["profile"]({"soul": another()}),
+        lambda: many["notes"]({"add": another()}),
     ]
     for call in calls:
         before = len(list(memory.quarantine))

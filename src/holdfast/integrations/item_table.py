@@ -44,7 +44,7 @@ class ItemTable:
         runtime = runtime_of(memory)
         if runtime is None:
             raise InvalidInput("This memory stores nothing.", "Use one that has a database.")
-        self._runtime, self._database = runtime, runtime.database_of(memory.scope)
+        self._runtime, self.database = runtime, runtime.database_of(memory.scope)
         self._scope, self._collection = memory.scope, collection
         self.now, self.space = runtime.now, memory.scope.space
 
@@ -55,13 +55,13 @@ class ItemTable:
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """Let all queries in the block see one state of the database."""
-        with self._database.one_read():
-            yield self._database
+        with self.database.one_read():
+            yield self.database
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction beside which no other one changes the space."""
-        with self._database.writing_to(self.space) as tx:
+        with self.database.writing_to(self.space) as tx:
             yield tx
 
     def append(self, tx: Connection, chat: str, messages: Sequence[Message]) -> list[tuple[int, str]]:
@@ -88,11 +88,11 @@ class ItemTable:
 
     def get(self, key: str, chat: str = "") -> Item | None:
         """Return the item that has a key; None if there is none."""
-        return items.get_one(self._database, self.place(chat), key, self.now())
+        return items.get_one(self.database, self.place(chat), key, self.now())
 
     def get_many(self, keys: Iterable[str], chat: str = "") -> dict[str, Item]:
         """Return the items that have some keys, by their keys."""
-        return items.get(self._database, self.place(chat), keys, self.now())
+        return items.get(self.database, self.place(chat), keys, self.now())
 
     def scan(
         self,
@@ -110,7 +110,7 @@ class ItemTable:
         The first `offset` of them are passed over.
         """
         return items.scan(
-            self._database,
+            self.database,
             self.place(chat),
             self.now(),
             prefix=prefix,
@@ -125,7 +125,7 @@ class ItemTable:
     def put(self, data: Mapping[str, bytes], chat: str = "", *, seconds: float | None = None) -> None:
         """Store items in one transaction, in place of those with their keys, for so many seconds."""
         now = self.now()
-        with self._database.writing() as tx:
+        with self.database.writing() as tx:
             items.put(tx, self.place(chat), data, now, _expiry(now, seconds))
 
     @retry_transaction
@@ -139,19 +139,19 @@ class ItemTable:
 
         """
         now = self.now()
-        with self._database.writing() as tx:
+        with self.database.writing() as tx:
             return items.replace(tx, self.place(chat), key, data, revision, now, _expiry(now, seconds))
 
     @retry_transaction
     def delete(self, keys: Iterable[str] | None = None, chat: str = "", *, prefix: str = "") -> int:
         """Delete the items that have some keys, or those with a prefix; return their number."""
-        with self._database.writing() as tx:
+        with self.database.writing() as tx:
             return items.delete(tx, self.place(chat), None if keys is None else list(keys), prefix)
 
     @retry_transaction
     def sweep(self) -> int:
         """Delete what has expired, of all collections of the space, and return its number."""
-        with self._database.writing() as tx:
+        with self.database.writing() as tx:
             return len(items.delete_expired(tx, self.space, self.now()))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 from holdfast.contract import check_provider
 from holdfast.errors import Damaged, InvalidInput, MissingExtra
 from holdfast.integrations.hit_metadata import hit_metadata
-from holdfast.integrations.off_loop import off_loop
+from holdfast.integrations.off_loop import awaited, off_loop
 from holdfast.integrations.opaque_items import read_message
 from holdfast.integrations.session_items import SessionItems
 from holdfast.memory import Memory
@@ -158,17 +158,13 @@ class HoldfastChatMessageHistory(BaseChatMessageHistory):
         """
         self._items.append([_message(message) for message in messages])
 
-    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Append messages, all or none."""
-        await off_loop(self._memory, self.add_messages, messages)
+    aadd_messages = awaited(add_messages)
 
     def clear(self) -> None:
         """Remove all messages from the history."""
         self._items.clear()
 
-    async def aclear(self) -> None:
-        """Remove all messages from the history."""
-        await off_loop(self._memory, self.clear)
+    aclear = awaited(clear)
 
 
 def _message(message: object) -> Message:

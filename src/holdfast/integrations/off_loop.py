@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from holdfast.awaiting import submit
 from holdfast.runtime import runtime_of
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+S = TypeVar("S", bound="_OfMemory")
+
+
+class _OfMemory(Protocol):
+    _memory: Memory
 
 
 async def off_loop(memory: Memory | Chat, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
@@ -42,3 +47,14 @@ async def off_loop(memory: Memory | Chat, call: Callable[P, T], /, *args: P.args
             # Retrieved, or asyncio would log it.
             done.exception()
         raise
+
+
+def awaited(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Return the awaited form of a blocking method."""
+
+    @wraps(method)
+    async def waiting(self: S, /, *args: P.args, **options: P.kwargs) -> T:
+        call: Callable[P, T] = getattr(self, method.__name__)
+        return await off_loop(self._memory, call, *args, **options)
+
+    return waiting

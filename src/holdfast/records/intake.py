@@ -322,9 +322,10 @@ class Intake:
     def _counts_less(self, record: Record, before: Record) -> bool:
         """Return whether a text may not replace the one of its kind: less right, or said earlier.
 
-        The application, an agent and reflection may: they keep up to date what they are shown.
+        Reflection may, whatever the time of its messages, and so may the application and an agent, whoever
+        wrote it: they keep up to date what they are shown.
         """
-        if before.retracted or record.text == before.text:
+        if before.retracted or record.text == before.text or self.by == "reflect":
             return False
         is_weaker = self.by in ("tool", "import") and has_right(self.by, before.by) < 0
         return is_weaker or _is_earlier(record, before)

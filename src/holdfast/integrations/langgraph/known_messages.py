@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter, is_
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-
-from holdfast.integrations.langgraph.checkpoint_rows import first_of, numbers_in
-
-if TYPE_CHECKING:
-    from holdfast.types import Range
 
 # Messages at the end of a list that are compared in full: nodes may change those in place.
 _NEWEST = 8
@@ -28,108 +22,66 @@ class KnownList(NamedTuple):
     """A list of messages as it was stored or read last; `epoch` is that of the thread."""
 
     epoch: str
+    numbers: list[int]
     messages: list[BaseMessage]
     contents: list[object]
-    ranges: list[Range]
     # Of the newest messages, what they were.
     newest: list[bytes]
 
     @classmethod
-    def of(
-        cls,
-        epoch: str,
-        messages: Sequence[BaseMessage],
-        ranges: list[Range],
-        contents: Sequence[object] = (),
-    ) -> KnownList:
-        """Return what there is to know of a list; `contents` are those of its first messages, if known."""
+    def of(cls, epoch: str, numbers: list[int], messages: Sequence[BaseMessage]) -> KnownList:
+        """Return what there is to know of a list."""
         newest = [fingerprint(one) for one in messages[-_NEWEST:]]
-        read = [*contents, *map(_content, messages[len(contents) :])]
-        return cls(epoch, list(messages), read, ranges, newest)
+        return cls(epoch, numbers, [*messages], [*map(_content, messages)], newest)
 
+    def continued(self, known: KnownList | None) -> KnownList:
+        """Return this list with the numbers of messages that are those of a known one, unchanged; else 0.
 
-class Numbering(NamedTuple):
-    """The numbers of the messages of a list: ranges of known ones, then one each, None if new."""
-
-    ranges: list[Range]
-    # Of the known ones.
-    contents: list[object]
-    rest: list[int | None]
-
-
-_UNKNOWN = KnownList("", [], [], [], [])
+        What a node changes while a list is stored differs from this list, and so is seen next time.
+        """
+        if known is None or known.epoch != self.epoch:
+            return self
+        newest = zip(known.messages[-_NEWEST:], known.newest, strict=True)
+        changed = {id(one) for one, was in newest if fingerprint(one) != was}
+        # Ten times as fast as a loop.
+        is_same = not changed and all(map(is_, known.messages, self.messages))
+        if is_same and all(map(is_, known.contents, self.contents)):
+            numbers = [*known.numbers, *self.numbers[len(known.numbers) :]][: len(self.numbers)]
+        else:
+            stored = zip(known.messages, known.contents, known.numbers, strict=True)
+            there = {id(one): (content, n) for one, content, n in stored if id(one) not in changed}
+            now = zip((there.get(id(one), (None, 0)) for one in self.messages), self.contents, strict=True)
+            numbers = [n if was is content else 0 for (was, n), content in now]
+        return self._replace(numbers=numbers)
 
 
 class KnownMessages:
-    """The lists that were stored or read last, by the chat and what else names them; safe for threads."""
+    """The lists that were stored or read last, by chats and channels; safe for threads."""
 
     def __init__(self) -> None:
-        self._lists: OrderedDict[tuple[str, ...], KnownList] = OrderedDict()
+        self._lists: dict[tuple[str, str], KnownList] = {}
         self._lock = Lock()
 
-    def get(self, *key: str) -> KnownList:
-        """Return what is known of a list; an empty one for an unknown one."""
-        with self._lock:
-            return self._lists.get(key, _UNKNOWN)
+    def get(self, chat: str, channel: str) -> KnownList | None:
+        """Return what is known of a list; None for an unknown one."""
+        return self._lists.get((chat, channel))
 
-    def put(self, known: KnownList, *key: str) -> None:
-        """Remember a list."""
+    def put(self, chat: str, lists: Mapping[str, KnownList]) -> None:
+        """Remember lists, by their channels."""
         with self._lock:
-            self._lists[key] = known
-            self._lists.move_to_end(key)
+            for channel, known in lists.items():
+                self._lists.pop((chat, channel), None)
+                self._lists[chat, channel] = known
             while len(self._lists) > _LISTS:
-                self._lists.popitem(last=False)
+                del self._lists[next(iter(self._lists))]
 
 
-def is_message_list(value: object) -> bool:
+def is_message_list(value: object) -> TypeGuard[list[BaseMessage]]:
     """Return whether a value is a list of messages, and not empty."""
-    return (
-        type(value) is list
-        and bool(value)
-        and all(issubclass(one, BaseMessage) for one in set(map(type, value)))
-    )
+    kinds = {*map(type, value)} if type(value) is list else set()
+    return bool(kinds) and all(issubclass(one, BaseMessage) for one in kinds)
 
 
 def fingerprint(message: BaseMessage) -> bytes:
     """Return bytes that differ for messages that differ."""
     return _plain.dumps_typed(message)[1]
-
-
-def numbering(known: KnownList, messages: Sequence[BaseMessage]) -> Numbering:
-    """Return which messages are those of a known list, unchanged; what grows at its end costs that alone."""
-    same = _same_beginning(known, messages)
-    rest, ranges, contents = messages[same:], first_of(known.ranges, same), known.contents[:same]
-    if not rest or same == len(known.messages):
-        return Numbering(ranges, contents, [None] * len(rest))
-    places = {id(known.messages[place]): place for place in range(same, len(known.messages))}
-    numbers = list(numbers_in(known.ranges))
-    found: list[int | None] = []
-    for message in rest:
-        place = places.get(id(message))
-        found.append(None if place is None or _changed(known, place) else numbers[place])
-    return Numbering(ranges, contents, found)
-
-
-def _same_beginning(known: KnownList, messages: Sequence[BaseMessage]) -> int:
-    """Return how many messages at the beginning are the known ones, unchanged."""
-    count = min(len(known.messages), len(messages))
-    # Twenty times as fast as a loop.
-    if not (
-        all(map(is_, known.messages, messages)) and all(map(is_, map(_content, messages), known.contents))
-    ):
-        count = next(
-            place
-            for place, message in enumerate(messages)
-            if message is not known.messages[place] or message.content is not known.contents[place]
-        )
-    newest = range(max(0, len(known.messages) - _NEWEST), count)
-    return next((place for place in newest if _changed(known, place)), count)
-
-
-def _changed(known: KnownList, place: int) -> bool:
-    """Return whether a node has changed a message in place since it was stored."""
-    message = known.messages[place]
-    if message.content is not known.contents[place]:
-        return True
-    newest = place - (len(known.messages) - len(known.newest))
-    return newest >= 0 and fingerprint(message) != known.newest[newest]

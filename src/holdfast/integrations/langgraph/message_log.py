@@ -7,19 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    ChatMessage,
-    FunctionMessage,
-    HumanMessage,
-    SystemMessage,
-    ToolMessage,
-)
+from langchain_core.messages import BaseMessage, ChatMessage, ToolMessage
 
 from holdfast.errors import InvalidInput
 from holdfast.integrations.framework_keys import digest
-from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.opaque_items import read_message
 from holdfast.messages.normalize import ready
 from holdfast.store import log
@@ -30,7 +21,7 @@ from holdfast.types import ROLES, Message, Role, ToolCall, check_name
 if TYPE_CHECKING:
     from langchain_core.messages import ToolCall as LangChainCall
 
-    from holdfast.memory import Memory
+    from holdfast.integrations.item_table import ItemTable
     from holdfast.store.database import Connection
 
 # The key in `meta` of messages of the log.
@@ -38,24 +29,18 @@ _MARK = "langgraph"
 _PAGE = 256  # messages copied at once
 # Parts of the content that repeat the calls of a message.
 _CALLS = {"tool_use", "tool_call", "function_call", "server_tool_use"}
-_ROLES: Sequence[tuple[type[BaseMessage], Role]] = (
-    (HumanMessage, "user"),
-    (AIMessage, "assistant"),
-    (SystemMessage, "system"),
-    (ToolMessage, "tool"),
-    (FunctionMessage, "tool"),
-)
+_ROLES: dict[str, Role] = {"ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
 
 
 class MessageLog:
     """The chat of a thread; all methods are part of the transaction that they are given."""
 
-    def __init__(self, memory: Memory, chat: str) -> None:
-        self._table, self._chat = ItemTable(memory, _MARK), chat
+    def __init__(self, table: ItemTable, chat: str) -> None:
+        self._table, self._chat = table, chat
 
-    def add(self, tx: Connection, messages: Mapping[str, BaseMessage]) -> None:
-        """Append what messages say, by their identities, unless it is in the chat under the same id."""
-        drafts = [message for identity, one in messages.items() if (message := log_message(identity, one))]
+    def add(self, tx: Connection, messages: Iterable[tuple[str, BaseMessage]]) -> None:
+        """Append what messages say under their ids, unless it is in the chat under the same id."""
+        drafts = [message for id, one in messages if (message := log_message(id, one))]
         versions = [_version(draft) for draft in drafts]
         ids = [one.id for one in (*drafts, *versions)]
         there = {one.id: one for one in log.by_ids(tx, self._table.space, self._chat, ids)}
@@ -68,9 +53,8 @@ class MessageLog:
                 fresh[version.id] = version
         self._table.append(tx, self._chat, list(fresh.values()))
 
-    def remove(self, tx: Connection, checkpoint: str, identities: Iterable[str]) -> None:
+    def remove(self, tx: Connection, checkpoint: str, ids: Sequence[str]) -> None:
         """Append a tombstone for messages that a checkpoint does not have any more."""
-        ids = [log_id(one) for one in identities]
         there = sorted(log.by_ids(tx, self._table.space, self._chat, ids), key=lambda one: one.seq)
         if not there:
             return
@@ -91,7 +75,7 @@ class MessageLog:
             after = page[-1].seq
 
 
-def log_message(identity: str, message: BaseMessage) -> Message | None:
+def log_message(id: str, message: BaseMessage) -> Message | None:
     """Return what a message says as a message of the log; None if it says nothing."""
     read = read_message({"role": _role(message), "content": _content(message)})
     text = read.content if read else clean(str(message.text))
@@ -100,7 +84,7 @@ def log_message(identity: str, message: BaseMessage) -> Message | None:
         return None
     name = clean(message.name).strip() if message.name else None
     call_id = clean(message.tool_call_id) if isinstance(message, ToolMessage) else None
-    draft = Message(_role(message), text, id=log_id(identity), calls=calls, call_id=call_id)
+    draft = Message(_role(message), text, id=id, calls=calls, call_id=call_id)
     try:
         return ready(replace(draft, name=name or None))
     except InvalidInput:
@@ -130,7 +114,7 @@ def _said(message: Message) -> tuple[object, ...]:
 def _role(message: BaseMessage) -> Role:
     if isinstance(message, ChatMessage) and message.role in ROLES:
         return message.role
-    return next((role for kind, role in _ROLES if isinstance(message, kind)), "user")
+    return _ROLES.get(message.type.removesuffix("MessageChunk").lower(), "user")
 
 
 def _content(message: BaseMessage) -> object:

@@ -1,140 +1,289 @@
-"""The items of one thread: what is read of them together, in one read or in a transaction."""
+"""The items of a thread of LangGraph: where they are, their keys and bytes, and what is read of them.
+
+The bytes of an item are a head in JSON, a line feed, and what LangGraph's serializer made. A message is an
+item of its own, whose key has its number in the thread, and its id in the log; a list of messages is the
+ranges of their numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import chain, count, groupby
+from operator import sub
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from holdfast.integrations.framework_keys import unescape
-from holdfast.integrations.langgraph import checkpoint_rows as rows
-from holdfast.integrations.langgraph.checkpoint_rows import (
-    StoredCheckpoint,
-    StoredMessage,
-    StoredWrite,
-    ThreadHead,
-    Typed,
-)
+from holdfast.errors import Damaged, InvalidInput
+from holdfast.integrations.framework_keys import chat_id, escape, unescape
 from holdfast.store import items
+from holdfast.store.database import DECODING_ERRORS, damaged, decoding
 from holdfast.store.items import ItemPlace
 
 if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
+    from langgraph.checkpoint.serde.base import SerializerProtocol
+
     from holdfast.store.database import Reader
     from holdfast.store.items import Item
     from holdfast.types import Range
 
-# Items that are read at once.
-_PAGE = 64
-# Messages in a range from which on it is read as one.
-_LONG_RANGE = 32
+# The collections. The first one sorts before the others, so that the threads are found by it.
+HEAD, CHECKPOINTS, WRITES = "langgraph", "langgraph.checkpoints", "langgraph.writes"
+VALUES, MESSAGES = "langgraph.values", "langgraph.messages"
+COLLECTIONS = (HEAD, CHECKPOINTS, WRITES, VALUES, MESSAGES)
+
+# Checkpoints that are read at once, messages that are, digits of a number in a key.
+_PAGE, _BLOCK, _DIGITS = 64, 64, 12
 
 
-class ListOfMessages(NamedTuple):
-    """The numbers of the messages of a channel."""
+class ThreadHead(NamedTuple):
+    """What is known of a thread as a whole; `epoch` is another one after messages were deleted."""
 
-    ranges: list[Range]
+    thread: str
+    epoch: str
+    messages: int
+
+
+class StoredCheckpoint(NamedTuple):
+    """A checkpoint without its values; `channels` by the keys of those."""
+
+    ns: str
+    id: str
+    parent: str | None
+    metadata: CheckpointMetadata
+    checkpoint: Checkpoint
+    channels: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        """The key of the item."""
+        return checkpoint_key(self.ns, self.id)
+
+
+class ThreadPlace(NamedTuple):
+    """What a config names: a thread and its chat, a namespace, and a checkpoint, or "" for the newest."""
+
+    thread: str
+    chat: str
+    ns: str
+    id: str
+
+    @classmethod
+    def of(cls, config: RunnableConfig) -> ThreadPlace:
+        """Return the place of a config.
+
+        Raises:
+            InvalidInput: it names no thread.
+
+        """
+        given: Mapping[str, object] = config.get("configurable", {})
+        if "thread_id" not in given:
+            raise InvalidInput("The config names no thread.", 'Pass {"configurable": {"thread_id": …}}.')
+        thread = str(given["thread_id"])
+        ns, id = given.get("checkpoint_ns", ""), given.get("checkpoint_id") or ""
+        return cls(thread, thread_chat(thread), str(ns), str(id))
 
 
 class ThreadItems:
     """Reads the items of a thread; `db` is a database, or a transaction."""
 
-    def __init__(self, db: Reader, space: str, chat: str) -> None:
-        self._db, self.space, self.chat = db, space, chat
+    def __init__(self, db: Reader, space: str, chat: str, serde: SerializerProtocol) -> None:
+        self._db, self._space, self.chat, self._serde = db, space, chat, serde
 
     def place(self, collection: str) -> ItemPlace:
         """Return where the items of a collection are."""
-        return ItemPlace(self.space, self.chat, collection)
+        return ItemPlace(self._space, self.chat, collection)
 
     def head(self) -> ThreadHead | None:
         """Return what is known of the thread as a whole; None if there is no such thread."""
-        found = self._get(rows.HEAD, [""])
-        return rows.read_head(found[""].data) if found else None
+        found = self.get(HEAD, [""])
+        return ThreadHead(*unpack(found[""], str, str, int)[:-1]) if found else None
 
     def checkpoint(self, ns: str, id: str) -> StoredCheckpoint | None:
         """Return a checkpoint of a namespace, with "" as its id the newest; None if there is none."""
-        if not id:
-            newest = self._scan(rows.CHECKPOINTS, rows.checkpoint_key(ns, ""), descending=True, limit=1)
-            return rows.read_checkpoint(newest[0].key, newest[0].data) if newest else None
-        key = rows.checkpoint_key(ns, id)
-        found = self._get(rows.CHECKPOINTS, [key])
-        return rows.read_checkpoint(key, found[key].data) if found else None
+        key, place = checkpoint_key(ns, id), self.place(CHECKPOINTS)
+        found = items.scan(self._db, place, 0, prefix=key, descending=not id, limit=1)
+        return self._read(found[0]) if found and (not id or found[0].key == key) else None
 
-    def all_checkpoints(self) -> Iterator[StoredCheckpoint]:
-        """Iterate over all checkpoints, by namespaces, the oldest first."""
+    def checkpoints(self) -> Iterator[StoredCheckpoint]:
+        """Iterate over all checkpoints."""
+        return map(self._read, self.all(CHECKPOINTS))
+
+    def writes(self, ns: str, id: str) -> list[list[Any]]:
+        """Return the pending writes of a checkpoint, as they are to be applied.
+
+        Each is the path and the id of a task, a place, a channel, a type and bytes.
+        """
+        prefix = f"{checkpoint_key(ns, id)}/"
+        found = items.scan(self._db, self.place(WRITES), 0, prefix=prefix)
+        return sorted(unpack(item.data, str, str, int, str, str) for item in found)
+
+    def all(self, collection: str) -> Iterator[Item]:
+        """Iterate over the items of a collection, which are read in pages."""
         after = None
-        while found := self._scan(rows.CHECKPOINTS, "", after=after, limit=_PAGE):
-            yield from (rows.read_checkpoint(item.key, item.data) for item in found)
+        while found := items.scan(self._db, self.place(collection), 0, after=after, limit=_PAGE):
+            yield from found
             after = found[-1].key
-
-    def ids(self, ns: str | None, before: str | None) -> Iterator[tuple[str, str]]:
-        """Iterate over the ids of checkpoints and their namespaces, the newest first, below an id."""
-        if ns is None:
-            named = (key.partition("/") for key in self.keys(rows.CHECKPOINTS))
-            found = sorted(((unescape(id), unescape(ns)) for ns, _, id in named), reverse=True)
-            yield from (one for one in found if before is None or one[0] < before)
-            return
-        prefix, bound = rows.checkpoint_key(ns, ""), before and rows.checkpoint_key(ns, before)
-        while page := self._scan(rows.CHECKPOINTS, prefix, before=bound, descending=True, limit=_PAGE):
-            yield from ((unescape(item.key.partition("/")[2]), ns) for item in page)
-            bound = page[-1].key
 
     def keys(self, collection: str) -> list[str]:
         """Return the keys of a collection."""
         return items.keys(self._db, self.place(collection), 0)
 
-    def writes(self, ns: str, id: str) -> list[StoredWrite]:
-        """Return the pending writes of a checkpoint, as they are to be applied."""
-        found = self._scan(rows.WRITES, rows.write_key(ns, id))
-        return sorted(rows.read_write(item.data) for item in found)
+    def get(self, collection: str, keys: Iterable[str]) -> dict[str, bytes]:
+        """Return the bytes of the items that have some keys. Nothing of a thread expires."""
+        found = items.get(self._db, self.place(collection), keys, 0)
+        return {key: item.data for key, item in found.items()}
 
-    def values(self, keys: Sequence[str]) -> dict[str, Typed | ListOfMessages]:
-        """Return the values that have some keys, without those that are empty."""
-        found = {key: rows.read_value(item.data) for key, item in self._get(rows.VALUES, keys).items()}
+    def values(self, keys: Iterable[str], most: int) -> dict[str, tuple[Any, bytes]]:
+        """Return the values that have some keys, without empty ones: a type and bytes, or numbers and none.
+
+        Of the messages that a list names, `most` is the largest number.
+        """
+        found = {key: unpack(item) for key, item in self.get(VALUES, keys).items()}
         return {
-            key: ListOfMessages(value) if isinstance(value, list) else value
-            for key, value in found.items()
-            if value is not None
+            key: (head if isinstance(head, str) else _numbers(head, most), data)
+            for key, (head, data) in found.items()
+            if head is not None
         }
 
-    def messages(self, ranges: Iterable[Range]) -> dict[int, StoredMessage]:
-        """Return the messages that have the numbers of some ranges, without those that are missing."""
-        return {int(key): rows.read_message(item) for key, item in self._message_items(ranges)}
+    def messages(self, numbers: Collection[int]) -> Iterator[tuple[int, bytes, bytes, bytes]]:
+        """Iterate over messages by their numbers: each number, id in the log, head and data."""
+        place, wanted = self.place(MESSAGES), set(numbers)
+        for first, last in to_ranges(sorted({number // _BLOCK for number in wanted})):
+            bounds = message_key(first * _BLOCK), message_key((last + 1) * _BLOCK)
+            for key, item in items.scan_data(self._db, place, 0, *bounds):
+                if (number := int(key[:_DIGITS])) in wanted:
+                    line, _, data = item.partition(b"\n")
+                    yield number, key[_DIGITS + 1 :], line, data
 
-    def message_values(self, ranges: Iterable[Range]) -> list[tuple[int, Typed]]:
-        """Return the numbers and the values alone of such messages, which takes half of the time."""
-        return rows.read_messages(self._message_items(ranges))
+    def loaded(self, numbers: Collection[int]) -> dict[int, BaseMessage]:
+        """Return messages by their numbers, without those that are missing.
 
-    def _message_items(self, ranges: Iterable[Range]) -> Iterator[tuple[bytes, bytes]]:
-        place, single = self.place(rows.MESSAGES), list[str]()
-        for first, last in sorted(set(ranges)):
-            if last - first < _LONG_RANGE:
-                single += map(rows.message_key, range(first, last + 1))
-                continue
-            yield from items.scan_data(self._db, place, 0, rows.message_key(first), rows.message_key(last))
-        short = self._get(rows.MESSAGES, single)
-        yield from ((key.encode(), item.data) for key, item in short.items())
+        Raises:
+            Damaged: one cannot be read.
 
-    def _get(self, collection: str, keys: Sequence[str]) -> dict[str, Item]:
-        # Nothing of a thread expires.
-        return items.get(self._db, self.place(collection), keys, 0)
+        """
+        # Without a call of our own for each of a long list.
+        loads = self._serde.loads_typed
+        with _decoding():
+            return {number: loads((_kind(line), data)) for number, _, line, data in self.messages(numbers)}
 
-    def _scan(
-        self,
-        collection: str,
-        prefix: str,
-        *,
-        after: str | None = None,
-        before: str | None = None,
-        descending: bool = False,
-        limit: int | None = None,
-    ) -> list[Item]:
-        place = self.place(collection)
-        return items.scan(
-            self._db,
-            place,
-            0,
-            prefix=prefix,
-            after=after,
-            before=before,
-            descending=descending,
-            limit=limit,
+    def loads(self, kind: str, data: bytes) -> Any:
+        """Return what was serialized as these bytes.
+
+        Raises:
+            Damaged: it cannot be read.
+
+        """
+        with _decoding():
+            return self._serde.loads_typed((_safe(kind), data))
+
+    def _read(self, item: Item) -> StoredCheckpoint:
+        ns, _, id = item.key.partition("/")
+        parent, metadata, kind, data = unpack(item.data, str | None, dict, str)
+        checkpoint = self.loads(kind, data)
+        with decoding("A checkpoint"):
+            versions = checkpoint["channel_versions"].items()
+            channels = {value_key(unescape(ns), channel, version): channel for channel, version in versions}
+        return StoredCheckpoint(unescape(ns), unescape(id), parent, metadata, checkpoint, channels)
+
+
+def thread_chat(thread_id: str) -> str:
+    """Return the id of the chat of a thread."""
+    return chat_id("langgraph", str(thread_id))
+
+
+def to_config(thread: str, ns: str, id: str) -> RunnableConfig:
+    """Return the config of a checkpoint."""
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": id}}
+
+
+def checkpoint_key(ns: str, id: str) -> str:
+    """Return the key of a checkpoint; without an id, what all keys of the namespace begin with."""
+    return f"{escape(ns)}/{escape(id)}"
+
+
+def value_key(ns: str, channel: str, version: object) -> str:
+    """Return the key of the value of a channel at a version; LangGraph's are numbers or texts."""
+    return f"{escape(ns)}/{escape(channel)}/{escape(json.dumps(version))}"
+
+
+def message_key(number: int, id: str = "") -> str:
+    """Return the key of a message: keys have the order of the numbers."""
+    return f"{number:0{_DIGITS}d}/{id}"
+
+
+def message_of(key: str) -> tuple[int, str]:
+    """Return the number and the id that `message_key` was given."""
+    return int(key[:_DIGITS]), key[_DIGITS + 1 :]
+
+
+def pack(head: object, data: bytes = b"") -> bytes:
+    """Return a head and data as bytes.
+
+    Raises:
+        InvalidInput: the head is not JSON.
+
+    """
+    try:
+        return json.dumps(head).encode() + b"\n" + data
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"A part of a checkpoint is not JSON ({error}).", "Put JSON there.") from error
+
+
+def unpack(item: bytes, *types: Any) -> list[Any]:
+    """Return the head and the data that `pack` was given; of a head that is a list of types, its parts."""
+    line, _, data = item.partition(b"\n")
+    with decoding("An item of a thread"):
+        head = json.loads(line.decode())
+        parts = head if types else [head]
+        if len(parts) != len(types or [head]) or not all(map(isinstance, parts, types)):
+            raise TypeError("other parts")
+        return [*parts, data]
+
+
+# Long lists have few types.
+@lru_cache(maxsize=16)
+def _kind(line: bytes) -> str:
+    return _safe(unpack(line)[0])
+
+
+def _safe(kind: object) -> str:
+    """Return a type of serialized data, unless it is one that runs code when it is read."""
+    if "pickle" in str(kind).lower():
+        raise Damaged(
+            "A stored checkpoint holds a pickle, which Holdfast neither writes nor reads.",
+            "Find out who wrote it, and restore a backup.",
         )
+    return str(kind)
+
+
+@contextmanager
+def _decoding() -> Iterator[None]:
+    try:
+        yield
+    except (*DECODING_ERRORS, NotImplementedError) as error:
+        raise damaged("A value of a thread", error) from error
+
+
+def to_ranges(numbers: Iterable[int]) -> list[Range]:
+    """Return numbers, in their order, as ranges (first, last) of successive ones."""
+    ranges: list[Range] = []
+    at = 0
+    # Without a step of our own for each of a long list.
+    for offset, group in groupby(map(sub, numbers, count())):
+        first, at = at + offset, at + len([*group])
+        ranges.append((first, at + offset - 1))
+    return ranges
+
+
+def _numbers(ranges: Any, most: int) -> list[int]:
+    """Return the numbers of ranges."""
+    with decoding("A list of messages"):
+        if not ranges or not all(1 <= first <= last <= most for first, last in ranges):
+            raise ValueError("no such messages")
+        return [*chain(*(range(first, last + 1) for first, last in ranges))]
