@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 from cli_runs import Cli, environment, usage
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import holdfast
 import holdfast.cli
 from holdfast import Memory
+from holdfast.cli.parameters import PARAMETERS
 
 READERS = [
     ("export",), ("chats",), ("show", "c"), ("recall", "x"), ("window", "c"), ("stats",), ("stats", "c"),
@@ -130,6 +132,18 @@ def test_options_of_a_group_are_those_of_its_commands(cli: Cli) -> None:
     words = ("chats", "--agent", "coach", "rename", sample[0]["id"], "Another", "title")
     assert cli.text(*words).startswith(f"Renamed: {sample[0]['id']} is 'Another title', formerly ")
     assert "--limit" in usage(cli.complaint("chats", "--limit", "1", "rename", sample[0]["id"], "x", code=2))
+
+
+def test_what_is_declared_is_taken() -> None:
+    taken: set[str] = set()
+    commands = {"": get_command(holdfast.cli.app)}
+    while commands:
+        owner, command = commands.popitem()
+        taken |= {name for one in command.params for name in (f"{owner}.{one.name}", str(one.name))}
+        commands |= getattr(command, "commands", {})
+    for declared in PARAMETERS:
+        owner, _, name = declared.rpartition(".")
+        assert (name if owner.endswith("Options") else declared) in taken
 
 
 @pytest.mark.slow

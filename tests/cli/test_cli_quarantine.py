@@ -113,7 +113,6 @@ def test_a_command_to_be_pasted_ends_with_its_line(cli: Cli, monkeypatch: pytest
 
 
 def test_release(cli: Cli, held: str) -> None:
-    assert "Only the user may release" in cli.complaint("quarantine", "--release", held, "--by", "agent")
     assert cli.text("quarantine", "--release", held) == f"Released: finding {held}: {ORDER}\n"
     assert cli.json("recall", "previous instructions")["hits"][0]["flags"] == ["instruction", "released"]
     assert "flags: instruction, released" in cli.text("recall", "previous instructions")

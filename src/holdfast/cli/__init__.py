@@ -36,7 +36,8 @@ from holdfast.cli import (
     watch,
     work,
 )
-from holdfast.cli.options import INTERRUPTED, Options, command, is_given, options_of
+from holdfast.cli.command import command, is_given, options_of
+from holdfast.cli.options import INTERRUPTED, Options
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 # The functions of the commands, which are named as they are, by the panels of the help.

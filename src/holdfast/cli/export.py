@@ -7,10 +7,9 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import typer
-from typer import Argument, Option
 
 from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options
@@ -22,43 +21,18 @@ if TYPE_CHECKING:
     from holdfast.io.record_markdown import ExportedRecords
     from holdfast.memory import Memory
 
-_Output = Annotated[
-    Path | None, Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
-]
-_Everything = Annotated[
-    bool,
-    Option("--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."),
-]
-_Records = Annotated[
-    bool, Option("--records", help="What is known, as Markdown to be edited; import takes edits over.")
-]
-_Format = Annotated[
-    str,
-    Option(
-        "--format",
-        metavar="FORMAT",
-        help="For other programs: openai, anthropic, langgraph (a chat a line), or markdown, to be read.",
-    ),
-]
-_Feedback = Annotated[
-    bool,
-    Option(
-        "--feedback", help="A set of questions instead, with what helped, for `python -m benchmarks recall`."
-    ),
-]
-
 
 def export(
     options: Options,
     *,
-    unnamed: Annotated[list[str] | None, Argument(hidden=True)] = None,
-    chat: Annotated[list[str] | None, Option(metavar="CHAT", help="Only this chat; may be repeated.")] = None,
-    output: _Output = None,
-    force: Annotated[bool, Option("--force", help="Replace the file if there is one.")] = False,
-    everything: _Everything = False,
-    feedback: _Feedback = False,
-    format: _Format = "",
-    records: _Records = False,
+    unnamed: list[str] | None = None,
+    chat: list[str] | None = None,
+    output: Path | None = None,
+    force: bool = False,
+    everything: bool = False,
+    feedback: bool = False,
+    format: str = "",
+    records: bool = False,
 ) -> None:
     """Write chats as JSONL, which import reads back.
 

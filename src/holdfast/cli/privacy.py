@@ -1,44 +1,15 @@
 """The commands that keep what is said out of the memory for a while: pause, resume."""
 
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
-
-from typer import BadParameter, Option
 
 from holdfast.cli.options import Output
 from holdfast.cli.render.screen import plain
 from holdfast.hooks import pause as pauses
 from holdfast.hooks.project import project_of
 
-_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
-_DURATION = re.compile(r"([0-9]{1,4})\s?([mhd])")
 
-
-def _duration(text: str) -> timedelta:
-    found = _DURATION.fullmatch(text.strip())
-    if not found or int(found[1]) == 0:
-        raise BadParameter(f"{text!r} is no time. Write 30m, 2h or 1d.")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
-
-
-_Project = Annotated[
-    bool, Option("--project", help="Only the project of the current folder, instead of everything.")
-]
-
-
-def pause(
-    options: Output,
-    *,
-    project: _Project = False,
-    duration: Annotated[
-        timedelta | None,
-        Option(
-            "--for", parser=_duration, metavar="30m|2h|1d", help="End the pause by itself after this time."
-        ),
-    ] = None,
-) -> None:
+def pause(options: Output, *, project: bool = False, duration: timedelta | None = None) -> None:
     """Store and inject nothing in coding agents, until `holdfast resume`.
 
     What is said meanwhile stays out of later imports as well. It holds for all databases and clients of this
@@ -55,7 +26,7 @@ def pause(
     screen.say(f"Next: holdfast resume{' --project' if name else ''}")
 
 
-def resume(options: Output, *, project: _Project = False) -> None:
+def resume(options: Output, *, project: bool = False) -> None:
     """End a pause: store and inject again from now on.
 
     What was said in the pause stays out of the memory, whatever is imported later.

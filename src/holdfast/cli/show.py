@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from shlex import quote
-from typing import Annotated
 
-from typer import Argument, Option
-
-from holdfast.cli.arguments import ChatId, Full, chat_of, read_message
+from holdfast.cli.arguments import chat_of
 from holdfast.cli.lookup import head, in_its_space, messages_meant, the_chat
 from holdfast.cli.options import ReadOptions
+from holdfast.cli.parameters import ChatId
 from holdfast.cli.render.messages import show_messages
 from holdfast.cli.render.screen import Screen, count, plain
 from holdfast.cli.render.summaries import show_summaries
@@ -18,30 +16,15 @@ from holdfast.runtime import runtime_of
 from holdfast.text.references import Reference, write_reference
 from holdfast.types import ChatInfo, Message, Prompt, Window
 
-_Chat = Annotated[
-    str,
-    Argument(
-        metavar="CHAT|CHAT#N-N",
-        help="The id of a chat, which `holdfast chats` lists; or a message, or several, as monday#3-7.",
-    ),
-]
-_Before = Annotated[
-    Reference | None, Option(parser=read_message, metavar="N|CHAT#N", help="Only messages before this one.")
-]
-_After = Annotated[
-    Reference | None,
-    Option(parser=read_message, metavar="N|CHAT#N", help="Only messages after this one, the first of them."),
-]
-
 
 def show(
     options: ReadOptions,
     *,
-    chat: _Chat,
-    limit: Annotated[int, Option(min=0, help="At most so many, the newest unless --after is given.")] = 20,
-    before: _Before = None,
-    after: _After = None,
-    full: Full = False,
+    chat: str,
+    limit: int = 20,
+    before: Reference | None = None,
+    after: Reference | None = None,
+    full: bool = False,
 ) -> None:
     """Read a chat, oldest message first.
 
@@ -91,14 +74,7 @@ def _show(
 
 
 def window(
-    options: ReadOptions,
-    *,
-    chat: ChatId,
-    budget: Annotated[int, Option(min=0, help="Tokens at most.")] = 8_000,
-    query: Annotated[
-        str | None, Option(help="Show the whole prompt for this question, with what is recalled for it.")
-    ] = None,
-    full: Full = False,
+    options: ReadOptions, *, chat: ChatId, budget: int = 8_000, query: str | None = None, full: bool = False
 ) -> None:
     """Show what a model would see of a chat within a budget.
 

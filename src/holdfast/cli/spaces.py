@@ -1,23 +1,13 @@
 """The commands about spaces: projects, and grants with add, revoke, move and copy."""
 
 from datetime import datetime
-from typing import Annotated, TypedDict
+from typing import TypedDict
 
-from typer import Argument, Option
-
-from holdfast.cli.arguments import By, LimitOrAll, page
-from holdfast.cli.options import Options, one_of
+from holdfast.cli.arguments import page
+from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Part, plain, when
 from holdfast.memory import Memory
-from holdfast.types.grants import RIGHTS, Rights
-
-_Space = Annotated[
-    str, Argument(metavar="SPACE", help="What is shared: project:NAME, user, team:NAME or tenant.")
-]
-_To = Annotated[str, Option("--to", metavar="user:NAME", help="The user who gets the right.")]
-_Record = Annotated[str, Argument(metavar="ID", help="The id of a record.")]
-_Target = Annotated[str, Argument(metavar="SPACE", help="Where it goes, such as user or team:core.")]
-_Why = Annotated[str, Option(help="The reason, for the history.")]
+from holdfast.types.grants import Rights
 
 
 class _Project(TypedDict):
@@ -28,7 +18,7 @@ class _Project(TypedDict):
     newest: datetime | None
 
 
-def projects(options: Options, *, limit: LimitOrAll = None) -> None:
+def projects(options: Options, *, limit: int | None = None) -> None:
     """List the projects of the user of which something is stored, and the folders of coding agents.
 
     For example: holdfast projects --user ada
@@ -62,7 +52,7 @@ def _project(memory: Memory, name: str, root: str | None) -> _Project:
     return {"project": name, "root": root, "chats": len(chats), "messages": messages, "newest": newest}
 
 
-def grants(options: Options, *, limit: LimitOrAll = None) -> None:
+def grants(options: Options, *, limit: int | None = None) -> None:
     """List who may read or write the spaces of others, or change that: add, revoke, move, copy.
 
     For example: holdfast grants --user ada
@@ -84,55 +74,45 @@ def grants(options: Options, *, limit: LimitOrAll = None) -> None:
     screen.say_more(more=more)
 
 
-def add(
-    options: Options,
-    *,
-    space: _Space,
-    to: _To,
-    rights: Annotated[
-        Rights, Option(parser=one_of(RIGHTS), metavar="|".join(RIGHTS), help="What may be done.")
-    ] = "read",
-    why: _Why = "",
-    by: By = "user",
-) -> None:
+def add(options: Options, *, space: str, to: str, rights: Rights = "read") -> None:
     """Grant a user a right on a space.
 
     For example: holdfast grants add project:shop --to user:bob --user ada
     """
     with options.open() as memory:
-        granted = memory.grants.add(space, to=to, rights=rights, why=why, by=by)
+        granted = memory.grants.add(space, to=to, rights=rights, by="user")
     screen = options.answer({"grant": plain(granted)})
     screen.say(f"{granted.to} may {granted.rights} {granted.space}.")
 
 
-def revoke(options: Options, *, space: _Space, to: _To, why: _Why = "", by: By = "user") -> None:
+def revoke(options: Options, *, space: str, to: str) -> None:
     """Take back what a user may do with a space.
 
     For example: holdfast grants revoke project:shop --to user:bob --user ada
     """
     with options.open() as memory:
-        done = memory.grants.revoke(space, to=to, why=why, by=by)
+        done = memory.grants.revoke(space, to=to, by="user")
     screen = options.answer({"revoked": done})
     screen.say(f"{to} may not read {space} any more." if done else f"{to} had no right on {space}.")
 
 
-def move(options: Options, *, record: _Record, to: _Target, by: By = "user") -> None:
+def move(options: Options, *, record: str, to: str) -> None:
     """Move a record to another space; undo takes it back.
 
     For example: holdfast grants move rec_00000001615749fe user --user ada --project shop
     """
     with options.open() as memory:
-        made = memory.grants.move(record, to, by=by)
+        made = memory.grants.move(record, to, by="user")
     screen = options.answer({"record": plain(made)})
     screen.say(f"It is in {made.space} now, as {made.id}.")
 
 
-def copy(options: Options, *, record: _Record, to: _Target, by: By = "user") -> None:
+def copy(options: Options, *, record: str, to: str) -> None:
     """Copy a record to another space.
 
     For example: holdfast grants copy rec_00000001615749fe team:core --user ada
     """
     with options.open() as memory:
-        made = memory.grants.copy(record, to, by=by)
+        made = memory.grants.copy(record, to, by="user")
     screen = options.answer({"record": plain(made)})
     screen.say(f"It is in {made.space} as well, as {made.id}.")
