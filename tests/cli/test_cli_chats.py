@@ -33,14 +33,14 @@ def test_chats_are_listed_newest_first(cli: Cli) -> None:
 def test_chats_as_json(cli: Cli) -> None:
     answer = cli.json("chats", "--limit", "2", "--offset", "1")
     assert [chat["id"] for chat in answer["chats"]] == ["flat-move", "delivery-queue"]
-    assert answer["more"] is True
+    assert answer["more"] == "holdfast chats --limit 2 --json --offset 3"
     chat = answer["chats"][0]
     assert set(chat) == {
         "id", "title", "agent", "user", "archived", "messages", "tokens", "oldest", "newest",
         "created", "channel", "meta",
     }  # fmt: skip
     assert is_time(chat["oldest"])
-    assert cli.json("chats", "--offset", "7")["more"] is False
+    assert cli.json("chats", "--offset", "7")["more"] is None
     assert "--offset 3" in cli.text("chats", "--limit", "3")
 
 
@@ -99,7 +99,11 @@ def test_show_shows_a_part(cli: Cli) -> None:
 
 def test_show_as_json(cli: Cli) -> None:
     answer = cli.json("show", "retry-bug", "--limit", "17")
-    assert set(answer) == {"chat", "title", "total", "messages"}
+    assert set(answer) == {"chat", "title", "total", "messages", "more"}
+    assert answer["more"] == "holdfast show retry-bug --limit 17 --json --before 2"
+    assert cli.json("show", "retry-bug")["more"] is None
+    assert cli.json("show", "retry-bug", "--after", "3", "--limit", "2")["more"].endswith(" --after 5")
+    assert cli.json("show", "retry-bug#3-4")["more"] is None
     assert answer["total"] == 18
     call, result = answer["messages"][:2]
     assert set(call) == {
@@ -165,7 +169,9 @@ def test_an_unknown_chat_is_an_error(cli: Cli, words: tuple[str, ...], flags: tu
 
 
 def test_nothing_found_is_no_error(cli: Cli) -> None:
-    assert cli.json("recall", "zebra", "--chat", "flat-move") == {"query": "zebra", "hits": []}
+    assert cli.json("recall", "zebra", "--chat", "flat-move") == {
+        "query": "zebra", "hits": [], "more": None,
+    }  # fmt: skip
     assert "fewer filters" in cli.text("recall", "zebra", "--chat", "flat-move")
     assert "Try other words" in cli.text("recall", "xylophone")
     words = ("recall", "knee", "--tenant", "acme", "--user", "bob")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 import holdfast
 import holdfast.cli
 from holdfast import Memory
+from holdfast.cli.options import Options
 from holdfast.cli.parameters import PARAMETERS
 
 READERS = [
@@ -111,7 +113,7 @@ def test_options_of_http_need_it(cli: Cli, option: tuple[str, ...]) -> None:
 def test_version_and_help(cli: Cli) -> None:
     assert cli.text("--version") == f"holdfast {holdfast.__version__}\n"
     names = (
-        "recall show window chats import export remember records replace retract compact tree expand "
+        "recall import chats show window export remember records replace retract compact tree expand "
         "scratchpad work learn mcp changes undo rollback quarantine erase stats verify backup salvage demo"
     ).split()
     text = cli.text("--help")
@@ -144,6 +146,23 @@ def test_what_is_declared_is_taken() -> None:
     for declared in PARAMETERS:
         owner, _, name = declared.rpartition(".")
         assert (name if owner.endswith("Options") else declared) in taken
+
+
+def test_more_is_the_command_for_the_rest(cli: Cli) -> None:
+    cli.with_sample()
+    seen, more = [], "holdfast chats --limit=3"
+    while more:
+        answer = cli.json(*shlex.split(more)[1:])
+        seen += [chat["id"] for chat in answer["chats"]]
+        more = answer["more"]
+    assert seen == [chat["id"] for chat in cli.json("chats")["chats"]]
+    assert cli.text("chats", "search", "retry-bug", "--limit", "1", "--", "test").endswith(
+        "There are more: holdfast chats search retry-bug --limit 2 -- test\n"
+    )
+    line = "holdfast recall 'the --limit 5' --limit 2"
+    assert f"More, if there are any: {line}\n" in cli.text("recall", "the --limit 5", "--limit=1")
+    words = ("chats", "--db", "postgresql://ada:secret@host/db")
+    assert Options(words=words).again(limit=4).endswith("'postgresql://ada:***@host/db' --limit 4")
 
 
 @pytest.mark.slow

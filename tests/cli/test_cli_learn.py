@@ -115,7 +115,7 @@ def test_episodes(cli: Cli) -> None:
     text = cli.text("learn", "episodes", "which", "database", "for", "the", "delivery", "queue")
     assert re.match(r"20\d\d-.*  We decided .*  \(queue, rec_\w+\)\n    \S.*PostgreSQL", text)
     answer = cli.json("learn", "episodes", "delivery queue")
-    assert set(answer) == {"query", "episodes", "strategy", "why", "quarantined"}
+    assert set(answer) == {"query", "episodes", "strategy", "why", "quarantined", "more"}
     assert [one["chat"] for one in answer["episodes"]] == ["queue"]
     assert cli.json("learn", "episodes", "--limit", "0")["episodes"] == []
 

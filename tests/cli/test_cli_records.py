@@ -165,7 +165,7 @@ def test_records_are_listed_by_filters(cli: Cli) -> None:
     assert listed("--at", "1") == ["Tea"]
     assert listed("--at", "2020-01-01") == []
     assert listed("--limit", "1", "--offset", "1") == ["Coffee"]
-    assert cli.json("records", "--limit", "2")["more"] is True
+    assert cli.json("records", "--limit", "2")["more"] == "holdfast records --limit 2 --json --offset 2"
     assert "--offset 2" in cli.text("records", "--limit", "2")
 
 
@@ -186,7 +186,7 @@ def test_no_records_is_no_error(cli: Cli) -> None:
     assert cli.text("records") == "No records here.\n→ Store something: `holdfast remember TEXT…`.\n"
     assert "for user 'bob'" in cli.text("records", "--user", "bob")
     assert "→ Try fewer filters" in cli.text("records", "--kind", "fact")
-    assert cli.json("records") == {"records": [], "more": False}
+    assert cli.json("records") == {"records": [], "more": None}
     assert "`holdfast records` lists" in cli.text("records", "rec_x")
     assert cli.json("records", "rec_x") == {"record": None, "versions": []}
 
@@ -316,8 +316,8 @@ def test_the_pad(cli: Cli) -> None:
         "before": None,
     }
     assert cli.json("scratchpad", "shirt") == {"name": "shirt", "value": "two words"}
-    assert cli.json("scratchpad") == {"pad": {"shirt": "two words", "shoe-size": "44"}, "more": False}
-    assert cli.json("scratchpad", "--search", "WORDS") == {"pad": {"shirt": "two words"}, "more": False}
+    assert cli.json("scratchpad") == {"pad": {"shirt": "two words", "shoe-size": "44"}, "more": None}
+    assert cli.json("scratchpad", "--search", "WORDS") == {"pad": {"shirt": "two words"}, "more": None}
     assert "shoe-size  44" in cli.text("scratchpad").replace("     ", " ").replace("    ", " ")
     assert "There is no chat 'c' here." in cli.complaint("scratchpad", "--chat", "c", "--json")
     cli.run("scratchpad", "shirt", "red", "--chat", "c")
@@ -374,7 +374,7 @@ def test_each_user_and_tenant_has_its_own(cli: Cli) -> None:
     cli.run("remember", "of bob", "--kind", "finding", "--user", "bob", "--tenant", "t")
     cli.run("scratchpad", "a", "b", "--user", "bob", "--tenant", "t")
     assert cli.json("records")["records"] == []
-    assert cli.json("scratchpad") == {"pad": {}, "more": False}
+    assert cli.json("scratchpad") == {"pad": {}, "more": None}
     assert len(cli.json("records", "--user", "bob", "--tenant", "t")["records"]) == 1
     cli.run("remember", "of coach", "--kind", "finding", "--agent", "coach")
     assert cli.json("records")["records"][0]["agent"] == "coach"

@@ -3,10 +3,9 @@
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -208,9 +207,3 @@ def text_of(words: Sequence[str]) -> str:
         return sys.stdin.read() if sys.stdin else ""
     except UnicodeDecodeError as error:
         raise InvalidInput("Standard input is not text.", f"Send it as {sys.stdin.encoding}.") from error
-
-
-def page(found: Iterable[T], limit: int | None) -> tuple[list[T], bool]:
-    """Return the first `limit` results, and whether there are more."""
-    shown = list(islice(found, None if limit is None else limit + 1))
-    return shown[:limit], limit is not None and len(shown) > limit

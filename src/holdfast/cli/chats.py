@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from holdfast.cli.arguments import page
 from holdfast.cli.find import show_hits
 from holdfast.cli.lookup import the_chat, titled
 from holdfast.cli.options import Options, ReadOptions
@@ -27,7 +26,7 @@ def chats(
     archived = None if everything else False
     with options.open() as memory:
         found = memory.chats(archived=archived, where=joined(where), limit=limit + 1, offset=offset)
-    shown, more = page(map(titled, found), limit)
+    shown, more = options.page(map(titled, found), limit, offset)
     screen = options.answer({"chats": plain(shown), "more": more})
     if not shown:
         todo = "Import some: `holdfast import PATH…`. Archived ones: `holdfast chats --all`."
@@ -43,7 +42,7 @@ def chats(
         "channel": [one.channel for one in shown],
     }
     screen.table(columns)
-    screen.say_more(more=more, offset=offset + limit)
+    screen.say_more(more)
 
 
 def users(options: Options, *, limit: int | None = None) -> None:
@@ -52,13 +51,13 @@ def users(options: Options, *, limit: int | None = None) -> None:
     For example: holdfast chats users --db team.db
     """
     with options.open() as memory:
-        found, more = page(filter(None, memory.users()), limit)
+        found, more = options.page(filter(None, memory.users()), limit)
     screen = options.answer({"users": found, "more": more})
     for user in found:
         screen.say(user)
     if not found:
         screen.say("No users here: all that is stored is what all users share.")
-    screen.say_more(more=more)
+    screen.say_more(more)
 
 
 def search(
@@ -77,8 +76,12 @@ def search(
     text = " ".join(query)
     with options.open() as memory:
         title = the_chat(options, memory, chat).title
-        hits = memory.chat(chat).search(text, limit=limit, regex=regex, since=since, secrets=options.secrets)
-    screen = show_hits(options, hits, {chat: title}, chat=chat, query=text)
+        hits = memory.chat(chat).search(
+            text, limit=limit + 1, regex=regex, since=since, secrets=options.secrets
+        )
+    shown, more = options.page(hits, limit)
+    screen = show_hits(options, shown, {chat: title}, chat=chat, query=text, more=more)
+    screen.say_more(more)
     if not hits:
         screen.say(f"Nothing found in {chat}.")
         screen.say("→ Try other words, or search everywhere with `holdfast recall`.")

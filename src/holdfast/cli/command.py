@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Annotated, Concatenate, ParamSpec, TypeVar, cast
 
 import typer
+from typer.core import TyperGroup
 
 from holdfast.cli.options import INTERRUPTED, Options, Output, complain
 from holdfast.cli.parameters import PARAMETERS
@@ -19,6 +20,16 @@ from holdfast.errors import HoldfastError
 CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 O = TypeVar("O", bound=Output)  # noqa: E741 - the options
 P = ParamSpec("P")
+WORDS = "holdfast.words"
+
+
+class Root(TyperGroup):
+    """The command line as a whole, which its answers may name again."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of typer
+        """Parse the words of the command line, and keep them."""
+        ctx.meta[WORDS] = tuple(args)
+        return super().parse_args(ctx, args)
 
 
 def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
@@ -26,7 +37,7 @@ def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
     own = inspect.signature(function)
     first, *rest = own.parameters.values()
     make = cast("Callable[..., O]", first.annotation)
-    shared = options_of(make)
+    shared = options_of(first.annotation)
     rest = [_declared(function.__name__.rstrip("_"), one) for one in rest]
 
     @wraps(function)
@@ -41,7 +52,7 @@ def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
             context.find_root().obj.update(here)
             return
         named = _before_command(context, shared) | here
-        options = make(**named)
+        options = make(**named, words=context.meta.get(WORDS, ()))
         with _edge():
             if isinstance(options, Options) and "user" not in named:
                 options = options.with_user()
@@ -55,11 +66,12 @@ def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
     return run
 
 
-def options_of(make: Callable[..., object]) -> dict[str, inspect.Parameter]:
+def options_of(make: type[Output]) -> dict[str, inspect.Parameter]:
     """Find the options of a command among the fields of a class, by their names."""
     fields = inspect.signature(make).parameters
-    no_options = getattr(make, "no_options", ())
-    return {field: _declared(make.__name__, one) for field, one in fields.items() if field not in no_options}
+    return {
+        name: _declared(make.__name__, one) for name, one in fields.items() if name not in make.no_options
+    }
 
 
 def _declared(owner: str, parameter: inspect.Parameter) -> inspect.Parameter:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.chat import Chat
-from holdfast.cli.arguments import page, prompt_versions
+from holdfast.cli.arguments import prompt_versions
 from holdfast.cli.lookup import find_chat, head, in_its_space, the_chat
 from holdfast.cli.options import Options, ReadOptions, given
 from holdfast.cli.parameters import ChatId
@@ -107,7 +107,7 @@ def tree(options: ReadOptions, *, identity: str, limit: int | None = None) -> No
         opened = memory.chat(identity)
         summaries, counted = options.masked(opened.tree()), opened.stats()
         rest = _rest(opened, summaries, counted)
-    shown, more = page(summaries, limit)
+    shown, more = options.page(summaries, limit)
     left = plain(rest._asdict()) if rest else None
     document = {"chat": info.id, "title": info.title, "summaries": plain(shown), "unsummarised": left}
     screen = options.answer({**document, "more": more})
@@ -117,7 +117,7 @@ def tree(options: ReadOptions, *, identity: str, limit: int | None = None) -> No
         screen.say(f"→ Compact it, once it is long enough: {_line(options, 'compact', info.id)}")
         return
     show_tree(screen, summaries, rest, limit)
-    screen.say_more(more=more)
+    screen.say_more(more)
     screen.say("")
     behind = f"{counted.summarised:,} of {count(counted.messages, 'message')}"
     screen.say(
@@ -164,7 +164,8 @@ def expand(
             return
         found = options.masked(memory.chat(_ANY).expand(identity, max_tokens, cursor=cursor))
         title = _title(memory, found.summary)
-    screen = options.answer({**plain(found, found.summary.chat), "title": title})
+    more = options.again(cursor=found.cursor) if found.cursor else None
+    screen = options.answer({**plain(found, found.summary.chat), "title": title, "more": more})
     screen.say((title or found.summary.chat, "bold"), f"  ({found.summary.chat})")
     show_head(screen, found.summary)
     screen.say("")
@@ -172,9 +173,7 @@ def expand(
     show_messages(screen, found.summary.chat, found.messages, full=full)
     if not found.children and not found.messages:
         screen.say("There is no more.")
-    if found.truncated:
-        again = given(max_tokens=max_tokens, cursor=found.cursor, full=full)
-        more = _line(options, "expand", found.summary.id, *again)
+    if more:
         screen.say((f"Truncated at {_reached(found)}. Go on: {more}", "yellow"))
     elif found.children:
         screen.say((f"What is behind one: {_line(options, 'expand', 'ID')}", "dim"))

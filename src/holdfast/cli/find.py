@@ -69,11 +69,14 @@ def recall(options: FindOptions, *, query: list[str]) -> None:
         titles = titles_of(memory, [with_space(hit, own).chat for hit in hits])
         if not hits and chat is not None and not find_chat(memory.scoped(user=""), chat):
             the_chat(options, memory, chat)
-        more = _more(options, memory, hits[0]) if hits else ""
+        further = _further(options, memory, hits[0]) if hits else ""
         is_empty = not hits and not memory.version() and not memory.chats(agent="", archived=None, limit=1)
-    screen = show_hits(options, hits, titles, own, query=text)
+    more = options.larger(options.limit) if len(hits) == options.limit else None
+    screen = show_hits(options, hits, titles, own, query=text, more=more)
+    if more:
+        screen.say((f"More, if there are any: {more}", "dim"))
     if hits:
-        screen.say((more, "dim"))
+        screen.say((further, "dim"))
         if options.untrusted:
             screen.say((f"Quarantined. {ways_out(options, hits[0].id)}", "dim"))
     else:
@@ -121,7 +124,7 @@ def _todo(*, empty: bool, filtered: bool) -> str:
     return "Try other words; `holdfast chats` and `holdfast records` list what there is."
 
 
-def _more(options: Options, memory: Memory, hit: Hit) -> str:
+def _further(options: Options, memory: Memory, hit: Hit) -> str:
     """Name the command that shows more of a hit, which may be in what all users share."""
     whose = memory.scope.named(hit.space)
     if whose.space != memory.scope.space:

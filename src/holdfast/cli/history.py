@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from holdfast.cli.arguments import Points, page
+from holdfast.cli.arguments import Points
 from holdfast.cli.options import Options
 from holdfast.cli.render.record_lines import called, change_of, show_change
 from holdfast.cli.render.screen import count, plain, when
@@ -26,12 +26,12 @@ def changes(
         if diff is not None:
             _diff(options, memory, diff)
             return
-        shown, more = page(memory.changes(kind=kind, limit=limit + 1), limit)
+        shown, more = options.page(memory.changes(kind=kind, limit=limit + 1), limit)
     screen = options.answer({"changes": plain(shown), "more": more})
     for change in shown:
         show_change(screen, change)
-    screen.say_more(more=more)
-    if not shown and not more:
+    screen.say_more(more)
+    if not shown:
         filtered = kind or options.agent
         todo = "Try fewer filters." if filtered else "Store something: `holdfast remember TEXT…`."
         options.say_nothing(screen, f"No changes{options.whose()} here.", todo)

@@ -5,7 +5,6 @@ from datetime import datetime
 
 import typer
 
-from holdfast.cli.arguments import page
 from holdfast.cli.lookup import titles_of
 from holdfast.cli.options import Options, given
 from holdfast.cli.render.outcomes import calls_and_tokens, is_due, needs_model, quiet, until
@@ -33,7 +32,7 @@ def jobs(
         _retry(options, retry)
         return
     with quiet(), options.open() as memory:
-        found, more = page(memory.learning.jobs(status=status), limit)
+        found, more = options.page(memory.learning.jobs(status=status), limit)
         titles = titles_of(memory, [job.chat for job in found])
     screen = options.answer({"jobs": plain(found), "more": more})
     if not found:
@@ -54,7 +53,7 @@ def jobs(
     for job in found:
         if job.error:
             screen.say((f"{job.id.removesuffix(':')}: ", "bold"), in_options(job.error), hang=4)
-    screen.say_more(more=more)
+    screen.say_more(more)
     if due := [job for job in found if is_due(job)]:
         screen.say(f"→ Run what is due: {_work(options, due)}")
     if any(job.status == "failed" for job in found):
@@ -96,7 +95,7 @@ def usage(options: Options, *, since: datetime | None = None, limit: int | None 
     """
     with quiet(), options.open() as memory:
         found = memory.learning.usage(since)
-    lines, more = page(found.lines, limit)
+    lines, more = options.page(found.lines, limit)
     summed: dict[str, float] = {
         "calls": found.calls,
         "prompt_tokens": found.prompt_tokens,
@@ -118,7 +117,7 @@ def usage(options: Options, *, since: datetime | None = None, limit: int | None 
         "seconds": [f"{line.seconds:,.1f}" for line in lines],
     }
     screen.table(columns)
-    screen.say_more(more=more)
+    screen.say_more(more)
     screen.say("")
     tokens = f"{count(found.prompt_tokens, 'token')} of prompts, {found.answer_tokens:,} of answers"
     calls = count(found.calls, "call")

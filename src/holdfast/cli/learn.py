@@ -81,11 +81,14 @@ def episodes(options: Options, *, query: list[str] | None = None, limit: int = 5
     """
     question = " ".join(query) if query else None
     with interruptible(kept="", todo=""), options.open() as memory:
-        found = memory.learning.episodes(question, limit=limit)
-        titles = titles_of(memory, [record.chat for record in found])
+        found = memory.learning.episodes(question, limit=limit + 1)
+        shown, more = options.page(found, limit)
+        titles = titles_of(memory, [record.chat for record in shown])
         held = sum(one.kind == "episode" for one in memory.quarantine)
-    screen = options.answer({"query": question, **plain(found), "quarantined": held})
-    for record in found:
+    screen = options.answer(
+        {"query": question, **plain(found), "episodes": plain(shown), "quarantined": held, "more": more}
+    )
+    for record in shown:
         screen.say(
             (f"{when(record.at)}  ", "dim"),
             (titles.get(record.chat) or record.chat, "bold"),
@@ -94,6 +97,7 @@ def episodes(options: Options, *, query: list[str] | None = None, limit: int = 5
         )
         screen.say(record.text, indent=4)
         screen.say("")
+    screen.say_more(more)
     if not found:
         written = f"{options.line('chats', 'end', 'CHAT')} && {options.line('work')}"
         todo = "Try other words, or none." if question else f"Have one written: {written}"

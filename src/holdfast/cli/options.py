@@ -3,8 +3,9 @@
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar, cast
 
@@ -47,9 +48,34 @@ def is_closed(location: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """How to answer. The fields are the options."""
+    """How to answer. The fields are the options, but for `no_options`."""
+
+    no_options: ClassVar[frozenset[str]] = frozenset({"words"})
 
     json: bool = False
+    words: Sequence[str] = ()  # of the command line
+
+    def again(self, **changes: int | str) -> str:
+        """Write the command line once more, with other values of some options."""
+        at = self.words.index("--") if "--" in self.words else len(self.words)
+        words = list(map(without_password, self.words[:at]))
+        for flag in given(**changes)[::2]:
+            pairs = zip(["", *words], words, strict=False)
+            words = [word for before, word in pairs if flag not in (before, word.partition("=")[0])]
+        return shlex.join(["holdfast", *words, *given(**changes), *self.words[at:]])
+
+    def page(
+        self, found: Iterable[T], limit: int | None, offset: int | None = None
+    ) -> tuple[list[T], str | None]:
+        """Return the first `limit` results, and the command line that shows more, if there is more."""
+        shown = list(islice(found, None if limit is None else limit + 1))
+        if limit is None or len(shown) <= limit:
+            return shown, None
+        return shown[:limit], self.again(offset=offset + limit) if offset is not None else self.larger(limit)
+
+    def larger(self, limit: int) -> str:
+        """Write the command line for twice as many results."""
+        return self.again(limit=2 * limit or 1)
 
     def answer(self, document: Mapping[str, object]) -> Screen:
         """Print `document` if --json is given; return the screen for the text, which shows nothing then."""
@@ -60,9 +86,9 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Output):
-    """Which memory a command works on. The fields are the options, but for some."""
+    """Which memory a command works on. The fields are the options, but for `no_options`."""
 
-    no_options: ClassVar[frozenset[str]] = frozenset({"user_was_named"})
+    no_options = Output.no_options | {"user_was_named"}
     # Whether the only user there is may be taken for the one that was not named.
     guesses: ClassVar[bool] = True
 

@@ -9,7 +9,7 @@ from typing import TypedDict
 
 import typer
 
-from holdfast.cli.arguments import chat_of, page
+from holdfast.cli.arguments import chat_of
 from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options, confirm
 from holdfast.cli.render.messages import cut
@@ -86,12 +86,12 @@ def _as_written(memory: Memory, record: Record) -> Record:
 
 def _list_quarantine(options: Options, memory: Memory, chat: str | None, limit: int | None) -> None:
     waiting = (_as_written(memory, one) for one in memory.quarantine if chat in (None, one.chat))
-    held, more = page(waiting, limit)
+    held, more = options.page(waiting, limit)
     screen = options.answer({"quarantine": plain(held), "more": more})
     for record in held:
         _show_held(screen, record)
         screen.say("")
-    screen.say_more(more=more)
+    screen.say_more(more)
     if held:
         screen.say((ways_out(options, "ID"), "dim"))
     else:

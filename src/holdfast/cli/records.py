@@ -6,7 +6,6 @@ from typing import Any
 
 from holdfast.cli.arguments import (
     Point,
-    page,
     text_of,
 )
 from holdfast.cli.lookup import messages_meant, the_chat
@@ -104,11 +103,11 @@ def records(
         found = (memory.at(at.at) if at else memory).records(**filters, limit=limit + 1, offset=offset)
         if not found and chat is not None:
             the_chat(options, memory, chat)
-    shown, more = page(found, limit)
+    shown, more = options.page(found, limit, offset)
     screen = options.answer({"records": plain(shown), "more": more})
     if shown:
         show_table(screen, shown)
-        screen.say_more(more=more, offset=offset + limit)
+        screen.say_more(more)
     else:
         _say_none(options, screen, is_filtered=any((*filters.values(), at, offset, options.agent)))
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from holdfast.cli.arguments import page, text_of
+from holdfast.cli.arguments import text_of
 from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options
 from holdfast.cli.render.record_lines import short
@@ -49,11 +49,11 @@ def scratchpad(
 
 
 def _list(options: Options, pad: Scratchpad, search: str, limit: int | None) -> None:
-    shown, more = page(pad.search(search).items(), limit)
+    shown, more = options.page(pad.search(search).items(), limit)
     screen = options.answer({"pad": plain(dict(shown)), "more": more})
     if shown:
         screen.table({"name": [name for name, _ in shown], "value": [short(value) for _, value in shown]})
-        screen.say_more(more=more)
+        screen.say_more(more)
     else:
         like = "like that " if search else ""
         todo = "Put something there: `holdfast scratchpad NAME VALUE`."

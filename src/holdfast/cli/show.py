@@ -44,22 +44,27 @@ def show(
         for end in filter(None, (before, after)):
             chat_of(end, chat)
         found = memory.chat(chat).history(limit, before=before and before.first, after=after and after.first)
-        _show(options, memory, info, found, full=full)
+        more = None
+        if found and after is not None and found[-1].seq < info.messages:
+            more = options.again(after=found[-1].seq)
+        elif found and after is None and found[0].seq > 1:
+            more = options.again(before=found[0].seq)
+        _show(options, info, found, more, full=full)
 
 
 def show_said(options: ReadOptions, memory: Memory, said: Reference, *, full: bool) -> None:
     """Print the messages that are referred to."""
     info = the_chat(options, memory, said.chat)
     found = memory.chat(said.chat).history(after=said.first - 1, before=said.last + 1)
-    _show(options, memory, info, found, full=full)
+    _show(options, info, found, None, full=full)
 
 
 def _show(
-    options: ReadOptions, memory: Memory, info: ChatInfo, messages: Sequence[Message], *, full: bool
+    options: ReadOptions, info: ChatInfo, messages: Sequence[Message], more: str | None, *, full: bool
 ) -> None:
     messages = options.masked(messages)
-    total = memory.chat(info.id).stats().messages
-    document = {"chat": info.id, "title": info.title, "total": total}
+    total = info.messages
+    document = {"chat": info.id, "title": info.title, "total": total, "more": more}
     screen = options.answer({**document, "messages": plain(messages, info.id)})
     head(screen, info)
     show_messages(screen, info.id, messages, full=full)

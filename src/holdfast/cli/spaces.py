@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import TypedDict
 
-from holdfast.cli.arguments import page
 from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Part, plain, when
 from holdfast.memory import Memory
@@ -28,7 +27,7 @@ def projects(options: Options, *, limit: int | None = None) -> None:
 
     folders = roots()
     with options.open() as memory:
-        names, more = page(memory.grants.projects(), limit)
+        names, more = options.page(memory.grants.projects(), limit)
         found = [_project(memory.scoped(project=name), name, folders.get(name)) for name in names]
     screen = options.answer({"projects": plain(found), "more": more})
     columns: dict[str, list[Part]] = {
@@ -42,7 +41,7 @@ def projects(options: Options, *, limit: int | None = None) -> None:
         screen.table(columns)
     else:
         screen.say(f"No projects{options.whose()}.")
-    screen.say_more(more=more)
+    screen.say_more(more)
 
 
 def _project(memory: Memory, name: str, root: str | None) -> _Project:
@@ -58,7 +57,7 @@ def grants(options: Options, *, limit: int | None = None) -> None:
     For example: holdfast grants --user ada
     """
     with options.open(admin=not options.user) as memory:
-        found, more = page(memory.grants, limit)
+        found, more = options.page(memory.grants, limit)
     screen = options.answer({"grants": plain(found), "more": more})
     columns: dict[str, list[Part]] = {
         "space": [one.space for one in found],
@@ -71,7 +70,7 @@ def grants(options: Options, *, limit: int | None = None) -> None:
         screen.table(columns)
     else:
         screen.say(f"Nothing is granted{options.whose()}.")
-    screen.say_more(more=more)
+    screen.say_more(more)
 
 
 def add(options: Options, *, space: str, to: str, rights: Rights = "read") -> None:

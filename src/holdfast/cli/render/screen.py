@@ -157,11 +157,10 @@ class Screen:
         for line in lines:
             self.say((shown(line), {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
 
-    def say_more(self, *, more: bool, offset: int | None = None) -> None:
+    def say_more(self, more: str | None) -> None:
         """Print how to list the rest, if there is more."""
         if more:
-            way = "a larger --limit" if offset is None else f"--offset {offset}, or a larger --limit"
-            self.say((f"There are more: {way}.", "dim"))
+            self.say((f"There are more: {more}", "dim"))
 
 
 def _text(part: Part) -> Text:
