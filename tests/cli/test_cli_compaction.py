@@ -62,7 +62,7 @@ def test_nothing_to_compact_is_said_and_why(cli: Cli) -> None:
     assert "--full" not in text  # it would do nothing either
     text = cli.text("compact", "voyage", "--budget", "3300")
     command = text.splitlines()[-1].removeprefix("→ Compact it all the same: holdfast ")
-    assert command == "compact voyage --full --budget 3300"
+    assert command == "compact voyage --budget 3300 --full"
     assert "Made " in cli.text(*command.split())
     answer = cli.json("compact", "voyage", "--full", "--budget", "3300")
     assert (answer["noop"], answer["summaries"], answer["leaves"], answer["levels"]) == (True, [], 0, {})

@@ -6,7 +6,7 @@ from dataclasses import replace
 from holdfast.chat import Chat
 from holdfast.cli.arguments import prompt_versions
 from holdfast.cli.lookup import find_chat, head, in_its_space, the_chat
-from holdfast.cli.options import Options, ReadOptions, given
+from holdfast.cli.options import Options, ReadOptions
 from holdfast.cli.parameters import ChatId
 from holdfast.cli.render.messages import show_messages
 from holdfast.cli.render.outcomes import asked, interruptible
@@ -55,10 +55,8 @@ def compact(
     head(screen, info)
     _show_account(screen, done, budget, llm)
     if not full and done.tokens_after >= target:
-        again = given(full=True, budget=budget, llm=llm)
-        again += [word for text in prompt or () for word in given(prompt=text)]
         what = "Compact it all the same" if done.noop else "Go on"
-        screen.say(f"→ {what}: {_line(options, 'compact', chat, *again)}")
+        screen.say(f"→ {what}: {options.again(full=True)}")
     if not done.noop:
         screen.say((f"\nAll of them as a tree: {_line(options, 'tree', chat)}", "dim"))
 

@@ -1,6 +1,6 @@
 """The commands that learn now: extract, kind, episodes, reflect, consolidate, relearn."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from holdfast.cli.arguments import chat_of, text_of
 from holdfast.cli.lookup import the_chat, titles_of
@@ -161,19 +161,7 @@ def relearn(
 
     For example: holdfast learn relearn --prompt v1 --llm openai:gpt-5-mini --dry-run
     """
-    kept = "Nothing was changed." if dry_run else "The chats done until now are learned anew."
-    with interruptible(kept, "The same command begins again with the first."), options.open() as memory:
-        with thinking(llm):
-            found = memory.learning.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
-        titles = titles_of(memory, (*found.chats, *found.failed))
-    if not (found.chats or found.failed):
-        screen = options.answer(plain(found))
-        screen.say(f"Nothing was learned from chats yet{options.whose()}.")
-        screen.say(f"→ Learn from one: {options.line('learn', 'extract', '--chat', 'CHAT', '--llm', llm)}")
-        return
-    kind = kind if kind != "observations" else ""
-    again = options.line("learn", "relearn", *given(kind=kind, prompt=prompt, llm=llm))
-    _show_differences(options, found, titles, llm, again)
+    _learn_again(options, kind, (), llm=llm, prompt=prompt, dry_run=dry_run)
 
 
 def kind(
@@ -193,22 +181,30 @@ def kind(
     For example: holdfast learn kind allergy "what one cannot eat" --llm openai:gpt-5-mini --dry-run
     """
     wish = Kind(name, learn=learn, examples=example or ())
-    kept = "Nothing was changed." if dry_run else "The chats done until now are learned from."
-    with interruptible(kept, "The same command begins again."), options.open(kinds=[wish]) as memory:
+    _learn_again(options, name, [wish], llm=llm, prompt=None, dry_run=dry_run)
+
+
+def _learn_again(
+    options: Options, kind: str, kinds: Sequence[Kind], *, llm: str, prompt: str | None, dry_run: bool
+) -> None:
+    kept = "Nothing was changed." if dry_run else "The chats done until now are learned anew."
+    todo = "The same command begins again with the first."
+    with interruptible(kept, todo), options.open(kinds=kinds) as memory:
         with thinking(llm):
-            found = memory.learning.relearn(name, llm=llm, dry_run=dry_run)
+            found = memory.learning.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
         titles = titles_of(memory, (*found.chats, *found.failed))
-    examples = [word for one in wish.examples for word in ("--example", one)]
-    _show_differences(
-        options, found, titles, llm, options.line("learn", "kind", name, learn, *examples, *given(llm=llm))
-    )
+    screen = options.answer(plain(found))
+    if found.chats or found.failed:
+        _show_differences(options, screen, found, titles, llm)
+    else:
+        screen.say(f"Nothing was learned from chats yet{options.whose()}.")
+        screen.say(f"→ Learn from one: {options.line('learn', 'extract', '--chat', 'CHAT', '--llm', llm)}")
 
 
 def _show_differences(
-    options: Options, found: Relearning, titles: Mapping[str, str], llm: str, again: str
+    options: Options, screen: Screen, found: Relearning, titles: Mapping[str, str], llm: str
 ) -> None:
-    """Answer with what is learned differently; `again` is the command that applies a dry run."""
-    screen = options.answer(plain(found))
+    """Print what is learned differently, and the command that applies a dry run."""
     for chat in (*found.chats, *found.failed):
         _show_difference(screen, found, chat, titles.get(chat))
     adds, removes = ("Added", "removed") if found.applied else ("Would add", "remove")
@@ -220,7 +216,7 @@ def _show_differences(
     if found.applied and (found.added or found.removed):
         screen.say((f"Take back what was changed last, a chat each time: {options.line('undo')}", "dim"))
     elif found.added or found.removed:
-        screen.say(f"→ Apply it: {again}")
+        screen.say(f"→ Apply it: {options.again(dry_run=False)}")
     fail(found.failed)
 
 

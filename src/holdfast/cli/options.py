@@ -55,13 +55,18 @@ class Output:
     json: bool = False
     words: Sequence[str] = ()  # of the command line
 
-    def again(self, **changes: int | str) -> str:
+    def again(self, **changes: int | str | bool) -> str:
         """Write the command line once more, with other values of some options."""
         at = self.words.index("--") if "--" in self.words else len(self.words)
         words = list(map(without_password, self.words[:at]))
-        for flag in given(**changes)[::2]:
+        for name, value in changes.items():
+            flag = f"--{name.replace('_', '-')}"
             pairs = zip(["", *words], words, strict=False)
-            words = [word for before, word in pairs if flag not in (before, word.partition("=")[0])]
+            words = [
+                word
+                for before, word in pairs
+                if word.partition("=")[0] != flag and (before != flag or isinstance(value, bool))
+            ]
         return shlex.join(["holdfast", *words, *given(**changes), *self.words[at:]])
 
     def page(
