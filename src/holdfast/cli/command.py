@@ -11,6 +11,7 @@ from typing import Annotated, Concatenate, ParamSpec, TypeVar, cast
 
 import typer
 from typer.core import TyperGroup
+from typer.models import ArgumentInfo
 
 from holdfast.cli.options import INTERRUPTED, Options, Output, complain
 from holdfast.cli.parameters import PARAMETERS
@@ -78,10 +79,11 @@ def _declared(owner: str, parameter: inspect.Parameter) -> inspect.Parameter:
     """Return a parameter as it is declared for its command or class, or else for all."""
     if hasattr(parameter.annotation, "__metadata__"):
         return parameter
-    info = PARAMETERS.get(f"{owner}.{parameter.name}") or PARAMETERS[parameter.name]
-    if parameter.annotation is bool and info.default is ...:
+    info = copy(PARAMETERS.get(f"{owner}.{parameter.name}") or PARAMETERS[parameter.name])
+    if isinstance(info, ArgumentInfo):
+        info.metavar = info.metavar or parameter.name.upper()
+    elif parameter.annotation is bool and info.default is ...:
         # A name of its own, or typer would add its opposite.
-        info = copy(info)
         info.default = f"--{parameter.name.replace('_', '-')}"
     return parameter.replace(annotation=Annotated[parameter.annotation, info])
 

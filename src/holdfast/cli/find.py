@@ -86,7 +86,7 @@ def recall(options: FindOptions, *, query: list[str]) -> None:
         )
 
 
-def why(options: FindOptions, *, query: str, what: str) -> None:
+def why(options: FindOptions, *, quoted: str, hit: str) -> None:
     """Explain why a message, record or summary is found for a question, or why not.
 
     $HOLDFAST_EMBED names an embedder, as for `holdfast recall`.
@@ -94,14 +94,14 @@ def why(options: FindOptions, *, query: str, what: str) -> None:
     For example: holdfast why "which exercise did my physio give me" porto-trip#3
     """
     with options.open(embed=True) as memory:
-        explanation = memory.explain(query, what, **options.asked())
+        explanation = memory.explain(quoted, hit, **options.asked())
     document = {**plain(explanation), "found": explanation.found, "lacks": list(explanation.lacks)}
     screen = options.answer(document)
     for line in str(explanation).splitlines():
         screen.say(line, hang=3)
 
 
-def feedback(options: Options, *, query: str, what: str, unhelpful: bool = False) -> None:
+def feedback(options: Options, *, quoted: str, hit: str, unhelpful: bool = False) -> None:
     """Store whether a hit helped to answer a question.
 
     It changes no ranking; `holdfast export --feedback` makes questions for the benchmark of it.
@@ -109,7 +109,7 @@ def feedback(options: Options, *, query: str, what: str, unhelpful: bool = False
     For example: holdfast feedback "which exercise did my physio give me" porto-trip#3
     """
     with options.open() as memory:
-        record = memory.feedback(what, helpful=not unhelpful, query=query)
+        record = memory.feedback(hit, helpful=not unhelpful, query=quoted)
     screen = options.answer(plain(record))
     screen.say(f"Stored that it {'did not help' if unhelpful else 'helped'}{options.whose()}: {record.id}.")
     screen.say((f"Take it back: {options.line('undo')}", "dim"))

@@ -90,15 +90,9 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     ),
     "yes": Option("--yes", "-y", help="Do not ask."),
     # To find.
-    "query": Argument(metavar="QUERY", help="A question or some words; no quotes needed."),
-    **dict.fromkeys(
-        ("why.query", "feedback.query"),
-        Argument(metavar="QUERY", help="A question or some words, in quotes."),
-    ),
-    **dict.fromkeys(
-        ("why.what", "feedback.what"),
-        Argument(metavar="CHAT#N|ID", help="A message, or the id of a record or a summary."),
-    ),
+    "query": Argument(help="A question or some words; no quotes needed."),
+    "quoted": Argument(metavar="QUERY", help="A question or some words, in quotes."),
+    "hit": Argument(metavar="CHAT#N|ID", help="A message, or the id of a record or a summary."),
     "FindOptions.kind": Option(
         metavar="KIND", help=f"Only records of this kind, may be repeated: {_KIND_NAMES}."
     ),
@@ -119,7 +113,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     # Of chats.
     "everything": Option("--all", help="Include archived chats."),
     "regex": Option(help="The query is a regular expression."),
-    "title": Argument(metavar="TITLE", help="The new title; no quotes needed."),
+    "title": Argument(help="The new title; no quotes needed."),
     "undo": Option(help="Bring an archived chat back."),
     "show.chat": Argument(
         metavar="CHAT|CHAT#N-N",
@@ -132,7 +126,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     ),
     "budget": Option(min=0, help="Tokens at most."),
     "window.query": Option(help="Show the whole prompt for this question, with what is recalled for it."),
-    "stats.chat": Argument(metavar="[CHAT]", help="Count one chat instead of all."),
+    "stats.chat": Argument(help="Count one chat instead of all."),
     # Of summaries.
     "compact.full": Option(help="Go on until the chat takes less than its target."),
     "compact.budget": Option(min=0, help="Tokens of the window that the chat is to fit."),
@@ -150,15 +144,9 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "max_tokens": Option(min=0, help="Tokens at most, but always one entry at least."),
     "cursor": Option(metavar="CURSOR", help="Where to go on, from the answer before."),
     # Of records.
-    "text": Option(help="Only with this in the text or the category."),
-    **dict.fromkeys(
-        ("remember.text", "replace.text"),
-        Argument(metavar="TEXT", help="What is known; no quotes needed. `-` reads standard input."),
-    ),
-    **dict.fromkeys(
-        ("replace.what", "retract.what"),
-        Argument(metavar="WHAT", help="The id of a record, or a part of its text that is in no other."),
-    ),
+    "records.text": Option(help="Only with this in the text or the category."),
+    "text": Argument(help="What is known; no quotes needed. `-` reads standard input."),
+    "what": Argument(help="The id of a record, or a part of its text that is in no other."),
     "remember.kind": Option(help=f"What kind of thing it is: {_KIND_NAMES}."),
     "remember.target": Option(help="What a fact is about: user or env. Of a note: session or plan."),
     "target": Option(help="Only about this (user, env), or in this part of notes (session, plan)."),
@@ -176,7 +164,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "remember.chat": Option(
         metavar="CHAT|CHAT#N-N", help="The chat, or the messages of one, in which it was learned."
     ),
-    "records.identity": Argument(metavar="[ID]", help="Show all of this record, and its history."),
+    "records.identity": Argument(metavar="ID", help="Show all of this record, and its history."),
     "at": Option(
         parser=read_point, metavar="VERSION|DATE", help="As of this version, or the end of this date."
     ),
@@ -187,36 +175,32 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
         metavar="VERSION[..VERSION]",
         help="Instead, how the records of two versions differ, as a unified diff; a date means its end.",
     ),
-    "rollback.what": Argument(metavar="WHAT", help=f"The id of a record, or all of a kind: {_KIND_NAMES}."),
-    "rollback.version": Argument(min=0, metavar="VERSION", help="A version; `holdfast changes` lists them."),
+    "rollback.what": Argument(help=f"The id of a record, or all of a kind: {_KIND_NAMES}."),
+    "rollback.version": Argument(min=0, help="A version; `holdfast changes` lists them."),
     "release": Option(metavar="ID", help="Release this record."),
     "discard": Option(metavar="ID", help="Retract this record."),
     "release_all": Option(help="Release all of them; with --chat, those of the chat."),
     "quarantine.to": Option(metavar="SPACE", help="Where to release it, such as user or team:core."),
     "erase.chat": Option(metavar="CHAT", help="This chat, and all that was learned in it."),
-    "record": Option(metavar="ID", help="This record, in all of its versions."),
+    "erase.record": Option(metavar="ID", help="This record, in all of its versions."),
     "rewrite": Option(
         help="Rewrite PostgreSQL's tables, locking each; alone: clean the files after earlier erasures."
     ),
-    "name": Argument(metavar="[NAME]", help="Show what is under this name."),
-    "value": Argument(metavar="[VALUE]", help="Put this there; `-` reads standard input."),
+    "name": Argument(help="Show what is under this name."),
+    "value": Argument(help="Put this there; `-` reads standard input."),
     "scratchpad.chat": Option(metavar="CHAT", help="The scratchpad of this chat."),
     "remove": Option(metavar="NAME", help="Remove this name."),
     "search": Option(metavar="TEXT", help="Only with this in the name or value."),
     # Of spaces.
-    "space": Argument(metavar="SPACE", help="What is shared: project:NAME, user, team:NAME or tenant."),
-    "to": Option(metavar="user:NAME", help="The user who gets the right."),
+    "space": Argument(help="What is shared: project:NAME, user, team:NAME or tenant."),
+    "grantee": Option("--to", metavar="user:NAME", help="The user who gets the right."),
     "rights": Option(parser=one_of(RIGHTS), metavar="|".join(RIGHTS), help="What may be done."),
-    **dict.fromkeys(("move.record", "copy.record"), Argument(metavar="ID", help="The id of a record.")),
-    **dict.fromkeys(
-        ("move.to", "copy.to"), Argument(metavar="SPACE", help="Where it goes, such as user or team:core.")
-    ),
+    "record": Argument(metavar="ID", help="The id of a record."),
+    "to": Argument(metavar="SPACE", help="Where it goes, such as user or team:core."),
     # To learn.
-    "extract.text": Argument(metavar="[TEXT]", help="What to learn from; `-` reads standard input."),
+    "extract.text": Argument(help="What to learn from; `-` reads standard input."),
     "extract.chat": Option(metavar="CHAT", help="Learn from this chat instead."),
-    "episodes.query": Argument(
-        metavar="[QUERY]", help="A question or some words; no quotes needed. Without one, the newest."
-    ),
+    "episodes.query": Argument(help="A question or some words; no quotes needed. Without one, the newest."),
     "relearn.kind": Option(help="Learn anew observations, facts or episodes."),
     "relearn.prompt": Option(
         parser=read_prompt,
@@ -224,7 +208,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
         help="A version of the prompt, such as v1, or a file: a path with a folder, or ending with .md. The "
         "usual one without it; v3 (of episodes v2) is the thorough one.",
     ),
-    "kind.name": Argument(metavar="NAME", help="What the records are to be called, such as allergy."),
+    "kind.name": Argument(help="What the records are to be called, such as allergy."),
     "kind.learn": Argument(metavar="WHAT", help="What is to be learned, in quotes."),
     "example": Option(help="A sentence in which a user says it; may be repeated."),
     "status": Option(
@@ -292,30 +276,21 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     ),
     "idle_seconds": _http(help="Close a session that nobody uses for so long."),
     "max_sessions": _http(min=1, help="Open no more sessions than this at once."),
-    **dict.fromkeys(
-        ("install.client", "uninstall.client"),
-        Argument(parser=one_of(_CLIENTS), metavar="CLIENT", help=f"{', '.join(_CLIENTS)}."),
-    ),
-    **dict.fromkeys(
-        ("install.in_project", "uninstall.in_project"),
-        Option("--project", help="For this project only, not for all projects of this user."),
-    ),
+    "client": Argument(parser=one_of(_CLIENTS), metavar="CLIENT", help=f"{', '.join(_CLIENTS)}."),
+    "in_project": Option("--project", help="For this project only, not for all projects of this user."),
     "install.read_only": Option(help="The tools can only read; hooks still store what is said."),
     "rules": Option(help="Cursor: a rule for versions that drop the context of hooks."),
     "only_print": Option("--print", help="Print what to add, and write nothing."),
     "event": Argument(help=f"One of {', '.join(EVENTS)}."),
-    "client": Option(help="The client that calls: claude-code, codex, cursor or gemini."),
+    "hook.client": Option(help="The client that calls: claude-code, codex, cursor or gemini."),
     "wait": Option(help="Return when all is done."),
     # To tend.
-    **dict.fromkeys(
-        ("pause.project", "resume.project"),
-        Option("--project", help="Only the project of the current folder, instead of everything."),
-    ),
+    "here": Option("--project", help="Only the project of the current folder, instead of everything."),
     "duration": Option(
         "--for", parser=read_duration, metavar="30m|2h|1d", help="End the pause by itself after this time."
     ),
     "repair": Option(help="First build the search index again from what is stored."),
     "path": Argument(metavar="FILE", help="The copy; there must be nothing of that name."),
-    "damaged": Argument(metavar="DAMAGED", exists=True, dir_okay=False, help="A file that is damaged."),
-    "new": Argument(metavar="NEW", help="A new database; there must be nothing of that name."),
+    "damaged": Argument(exists=True, dir_okay=False, help="A file that is damaged."),
+    "new": Argument(help="A new database; there must be nothing of that name."),
 }

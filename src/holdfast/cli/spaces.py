@@ -6,6 +6,7 @@ from typing import TypedDict
 from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Part, plain, when
 from holdfast.memory import Memory
+from holdfast.types import Record
 from holdfast.types.grants import Rights
 
 
@@ -73,26 +74,26 @@ def grants(options: Options, *, limit: int | None = None) -> None:
     screen.say_more(more)
 
 
-def add(options: Options, *, space: str, to: str, rights: Rights = "read") -> None:
+def add(options: Options, *, space: str, grantee: str, rights: Rights = "read") -> None:
     """Grant a user a right on a space.
 
     For example: holdfast grants add project:shop --to user:bob --user ada
     """
     with options.open() as memory:
-        granted = memory.grants.add(space, to=to, rights=rights, by="user")
+        granted = memory.grants.add(space, to=grantee, rights=rights, by="user")
     screen = options.answer({"grant": plain(granted)})
     screen.say(f"{granted.to} may {granted.rights} {granted.space}.")
 
 
-def revoke(options: Options, *, space: str, to: str) -> None:
+def revoke(options: Options, *, space: str, grantee: str) -> None:
     """Take back what a user may do with a space.
 
     For example: holdfast grants revoke project:shop --to user:bob --user ada
     """
     with options.open() as memory:
-        done = memory.grants.revoke(space, to=to, by="user")
+        done = memory.grants.revoke(space, to=grantee, by="user")
     screen = options.answer({"revoked": done})
-    screen.say(f"{to} may not read {space} any more." if done else f"{to} had no right on {space}.")
+    screen.say(f"{grantee} may not read {space} any more." if done else f"{grantee} had no right on {space}.")
 
 
 def move(options: Options, *, record: str, to: str) -> None:
@@ -101,9 +102,7 @@ def move(options: Options, *, record: str, to: str) -> None:
     For example: holdfast grants move rec_00000001615749fe user --user ada --project shop
     """
     with options.open() as memory:
-        made = memory.grants.move(record, to, by="user")
-    screen = options.answer({"record": plain(made)})
-    screen.say(f"It is in {made.space} now, as {made.id}.")
+        _report(options, memory.grants.move(record, to, by="user"), "now")
 
 
 def copy(options: Options, *, record: str, to: str) -> None:
@@ -112,6 +111,8 @@ def copy(options: Options, *, record: str, to: str) -> None:
     For example: holdfast grants copy rec_00000001615749fe team:core --user ada
     """
     with options.open() as memory:
-        made = memory.grants.copy(record, to, by="user")
-    screen = options.answer({"record": plain(made)})
-    screen.say(f"It is in {made.space} as well, as {made.id}.")
+        _report(options, memory.grants.copy(record, to, by="user"), "as well")
+
+
+def _report(options: Options, record: Record, how: str) -> None:
+    options.answer({"record": plain(record)}).say(f"It is in {record.space} {how}, as {record.id}.")
