@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from copy import copy
-from functools import wraps
+from functools import cache, wraps
 from typing import Annotated, Concatenate, ParamSpec, TypeVar, cast
 
 import typer
@@ -67,6 +67,7 @@ def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
     return run
 
 
+@cache
 def options_of(make: type[Output]) -> dict[str, inspect.Parameter]:
     """Find the options of a command among the fields of a class, by their names."""
     fields = inspect.signature(make).parameters
@@ -89,9 +90,9 @@ def _declared(owner: str, parameter: inspect.Parameter) -> inspect.Parameter:
 
 
 def is_given(context: typer.Context, name: str) -> bool:
-    """Return whether an option is on the command line, or in its environment variable."""
+    """Return whether an option is on the command line."""
     source = context.get_parameter_source(name)
-    return source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT")
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _before_command(context: typer.Context, known: Container[str]) -> dict[str, object]:
