@@ -10,6 +10,7 @@ from functools import cache, wraps
 from typing import Annotated, Concatenate, ParamSpec, TypeVar, cast
 
 import typer
+from typer import Context
 from typer.core import TyperGroup
 from typer.models import ArgumentInfo
 
@@ -18,7 +19,7 @@ from holdfast.cli.parameters import PARAMETERS
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import HoldfastError
 
-CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=Context)
 O = TypeVar("O", bound=Output)  # noqa: E741 - the options
 P = ParamSpec("P")
 WORDS = "holdfast.words"
@@ -27,7 +28,7 @@ WORDS = "holdfast.words"
 class Root(TyperGroup):
     """The command line as a whole, which its answers may name again."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of typer
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of typer
         """Parse the words of the command line, and keep them."""
         ctx.meta[WORDS] = tuple(args)
         return super().parse_args(ctx, args)
@@ -42,7 +43,7 @@ def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
     rest = [_declared(function.__name__.rstrip("_"), one) for one in rest]
 
     @wraps(function)
-    def run(context: typer.Context, **values: object) -> None:
+    def run(context: Context, **values: object) -> None:
         shared_values = {name: values.pop(name) for name in shared}
         here = {name: value for name, value in shared_values.items() if is_given(context, name)}
         if context.invoked_subcommand is not None:
@@ -89,13 +90,13 @@ def _declared(owner: str, parameter: inspect.Parameter) -> inspect.Parameter:
     return parameter.replace(annotation=Annotated[parameter.annotation, info])
 
 
-def is_given(context: typer.Context, name: str) -> bool:
+def is_given(context: Context, name: str) -> bool:
     """Return whether an option is on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _before_command(context: typer.Context, known: Container[str]) -> dict[str, object]:
+def _before_command(context: Context, known: Container[str]) -> dict[str, object]:
     """Return the options that stand before the command.
 
     Raises:

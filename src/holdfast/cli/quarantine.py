@@ -58,7 +58,9 @@ def quarantine(
     with options.open() as memory:
         version = memory.version()
         if release is not None and to:
-            _report_moved(options, memory.quarantine.release(release, to=to, by="user"))
+            moved = memory.quarantine.release(release, to=to, by="user")
+            screen = options.answer({"record": plain(moved)})
+            screen.say(f"Released. It is in {moved.space} now, as {moved.id}.")
         elif release is not None:
             report(options, memory, memory.quarantine.release(release, by="user"), version)
         elif discard is not None:
@@ -69,11 +71,6 @@ def quarantine(
             screen.say(f"Released {listed({'records': len(released)}) if released else 'nothing'}.")
         else:
             _list_quarantine(options, memory, chat, limit)
-
-
-def _report_moved(options: Options, record: Record) -> None:
-    screen = options.answer({"record": plain(record)})
-    screen.say(f"Released. It is in {record.space} now, as {record.id}.")
 
 
 def _as_written(memory: Memory, record: Record) -> Record:

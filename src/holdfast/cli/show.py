@@ -107,14 +107,10 @@ def window(
     show_messages(screen, info.id, selected.messages, full=full)
     if prompt and prompt.hits:
         screen.say(("Recalled, a message before the newest one of the user", "bold"))
-        screen.say(_recall_block(prompt), indent=4)
+        texts = (str(message["content"]) for message in reversed(prompt.messages))
+        screen.say(next((text for text in texts if text.startswith("<recalled>")), ""), indent=4)
         screen.say("")
     show_account(screen, selected, prompt)
-
-
-def _recall_block(prompt: Prompt) -> str:
-    texts = [str(message["content"]) for message in prompt.messages]
-    return next((text for text in reversed(texts) if text.startswith("<recalled>")), "")
 
 
 def show_omitted(screen: Screen, chat: str, selected: Window, *, gap: bool = True) -> None:
