@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from benchmarks.report import Report
-from holdfast.cli.options import Output, command
+from holdfast.cli.command import command
+from holdfast.cli.options import Output
 from holdfast.cli.render.screen import Screen, answer
 
 Only = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")]
@@ -241,12 +242,7 @@ def learn(
     _show(done, options)
 
 
-def agents(
-    options: Output,
-    *,
-    only: Only = None,
-    folder: Folder = None,
-) -> None:
+def agents(options: Output, *, only: Only = None, folder: Folder = None) -> None:
     """Measure how soon the MCP server is there, what a recall through it takes, and the tokens of the tools.
 
     Example: `python -m benchmarks agents --only start`

@@ -129,11 +129,7 @@ class Served:
         said: Queue[str] = Queue()
         self._listener = Thread(target=self._listen, args=(said,))
         self._listener.start()
-        names = (
-            ["Serving"]
-            if "--token" in self._command or "HOLDFAST_MCP_TOKEN" in self._environment
-            else ["Serving", "Token"]
-        )
+        names = ["Serving"] if "HOLDFAST_MCP_TOKEN" in self._environment else ["Serving", "Token"]
         for name in names:
             line = said.get(timeout=PATIENCE)
             assert line.startswith(name), line

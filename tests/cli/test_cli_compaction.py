@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from cli_runs import AS_AT_A_TERMINAL, Cli, environment, usage
-from cli_voyage import compacted, fill, one_of, tree_of, with_voyage
+from cli_voyage import compacted, one_of, tree_of, with_voyage
 
 from holdfast import Memory
 from llm_server import Body, Server, completion
@@ -62,7 +62,7 @@ def test_nothing_to_compact_is_said_and_why(cli: Cli) -> None:
     assert "--full" not in text  # it would do nothing either
     text = cli.text("compact", "voyage", "--budget", "3300")
     command = text.splitlines()[-1].removeprefix("→ Compact it all the same: holdfast ")
-    assert command == "compact voyage --full --budget 3300"
+    assert command == "compact voyage --budget 3300 --full"
     assert "Made " in cli.text(*command.split())
     answer = cli.json("compact", "voyage", "--full", "--budget", "3300")
     assert (answer["noop"], answer["summaries"], answer["leaves"], answer["levels"]) == (True, [], 0, {})
@@ -81,7 +81,6 @@ def test_an_unknown_chat_is_an_error(cli: Cli) -> None:
     ("words", "complaint"),
     [
         (["compact"], "CHAT"),
-        (["compact", "voyage", "--policy", "newest"], "none of lossless, summary-buffer"),
         (["compact", "voyage", "--budget", "-1"], "--budget"),
         (["tree"], "CHAT|ID"),
         (["expand"], "ID"),
@@ -90,16 +89,6 @@ def test_an_unknown_chat_is_an_error(cli: Cli) -> None:
 )
 def test_wrong_options_are_usage_errors(cli: Cli, words: list[str], complaint: str) -> None:
     assert complaint in usage(cli.complaint(*words, code=2))
-
-
-def test_the_other_policy_keeps_one_summary(cli: Cli) -> None:
-    options = ("--policy", "summary-buffer", "--budget", "800")
-    assert cli.json("compact", "voyage", *options)["target"] == 560
-    assert len([one for one in tree_of(cli) if not one["parent"]]) == 1
-    with Memory(cli.db) as memory:
-        fill(memory.chat("more"), 24)
-    text = cli.text("compact", "more", "--policy", "summary-buffer", "--budget", "1000")
-    assert text.splitlines()[-1].endswith("compact more --full --budget 1000 --policy summary-buffer")
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -10,11 +11,14 @@ from pathlib import Path
 
 import pytest
 from cli_runs import Cli, environment, usage
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import holdfast
 import holdfast.cli
 from holdfast import Memory
+from holdfast.cli.options import Options
+from holdfast.cli.parameters import PARAMETERS
 
 READERS = [
     ("export",), ("chats",), ("show", "c"), ("recall", "x"), ("window", "c"), ("stats",), ("stats", "c"),
@@ -109,7 +113,7 @@ def test_options_of_http_need_it(cli: Cli, option: tuple[str, ...]) -> None:
 def test_version_and_help(cli: Cli) -> None:
     assert cli.text("--version") == f"holdfast {holdfast.__version__}\n"
     names = (
-        "recall show window chats import export remember records replace retract compact tree expand "
+        "recall import chats show window export remember records replace retract compact tree expand "
         "scratchpad work learn mcp changes undo rollback quarantine erase stats verify backup salvage demo"
     ).split()
     text = cli.text("--help")
@@ -130,6 +134,35 @@ def test_options_of_a_group_are_those_of_its_commands(cli: Cli) -> None:
     words = ("chats", "--agent", "coach", "rename", sample[0]["id"], "Another", "title")
     assert cli.text(*words).startswith(f"Renamed: {sample[0]['id']} is 'Another title', formerly ")
     assert "--limit" in usage(cli.complaint("chats", "--limit", "1", "rename", sample[0]["id"], "x", code=2))
+
+
+def test_what_is_declared_is_taken() -> None:
+    taken: set[str] = set()
+    commands = {"": get_command(holdfast.cli.app)}
+    while commands:
+        owner, command = commands.popitem()
+        taken |= {name for one in command.params for name in (f"{owner}.{one.name}", str(one.name))}
+        commands |= getattr(command, "commands", {})
+    for declared in PARAMETERS:
+        owner, _, name = declared.rpartition(".")
+        assert (name if owner.endswith("Options") else declared) in taken
+
+
+def test_more_is_the_command_for_the_rest(cli: Cli) -> None:
+    cli.with_sample()
+    seen, more = [], "holdfast chats --limit=3"
+    while more:
+        answer = cli.json(*shlex.split(more)[1:])
+        seen += [chat["id"] for chat in answer["chats"]]
+        more = answer["more"]
+    assert seen == [chat["id"] for chat in cli.json("chats")["chats"]]
+    assert cli.text("chats", "search", "retry-bug", "--limit", "1", "--", "test").endswith(
+        "There are more: holdfast chats search retry-bug --limit 2 -- test\n"
+    )
+    line = "holdfast recall 'the --limit 5' --limit 2"
+    assert f"More, if there are any: {line}\n" in cli.text("recall", "the --limit 5", "--limit=1")
+    words = ("chats", "--db", "postgresql://ada:secret@host/db")
+    assert Options(words=words).again(limit=4).endswith("'postgresql://ada:***@host/db' --limit 4")
 
 
 @pytest.mark.slow

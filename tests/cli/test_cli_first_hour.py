@@ -115,8 +115,8 @@ def test_what_all_share_is_taken_where_it_has_something(ada: Cli) -> None:
 def test_users_are_listed(ada: Cli) -> None:
     add(ada, "bob")
     assert ada.text("chats", "users") == "ada\nbob\n"
-    assert ada.json("chats", "users") == {"users": ["ada", "bob"], "more": False}
-    assert ada.json("chats", "users", "--tenant", "acme") == {"users": [], "more": False}
+    assert ada.json("chats", "users") == {"users": ["ada", "bob"], "more": None}
+    assert ada.json("chats", "users", "--tenant", "acme") == {"users": [], "more": None}
     assert "No users here" in ada.text("chats", "users", "--tenant", "acme")
 
 

@@ -61,7 +61,7 @@ def test_quarantine_says_what_is_there_and_why(cli: Cli, held: str) -> None:
 def test_an_empty_quarantine(cli: Cli) -> None:
     cli.run("remember", "x", "--kind", "finding")
     assert cli.text("quarantine").startswith("Nothing is in quarantine.\n→ ")
-    assert cli.json("quarantine", "--user", "bob") == {"quarantine": [], "more": False}
+    assert cli.json("quarantine", "--user", "bob") == {"quarantine": [], "more": None}
 
 
 def test_what_is_hidden_is_shown_and_drives_nothing(cli: Cli) -> None:
@@ -113,11 +113,10 @@ def test_a_command_to_be_pasted_ends_with_its_line(cli: Cli, monkeypatch: pytest
 
 
 def test_release(cli: Cli, held: str) -> None:
-    assert "Only the user may release" in cli.complaint("quarantine", "--release", held, "--by", "agent")
     assert cli.text("quarantine", "--release", held) == f"Released: finding {held}: {ORDER}\n"
     assert cli.json("recall", "previous instructions")["hits"][0]["flags"] == ["instruction", "released"]
     assert "flags: instruction, released" in cli.text("recall", "previous instructions")
-    assert cli.json("quarantine") == {"quarantine": [], "more": False}
+    assert cli.json("quarantine") == {"quarantine": [], "more": None}
     assert "There is no" in cli.complaint("quarantine", "--release", held)
 
 
@@ -140,7 +139,7 @@ def test_release_of_what_was_to_replace_another_text(cli: Cli) -> None:
 def test_discard(cli: Cli, held: str) -> None:
     answer = cli.json("quarantine", "--discard", held)
     assert (answer["record"]["retracted"], answer["record"]["action"]) == (True, "discard")
-    assert cli.json("quarantine") == {"quarantine": [], "more": False}
+    assert cli.json("quarantine") == {"quarantine": [], "more": None}
     assert cli.json("records")["records"] == []
     assert "not both" in usage(cli.complaint("quarantine", "--discard", "a", "--release", "b", code=2))
 
@@ -150,7 +149,7 @@ def test_release_all_of_a_chat_or_of_all(cli: Cli, held: str) -> None:
     assert cli.json("quarantine", "--chat", "unknown")["quarantine"] == []
     answer = cli.json("quarantine", "--release-all")
     assert [(one["id"], one["trust"]) for one in answer["released"]] == [(held, "released")]
-    assert cli.json("quarantine") == {"quarantine": [], "more": False}
+    assert cli.json("quarantine") == {"quarantine": [], "more": None}
     cli.json("undo")
     assert [one["id"] for one in cli.json("quarantine")["quarantine"]] == [held]
     assert "not both" in usage(cli.complaint("quarantine", "--release-all", "--release", held, code=2))

@@ -50,9 +50,7 @@ def test_what_is_remembered_is_there_and_found(cli: Cli) -> None:
 def test_all_that_a_record_takes(cli: Cli) -> None:
     words = (
         "remember", "I sleep at noon", "--target", "env", "--category", "habits", "--tag", "a", "--tag", "b",
-        "--priority", "9", "--source", "a letter", "--since", "2026-01-01", "--until", "2026-12-31", "--chat",
-        "c",
-        "--by", "agent",
+        "--priority", "9", "--since", "2026-01-01", "--until", "2026-12-31", "--chat", "c", "--by", "agent",
     )  # fmt: skip
     answer = cli.json(*words)
     assert set(answer) == {"record", "before", "written"}
@@ -60,9 +58,7 @@ def test_all_that_a_record_takes(cli: Cli) -> None:
     record = answer["record"]
     assert set(record) == FIELDS
     assert (record["target"], record["category"], record["tags"]) == ("env", "habits", ["a", "b"])
-    assert (record["priority"], record["source"], record["chat"], record["by"]) == (
-        9, "a letter", "c", "agent",
-    )  # fmt: skip
+    assert (record["priority"], record["chat"], record["by"]) == (9, "c", "agent")
     assert record["since"] == "2026-01-01T00:00:00+00:00"
     assert record["until"] == "2027-01-01T00:00:00+00:00"  # the end of a period is a part of it
     text = cli.text("records")
@@ -169,11 +165,11 @@ def test_records_are_listed_by_filters(cli: Cli) -> None:
     assert listed("--at", "1") == ["Tea"]
     assert listed("--at", "2020-01-01") == []
     assert listed("--limit", "1", "--offset", "1") == ["Coffee"]
-    assert cli.json("records", "--limit", "2")["more"] is True
+    assert cli.json("records", "--limit", "2")["more"] == "holdfast records --limit 2 --json --offset 2"
     assert "--offset 2" in cli.text("records", "--limit", "2")
 
 
-def test_flags_of_own_words_are_shown_if_asked_for_and_those_of_others_always(cli: Cli) -> None:
+def test_flags_are_shown_of_words_of_others(cli: Cli) -> None:
     with Memory(cli.db) as memory:
         own = memory.remember(f"{ORDER}. Signed.", by="user")
         others = memory.remember(f"{ORDER}.", "finding", by="tool")
@@ -191,21 +187,21 @@ def test_no_records_is_no_error(cli: Cli) -> None:
     assert cli.text("records") == "No records here.\n→ Store something: `holdfast remember TEXT…`.\n"
     assert "for user 'bob'" in cli.text("records", "--user", "bob")
     assert "→ Try fewer filters" in cli.text("records", "--kind", "fact")
-    assert cli.json("records") == {"records": [], "more": False}
+    assert cli.json("records") == {"records": [], "more": None}
     assert "`holdfast records` lists" in cli.text("records", "rec_x")
     assert cli.json("records", "rec_x") == {"record": None, "versions": []}
 
 
 def test_a_record_is_shown_in_full(cli: Cli) -> None:
     one = identity(
-        cli, "Tea at five", "--kind", "finding", "--source", "a letter", "--chat", "c", "--tag", "uk",
-        "--priority", "9", "--since", "2026-01-01",
+        cli, "Tea at five", "--kind", "finding", "--chat", "c", "--tag", "uk", "--priority", "9",
+        "--since", "2026-01-01",
     )  # fmt: skip
     cli.run("replace", one, "Tea at six")
     text = cli.text("records", one)
     assert text.startswith(f"finding  ({one})\n    Tea at six\n")
     for fact in (
-        "by user, version 2 (replace)", "learned   chat c, a letter", "said      1 time", "tags      uk",
+        "by user, version 2 (replace)", "learned   chat c", "said      1 time", "tags      uk",
         "priority  9 of 10",
     ):  # fmt: skip
         assert fact in text
@@ -321,9 +317,8 @@ def test_the_pad(cli: Cli) -> None:
         "before": None,
     }
     assert cli.json("scratchpad", "shirt") == {"name": "shirt", "value": "two words"}
-    assert cli.json("scratchpad") == {"pad": {"shirt": "two words", "shoe-size": "44"}, "more": False}
-    assert cli.json("scratchpad", "--prefix", "shoe") == {"pad": {"shoe-size": "44"}, "more": False}
-    assert cli.json("scratchpad", "--search", "WORDS") == {"pad": {"shirt": "two words"}, "more": False}
+    assert cli.json("scratchpad") == {"pad": {"shirt": "two words", "shoe-size": "44"}, "more": None}
+    assert cli.json("scratchpad", "--search", "WORDS") == {"pad": {"shirt": "two words"}, "more": None}
     assert "shoe-size  44" in cli.text("scratchpad").replace("     ", " ").replace("    ", " ")
     assert "There is no chat 'c' here." in cli.complaint("scratchpad", "--chat", "c", "--json")
     cli.run("scratchpad", "shirt", "red", "--chat", "c")
@@ -342,14 +337,14 @@ def test_the_pad(cli: Cli) -> None:
 
 def test_what_the_pad_does_not_take(cli: Cli) -> None:
     cli.run("scratchpad", "a", "b")
-    for words in (("temp:x", "1"), ("temp:x",), ("--remove", "temp:x"), ("--prefix", "temp:")):
+    for words in (("temp:x", "1"), ("temp:x",), ("--remove", "temp:x")):
         assert "live in one process only" in cli.complaint("scratchpad", *words)
     complaint = cli.complaint("scratchpad", "api key", KEY)
     assert "looks like a credential" in complaint
     assert "temp:" not in complaint
     assert "There is nothing under 'x' on the scratchpad." in cli.complaint("scratchpad", "x")
     assert "There is nothing under 'x' on the scratchpad." in cli.complaint("scratchpad", "--remove", "x")
-    assert "one thing at a time" in usage(cli.complaint("scratchpad", "a", "--prefix", "b", code=2))
+    assert "one thing at a time" in usage(cli.complaint("scratchpad", "a", "--search", "b", code=2))
 
 
 def test_a_version_or_the_end_of_a_date() -> None:
@@ -380,7 +375,7 @@ def test_each_user_and_tenant_has_its_own(cli: Cli) -> None:
     cli.run("remember", "of bob", "--kind", "finding", "--user", "bob", "--tenant", "t")
     cli.run("scratchpad", "a", "b", "--user", "bob", "--tenant", "t")
     assert cli.json("records")["records"] == []
-    assert cli.json("scratchpad") == {"pad": {}, "more": False}
+    assert cli.json("scratchpad") == {"pad": {}, "more": None}
     assert len(cli.json("records", "--user", "bob", "--tenant", "t")["records"]) == 1
     cli.run("remember", "of coach", "--kind", "finding", "--agent", "coach")
     assert cli.json("records")["records"][0]["agent"] == "coach"

@@ -219,7 +219,7 @@ def test_every_message_is_reached(cli: Cli, done: dict[str, Any], tokens: int) -
 
 def test_an_expansion_as_json(cli: Cli, done: dict[str, Any]) -> None:
     found = cli.json("expand", one_of(cli, "condensed")["id"])
-    assert set(found) == {"summary", "messages", "children", "truncated", "cursor", "title"}
+    assert set(found) == {"summary", "messages", "children", "truncated", "cursor", "title", "more"}
     assert found["title"].startswith("Entry 0: ")
     assert (found["messages"], found["truncated"], found["cursor"]) == ([], False, None)
     assert {one["parent"] for one in found["children"]} == {found["summary"]["id"]}

@@ -118,7 +118,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, server: Server) -> 
     )
     assert text.endswith("→ Run it: holdfast work --llm openai-chat:served\n")
     assert server.requests == []
-    assert cli.json("learn", "jobs") == {"jobs": [], "more": False}
+    assert cli.json("learn", "jobs") == {"jobs": [], "more": None}
     found = cli.json("work", "--dry-run", *MODEL)
     assert (found["dry_run"], found["calls"] >= 1, found["records"]) == (True, True, [])
     assert "Without a model nothing would be asked.\n" in cli.text("work", "--dry-run")
@@ -242,7 +242,7 @@ def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch)
         ),
     ):
         assert "→ Set OPENAI_API_KEY in the environment" in cli.run(*words, *MODEL, code=1).stderr
-    assert cli.json("learn", "jobs") == {"jobs": [], "more": False}
+    assert cli.json("learn", "jobs") == {"jobs": [], "more": None}
 
 
 def test_what_came_of_it_is_shown() -> None:

@@ -36,14 +36,16 @@ from holdfast.cli import (
     watch,
     work,
 )
-from holdfast.cli.options import INTERRUPTED, Options, command, is_given, options_of
+from holdfast.cli.command import Root, command, is_given, options_of
+from holdfast.cli.options import INTERRUPTED, Options
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 # The functions of the commands, which are named as they are, by the panels of the help.
 _PANELS: dict[str, Sequence[Callable[..., None]]] = {
-    "Find": (find.recall, find.why, find.feedback, show.show, show.window, chats.chats),
+    "Every day": (find.recall, transfer.import_, chats.chats),
+    "Find": (find.why, find.feedback, show.show, show.window),
     "Keep": (
-        *(transfer.import_, watch.watch, export.export),
+        *(watch.watch, export.export),
         *(records.remember, records.records, records.replace, records.retract),
         *(compaction.compact, compaction.tree, compaction.expand),
         scratchpad.scratchpad,
@@ -67,7 +69,7 @@ _GROUPS: dict[Callable[..., None], Sequence[Callable[..., None]]] = {
         *(jobs.jobs, jobs.usage),
     ),
 }
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=_SETTINGS)
+app = typer.Typer(cls=Root, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=_SETTINGS)
 for _panel, _functions in _PANELS.items():
     for _function in _functions:
         _name = _function.__name__.rstrip("_")

@@ -1,23 +1,19 @@
 """Arguments that several commands take: chats, messages, versions, times, texts, limits."""
 
+import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from itertools import islice
-from typing import Annotated, TypeVar
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import typer
-from typer import Argument, Option
 
-from holdfast.cli.options import one_of
 from holdfast.errors import InvalidInput
-from holdfast.kinds import KINDS
 from holdfast.text.references import Reference, read_reference, write_reference
-from holdfast.types import WRITERS, Writer
 
-KIND_NAMES = ", ".join(kind.name for kind in KINDS)
 _AGO = re.compile(r"([0-9]{1,4})([mhd])")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _DAYS_AGO = {"today": 0, "yesterday": 1}
@@ -29,6 +25,13 @@ class Point:
     """A version, or a time."""
 
     at: int | datetime
+
+
+class Points(NamedTuple):
+    """Two versions or times; without the last, up to now."""
+
+    first: Point
+    last: Point | None
 
 
 def read_time(text: str) -> datetime:
@@ -111,6 +114,70 @@ def read_messages(text: str) -> Reference:
     return found
 
 
+def read_range(text: str) -> Points:
+    """Return the two versions or times that a text names, as `1..2`; with one, up to now."""
+    first, _, last = text.partition("..")
+    return Points(read_point(first), read_point(last) if last else None)
+
+
+def read_duration(text: str) -> timedelta:
+    """Return the time span that `30m`, `2h` or `1d` names.
+
+    Raises:
+        typer.BadParameter: it is none.
+
+    """
+    found = _AGO.fullmatch("".join(text.split()))
+    if not found or int(found[1]) == 0:
+        raise typer.BadParameter(f"{text!r} is no time. Write 30m, 2h or 1d.")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def are_there(paths: list[Path] | None) -> list[Path] | None:
+    """Refuse a name that nothing has. What `*` finds may be a link that leads nowhere."""
+    if gone := next((path for path in paths or () if not os.path.lexists(path)), None):
+        raise typer.BadParameter(f"Path {str(gone)!r} does not exist.")
+    return paths
+
+
+def read_prompt(text: str) -> str:
+    """Return what names a prompt: a version, or a file that can be told from one.
+
+    Raises:
+        typer.BadParameter: it is a file that looks like a version.
+
+    """
+    file = Path(text)
+    if ".md" not in text and len(file.parts) == 1 and file.is_file():
+        raise typer.BadParameter(
+            f"{text!r} is read as a version. A file is named with its folder, or ends with .md.",
+            param_hint="--prompt",
+        )
+    return text
+
+
+def prompt_versions(texts: Sequence[str] | None, example: str) -> dict[str, str]:
+    """Return the prompts that options name, by what they are for."""
+    prompts = {}
+    for text in texts or ():
+        kind, _, version = text.partition("=")
+        if not (kind and version):
+            raise typer.BadParameter(f"{text!r} is not like {example}.", param_hint="--prompt")
+        prompts[kind] = read_prompt(version)
+    return prompts
+
+
+def one_of(choices: Collection[str]) -> Callable[[str], str]:
+    """Return a parser that takes one of `choices`, and raises typer.BadParameter for anything else."""
+
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise typer.BadParameter(f"{text!r} is none of {', '.join(choices)}.")
+        return text
+
+    return parse
+
+
 def chat_of(messages: Reference, chat: str | None) -> str:
     """Return the chat of some messages, which may be named beside them.
 
@@ -140,39 +207,3 @@ def text_of(words: Sequence[str]) -> str:
         return sys.stdin.read() if sys.stdin else ""
     except UnicodeDecodeError as error:
         raise InvalidInput("Standard input is not text.", f"Send it as {sys.stdin.encoding}.") from error
-
-
-def page(found: Iterable[T], limit: int | None) -> tuple[list[T], bool]:
-    """Return the first `limit` results, and whether there are more."""
-    shown = list(islice(found, None if limit is None else limit + 1))
-    return shown[:limit], limit is not None and len(shown) > limit
-
-
-ChatId = Annotated[str, Argument(metavar="CHAT", help="The id of a chat; `holdfast chats` lists them.")]
-OnlyChat = Annotated[str | None, Option(metavar="CHAT", help="Only in this chat.")]
-MessageRange = Annotated[
-    Reference | None,
-    Option(parser=read_messages, metavar="N|N-N|CHAT#N-N", help="Only these messages of the chat."),
-]
-Query = Annotated[list[str], Argument(metavar="QUERY", help="A question or some words; no quotes needed.")]
-Since = Annotated[
-    datetime | None, Option(parser=read_time, metavar="7d|24h|DATE", help="Only from this time on.")
-]
-ValidAt = Annotated[
-    datetime | None,
-    Option(parser=read_time, metavar="DATE", help="Only records that are true in the world at this time."),
-]
-OnlyKind = Annotated[str | None, Option(help=f"Only of this kind: {KIND_NAMES}.")]
-OnlyTag = Annotated[
-    list[str] | None, Option(metavar="TAG", help="Only records with this tag; of several, one is enough.")
-]
-Limit = Annotated[int, Option(min=0, help="At most so many.")]
-LimitOrAll = Annotated[int | None, Option(min=0, help="At most so many; all without it.")]
-Offset = Annotated[int, Option(min=0, help="Leave out so many of the first.")]
-Full = Annotated[bool, Option("--full", help="Do not shorten tool results and other long texts.")]
-Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
-Llm = Annotated[str | None, Option(metavar="NAME", help="The model to ask, such as openai:gpt-5-mini.")]
-By = Annotated[
-    Writer,
-    Option(parser=one_of(WRITERS), metavar="WRITER", help=f"Who writes: {', '.join(WRITERS)}."),
-]

@@ -1,48 +1,36 @@
 """The commands for chats: list, users, search, review, rename, archive, end."""
 
 from datetime import datetime
-from typing import Annotated
 
-from typer import Argument, Option
-
-from holdfast.cli.arguments import ChatId, Limit, LimitOrAll, Offset, Query, Since, page, read_time
-from holdfast.cli.find import Verbose, show_hits
+from holdfast.cli.find import show_hits
 from holdfast.cli.lookup import the_chat, titled
-from holdfast.cli.options import Options, ReadOptions, one_of
+from holdfast.cli.options import Options, ReadOptions
+from holdfast.cli.parameters import ChatId
 from holdfast.cli.render.outcomes import quiet
 from holdfast.cli.render.screen import Part, count, plain, when
-from holdfast.cli.where_option import Wheres, joined
-from holdfast.compaction.explorer import SORTS, Sort
+from holdfast.cli.where_option import MetaFilter, joined
 
 
 def chats(
     options: Options,
     *,
-    archived: Annotated[bool, Option("--archived", help="Only archived chats.")] = False,
-    every: Annotated[bool, Option("--all", help="Include archived chats.")] = False,
-    channel: Annotated[
-        str | None, Option(help="Only chats of this channel; '' for those that have none.")
-    ] = None,
-    where: Wheres = None,
-    limit: Limit = 20,
-    offset: Offset = 0,
+    everything: bool = False,
+    where: list[MetaFilter] | None = None,
+    limit: int = 20,
+    offset: int = 0,
 ) -> None:
     """List chats, most recent first; or search, review, rename, archive or end one.
 
     For example: holdfast chats --limit 5, or holdfast chats rename porto-trip A week in Porto
     """
-    of = None if every else archived
+    archived = None if everything else False
     with options.open() as memory:
-        found = memory.chats(
-            archived=of, channel=channel, where=joined(where), limit=limit + 1, offset=offset
-        )
-    shown, more = page(map(titled, found), limit)
+        found = memory.chats(archived=archived, where=joined(where), limit=limit + 1, offset=offset)
+    shown, more = options.page(map(titled, found), limit, offset)
     screen = options.answer({"chats": plain(shown), "more": more})
     if not shown:
-        of_channel = f" of the channel {channel!r}" if channel else ""
-        what = f"No {'archived ' if of else ''}chats{of_channel}{options.whose()} here."
         todo = "Import some: `holdfast import PATH…`. Archived ones: `holdfast chats --all`."
-        options.say_nothing(screen, what, todo)
+        options.say_nothing(screen, f"No chats{options.whose()} here.", todo)
         return
     columns: dict[str, list[Part]] = {
         "chat": [one.id for one in shown],
@@ -54,40 +42,32 @@ def chats(
         "channel": [one.channel for one in shown],
     }
     screen.table(columns)
-    screen.say_more(more=more, offset=offset + limit)
+    screen.say_more(more)
 
 
-def users(options: Options, *, limit: LimitOrAll = None) -> None:
+def users(options: Options, *, limit: int | None = None) -> None:
     """List the users of whom something is stored, without what all users share.
 
     For example: holdfast chats users --db team.db
     """
     with options.open() as memory:
-        found, more = page(filter(None, memory.users()), limit)
+        found, more = options.page(filter(None, memory.users()), limit)
     screen = options.answer({"users": found, "more": more})
     for user in found:
         screen.say(user)
     if not found:
         screen.say("No users here: all that is stored is what all users share.")
-    screen.say_more(more=more)
+    screen.say_more(more)
 
 
 def search(
     options: ReadOptions,
     *,
     chat: ChatId,
-    query: Query,
-    regex: Annotated[bool, Option("--regex", help="The query is a regular expression.")] = False,
-    since: Since = None,
-    before: Annotated[
-        datetime | None, Option(parser=read_time, metavar="DATE", help="Only before this time.")
-    ] = None,
-    sort: Annotated[
-        Sort | None,
-        Option(parser=one_of(SORTS), metavar="ORDER", help=f"{', '.join(SORTS)}; best first without it."),
-    ] = None,
-    limit: Limit = 20,
-    verbose: Verbose = False,
+    query: list[str],
+    regex: bool = False,
+    since: datetime | None = None,
+    limit: int = 20,
 ) -> None:
     """Find messages and summaries of one chat, by words or by a regular expression.
 
@@ -97,9 +77,11 @@ def search(
     with options.open() as memory:
         title = the_chat(options, memory, chat).title
         hits = memory.chat(chat).search(
-            text, limit=limit, regex=regex, since=since, before=before, sort=sort, secrets=options.secrets
+            text, limit=limit + 1, regex=regex, since=since, secrets=options.secrets
         )
-    screen = show_hits(options, hits, {chat: title}, verbose=verbose, chat=chat, query=text)
+    shown, more = options.page(hits, limit)
+    screen = show_hits(options, shown, {chat: title}, chat=chat, query=text, more=more)
+    screen.say_more(more)
     if not hits:
         screen.say(f"Nothing found in {chat}.")
         screen.say("→ Try other words, or search everywhere with `holdfast recall`.")
@@ -109,9 +91,9 @@ def review(
     options: ReadOptions,
     *,
     chat: ChatId,
-    since: Since = None,
-    limit: Limit = 200,
-    budget: Annotated[int | None, Option(min=0, help="Tokens at most; all without it.")] = None,
+    since: datetime | None = None,
+    limit: int = 200,
+    budget: int | None = None,
 ) -> None:
     """Write a chat as text for a reviewer: its newest messages, after the summaries of earlier ones.
 
@@ -124,12 +106,7 @@ def review(
     screen.say(text or "No messages in that time.")
 
 
-def rename(
-    options: Options,
-    *,
-    chat: ChatId,
-    title: Annotated[list[str], Argument(metavar="TITLE", help="The new title; no quotes needed.")],
-) -> None:
+def rename(options: Options, *, chat: ChatId, title: list[str]) -> None:
     """Set the title of a chat.
 
     For example: holdfast chats rename porto-trip A week in Porto
@@ -142,12 +119,7 @@ def rename(
     screen.say(("Renamed: ", "bold"), f"{chat} is {now!r}, formerly {before!r}.")
 
 
-def archive(
-    options: Options,
-    *,
-    chat: ChatId,
-    undo: Annotated[bool, Option("--undo", help="Bring an archived chat back.")] = False,
-) -> None:
+def archive(options: Options, *, chat: ChatId, undo: bool = False) -> None:
     """Archive a chat: lists omit it; it stays readable and is still found.
 
     For example: holdfast chats archive porto-trip

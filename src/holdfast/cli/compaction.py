@@ -2,57 +2,37 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
-
-from typer import Argument, Option
 
 from holdfast.chat import Chat
-from holdfast.cli.arguments import ChatId, Full, LimitOrAll, Llm, page
+from holdfast.cli.arguments import prompt_versions
 from holdfast.cli.lookup import find_chat, head, in_its_space, the_chat
-from holdfast.cli.options import Options, ReadOptions, given, one_of
+from holdfast.cli.options import Options, ReadOptions
+from holdfast.cli.parameters import ChatId
 from holdfast.cli.render.messages import show_messages
-from holdfast.cli.render.outcomes import asked, interruptible, prompt_versions
+from holdfast.cli.render.outcomes import asked, interruptible
 from holdfast.cli.render.screen import Screen, count, period, plain, when
 from holdfast.cli.render.summaries import Rest, levels, show_head, show_summaries, show_tree
 from holdfast.cli.show import show_said
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
-from holdfast.prompt.window import Lossless, SummaryBuffer, share_of
+from holdfast.prompt.window import Lossless, share_of
 from holdfast.safety.guard import masked_summary
 from holdfast.text.references import read_reference, write_reference
 from holdfast.tools.memory_internals import further_memories
 from holdfast.types import ChatStats, CompactionResult, Description, Expansion, Summary
 
-_POLICIES: dict[str, type[Lossless | SummaryBuffer]] = {"lossless": Lossless, "summary-buffer": SummaryBuffer}
 _SUMMARY = "sum_"  # what the ids of summaries begin with
 _ANY = "any"  # a summary is found by its id alone, whichever chat is asked for it
-
-_Policy = Annotated[
-    str,
-    Option(
-        parser=one_of(_POLICIES),
-        metavar="|".join(_POLICIES),
-        help="A tree of summaries, or one that takes in what is older.",
-    ),
-]
-_Prompt = Annotated[
-    list[str] | None,
-    Option(
-        metavar="KIND=VERSION|PATH",
-        help="Another prompt for leaf, condensed or arc, such as leaf=my/leaf.md; may be repeated.",
-    ),
-]
 
 
 def compact(
     options: Options,
     *,
     chat: ChatId,
-    full: Annotated[bool, Option("--full", help="Go on until the chat takes less than its target.")] = False,
-    budget: Annotated[int, Option(min=0, help="Tokens of the window that the chat is to fit.")] = 8_000,
-    llm: Llm = None,
-    policy: _Policy = "lossless",
-    prompt: _Prompt = None,
+    full: bool = False,
+    budget: int = 8_000,
+    llm: str | None = None,
+    prompt: list[str] | None = None,
 ) -> None:
     """Summarise the older messages of a chat, and report what that took.
 
@@ -64,7 +44,7 @@ def compact(
     # Only what takes a while needs it.
     from holdfast.cli.render.progress import Shrinking
 
-    how, prompts = _POLICIES[policy](budget), prompt_versions(prompt, "leaf=v1") or None
+    how, prompts = Lossless(budget), prompt_versions(prompt, "leaf=v1") or None
     target = share_of(budget, how.compaction.target)
     with interruptible("The summaries made until now are kept."), options.open() as memory:
         info = the_chat(options, memory, chat)
@@ -75,10 +55,8 @@ def compact(
     head(screen, info)
     _show_account(screen, done, budget, llm)
     if not full and done.tokens_after >= target:
-        again = given(full=True, budget=budget, llm=llm, policy=policy if policy != "lossless" else "")
-        again += [word for text in prompt or () for word in given(prompt=text)]
         what = "Compact it all the same" if done.noop else "Go on"
-        screen.say(f"→ {what}: {_line(options, 'compact', chat, *again)}")
+        screen.say(f"→ {what}: {options.again(full=True)}")
     if not done.noop:
         screen.say((f"\nAll of them as a tree: {_line(options, 'tree', chat)}", "dim"))
 
@@ -114,14 +92,7 @@ def _line(options: Options, *words: object) -> str:
     return replace(options, agent="").line(*words)
 
 
-def tree(
-    options: ReadOptions,
-    *,
-    identity: Annotated[
-        str, Argument(metavar="CHAT|ID", help="The id of a chat, or of a summary to show with its place.")
-    ],
-    limit: LimitOrAll = None,
-) -> None:
+def tree(options: ReadOptions, *, identity: str, limit: int | None = None) -> None:
     """Draw the summaries of a chat as a tree, or show one summary: its text, sources, and place in the tree.
 
     For example: holdfast tree porto-trip
@@ -134,7 +105,7 @@ def tree(
         opened = memory.chat(identity)
         summaries, counted = options.masked(opened.tree()), opened.stats()
         rest = _rest(opened, summaries, counted)
-    shown, more = page(summaries, limit)
+    shown, more = options.page(summaries, limit)
     left = plain(rest._asdict()) if rest else None
     document = {"chat": info.id, "title": info.title, "summaries": plain(shown), "unsummarised": left}
     screen = options.answer({**document, "more": more})
@@ -144,7 +115,7 @@ def tree(
         screen.say(f"→ Compact it, once it is long enough: {_line(options, 'compact', info.id)}")
         return
     show_tree(screen, summaries, rest, limit)
-    screen.say_more(more=more)
+    screen.say_more(more)
     screen.say("")
     behind = f"{counted.summarised:,} of {count(counted.messages, 'message')}"
     screen.say(
@@ -167,23 +138,13 @@ def _rest(chat: Chat, summaries: Sequence[Summary], counted: ChatStats) -> Rest 
     return Rest(messages, first[0].seq, last[0].seq, tokens, min(times), max(times))
 
 
-_Identity = Annotated[
-    str,
-    Argument(
-        metavar="ID|CHAT#N-N",
-        help="The id of a summary, as `holdfast tree` shows it; or a message, or several, as monday#3-7.",
-    ),
-]
-_Cursor = Annotated[str | None, Option(metavar="CURSOR", help="Where to go on, from the answer before.")]
-
-
 def expand(
     options: ReadOptions,
     *,
-    identity: _Identity,
-    max_tokens: Annotated[int, Option(min=0, help="Tokens at most, but always one entry at least.")] = 4_000,
-    cursor: _Cursor = None,
-    full: Full = False,
+    identity: str,
+    max_tokens: int = 4_000,
+    cursor: str | None = None,
+    full: bool = False,
 ) -> None:
     """Read what is behind a summary: its messages, or the summaries that it condenses.
 
@@ -201,7 +162,8 @@ def expand(
             return
         found = options.masked(memory.chat(_ANY).expand(identity, max_tokens, cursor=cursor))
         title = _title(memory, found.summary)
-    screen = options.answer({**plain(found, found.summary.chat), "title": title})
+    more = options.again(cursor=found.cursor) if found.cursor else None
+    screen = options.answer({**plain(found, found.summary.chat), "title": title, "more": more})
     screen.say((title or found.summary.chat, "bold"), f"  ({found.summary.chat})")
     show_head(screen, found.summary)
     screen.say("")
@@ -209,9 +171,7 @@ def expand(
     show_messages(screen, found.summary.chat, found.messages, full=full)
     if not found.children and not found.messages:
         screen.say("There is no more.")
-    if found.truncated:
-        again = given(max_tokens=max_tokens, cursor=found.cursor, full=full)
-        more = _line(options, "expand", found.summary.id, *again)
+    if more:
         screen.say((f"Truncated at {_reached(found)}. Go on: {more}", "yellow"))
     elif found.children:
         screen.say((f"What is behind one: {_line(options, 'expand', 'ID')}", "dim"))

@@ -4,7 +4,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from statistics import median
 
-from holdfast.cli.find import Verbose, described, show_hit
+from holdfast.cli.find import described, show_hit
 from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Screen, count, plain, when
 from holdfast.cli.show import show_account, show_omitted
@@ -49,7 +49,7 @@ class _Seen:
     prompt: Prompt
 
 
-def demo(options: Options, *, verbose: Verbose = False) -> None:
+def demo(options: Options) -> None:
     """Show what Holdfast does, on eight sample chats.
 
     Imports them, recalls the answers to some questions, and shows the prompt that a model would receive.
@@ -72,7 +72,7 @@ def demo(options: Options, *, verbose: Verbose = False) -> None:
     screen = options.answer({**numbers, "window": plain(seen.window, _CHAT), "prompt": prompt})
     in_memory = "a database in memory; yours is not touched"
     _show_import(screen, seen, options.shown_location if options.db else in_memory)
-    _show_questions(screen, seen, verbose=verbose)
+    _show_questions(screen, seen)
     _show_window(screen, seen)
     _show_next(screen, options)
 
@@ -119,14 +119,14 @@ def _show_import(screen: Screen, seen: _Seen, place: str) -> None:
     )
 
 
-def _show_questions(screen: Screen, seen: _Seen, *, verbose: bool) -> None:
+def _show_questions(screen: Screen, seen: _Seen) -> None:
     for one in seen.asked:
         screen.say("")
         screen.say((one.question.question, "bold cyan"))
         for rank in one.shown:
             mark = "✓" if rank == one.rank else " "
             hit = one.hits[rank - 1]
-            show_hit(screen, mark, hit, seen.titles, one.question.expect, verbose=verbose)
+            show_hit(screen, mark, hit, seen.titles, one.question.expect)
         if not one.rank:
             screen.say(f"The answer is not among the first {_DEPTH}.", indent=2)
     first = sum(one.rank == 1 for one in seen.asked)

@@ -2,63 +2,40 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import NamedTuple, TextIO
 
 import typer
-from typer import Argument, Option
 
 from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Screen, count, listed
 from holdfast.errors import InvalidInput
+from holdfast.memory import Memory
 
-if TYPE_CHECKING:
-    from holdfast.io.feedback import ExportedFeedback
-    from holdfast.io.record_markdown import ExportedRecords
-    from holdfast.memory import Memory
 
-_Output = Annotated[
-    Path | None, Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
-]
-_Everything = Annotated[
-    bool,
-    Option("--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."),
-]
-_Records = Annotated[
-    bool, Option("--records", help="What is known, as Markdown to be edited; import takes edits over.")
-]
-_Format = Annotated[
-    str,
-    Option(
-        "--format",
-        metavar="FORMAT",
-        help="For other programs: openai, anthropic, langgraph (a chat a line), or markdown, to be read.",
-    ),
-]
-_Feedback = Annotated[
-    bool,
-    Option(
-        "--feedback", help="A set of questions instead, with what helped, for `python -m benchmarks recall`."
-    ),
-]
+class _Exported(NamedTuple):
+    """What was written, in words and as JSON, and sentences on what is missing."""
+
+    what: str
+    document: dict[str, object]
+    notes: list[str]
 
 
 def export(
     options: Options,
     *,
-    unnamed: Annotated[list[str] | None, Argument(hidden=True)] = None,
-    chat: Annotated[list[str] | None, Option(metavar="CHAT", help="Only this chat; may be repeated.")] = None,
-    output: _Output = None,
-    force: Annotated[bool, Option("--force", help="Replace the file if there is one.")] = False,
-    everything: _Everything = False,
-    feedback: _Feedback = False,
-    format: _Format = "",
-    records: _Records = False,
+    unnamed: list[str] | None = None,
+    chat: list[str] | None = None,
+    output: Path | None = None,
+    force: bool = False,
+    everything: bool = False,
+    feedback: bool = False,
+    format: str = "",
+    records: bool = False,
 ) -> None:
     """Write chats as JSONL, which import reads back.
 
@@ -69,68 +46,73 @@ def export(
 
     For example: holdfast export --chat porto-trip -o porto.jsonl
     """
-    is_whole = everything or feedback or records
     lines = StringIO() if options.json and output is None and not feedback else None
-    _check_export(unnamed, chat, "" if records else format, whole=is_whole)
+    _check_export(unnamed, chat, "" if records else format, whole=everything or feedback or records)
     if lines is not None and (records or format == "markdown"):
         raise InvalidInput("Markdown is no JSON.", "Leave out --json, or write to a file with -o.")
     target = _target(output, force=force, private=everything) if output else nullcontext(sys.stdout)
     with options.open() as memory, target as stream:
-        if feedback or records:
-            tell = _export_knowledge(options, memory, stream, output, feedback=feedback)
+        if feedback:
+            done = _export_feedback(memory, stream)
+        elif records:
+            done = _export_records(memory, stream)
         elif everything:
-            tell = _export_all(options, memory, lines or stream, output)
+            done = _export_all(memory, lines or stream)
         else:
             ids = [the_chat(options, memory, one).id for one in chat or ()]
-            tell = _export_chats(options, memory, lines or stream, output, format, ids or None)
+            done = _export_chats(memory, lines or stream, format, ids or None)
     if lines is None:
-        tell()
+        _report(options, done, output)
     else:
         sys.stdout.write("[" + ",\n".join(lines.getvalue().splitlines()) + "]\n")
 
 
-def _export_knowledge(
-    options: Options, memory: "Memory", stream: TextIO, output: Path | None, *, feedback: bool
-) -> Callable[[], None]:
-    """Write feedback, or records to be edited, and return what tells so."""
+def _export_feedback(memory: Memory, stream: TextIO) -> _Exported:
     # Only an export needs the exporters.
     from holdfast.io.feedback import export_feedback
+
+    done = export_feedback(memory, stream)
+    notes = (
+        [f"Left out, without a query or a message that helped: {done.left_out:,}."] if done.left_out else []
+    )
+    return _Exported(count(done.questions, "question"), done._asdict(), notes)
+
+
+def _export_records(memory: Memory, stream: TextIO) -> _Exported:
+    # Only an export needs the exporters.
     from holdfast.io.record_markdown import export_records
 
-    if feedback:
-        return partial(_report_feedback, options, export_feedback(memory, stream), output)
-    return partial(_report_records, options, export_records(memory, stream), output)
+    done = export_records(memory, stream)
+    left = f"Left out, by kind: {listed(done.left_out)}. With --all they are exported as well."
+    document = {"records": done.records, "left_out": dict(done.left_out)}
+    return _Exported(count(done.records, "record"), document, [left] if done.left_out else [])
 
 
-def _export_all(
-    options: Options, memory: "Memory", stream: TextIO, output: Path | None
-) -> Callable[[], None]:
-    """Write everything, and return what tells so."""
+def _export_all(memory: Memory, stream: TextIO) -> _Exported:
     # Only an export needs the exporters.
     from holdfast.io.everything import export_everything
 
     rows = dict(export_everything(memory, stream))
-    return partial(_report_export, options, rows, output, everything=True, lost={})
+    messages = rows.get("messages", 0)
+    return _Exported(listed(rows) or count(messages, "message"), {"messages": messages, "rows": rows}, [])
 
 
-def _export_chats(
-    options: Options,
-    memory: "Memory",
-    stream: TextIO,
-    output: Path | None,
-    format: str,
-    chats: list[str] | None,
-) -> Callable[[], None]:
-    """Write chats, and return what tells so, and what their format cannot hold."""
+def _export_chats(memory: Memory, stream: TextIO, format: str, chats: list[str] | None) -> _Exported:
     # Only an export needs the exporters.
+    from holdfast.io.everything import LEFT_OUT
     from holdfast.io.export import ExportedChats, export_chats, export_chats_as
 
     if format:
         done = export_chats_as(memory, stream, format, chats)
     else:
         done = ExportedChats(export_chats(memory, stream, chats))
-    rows = {"messages": done.messages}
-    return partial(_report_export, options, rows, output, everything=False, lost=done.left_out)
+    document: dict[str, object] = {"messages": done.messages}
+    document["left_out"] = LEFT_OUT.replace(" and ", ", ").split(", ")
+    if done.left_out:
+        document["not_held"] = dict(done.left_out)
+    notes = [f"Not held by the format: {number:,} × {reason}." for reason, number in done.left_out.items()]
+    notes.append(f"Left out: {LEFT_OUT}. With --all they are exported as well.")
+    return _Exported(count(done.messages, "message"), document, notes)
 
 
 def _check_export(unnamed: list[str] | None, chat: list[str] | None, format: str, *, whole: bool) -> None:
@@ -144,52 +126,14 @@ def _check_export(unnamed: list[str] | None, chat: list[str] | None, format: str
         raise InvalidInput(what, "Leave out --chat and --format.")
 
 
-def _report_feedback(options: Options, done: "ExportedFeedback", output: Path | None) -> None:
+def _report(options: Options, done: _Exported, output: Path | None) -> None:
     if options.json and output:
-        options.answer({**done._asdict(), "file": str(output)})
+        options.answer({**done.document, "file": str(output)})
         return
     screen = Screen(sys.stderr)
-    screen.say(f"Exported {count(done.questions, 'question')}{options.whose()} to {output or 'stdout'}.")
-    if done.left_out:
-        screen.say(f"Left out, without a query or a message that helped: {done.left_out:,}.")
-
-
-def _report_records(options: Options, done: "ExportedRecords", output: Path | None) -> None:
-    if options.json:
-        options.answer({"records": done.records, "left_out": dict(done.left_out), "file": str(output)})
-        return
-    screen = Screen(sys.stderr)
-    screen.say(f"Exported {count(done.records, 'record')}{options.whose()} to {output or 'stdout'}.")
-    if done.left_out:
-        screen.say(f"Left out, by kind: {listed(done.left_out)}. With --all they are exported as well.")
-
-
-def _report_export(
-    options: Options,
-    rows: dict[str, int],
-    output: Path | None,
-    *,
-    everything: bool,
-    lost: Mapping[str, int],
-) -> None:
-    # Only an export needs the exporters.
-    from holdfast.io.everything import LEFT_OUT
-
-    messages = rows.get("messages", 0)
-    if options.json:
-        more: dict[str, object] = (
-            {"rows": rows} if everything else {"left_out": LEFT_OUT.replace(" and ", ", ").split(", ")}
-        )
-        more |= {"not_held": dict(lost)} if lost else {}
-        options.answer({"messages": messages, "file": str(output), **more})
-        return
-    screen = Screen(sys.stderr)
-    what = (listed(rows) if everything else "") or count(messages, "message")
-    screen.say(f"Exported {what}{options.whose()} to {output or 'stdout'}.")
-    for reason, number in lost.items():
-        screen.say(f"Not held by the format: {number:,} × {reason}.")
-    if not everything:
-        screen.say(f"Left out: {LEFT_OUT}. With --all they are exported as well.")
+    screen.say(f"Exported {done.what}{options.whose()} to {output or 'stdout'}.")
+    for note in done.notes:
+        screen.say(note)
 
 
 @contextmanager

@@ -3,46 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
-from typer import Argument, Option
-
-from holdfast.cli.arguments import KIND_NAMES, Limit, OnlyChat, OnlyTag, Query, Since, ValidAt, read_end
 from holdfast.cli.lookup import find_chat, the_chat, titles_of, with_space
-from holdfast.cli.options import Options, Output, ReadOptions, one_of
+from holdfast.cli.options import Options, Output, ReadOptions
 from holdfast.cli.quarantine import ways_out
 from holdfast.cli.render.screen import Part, Screen, plain, when
 from holdfast.cli.render.wording import in_options
-from holdfast.cli.where_option import Wheres, joined
+from holdfast.cli.where_option import MetaFilter, joined
 from holdfast.memory import Memory
 from holdfast.text.references import write_reference
-from holdfast.types import ROLES, SOURCES, Hit
+from holdfast.types import Hit
 
-_Roles = Annotated[
-    list[str] | None,
-    Option(
-        parser=one_of(ROLES), metavar="ROLE", help=f"Only this role, may be repeated: {', '.join(ROLES)}."
-    ),
-]
-_Until = Annotated[
-    datetime | None,
-    Option(parser=read_end, metavar="7d|DATE", help="Only up to the end of this date, or before this time."),
-]
-_Kinds = Annotated[
-    list[str] | None,
-    Option(metavar="KIND", help=f"Only records of this kind, may be repeated: {KIND_NAMES}."),
-]
-_Sources = Annotated[
-    list[str] | None,
-    Option(
-        parser=one_of(SOURCES),
-        metavar="SOURCE",
-        help=f"Only from this source, may be repeated: {', '.join(SOURCES)}.",
-    ),
-]
-Verbose = Annotated[
-    bool, Option("--verbose", help="Show what the guard flagged in words of the user and assistant as well.")
-]
 _OWN = frozenset({"user", "assistant", "system", "developer", "app"})  # whose words come from nowhere else
 
 
@@ -50,21 +22,18 @@ _OWN = frozenset({"user", "assistant", "system", "developer", "app"})  # whose w
 class FindOptions(ReadOptions):
     """The memory that is searched, and what for beside words. The fields are options."""
 
-    source: _Sources = None
-    kind: _Kinds = None
-    tag: OnlyTag = None
-    chat: OnlyChat = None
-    role: _Roles = None
-    since: Since = None
-    until: _Until = None
-    valid_at: ValidAt = None
-    where: Wheres = None
-    limit: Limit = 5
-    min_score: Annotated[float, Option(min=0, max=1, help="Only hits with at least this probability.")] = 0.0
-    latest: Annotated[bool, Option("--latest", help="Of nearly equal messages, the latest first.")] = False
-    untrusted: Annotated[
-        bool, Option("--untrusted", help="Only what waits in quarantine, which is not found otherwise.")
-    ] = False
+    source: list[str] | None = None
+    kind: list[str] | None = None
+    tag: list[str] | None = None
+    chat: str | None = None
+    role: list[str] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    valid_at: datetime | None = None
+    where: list[MetaFilter] | None = None
+    limit: int = 5
+    latest: bool = False
+    untrusted: bool = False
 
     # Any: keywords of many types.
     def filters(self) -> dict[str, Any]:
@@ -78,7 +47,6 @@ class FindOptions(ReadOptions):
             "until": self.until,
             "valid_at": self.valid_at,
             "where": joined(self.where),
-            "min_score": self.min_score,
         }
 
     def asked(self) -> dict[str, Any]:
@@ -87,7 +55,7 @@ class FindOptions(ReadOptions):
         return {**self.filters(), "limit": self.limit, "prefer": prefer, "secrets": self.secrets}
 
 
-def recall(options: FindOptions, *, query: Query, verbose: Verbose = False) -> None:
+def recall(options: FindOptions, *, query: list[str]) -> None:
     """Find the messages, summaries and records that answer a question, best first, with reasons.
 
     $HOLDFAST_EMBED names an embedder, to find by meaning as well what `holdfast work` has embedded.
@@ -101,11 +69,14 @@ def recall(options: FindOptions, *, query: Query, verbose: Verbose = False) -> N
         titles = titles_of(memory, [with_space(hit, own).chat for hit in hits])
         if not hits and chat is not None and not find_chat(memory.scoped(user=""), chat):
             the_chat(options, memory, chat)
-        more = _more(options, memory, hits[0]) if hits else ""
+        further = _further(options, memory, hits[0]) if hits else ""
         is_empty = not hits and not memory.version() and not memory.chats(agent="", archived=None, limit=1)
-    screen = show_hits(options, hits, titles, own, verbose=verbose, query=text)
+    more = options.larger(options.limit) if len(hits) == options.limit else None
+    screen = show_hits(options, hits, titles, own, query=text, more=more)
+    if more:
+        screen.say((f"More, if there are any: {more}", "dim"))
     if hits:
-        screen.say((more, "dim"))
+        screen.say((further, "dim"))
         if options.untrusted:
             screen.say((f"Quarantined. {ways_out(options, hits[0].id)}", "dim"))
     else:
@@ -115,14 +86,7 @@ def recall(options: FindOptions, *, query: Query, verbose: Verbose = False) -> N
         )
 
 
-def why(
-    options: FindOptions,
-    *,
-    query: Annotated[str, Argument(metavar="QUERY", help="A question or some words, in quotes.")],
-    what: Annotated[
-        str, Argument(metavar="CHAT#N|ID", help="A message, or the id of a record or a summary.")
-    ],
-) -> None:
+def why(options: FindOptions, *, quoted: str, hit: str) -> None:
     """Explain why a message, record or summary is found for a question, or why not.
 
     $HOLDFAST_EMBED names an embedder, as for `holdfast recall`.
@@ -130,22 +94,14 @@ def why(
     For example: holdfast why "which exercise did my physio give me" porto-trip#3
     """
     with options.open(embed=True) as memory:
-        explanation = memory.explain(query, what, **options.asked())
+        explanation = memory.explain(quoted, hit, **options.asked())
     document = {**plain(explanation), "found": explanation.found, "lacks": list(explanation.lacks)}
     screen = options.answer(document)
     for line in str(explanation).splitlines():
         screen.say(line, hang=3)
 
 
-def feedback(
-    options: Options,
-    *,
-    query: Annotated[str, Argument(metavar="QUERY", help="What was asked, in quotes.")],
-    what: Annotated[
-        str, Argument(metavar="CHAT#N|ID", help="A message, or the id of a record or a summary.")
-    ],
-    unhelpful: Annotated[bool, Option("--unhelpful", help="It did not help.")] = False,
-) -> None:
+def feedback(options: Options, *, quoted: str, hit: str, unhelpful: bool = False) -> None:
     """Store whether a hit helped to answer a question.
 
     It changes no ranking; `holdfast export --feedback` makes questions for the benchmark of it.
@@ -153,7 +109,7 @@ def feedback(
     For example: holdfast feedback "which exercise did my physio give me" porto-trip#3
     """
     with options.open() as memory:
-        record = memory.feedback(what, helpful=not unhelpful, query=query)
+        record = memory.feedback(hit, helpful=not unhelpful, query=quoted)
     screen = options.answer(plain(record))
     screen.say(f"Stored that it {'did not help' if unhelpful else 'helped'}{options.whose()}: {record.id}.")
     screen.say((f"Take it back: {options.line('undo')}", "dim"))
@@ -168,7 +124,7 @@ def _todo(*, empty: bool, filtered: bool) -> str:
     return "Try other words; `holdfast chats` and `holdfast records` list what there is."
 
 
-def _more(options: Options, memory: Memory, hit: Hit) -> str:
+def _further(options: Options, memory: Memory, hit: Hit) -> str:
     """Name the command that shows more of a hit, which may be in what all users share."""
     whose = memory.scope.named(hit.space)
     if whose.space != memory.scope.space:
@@ -182,13 +138,7 @@ def _more(options: Options, memory: Memory, hit: Hit) -> str:
 
 
 def show_hits(
-    options: Output,
-    hits: Sequence[Hit],
-    titles: Mapping[str, str],
-    own: str = "",
-    *,
-    verbose: bool,
-    **asked: object,
+    options: Output, hits: Sequence[Hit], titles: Mapping[str, str], own: str = "", **asked: object
 ) -> Screen:
     """Answer with hits, of which those of others than the own space name theirs, and return the screen."""
     degraded = getattr(hits, "degraded", None)
@@ -197,7 +147,7 @@ def show_hits(
     if degraded:
         screen.say((in_options(degraded), "yellow"))
     for place, hit in enumerate(hits, start=1):
-        show_hit(screen, f"{place}.", with_space(hit, own), titles, verbose=verbose)
+        show_hit(screen, f"{place}.", with_space(hit, own), titles)
         screen.say("")
     return screen
 
@@ -208,9 +158,7 @@ def described(hits: Sequence[Hit], titles: Mapping[str, str], own: str = "") -> 
     return [{**plain(hit), "chat": chat, "title": titles.get(hit.chat, "")} for chat, hit in named]
 
 
-def show_hit(
-    screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], focus: str = "", *, verbose: bool
-) -> None:
+def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], focus: str = "") -> None:
     """Print a hit: how sure, when, who, where, the words, why, and its flags if it comes from outside.
 
     Of a record: its kind, and where it was learned. Of a summary: which messages it stands for.
@@ -228,7 +176,9 @@ def show_hit(
         hang=3,
     )
     screen.say(*excerpt(hit.text, hit.why.words, focus), indent=3)
-    flags = f"  flags: {', '.join(hit.flags)}" if hit.flags and (verbose or hit.role not in _OWN) else ""
+    flags = (
+        f"  flags: {', '.join(hit.flags)}" if hit.flags and (screen.verbose or hit.role not in _OWN) else ""
+    )
     screen.say((f"why: {hit.why}{flags}", "dim"), indent=3)
 
 

@@ -1,47 +1,22 @@
 """The commands for changes: changes, undo, rollback."""
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
 
-from typer import Argument, Option
-
-from holdfast.cli.arguments import KIND_NAMES, By, Limit, OnlyKind, Point, page, read_point
+from holdfast.cli.arguments import Points
 from holdfast.cli.options import Options
 from holdfast.cli.render.record_lines import called, change_of, show_change
 from holdfast.cli.render.screen import count, plain, when
 from holdfast.memory import Memory
 from holdfast.records.view import View
-from holdfast.types import Record
-
-
-class _Range(NamedTuple):
-    """Two versions or times; None stands for now."""
-
-    first: Point
-    last: Point | None
-
-
-def _read_range(text: str) -> _Range:
-    first, _, last = text.partition("..")
-    return _Range(read_point(first), read_point(last) if last else None)
+from holdfast.types import Record, Writer
 
 
 def changes(
     options: Options,
     *,
-    kind: OnlyKind = None,
-    identity: Annotated[
-        str | None, Option("--id", metavar="ID", help="Only of the record with this id.")
-    ] = None,
-    diff: Annotated[
-        _Range | None,
-        Option(
-            parser=_read_range,
-            metavar="VERSION[..VERSION]",
-            help="Instead, how the records of two versions differ, as a unified diff; a date means its end.",
-        ),
-    ] = None,
-    limit: Limit = 20,
+    kind: str | None = None,
+    diff: Points | None = None,
+    limit: int = 20,
 ) -> None:
     """List changes, newest first: version, time, writer, action, the text before and after, and the reason.
 
@@ -51,18 +26,18 @@ def changes(
         if diff is not None:
             _diff(options, memory, diff)
             return
-        shown, more = page(memory.changes(kind=kind, id=identity, limit=limit + 1), limit)
+        shown, more = options.page(memory.changes(kind=kind, limit=limit + 1), limit)
     screen = options.answer({"changes": plain(shown), "more": more})
     for change in shown:
         show_change(screen, change)
-    screen.say_more(more=more)
-    if not shown and not more:
-        filtered = kind or identity or options.agent
+    screen.say_more(more)
+    if not shown:
+        filtered = kind or options.agent
         todo = "Try fewer filters." if filtered else "Store something: `holdfast remember TEXT…`."
         options.say_nothing(screen, f"No changes{options.whose()} here.", todo)
 
 
-def _diff(options: Options, memory: Memory, between: _Range) -> None:
+def _diff(options: Options, memory: Memory, between: Points) -> None:
     before = memory.at(between.first.at)
     after = memory.at(between.last.at if between.last else memory.version())
     old, new = ({record.id: record for record in view.records()} for view in (before, after))
@@ -102,7 +77,7 @@ def _name(view: View) -> str:
     return f"version {view.version()}{f', {when(newest.at)}' if newest else ''}"
 
 
-def undo(options: Options, *, by: By = "user") -> None:
+def undo(options: Options, *, by: Writer = "user") -> None:
     """Undo the newest change, whoever made it; again, the one before.
 
     Nothing is lost: it writes new versions, and prints them.
@@ -113,17 +88,7 @@ def undo(options: Options, *, by: By = "user") -> None:
         _report(options, memory, memory.undo(by=by))
 
 
-def rollback(
-    options: Options,
-    *,
-    what: Annotated[
-        str, Argument(metavar="WHAT", help=f"The id of a record, or all of a kind: {KIND_NAMES}.")
-    ],
-    version: Annotated[
-        int, Argument(min=0, metavar="VERSION", help="A version; `holdfast changes` lists them.")
-    ],
-    by: By = "user",
-) -> None:
+def rollback(options: Options, *, what: str, version: int, by: Writer = "user") -> None:
     """Write a record, or all of a kind, again as it was at a version.
 
     Nothing is lost: it writes new versions, and prints them.

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
 
-from typer import Argument, BadParameter, Context, Option
+from typer import BadParameter, Context
 from typer.core import TyperCommand
 
-from holdfast.cli.arguments import Yes
-from holdfast.cli.options import Options, confirm, one_of
+from holdfast.cli.options import Options, confirm
 from holdfast.cli.render.screen import Screen
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.hooks.clients import NAMES, client_of
@@ -34,7 +32,6 @@ _PASSWORD = re.compile(
     r'(?<=://)((?:[^:@/"\\\n]|\\.){0,500}:)(?:[^"\\\n]|\\.){1,2000}(?=@)|(?<=[?&]password=)(?:[^&"\\\n]|\\.)+'
 )
 _HIDDEN = r"\1***"
-_CLIENTS = (*NAMES, *ONLY_SERVER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,20 +39,8 @@ class Installing(Options):
     """Which memory is installed. Whose it is must not depend on who else has one at the moment."""
 
     guesses = False
-    # No options here: the project is that of the folder that the client works in.
-    project: str = ""
-    team: str = ""
-    reads: list[str] | None = None
-
-
-_Client = Annotated[
-    str,
-    Argument(parser=one_of(_CLIENTS), metavar="CLIENT", help=f"{', '.join(_CLIENTS)}."),
-]
-_InProject = Annotated[
-    bool, Option("--project", help="For this project only, not for all projects of this user.")
-]
-_OnlyPrint = Annotated[bool, Option("--print", help="Print what to add, and write nothing.")]
+    # The project is that of the folder that the client works in.
+    no_options = Options.no_options | {"project", "team", "reads"}
 
 
 class InstallCommand(TyperCommand):
@@ -91,16 +76,12 @@ class _Change:
 def install(
     options: Installing,
     *,
-    client: _Client,
-    in_project: _InProject = False,
-    read_only: Annotated[
-        bool, Option("--read-only", help="The tools can only read; hooks still store what is said.")
-    ] = False,
-    rules: Annotated[
-        bool, Option("--rules", help="Cursor: a rule for versions that drop the context of hooks.")
-    ] = False,
-    only_print: _OnlyPrint = False,
-    yes: Yes = False,
+    client: str,
+    in_project: bool = False,
+    read_only: bool = False,
+    rules: bool = False,
+    only_print: bool = False,
+    yes: bool = False,
 ) -> None:
     """Install the memory into a coding agent: its hooks, and the tools of the MCP server.
 
@@ -129,9 +110,7 @@ def install(
         screen.say(f"→ {hint}", hang=2)
 
 
-def uninstall(
-    options: Installing, *, client: _Client, in_project: _InProject = False, yes: Yes = False
-) -> None:
+def uninstall(options: Installing, *, client: str, in_project: bool = False, yes: bool = False) -> None:
     """Remove from a client what `holdfast install` added to it, and nothing else.
 
     The memory itself stays. For example: holdfast uninstall claude-code

@@ -1,14 +1,12 @@
 """The commands for jobs and their costs: learn jobs, learn usage."""
 
 from collections.abc import Sequence
-from typing import Annotated, get_args
+from datetime import datetime
 
 import typer
-from typer import Option
 
-from holdfast.cli.arguments import LimitOrAll, Since, page
 from holdfast.cli.lookup import titles_of
-from holdfast.cli.options import Options, given, one_of
+from holdfast.cli.options import Options, given
 from holdfast.cli.render.outcomes import calls_and_tokens, is_due, needs_model, quiet, until
 from holdfast.cli.render.screen import Part, count, fitted, plain, when
 from holdfast.cli.render.wording import in_options
@@ -16,21 +14,14 @@ from holdfast.errors import InvalidInput
 from holdfast.learning.results import Usage
 from holdfast.types import Job, JobStatus
 
-_STATUSES = get_args(JobStatus)
 _STYLES = {"failed": "bold red", "running": "bold green"}
 _TITLE = 40  # columns of a title in a table
 _ASKED = "asked"  # the outcome of a call that has none yet
 
-_Status = Annotated[
-    JobStatus | None,
-    Option(parser=one_of(_STATUSES), metavar="STATUS", help=f"Only of this status: {', '.join(_STATUSES)}."),
-]
-_Retry = Annotated[
-    str | None, Option(metavar="ID", help="Open this one again, to be run by the next worker.")
-]
 
-
-def jobs(options: Options, *, status: _Status = None, retry: _Retry = None, limit: LimitOrAll = None) -> None:
+def jobs(
+    options: Options, *, status: JobStatus | None = None, retry: str | None = None, limit: int | None = None
+) -> None:
     """List unfinished jobs, oldest first: open, running, and failed with the reason; or retry one.
 
     For example: holdfast learn jobs --status failed, or holdfast learn jobs --retry observe:porto-trip
@@ -41,7 +32,7 @@ def jobs(options: Options, *, status: _Status = None, retry: _Retry = None, limi
         _retry(options, retry)
         return
     with quiet(), options.open() as memory:
-        found, more = page(memory.learning.jobs(status=status), limit)
+        found, more = options.page(memory.learning.jobs(status=status), limit)
         titles = titles_of(memory, [job.chat for job in found])
     screen = options.answer({"jobs": plain(found), "more": more})
     if not found:
@@ -62,7 +53,7 @@ def jobs(options: Options, *, status: _Status = None, retry: _Retry = None, limi
     for job in found:
         if job.error:
             screen.say((f"{job.id.removesuffix(':')}: ", "bold"), in_options(job.error), hang=4)
-    screen.say_more(more=more)
+    screen.say_more(more)
     if due := [job for job in found if is_due(job)]:
         screen.say(f"→ Run what is due: {_work(options, due)}")
     if any(job.status == "failed" for job in found):
@@ -97,14 +88,14 @@ def _when(job: Job) -> str:
     return f"due {when(job.due)}" if job.status in ("open", "running") else when(job.ended or job.at)
 
 
-def usage(options: Options, *, since: Since = None, limit: LimitOrAll = None) -> None:
+def usage(options: Options, *, since: datetime | None = None, limit: int | None = None) -> None:
     """Sum up the calls of models by purpose, model and outcome, with tokens and time.
 
     For example: holdfast learn usage --since 7d
     """
     with quiet(), options.open() as memory:
         found = memory.learning.usage(since)
-    lines, more = page(found.lines, limit)
+    lines, more = options.page(found.lines, limit)
     summed: dict[str, float] = {
         "calls": found.calls,
         "prompt_tokens": found.prompt_tokens,
@@ -126,7 +117,7 @@ def usage(options: Options, *, since: Since = None, limit: LimitOrAll = None) ->
         "seconds": [f"{line.seconds:,.1f}" for line in lines],
     }
     screen.table(columns)
-    screen.say_more(more=more)
+    screen.say_more(more)
     screen.say("")
     tokens = f"{count(found.prompt_tokens, 'token')} of prompts, {found.answer_tokens:,} of answers"
     calls = count(found.calls, "call")

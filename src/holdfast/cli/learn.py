@@ -1,11 +1,8 @@
 """The commands that learn now: extract, kind, episodes, reflect, consolidate, relearn."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, cast
+from collections.abc import Callable, Mapping, Sequence
 
-from typer import Argument, Option
-
-from holdfast.cli.arguments import Limit, Llm, MessageRange, chat_of, text_of
+from holdfast.cli.arguments import chat_of, text_of
 from holdfast.cli.lookup import the_chat, titles_of
 from holdfast.cli.options import Options, given
 from holdfast.cli.render.outcomes import (
@@ -14,7 +11,6 @@ from holdfast.cli.render.outcomes import (
     fail,
     interruptible,
     learned,
-    prompt_version,
     show_cost,
     show_records,
     show_work,
@@ -28,11 +24,7 @@ from holdfast.errors import InvalidInput
 from holdfast.kinds import Kind
 from holdfast.learning.results import Relearning, WorkResult
 from holdfast.memory import Memory
-
-if TYPE_CHECKING:
-    from holdfast.learning.ranking import Strategy
-
-_Model = Annotated[str, Option("--llm", metavar="NAME", help="The model to ask, such as openai:gpt-5-mini.")]
+from holdfast.text.references import Reference
 
 
 def learn(options: Options) -> None:
@@ -42,20 +34,13 @@ def learn(options: Options) -> None:
     """
 
 
-_Text = Annotated[
-    list[str] | None, Argument(metavar="[TEXT]", help="What to learn from; `-` reads standard input.")
-]
-
-
 def extract(
     options: Options,
     *,
-    text: _Text = None,
-    chat: Annotated[str | None, Option(metavar="CHAT", help="Learn from this chat instead.")] = None,
-    messages: MessageRange = None,
-    step: Annotated[str, Option(help="The name of the step that gave it.")] = "",
-    type_: Annotated[str, Option("--type", help="The type of that step, such as GOAL.")] = "",
-    llm: Llm = None,
+    text: list[str] | None = None,
+    chat: str | None = None,
+    messages: Reference | None = None,
+    llm: str | None = None,
 ) -> None:
     """Extract findings, insights and lessons from a text or a chat now, each with its source.
 
@@ -74,9 +59,9 @@ def extract(
             the_chat(options, memory, chat)
         with thinking(llm):
             if chat is None:
-                done = memory.learning.extract(said, step=step, type=type_, llm=llm)
+                done = memory.learning.extract(said, llm=llm)
             else:
-                done = memory.chat(chat).extract(messages=span, step=step, type=type_, llm=llm)
+                done = memory.chat(chat).extract(messages=span, llm=llm)
     screen = options.answer(plain(done))
     number = learned(done.records)
     heading = f"Learned {count(number, 'record')}:" if number else "Nothing new was learned."
@@ -89,42 +74,21 @@ def extract(
     fail([done.job] if done.job else [])
 
 
-_Query = Annotated[
-    list[str] | None,
-    Argument(metavar="[QUERY]", help="A question or some words; no quotes needed. Without one, the newest."),
-]
-_Strategy = Annotated[
-    str,
-    Option(
-        metavar="STRATEGY",
-        help="How to rank: index, as recall does; projection, by similar words; recency, newest first; "
-        "llm, by a model.",
-    ),
-]
-
-
-def episodes(
-    options: Options,
-    *,
-    query: _Query = None,
-    strategy: _Strategy = "index",
-    limit: Limit = 5,
-    llm: Llm = None,
-) -> None:
+def episodes(options: Options, *, query: list[str] | None = None, limit: int = 5) -> None:
     """Find what was done in earlier chats: their episodes, best first.
 
     For example: holdfast learn episodes which migration went wrong
     """
     question = " ".join(query) if query else None
     with interruptible(kept="", todo=""), options.open() as memory:
-        with thinking(llm):
-            found = memory.learning.episodes(
-                question, strategy=cast("Strategy", strategy), limit=limit, llm=llm
-            )
-        titles = titles_of(memory, [record.chat for record in found])
+        found = memory.learning.episodes(question, limit=limit + 1)
+        shown, more = options.page(found, limit)
+        titles = titles_of(memory, [record.chat for record in shown])
         held = sum(one.kind == "episode" for one in memory.quarantine)
-    screen = options.answer({"query": question, **plain(found), "quarantined": held})
-    for record in found:
+    screen = options.answer(
+        {"query": question, **plain(found), "episodes": plain(shown), "quarantined": held, "more": more}
+    )
+    for record in shown:
         screen.say(
             (f"{when(record.at)}  ", "dim"),
             (titles.get(record.chat) or record.chat, "bold"),
@@ -133,19 +97,18 @@ def episodes(
         )
         screen.say(record.text, indent=4)
         screen.say("")
+    screen.say_more(more)
     if not found:
         written = f"{options.line('chats', 'end', 'CHAT')} && {options.line('work')}"
         todo = "Try other words, or none." if question else f"Have one written: {written}"
         what = f"No episodes{options.whose()} {'that answer this' if question else 'yet'}."
         options.say_nothing(screen, what, todo)
-    if found.why:
-        screen.say((f"Ranked by {found.strategy}: {found.why}", "yellow"))
     if held:
         why = f"because their chats used external sources: {held:,}"
         screen.say((f"Quarantined, {why}. See: {options.line('quarantine')}", "yellow"))
 
 
-def reflect(options: Options, *, llm: _Model) -> None:
+def reflect(options: Options, *, llm: str) -> None:
     """Have a model reflect on chats with news now, and report what changed.
 
     It may rewrite the profile and add observations. Exits with 1 if it failed.
@@ -155,7 +118,7 @@ def reflect(options: Options, *, llm: _Model) -> None:
     _learn_now(options, "reflect", llm, lambda memory: memory.learning.reflect(llm=llm))
 
 
-def consolidate(options: Options, *, llm: _Model) -> None:
+def consolidate(options: Options, *, llm: str) -> None:
     """Have a model join facts that say the same now, and report what changed.
 
     Each decision is a change with its reason, which `holdfast undo` takes back. Exits with 1 if it failed.
@@ -184,27 +147,13 @@ def _learn_now(options: Options, kind: str, llm: str, run: Callable[[Memory], Wo
     fail((*done.postponed, *done.failed))
 
 
-_Prompt = Annotated[
-    str | None,
-    Option(
-        parser=prompt_version,
-        metavar="VERSION|PATH",
-        help="A version of the prompt, such as v1, or a file: a path with a folder, or ending with .md. "
-        "The usual one without it; v3 (of episodes v2) is the thorough one.",
-    ),
-]
-_DryRun = Annotated[
-    bool, Option("--dry-run", help="Only show the difference; the model is asked all the same.")
-]
-
-
 def relearn(
     options: Options,
     *,
-    llm: _Model,
-    kind: Annotated[str, Option(help="Learn anew observations, facts or episodes.")] = "observations",
-    prompt: _Prompt = None,
-    dry_run: _DryRun = False,
+    llm: str,
+    kind: str = "observations",
+    prompt: str | None = None,
+    dry_run: bool = False,
 ) -> None:
     """Learn again from past chats with another prompt or model, and show the difference.
 
@@ -212,33 +161,17 @@ def relearn(
 
     For example: holdfast learn relearn --prompt v1 --llm openai:gpt-5-mini --dry-run
     """
-    kept = "Nothing was changed." if dry_run else "The chats done until now are learned anew."
-    with interruptible(kept, "The same command begins again with the first."), options.open() as memory:
-        with thinking(llm):
-            found = memory.learning.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
-        titles = titles_of(memory, (*found.chats, *found.failed))
-    if not (found.chats or found.failed):
-        screen = options.answer(plain(found))
-        screen.say(f"Nothing was learned from chats yet{options.whose()}.")
-        screen.say(f"→ Learn from one: {options.line('learn', 'extract', '--chat', 'CHAT', '--llm', llm)}")
-        return
-    kind = kind if kind != "observations" else ""
-    again = options.line("learn", "relearn", *given(kind=kind, prompt=prompt, llm=llm))
-    _show_differences(options, found, titles, llm, again)
+    _learn_again(options, kind, (), llm=llm, prompt=prompt, dry_run=dry_run)
 
 
 def kind(
     options: Options,
     *,
-    name: Annotated[
-        str, Argument(metavar="NAME", help="What the records are to be called, such as allergy.")
-    ],
-    learn: Annotated[str, Argument(metavar="WHAT", help="What is to be learned, in quotes.")],
-    example: Annotated[
-        list[str] | None, Option(help="A sentence in which a user says it; may be repeated.")
-    ] = None,
-    llm: _Model,
-    dry_run: _DryRun = False,
+    name: str,
+    learn: str,
+    example: list[str] | None = None,
+    llm: str,
+    dry_run: bool = False,
 ) -> None:
     """Learn what you want known from all past chats, as records of a kind of your own; show the difference.
 
@@ -248,22 +181,30 @@ def kind(
     For example: holdfast learn kind allergy "what one cannot eat" --llm openai:gpt-5-mini --dry-run
     """
     wish = Kind(name, learn=learn, examples=example or ())
-    kept = "Nothing was changed." if dry_run else "The chats done until now are learned from."
-    with interruptible(kept, "The same command begins again."), options.open(kinds=[wish]) as memory:
+    _learn_again(options, name, [wish], llm=llm, prompt=None, dry_run=dry_run)
+
+
+def _learn_again(
+    options: Options, kind: str, kinds: Sequence[Kind], *, llm: str, prompt: str | None, dry_run: bool
+) -> None:
+    kept = "Nothing was changed." if dry_run else "The chats done until now are learned anew."
+    todo = "The same command begins again with the first."
+    with interruptible(kept, todo), options.open(kinds=kinds) as memory:
         with thinking(llm):
-            found = memory.learning.relearn(name, llm=llm, dry_run=dry_run)
+            found = memory.learning.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
         titles = titles_of(memory, (*found.chats, *found.failed))
-    examples = [word for one in wish.examples for word in ("--example", one)]
-    _show_differences(
-        options, found, titles, llm, options.line("learn", "kind", name, learn, *examples, *given(llm=llm))
-    )
+    screen = options.answer(plain(found))
+    if found.chats or found.failed:
+        _show_differences(options, screen, found, titles, llm)
+    else:
+        screen.say(f"Nothing was learned from chats yet{options.whose()}.")
+        screen.say(f"→ Learn from one: {options.line('learn', 'extract', '--chat', 'CHAT', '--llm', llm)}")
 
 
 def _show_differences(
-    options: Options, found: Relearning, titles: Mapping[str, str], llm: str, again: str
+    options: Options, screen: Screen, found: Relearning, titles: Mapping[str, str], llm: str
 ) -> None:
-    """Answer with what is learned differently; `again` is the command that applies a dry run."""
-    screen = options.answer(plain(found))
+    """Print what is learned differently, and the command that applies a dry run."""
     for chat in (*found.chats, *found.failed):
         _show_difference(screen, found, chat, titles.get(chat))
     adds, removes = ("Added", "removed") if found.applied else ("Would add", "remove")
@@ -275,7 +216,7 @@ def _show_differences(
     if found.applied and (found.added or found.removed):
         screen.say((f"Take back what was changed last, a chat each time: {options.line('undo')}", "dim"))
     elif found.added or found.removed:
-        screen.say(f"→ Apply it: {again}")
+        screen.say(f"→ Apply it: {options.again(dry_run=False)}")
     fail(found.failed)
 
 

@@ -2,21 +2,15 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
 
 import typer
-from typer import Argument, Option
 
 from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options, Output
 from holdfast.cli.render.screen import Screen, count, listed, plain, size, when
 
 
-def stats(
-    options: Options,
-    *,
-    chat: Annotated[str | None, Argument(metavar="[CHAT]", help="Count one chat instead of all.")] = None,
-) -> None:
+def stats(options: Options, *, chat: str | None = None) -> None:
     """Count messages and tokens, of the database or of one chat.
 
     For example: holdfast stats, or holdfast stats porto-trip
@@ -73,13 +67,7 @@ def _size_on_disk(location: str) -> int | None:
     return sum(path.stat().st_size for path in files if path.exists())
 
 
-def verify(
-    options: Options,
-    *,
-    repair: Annotated[
-        bool, Option("--repair", help="First build the search index again from what is stored.")
-    ] = False,
-) -> None:
+def verify(options: Options, *, repair: bool = False) -> None:
     """Check that every message is stored as it was written, and can be found.
 
     Exits with 1 if there is a problem. $HOLDFAST_KEY holds the key of the checksums, in hexadecimal digits.
@@ -112,11 +100,7 @@ def _list_problems(screen: Screen, problems: Iterable[str]) -> None:
         screen.say(("✗ ", "bold red"), one)
 
 
-def backup(
-    options: Options,
-    *,
-    path: Annotated[Path, Argument(metavar="FILE", help="The copy; there must be nothing of that name.")],
-) -> None:
+def backup(options: Options, *, path: Path) -> None:
     """Copy the whole database into a new file while it is in use, and check the copy.
 
     The copy is a database of its own, with all users. On PostgreSQL use pg_dump.
@@ -131,14 +115,7 @@ def backup(
     _list_problems(screen, (f"As in the original: {problem}." for problem in found.problems))
 
 
-def salvage(
-    options: Output,
-    *,
-    damaged: Annotated[
-        Path, Argument(metavar="DAMAGED", exists=True, dir_okay=False, help="A file that is damaged.")
-    ],
-    new: Annotated[Path, Argument(metavar="NEW", help="A new database; there must be nothing of that name.")],
-) -> None:
+def salvage(options: Output, *, damaged: Path, new: Path) -> None:
     """Write what can be read of a damaged file into a new database, and list what is missing.
 
     The damaged file is only read; nobody must write to it meanwhile. Exits with 1 if anything is missing.

@@ -2,14 +2,12 @@
 
 import gc
 import logging
+import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated
-
-from typer import Option
 
 from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Screen
@@ -18,7 +16,6 @@ from holdfast.errors import InvalidInput, Unavailable
 TOKEN = "HOLDFAST_MCP_TOKEN"  # noqa: S105 - the name of a variable
 # As in `mcp_http`, which takes long to import.
 REQUEST_SECONDS, IDLE_SECONDS, MAX_SESSIONS = 30.0, 1_800.0, 1_000
-_HTTP = "Over HTTP"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,56 +27,15 @@ class Serving(Options):
 
     guesses = False
 
-    host: Annotated[str, Option(help="The address to listen at.", rich_help_panel=_HTTP)] = "127.0.0.1"
-    port: Annotated[
-        int,
-        Option(min=0, max=65535, help="The port to listen at; 0 for any free one.", rich_help_panel=_HTTP),
-    ] = 8765
-    token: Annotated[
-        str | None,
-        Option(
-            envvar=TOKEN,
-            show_envvar=False,
-            help=f"The bearer token that clients must send. Otherwise ${TOKEN}, which others cannot see, "
-            "otherwise one is made and printed.",
-            rich_help_panel=_HTTP,
-        ),
-    ] = None
-    remote: Annotated[
-        bool,
-        Option(
-            "--remote",
-            help="Allow a --host that other machines reach. Unencrypted: put a proxy with TLS before it.",
-            rich_help_panel=_HTTP,
-        ),
-    ] = False
-    request_seconds: Annotated[
-        float,
-        Option(
-            help="Close a connection whose request takes longer to arrive, headers and body.",
-            rich_help_panel=_HTTP,
-        ),
-    ] = REQUEST_SECONDS
-    idle_seconds: Annotated[
-        float, Option(help="Close a session that nobody uses for so long.", rich_help_panel=_HTTP)
-    ] = IDLE_SECONDS
-    max_sessions: Annotated[
-        int, Option(min=1, help="Open no more sessions than this at once.", rich_help_panel=_HTTP)
-    ] = MAX_SESSIONS
+    host: str = "127.0.0.1"
+    port: int = 8765
+    remote: bool = False
+    request_seconds: float = REQUEST_SECONDS
+    idle_seconds: float = IDLE_SECONDS
+    max_sessions: int = MAX_SESSIONS
 
 
-_ReadOnly = Annotated[bool, Option("--read-only", help="Only what reads; nothing can be changed.")]
-_Http = Annotated[
-    bool, Option("--http", help="Serve over HTTP, not to who started it.", rich_help_panel=_HTTP)
-]
-
-
-def mcp(
-    options: Serving,
-    *,
-    read_only: _ReadOnly = False,
-    http: _Http = False,
-) -> None:
+def mcp(options: Serving, *, read_only: bool = False, http: bool = False) -> None:
     """Serve the memory to agents over the Model Context Protocol.
 
     Without --http it uses standard input and output, as clients expect, which start it themselves: see
@@ -133,13 +89,14 @@ def _serve_http(options: Serving, *, read_only: bool) -> None:
         from holdfast.integrations.mcp import http as mcp_http
         from holdfast.integrations.mcp.server import make_server
 
-    secret = mcp_http.new_token() if options.token is None else options.token
+    secret = os.environ.get(TOKEN)
+    token = mcp_http.new_token() if secret is None else secret
 
     def ready(url: str) -> None:
         screen = Screen(sys.stderr)
         screen.say(("Serving ", "bold"), url)
-        if options.token is None:
-            screen.say(("Token   ", "bold"), secret)
+        if secret is None:
+            screen.say(("Token   ", "bold"), token)
 
     with options.open(create=True, admin=False, embed=True) as memory:
         app = mcp_http.application(
@@ -149,7 +106,7 @@ def _serve_http(options: Serving, *, read_only: bool) -> None:
             max_sessions=options.max_sessions,
         )
         mcp_http.serve(
-            mcp_http.Guarded(app, secret),
+            mcp_http.Guarded(app, token),
             options.host,
             options.port,
             ready=ready,

@@ -1,21 +1,18 @@
-"""The options that all commands share, and the edge where errors become text."""
+"""The options that all commands share, and the memory that they open."""
 
-import inspect
 import os
 import shlex
 import sys
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar, cast
 
 import typer
 
 from holdfast.cli.masking import masked
 from holdfast.cli.render.screen import Screen, answer, count
-from holdfast.cli.render.wording import in_options
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
 from holdfast.hooks.location import (
     DATABASE,
@@ -25,20 +22,18 @@ from holdfast.hooks.location import (
     location_of,
     without_password,
 )
-from holdfast.hooks.project import project_of
+from holdfast.hooks.project import PROJECT, project_of
 from holdfast.kinds import Kind
 from holdfast.memory import Memory
-from holdfast.safety.guard import SECRETS, Secrets, is_masked
+from holdfast.safety.guard import Secrets, is_masked
 
 if TYPE_CHECKING:
     from holdfast.io.importing import ProjectOf
 
 USER = "HOLDFAST_USER"
-PROJECT = "HOLDFAST_PROJECT"
 _PARTS = ("tenant", "user", "agent", "project", "team")
 EMBED = "HOLDFAST_EMBED"  # the name of an embedder
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
-_PANEL = "Memory and output"
 T = TypeVar("T")
 _NAMED = 5  # users that a sentence names
 
@@ -53,65 +48,63 @@ def is_closed(location: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """How to answer. The fields are the options."""
+    """How to answer. The fields are the options, but for `no_options`."""
 
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document, for programs.", rich_help_panel=_PANEL)
-    ] = False
+    no_options: ClassVar[frozenset[str]] = frozenset({"words"})
+
+    json: bool = False
+    verbose: bool = False
+    words: Sequence[str] = ()  # of the command line
+
+    def again(self, **changes: int | str | bool) -> str:
+        """Write the command line once more, with other values of some options."""
+        at = self.words.index("--") if "--" in self.words else len(self.words)
+        words = list(map(without_password, self.words[:at]))
+        for name, value in changes.items():
+            flag = f"--{name.replace('_', '-')}"
+            pairs = zip(["", *words], words, strict=False)
+            words = [
+                word
+                for before, word in pairs
+                if word.partition("=")[0] != flag and (before != flag or isinstance(value, bool))
+            ]
+        return shlex.join(["holdfast", *words, *given(**changes), *self.words[at:]])
+
+    def page(
+        self, found: Iterable[T], limit: int | None, offset: int | None = None
+    ) -> tuple[list[T], str | None]:
+        """Return the first `limit` results, and the command line that shows more, if there is more."""
+        shown = list(islice(found, None if limit is None else limit + 1))
+        if limit is None or len(shown) <= limit:
+            return shown, None
+        return shown[:limit], self.again(offset=offset + limit) if offset is not None else self.larger(limit)
+
+    def larger(self, limit: int) -> str:
+        """Write the command line for twice as many results."""
+        return self.again(limit=2 * limit or 1)
 
     def answer(self, document: Mapping[str, object]) -> Screen:
         """Print `document` if --json is given; return the screen for the text, which shows nothing then."""
         if self.json:
             answer(document)
-        return Screen(quiet=self.json)
+        return Screen(quiet=self.json, verbose=self.verbose)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Output):
-    """Which memory a command works on. The fields that typer is told of are the options."""
+    """Which memory a command works on. The fields are the options, but for `no_options`."""
 
+    no_options = Output.no_options | {"user_was_named"}
     # Whether the only user there is may be taken for the one that was not named.
     guesses: ClassVar[bool] = True
 
-    db: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH|URL",
-            help=f"The database: a file, or a postgresql:// URL. Default: ${DATABASE}, then memory.db in "
-            "your data folder.",
-            rich_help_panel=_PANEL,
-        ),
-    ] = None
-    tenant: Annotated[str, typer.Option(help="The tenant.", rich_help_panel=_PANEL)] = ""
-    user: Annotated[
-        str,
-        typer.Option(
-            help=f"Whose memory it is. Default: ${USER}, then the only user in the database, then what all "
-            "users share.",
-            rich_help_panel=_PANEL,
-        ),
-    ] = ""
-    agent: Annotated[
-        str, typer.Option(help="The agent, if several share a memory.", rich_help_panel=_PANEL)
-    ] = ""
-    project: Annotated[
-        str,
-        typer.Option(
-            help=f"A project of the user; `.` for that of this folder, as for hooks. Default: ${PROJECT}.",
-            rich_help_panel=_PANEL,
-        ),
-    ] = ""
-    team: Annotated[
-        str, typer.Option(help="A team of the tenant, in place of a project.", rich_help_panel=_PANEL)
-    ] = ""
-    reads: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SPACE",
-            help="A further space that is read, such as team:core or project:shop; repeat it for more.",
-            rich_help_panel=_PANEL,
-        ),
-    ] = None
+    db: str | None = None
+    tenant: str = ""
+    user: str = ""
+    agent: str = ""
+    project: str = ""
+    team: str = ""
+    reads: list[str] | None = None
     user_was_named: bool = True  # on the command line
 
     @property
@@ -235,17 +228,6 @@ class Options(Output):
             return []
 
 
-def one_of(choices: Collection[str]) -> Callable[[str], str]:
-    """Return a parser that takes one of `choices`, and raises typer.BadParameter for anything else."""
-
-    def parse(text: str) -> str:
-        if text not in choices:
-            raise typer.BadParameter(f"{text!r} is none of {', '.join(choices)}.")
-        return text
-
-    return parse
-
-
 def given(**options: str | bool | int | None) -> list[str]:
     """Write options as words of a command line; blank ones and flags that are not set are left out."""
     words = []
@@ -259,116 +241,11 @@ def given(**options: str | bool | int | None) -> list[str]:
 class ReadOptions(Options):
     """The memory that a command reads, and whether it masks credentials. The fields are options."""
 
-    secrets: Annotated[
-        Secrets,
-        typer.Option(
-            parser=one_of(SECRETS),
-            metavar="|".join(SECRETS),
-            help="Mask credentials, or show them.",
-            rich_help_panel=_PANEL,
-        ),
-    ] = "mask"
+    secrets: Secrets = "mask"
 
     def masked(self, found: T) -> T:
         """Return results with the credentials in messages and summaries masked, unless they are shown."""
         return cast("T", masked(found)) if is_masked(self.secrets) else found
-
-
-CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-O = TypeVar("O", bound=Output)  # noqa: E741 - the options
-P = ParamSpec("P")
-
-
-def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
-    """Return a command for typer: its options are the parameters and the fields of the first one."""
-    own = inspect.signature(function)
-    first, *rest = own.parameters.values()
-    make = cast("Callable[..., O]", first.annotation)
-    shared = options_of(make)
-
-    @wraps(function)
-    def run(context: typer.Context, **values: object) -> None:
-        shared_values = {name: values.pop(name) for name in shared}
-        here = {name: value for name, value in shared_values.items() if is_given(context, name)}
-        if context.invoked_subcommand is not None:
-            # Of a group: what stands before a subcommand is meant for it.
-            if own_names := [name for name in values if is_given(context, name)]:
-                what = f"`{context.command_path} {context.invoked_subcommand}` does not take it."
-                raise typer.BadParameter(what, param_hint=f"--{own_names[0].replace('_', '-')}")
-            context.find_root().obj.update(here)
-            return
-        named = _before_command(context, shared) | here
-        options = make(**named)
-        with _edge():
-            if isinstance(options, Options) and "user" not in named:
-                options = options.with_user()
-            cast("Callable[..., None]", function)(options, **values)
-
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    run.__signature__ = own.replace(  # type: ignore[attr-defined]  # what typer reads
-        parameters=[CONTEXT, *(one.replace(kind=keyword) for one in (*rest, *shared.values()))]
-    )
-    run.__annotations__ = {}
-    return run
-
-
-def options_of(make: Callable[..., object]) -> dict[str, inspect.Parameter]:
-    """Find the options among the fields of a class, by their names."""
-    fields = inspect.signature(make).parameters
-    return {name: one for name, one in fields.items() if hasattr(one.annotation, "__metadata__")}
-
-
-def is_given(context: typer.Context, name: str) -> bool:
-    """Return whether an option is on the command line, or in its environment variable."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT")
-
-
-def _before_command(context: typer.Context, known: Container[str]) -> dict[str, object]:
-    """Return the options that stand before the command.
-
-    Raises:
-        typer.BadParameter: the command has no such option.
-
-    """
-    named: dict[str, object] = context.find_root().obj or {}
-    for name in named:
-        if name not in known:
-            raise typer.BadParameter(f"`{context.command_path}` does not take it.", param_hint=f"--{name}")
-    return named
-
-
-@contextmanager
-def _edge() -> Iterator[None]:
-    """Turn expected errors into two lines on stderr and an exit code; anything else is a bug."""
-    try:
-        yield
-        sys.stdout.flush()
-    except HoldfastError as error:
-        complain(in_options(error.what), in_options(error.todo))
-        raise typer.Exit(1) from error
-    except BrokenPipeError as error:
-        _drop_output()  # whoever read it wants no more
-        raise typer.Exit(1) from error
-    except OSError as error:
-        _drop_output()
-        place = f"{error.filename}: " if error.filename else ""
-        complain(
-            f"{place}{error.strerror or error}.",
-            "Check the path, your rights to it, and the space on the disk.",
-        )
-        raise typer.Exit(1) from error
-    except KeyboardInterrupt as error:
-        complain("Interrupted.")
-        raise typer.Exit(INTERRUPTED) from error
-
-
-def _drop_output() -> None:
-    """Let go of what stdout does not take, or Python would try once more at its end, and complain."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(what: str, todo: str = "") -> None:

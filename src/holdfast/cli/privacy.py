@@ -1,44 +1,15 @@
 """The commands that keep what is said out of the memory for a while: pause, resume."""
 
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
-
-from typer import BadParameter, Option
 
 from holdfast.cli.options import Output
 from holdfast.cli.render.screen import plain
 from holdfast.hooks import pause as pauses
 from holdfast.hooks.project import project_of
 
-_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
-_DURATION = re.compile(r"([0-9]{1,4})\s?([mhd])")
 
-
-def _duration(text: str) -> timedelta:
-    found = _DURATION.fullmatch(text.strip())
-    if not found or int(found[1]) == 0:
-        raise BadParameter(f"{text!r} is no time. Write 30m, 2h or 1d.")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
-
-
-_Project = Annotated[
-    bool, Option("--project", help="Only the project of the current folder, instead of everything.")
-]
-
-
-def pause(
-    options: Output,
-    *,
-    project: _Project = False,
-    duration: Annotated[
-        timedelta | None,
-        Option(
-            "--for", parser=_duration, metavar="30m|2h|1d", help="End the pause by itself after this time."
-        ),
-    ] = None,
-) -> None:
+def pause(options: Output, *, here: bool = False, duration: timedelta | None = None) -> None:
     """Store and inject nothing in coding agents, until `holdfast resume`.
 
     What is said meanwhile stays out of later imports as well. It holds for all databases and clients of this
@@ -46,7 +17,7 @@ def pause(
 
     For example: holdfast pause --project --for 2h
     """
-    name, root = _place(project=project)
+    name, root = _place(here=here)
     until = datetime.now(UTC) + duration if duration else None
     pauses.pause(name, root, until=until)
     screen = options.answer({"project": name or None, "until": plain(until), "paused": True})
@@ -55,17 +26,17 @@ def pause(
     screen.say(f"Next: holdfast resume{' --project' if name else ''}")
 
 
-def resume(options: Output, *, project: _Project = False) -> None:
+def resume(options: Output, *, here: bool = False) -> None:
     """End a pause: store and inject again from now on.
 
     What was said in the pause stays out of the memory, whatever is imported later.
 
     For example: holdfast resume --project
     """
-    name, root = _place(project=project)
+    name, root = _place(here=here)
     ended = pauses.resume(name, root)
-    here, folder = _place(project=True)
-    left = pauses.read().now(here, folder)
+    project, folder = _place(here=True)
+    left = pauses.read().now(project, folder)
     screen = options.answer({"project": name or None, "ended": ended, "paused": bool(left)})
     what = name or "all projects"
     screen.say((f"Resumed {what}.", "bold") if ended else f"There was no pause of {what} to end.")
@@ -74,9 +45,9 @@ def resume(options: Output, *, project: _Project = False) -> None:
         screen.say(f"Still paused here: {one.project or 'all projects'}. End it with `{how}`.")
 
 
-def _place(*, project: bool) -> tuple[str, str]:
+def _place(*, here: bool) -> tuple[str, str]:
     """Return name and root of the current project, or what stands for all."""
-    if not project:
+    if not here:
         return pauses.EVERYTHING, ""
     found = project_of(Path.cwd())
     return found.name, str(found.root)

@@ -5,26 +5,25 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, TypedDict
+from typing import TypedDict
 
 import typer
-from typer import Option
 
-from holdfast.cli.arguments import By, LimitOrAll, MessageRange, OnlyChat, Yes, chat_of, page
+from holdfast.cli.arguments import chat_of
 from holdfast.cli.lookup import the_chat
-from holdfast.cli.options import PROJECT, Options, confirm
+from holdfast.cli.options import Options, confirm
 from holdfast.cli.render.messages import cut
 from holdfast.cli.render.record_lines import called, learned, report
 from holdfast.cli.render.screen import Part, Screen, listed, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import InvalidInput, Unavailable
+from holdfast.hooks.project import PROJECT
 from holdfast.memory import Memory
 from holdfast.safety import guard
-from holdfast.text.references import write_reference
+from holdfast.text.references import Reference, write_reference
 from holdfast.types import Erasure, Record
 
 _SHOWN = (40, 4_000)  # lines and characters of a text in quarantine
-_Target = Annotated[str, Option(metavar="SPACE", help="Where to release it, such as user or team:core.")]
 
 
 class _Whole(TypedDict, total=False):
@@ -36,15 +35,12 @@ class _Whole(TypedDict, total=False):
 def quarantine(
     options: Options,
     *,
-    release: Annotated[str | None, Option(metavar="ID", help="Release this record.")] = None,
-    discard: Annotated[str | None, Option(metavar="ID", help="Retract this record.")] = None,
-    release_all: Annotated[
-        bool, Option("--release-all", help="Release all of them; with --chat, those of the chat.")
-    ] = False,
-    to: _Target = "",
-    chat: OnlyChat = None,
-    by: By = "user",
-    limit: LimitOrAll = None,
+    release: str | None = None,
+    discard: str | None = None,
+    release_all: bool = False,
+    to: str = "",
+    chat: str | None = None,
+    limit: int | None = None,
 ) -> None:
     """List quarantined records with the reason; or release one, those of a chat or all, or discard one.
 
@@ -62,22 +58,19 @@ def quarantine(
     with options.open() as memory:
         version = memory.version()
         if release is not None and to:
-            _report_moved(options, memory.quarantine.release(release, to=to, by=by))
+            moved = memory.quarantine.release(release, to=to, by="user")
+            screen = options.answer({"record": plain(moved)})
+            screen.say(f"Released. It is in {moved.space} now, as {moved.id}.")
         elif release is not None:
-            report(options, memory, memory.quarantine.release(release, by=by), version)
+            report(options, memory, memory.quarantine.release(release, by="user"), version)
         elif discard is not None:
-            report(options, memory, memory.quarantine.discard(discard, by=by), version)
+            report(options, memory, memory.quarantine.discard(discard, by="user"), version)
         elif release_all:
-            released = memory.quarantine.release_all(chat=chat, by=by)
+            released = memory.quarantine.release_all(chat=chat, by="user")
             screen = options.answer({"released": plain(released)})
             screen.say(f"Released {listed({'records': len(released)}) if released else 'nothing'}.")
         else:
             _list_quarantine(options, memory, chat, limit)
-
-
-def _report_moved(options: Options, record: Record) -> None:
-    screen = options.answer({"record": plain(record)})
-    screen.say(f"Released. It is in {record.space} now, as {record.id}.")
 
 
 def _as_written(memory: Memory, record: Record) -> Record:
@@ -90,12 +83,12 @@ def _as_written(memory: Memory, record: Record) -> Record:
 
 def _list_quarantine(options: Options, memory: Memory, chat: str | None, limit: int | None) -> None:
     waiting = (_as_written(memory, one) for one in memory.quarantine if chat in (None, one.chat))
-    held, more = page(waiting, limit)
+    held, more = options.page(waiting, limit)
     screen = options.answer({"quarantine": plain(held), "more": more})
     for record in held:
         _show_held(screen, record)
         screen.say("")
-    screen.say_more(more=more)
+    screen.say_more(more)
     if held:
         screen.say((ways_out(options, "ID"), "dim"))
     else:
@@ -147,25 +140,14 @@ def _code(found: re.Match[str]) -> str:
     return "".join(f"\\u{{{ord(char):x}}}" for char in found.group())
 
 
-_Chat = Annotated[str | None, Option(metavar="CHAT", help="This chat, and all that was learned in it.")]
-_Rewrite = Annotated[
-    bool,
-    Option(
-        "--rewrite",
-        help="Rewrite PostgreSQL's tables, locking each; alone: clean the files after earlier erasures.",
-    ),
-]
-
-
 def erase(
     options: Options,
     *,
-    chat: _Chat = None,
-    messages: MessageRange = None,
-    record: Annotated[str | None, Option(metavar="ID", help="This record, in all of its versions.")] = None,
-    rewrite: _Rewrite = False,
-    yes: Yes = False,
-    by: By = "user",
+    chat: str | None = None,
+    messages: Reference | None = None,
+    record: str | None = None,
+    rewrite: bool = False,
+    yes: bool = False,
 ) -> None:
     """Remove words for good, from every table, index and file, and print a receipt without them.
 
@@ -185,7 +167,9 @@ def erase(
         if not yes and not files:
             _ask(options, *_what_goes(_memories(memory, whole), chat, span, record))
         try:
-            receipt = memory.erase(chat=chat, messages=span, record=record, rewrite=rewrite, by=by, **whole)
+            receipt = memory.erase(
+                chat=chat, messages=span, record=record, rewrite=rewrite, by="user", **whole
+            )
         except InvalidInput:
             if chat is not None:
                 the_chat(options, memory, chat)

@@ -1,11 +1,8 @@
 """The command for scratchpads."""
 
-from typing import Annotated
-
 import typer
-from typer import Argument, Option
 
-from holdfast.cli.arguments import LimitOrAll, page, text_of
+from holdfast.cli.arguments import text_of
 from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options
 from holdfast.cli.render.record_lines import short
@@ -18,15 +15,12 @@ from holdfast.store.pads import TEMPORARY
 def scratchpad(
     options: Options,
     *,
-    name: Annotated[str | None, Argument(metavar="[NAME]", help="Show what is under this name.")] = None,
-    value: Annotated[
-        list[str] | None, Argument(metavar="[VALUE]", help="Put this there; `-` reads standard input.")
-    ] = None,
-    chat: Annotated[str | None, Option(metavar="CHAT", help="The scratchpad of this chat.")] = None,
-    remove: Annotated[str | None, Option(metavar="NAME", help="Remove this name.")] = None,
-    prefix: Annotated[str, Option(help="Only names that begin so.")] = "",
-    search: Annotated[str, Option(metavar="TEXT", help="Only with this in the name or value.")] = "",
-    limit: LimitOrAll = None,
+    name: str | None = None,
+    value: list[str] | None = None,
+    chat: str | None = None,
+    remove: str | None = None,
+    search: str = "",
+    limit: int | None = None,
 ) -> None:
     """List a scratchpad, or read or write one of its names.
 
@@ -34,9 +28,9 @@ def scratchpad(
 
     For example: holdfast scratchpad shoe-size 43, then holdfast scratchpad shoe-size
     """
-    if name is not None and (remove is not None or prefix or search):
+    if name is not None and (remove is not None or search):
         raise typer.BadParameter("one thing at a time: it goes without these options.", param_hint="NAME")
-    if (name or remove or prefix).startswith(TEMPORARY):
+    if (name or remove or "").startswith(TEMPORARY):
         raise InvalidInput(
             f"Names that begin with {TEMPORARY!r} live in one process only, and each command is a process.",
             "Use another name for what is to be kept; credentials are not.",
@@ -51,18 +45,17 @@ def scratchpad(
         elif name is not None or remove is not None:
             _show(options, pad, name or remove or "", remove=remove is not None)
         else:
-            _list(options, pad, prefix, search, limit)
+            _list(options, pad, search, limit)
 
 
-def _list(options: Options, pad: Scratchpad, prefix: str, search: str, limit: int | None) -> None:
-    found = ((name, value) for name, value in pad.search(search).items() if name.startswith(prefix))
-    shown, more = page(found, limit)
+def _list(options: Options, pad: Scratchpad, search: str, limit: int | None) -> None:
+    shown, more = options.page(pad.search(search).items(), limit)
     screen = options.answer({"pad": plain(dict(shown)), "more": more})
     if shown:
         screen.table({"name": [name for name, _ in shown], "value": [short(value) for _, value in shown]})
-        screen.say_more(more=more)
+        screen.say_more(more)
     else:
-        like = "like that " if prefix or search else ""
+        like = "like that " if search else ""
         todo = "Put something there: `holdfast scratchpad NAME VALUE`."
         options.say_nothing(screen, f"Nothing {like}on the scratchpad{options.whose()}.", todo)
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from shlex import quote
-from typing import Annotated
 
-from typer import Argument, Option
-
-from holdfast.cli.arguments import ChatId, Full, chat_of, read_message
+from holdfast.cli.arguments import chat_of
 from holdfast.cli.lookup import head, in_its_space, messages_meant, the_chat
 from holdfast.cli.options import ReadOptions
+from holdfast.cli.parameters import ChatId
 from holdfast.cli.render.messages import show_messages
 from holdfast.cli.render.screen import Screen, count, plain
 from holdfast.cli.render.summaries import show_summaries
@@ -18,30 +16,15 @@ from holdfast.runtime import runtime_of
 from holdfast.text.references import Reference, write_reference
 from holdfast.types import ChatInfo, Message, Prompt, Window
 
-_Chat = Annotated[
-    str,
-    Argument(
-        metavar="CHAT|CHAT#N-N",
-        help="The id of a chat, which `holdfast chats` lists; or a message, or several, as monday#3-7.",
-    ),
-]
-_Before = Annotated[
-    Reference | None, Option(parser=read_message, metavar="N|CHAT#N", help="Only messages before this one.")
-]
-_After = Annotated[
-    Reference | None,
-    Option(parser=read_message, metavar="N|CHAT#N", help="Only messages after this one, the first of them."),
-]
-
 
 def show(
     options: ReadOptions,
     *,
-    chat: _Chat,
-    limit: Annotated[int, Option(min=0, help="At most so many, the newest unless --after is given.")] = 20,
-    before: _Before = None,
-    after: _After = None,
-    full: Full = False,
+    chat: str,
+    limit: int = 20,
+    before: Reference | None = None,
+    after: Reference | None = None,
+    full: bool = False,
 ) -> None:
     """Read a chat, oldest message first.
 
@@ -61,22 +44,27 @@ def show(
         for end in filter(None, (before, after)):
             chat_of(end, chat)
         found = memory.chat(chat).history(limit, before=before and before.first, after=after and after.first)
-        _show(options, memory, info, found, full=full)
+        more = None
+        if found and after is not None and found[-1].seq < info.messages:
+            more = options.again(after=found[-1].seq)
+        elif found and after is None and found[0].seq > 1:
+            more = options.again(before=found[0].seq)
+        _show(options, info, found, more, full=full)
 
 
 def show_said(options: ReadOptions, memory: Memory, said: Reference, *, full: bool) -> None:
     """Print the messages that are referred to."""
     info = the_chat(options, memory, said.chat)
     found = memory.chat(said.chat).history(after=said.first - 1, before=said.last + 1)
-    _show(options, memory, info, found, full=full)
+    _show(options, info, found, None, full=full)
 
 
 def _show(
-    options: ReadOptions, memory: Memory, info: ChatInfo, messages: Sequence[Message], *, full: bool
+    options: ReadOptions, info: ChatInfo, messages: Sequence[Message], more: str | None, *, full: bool
 ) -> None:
     messages = options.masked(messages)
-    total = memory.chat(info.id).stats().messages
-    document = {"chat": info.id, "title": info.title, "total": total}
+    total = info.messages
+    document = {"chat": info.id, "title": info.title, "total": total, "more": more}
     screen = options.answer({**document, "messages": plain(messages, info.id)})
     head(screen, info)
     show_messages(screen, info.id, messages, full=full)
@@ -91,14 +79,7 @@ def _show(
 
 
 def window(
-    options: ReadOptions,
-    *,
-    chat: ChatId,
-    budget: Annotated[int, Option(min=0, help="Tokens at most.")] = 8_000,
-    query: Annotated[
-        str | None, Option(help="Show the whole prompt for this question, with what is recalled for it.")
-    ] = None,
-    full: Full = False,
+    options: ReadOptions, *, chat: ChatId, budget: int = 8_000, query: str | None = None, full: bool = False
 ) -> None:
     """Show what a model would see of a chat within a budget.
 
@@ -126,14 +107,10 @@ def window(
     show_messages(screen, info.id, selected.messages, full=full)
     if prompt and prompt.hits:
         screen.say(("Recalled, a message before the newest one of the user", "bold"))
-        screen.say(_recall_block(prompt), indent=4)
+        texts = (str(message["content"]) for message in reversed(prompt.messages))
+        screen.say(next((text for text in texts if text.startswith("<recalled>")), ""), indent=4)
         screen.say("")
     show_account(screen, selected, prompt)
-
-
-def _recall_block(prompt: Prompt) -> str:
-    texts = [str(message["content"]) for message in prompt.messages]
-    return next((text for text in reversed(texts) if text.startswith("<recalled>")), "")
 
 
 def show_omitted(screen: Screen, chat: str, selected: Window, *, gap: bool = True) -> None:

@@ -1,23 +1,13 @@
 """The commands about spaces: projects, and grants with add, revoke, move and copy."""
 
 from datetime import datetime
-from typing import Annotated, TypedDict
+from typing import TypedDict
 
-from typer import Argument, Option
-
-from holdfast.cli.arguments import By, LimitOrAll, page
-from holdfast.cli.options import Options, one_of
+from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Part, plain, when
 from holdfast.memory import Memory
-from holdfast.types.grants import RIGHTS, Rights
-
-_Space = Annotated[
-    str, Argument(metavar="SPACE", help="What is shared: project:NAME, user, team:NAME or tenant.")
-]
-_To = Annotated[str, Option("--to", metavar="user:NAME", help="The user who gets the right.")]
-_Record = Annotated[str, Argument(metavar="ID", help="The id of a record.")]
-_Target = Annotated[str, Argument(metavar="SPACE", help="Where it goes, such as user or team:core.")]
-_Why = Annotated[str, Option(help="The reason, for the history.")]
+from holdfast.types import Record
+from holdfast.types.grants import Rights
 
 
 class _Project(TypedDict):
@@ -28,7 +18,7 @@ class _Project(TypedDict):
     newest: datetime | None
 
 
-def projects(options: Options, *, limit: LimitOrAll = None) -> None:
+def projects(options: Options, *, limit: int | None = None) -> None:
     """List the projects of the user of which something is stored, and the folders of coding agents.
 
     For example: holdfast projects --user ada
@@ -38,7 +28,7 @@ def projects(options: Options, *, limit: LimitOrAll = None) -> None:
 
     folders = roots()
     with options.open() as memory:
-        names, more = page(memory.grants.projects(), limit)
+        names, more = options.page(memory.grants.projects(), limit)
         found = [_project(memory.scoped(project=name), name, folders.get(name)) for name in names]
     screen = options.answer({"projects": plain(found), "more": more})
     columns: dict[str, list[Part]] = {
@@ -52,7 +42,7 @@ def projects(options: Options, *, limit: LimitOrAll = None) -> None:
         screen.table(columns)
     else:
         screen.say(f"No projects{options.whose()}.")
-    screen.say_more(more=more)
+    screen.say_more(more)
 
 
 def _project(memory: Memory, name: str, root: str | None) -> _Project:
@@ -62,13 +52,13 @@ def _project(memory: Memory, name: str, root: str | None) -> _Project:
     return {"project": name, "root": root, "chats": len(chats), "messages": messages, "newest": newest}
 
 
-def grants(options: Options, *, limit: LimitOrAll = None) -> None:
+def grants(options: Options, *, limit: int | None = None) -> None:
     """List who may read or write the spaces of others, or change that: add, revoke, move, copy.
 
     For example: holdfast grants --user ada
     """
     with options.open(admin=not options.user) as memory:
-        found, more = page(memory.grants, limit)
+        found, more = options.page(memory.grants, limit)
     screen = options.answer({"grants": plain(found), "more": more})
     columns: dict[str, list[Part]] = {
         "space": [one.space for one in found],
@@ -81,58 +71,48 @@ def grants(options: Options, *, limit: LimitOrAll = None) -> None:
         screen.table(columns)
     else:
         screen.say(f"Nothing is granted{options.whose()}.")
-    screen.say_more(more=more)
+    screen.say_more(more)
 
 
-def add(
-    options: Options,
-    *,
-    space: _Space,
-    to: _To,
-    rights: Annotated[
-        Rights, Option(parser=one_of(RIGHTS), metavar="|".join(RIGHTS), help="What may be done.")
-    ] = "read",
-    why: _Why = "",
-    by: By = "user",
-) -> None:
+def add(options: Options, *, space: str, grantee: str, rights: Rights = "read") -> None:
     """Grant a user a right on a space.
 
     For example: holdfast grants add project:shop --to user:bob --user ada
     """
     with options.open() as memory:
-        granted = memory.grants.add(space, to=to, rights=rights, why=why, by=by)
+        granted = memory.grants.add(space, to=grantee, rights=rights, by="user")
     screen = options.answer({"grant": plain(granted)})
     screen.say(f"{granted.to} may {granted.rights} {granted.space}.")
 
 
-def revoke(options: Options, *, space: _Space, to: _To, why: _Why = "", by: By = "user") -> None:
+def revoke(options: Options, *, space: str, grantee: str) -> None:
     """Take back what a user may do with a space.
 
     For example: holdfast grants revoke project:shop --to user:bob --user ada
     """
     with options.open() as memory:
-        done = memory.grants.revoke(space, to=to, why=why, by=by)
+        done = memory.grants.revoke(space, to=grantee, by="user")
     screen = options.answer({"revoked": done})
-    screen.say(f"{to} may not read {space} any more." if done else f"{to} had no right on {space}.")
+    screen.say(f"{grantee} may not read {space} any more." if done else f"{grantee} had no right on {space}.")
 
 
-def move(options: Options, *, record: _Record, to: _Target, by: By = "user") -> None:
+def move(options: Options, *, record: str, to: str) -> None:
     """Move a record to another space; undo takes it back.
 
     For example: holdfast grants move rec_00000001615749fe user --user ada --project shop
     """
     with options.open() as memory:
-        made = memory.grants.move(record, to, by=by)
-    screen = options.answer({"record": plain(made)})
-    screen.say(f"It is in {made.space} now, as {made.id}.")
+        _report(options, memory.grants.move(record, to, by="user"), "now")
 
 
-def copy(options: Options, *, record: _Record, to: _Target, by: By = "user") -> None:
+def copy(options: Options, *, record: str, to: str) -> None:
     """Copy a record to another space.
 
     For example: holdfast grants copy rec_00000001615749fe team:core --user ada
     """
     with options.open() as memory:
-        made = memory.grants.copy(record, to, by=by)
-    screen = options.answer({"record": plain(made)})
-    screen.say(f"It is in {made.space} as well, as {made.id}.")
+        _report(options, memory.grants.copy(record, to, by="user"), "as well")
+
+
+def _report(options: Options, record: Record, how: str) -> None:
+    options.answer({"record": plain(record)}).say(f"It is in {record.space} {how}, as {record.id}.")

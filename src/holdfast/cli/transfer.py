@@ -1,17 +1,16 @@
 """The command that takes in conversations: import."""
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
-from typer import Argument, Option
 
 from holdfast.cli.options import Options
+from holdfast.cli.parameters import CLAUDE_CODE
 from holdfast.cli.render.outcomes import interruptible
 from holdfast.cli.render.screen import Screen, count, listed, plain
 from holdfast.errors import InvalidInput
@@ -19,58 +18,20 @@ from holdfast.errors import InvalidInput
 if TYPE_CHECKING:
     from holdfast.io.import_report import ImportReport, Skipped
 
-_CLAUDE_CODE = Path("~/.claude/projects")
 _EDITS = {"add": "to add", "replace": "to replace", "retract": "to retract", "conflict": "in conflict"}
 _KEPT = "What was imported until now is kept."
 _EXAMPLES = 3  # places that are named for one reason
 
 
-def _are_there(paths: list[Path] | None) -> list[Path] | None:
-    """Refuse a name that nothing has. What `*` finds may be a link that leads nowhere."""
-    if gone := next((path for path in paths or () if not os.path.lexists(path)), None):
-        raise typer.BadParameter(f"Path {str(gone)!r} does not exist.")
-    return paths
-
-
-_Paths = Annotated[
-    list[Path] | None,
-    Argument(
-        metavar="PATH",
-        callback=_are_there,
-        help=f"Files, folders or zips; {_CLAUDE_CODE} when none is given.",
-    ),
-]
-_NoProjects = Annotated[
-    bool, Option("--no-projects", help="All into one heap, not sessions of agents into their projects.")
-]
-_Format = Annotated[
-    str,
-    Option(
-        "--format", metavar="notes", help="Take all Markdown files, and no others, as notes: into records."
-    ),
-]
-_Map = Annotated[
-    list[str] | None,
-    Option(
-        "--map",
-        metavar="FIELD=COLUMN,…",
-        help="Take CSV or JSONL: as messages by content, role, at, chat, name, id, title, or as records by "
-        "text, kind, category, tags and more; meta=* for all other columns.",
-    ),
-]
-_Encoding = Annotated[str, Option("--encoding", help="That of CSV files, with --map.")]
-_DryRun = Annotated[bool, Option("--dry-run", help="Only show what edits of exported records would change.")]
-
-
 def import_(
     options: Options,
     *,
-    paths: _Paths = None,
-    no_projects: _NoProjects = False,
-    dry_run: _DryRun = False,
-    format: _Format = "",
-    columns: _Map = None,
-    encoding: _Encoding = "utf-8",
+    paths: list[Path] | None = None,
+    no_projects: bool = False,
+    dry_run: bool = False,
+    format: str = "",
+    columns: list[str] | None = None,
+    encoding: str = "utf-8",
 ) -> None:
     """Import conversations from files, folders and zips.
 
@@ -118,10 +79,10 @@ def _columns(mapped: Sequence[str]) -> dict[str, str]:
 
 
 def _claude_code_projects() -> list[Path]:
-    folder = _CLAUDE_CODE.expanduser()
+    folder = Path(CLAUDE_CODE).expanduser()
     if not folder.is_dir():
         raise typer.BadParameter(
-            f"name the files or folders to import: there are no Claude Code sessions in {_CLAUDE_CODE}.",
+            f"name the files or folders to import: there are no Claude Code sessions in {CLAUDE_CODE}.",
             param_hint="PATH",
         )
     return [folder]

@@ -5,10 +5,9 @@ import sys
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
-from typer import Argument, Option
 
 from holdfast.cli.options import INTERRUPTED, Options
 from holdfast.cli.render.outcomes import interruptible
@@ -20,17 +19,7 @@ if TYPE_CHECKING:
 _KEPT = "What was imported until now is kept."
 
 
-def watch(
-    options: Options,
-    *,
-    folders: Annotated[
-        list[Path], Argument(metavar="FOLDER", exists=True, file_okay=False, help="Folders to watch.")
-    ],
-    every: Annotated[int, Option(min=1, metavar="SECONDS", help="How long to wait between looks.")] = 5,
-    no_projects: Annotated[
-        bool, Option("--no-projects", help="All into one heap, not sessions of agents into their projects.")
-    ] = False,
-) -> None:
+def watch(options: Options, *, folders: list[Path], every: int = 5, no_projects: bool = False) -> None:
     """Keep importing what clients write into folders, until interrupted.
 
     Reads what import reads, each message once, and prints a line for each import. A look at which nothing is

@@ -5,10 +5,8 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated
 
 import typer
-from typer import Option
 
 from holdfast.errors import InvalidInput
 from holdfast.types.where import check_where
@@ -119,14 +117,3 @@ def joined(filters: Iterable[MetaFilter] | None) -> dict[str, object] | None:
     """Return the filter that asks for all of some; None for none."""
     several = [one.where for one in filters or ()]
     return {"$and": several} if several else None
-
-
-Wheres = Annotated[
-    list[MetaFilter] | None,
-    Option(
-        "--where",
-        parser=read_where,
-        metavar="FILTER",
-        help="Only with this metadata, may be repeated: stars>=4, lang=de, lang in de,en, KEY, !KEY, JSON.",
-    ),
-]

@@ -6,12 +6,10 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 import typer
-from typer import Option
 
-from holdfast.cli.arguments import Llm
+from holdfast.cli.arguments import prompt_versions
 from holdfast.cli.lookup import titles_of
 from holdfast.cli.options import INTERRUPTED, Options, complain, given
 from holdfast.cli.render.outcomes import (
@@ -21,7 +19,6 @@ from holdfast.cli.render.outcomes import (
     interruptible,
     is_due,
     needs_model,
-    prompt_versions,
     show_cost,
     show_jobs,
     show_records,
@@ -48,29 +45,6 @@ _DUE, _LATER, _STUCK, _ELSEWHERE = _WAITS = (
     ("needs a model", "need a model"),
     ("is leased by another worker", "are leased by other workers, the first"),
 )
-_DryRun = Annotated[
-    bool,
-    Option(
-        "--dry-run",
-        help="Only print what it would ask the model, what that takes, and what it would learn without one.",
-    ),
-]
-_Every = Annotated[int, Option(min=1, metavar="SECONDS", help="How long to wait before looking again.")]
-_Everyone = Annotated[bool, Option("--everyone", help="For all users of this tenant, not only this one.")]
-_Prompt = Annotated[
-    list[str] | None,
-    Option(
-        metavar="KIND=VERSION|PATH",
-        help="Another prompt for a kind of jobs, such as observe=v1; may be repeated. A file is a path "
-        "with a folder, or ends with .md.",
-    ),
-]
-_Watch = Annotated[
-    bool,
-    Option(
-        "--watch", help="Keep looking for jobs until interrupted; with --json, print one document per line."
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +121,13 @@ class _Worker:
 def work(
     options: Options,
     *,
-    llm: Llm = None,
-    limit: Annotated[int | None, Option(min=1, help="At most so many jobs.")] = None,
-    watch: _Watch = False,
-    every: _Every = 30,
-    everyone: _Everyone = False,
-    dry_run: _DryRun = False,
-    prompt: _Prompt = None,
+    llm: str | None = None,
+    limit: int | None = None,
+    watch: bool = False,
+    every: int = 30,
+    everyone: bool = False,
+    dry_run: bool = False,
+    prompt: list[str] | None = None,
 ) -> None:
     """Run the jobs that are due: learn from ended chats, keep records tidy, embed.
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -228,27 +229,26 @@ def test_it_ends_though_a_client_listens(tmp_path: Path) -> None:
 
 
 def test_the_token_may_be_given(db: str) -> None:
-    for options, environment in (
-        (["--token", "a-token-of-my-own"], {}),
-        ([], {"HOLDFAST_MCP_TOKEN": "a-token-of-my-own"}),
-    ):
-        with Served(db, *options, environment=environment) as server:
-            assert answered(server.url, {"Authorization": "Bearer a-token-of-my-own"}).status_code == 200
-        assert "a-token-of-my-own" not in "".join(server.errors)
+    with Served(db, environment={"HOLDFAST_MCP_TOKEN": "a-token-of-my-own"}) as server:
+        assert answered(server.url, {"Authorization": "Bearer a-token-of-my-own"}).status_code == 200
+    assert "a-token-of-my-own" not in "".join(server.errors)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "environment", "said"),
     [
-        (["--host", "0.0.0.0"], "Other machines"),
-        (["--token", "short"], "token"),
-        (["--token", "with space and more"], "token"),
-        (["--token", ""], "token"),
+        (["--host", "0.0.0.0"], {}, "Other machines"),
+        ([], {"HOLDFAST_MCP_TOKEN": "short"}, "token"),
+        ([], {"HOLDFAST_MCP_TOKEN": "with space and more"}, "token"),
+        ([], {"HOLDFAST_MCP_TOKEN": ""}, "token"),
     ],
 )
-def test_what_would_let_others_in_is_refused(db: str, options: list[str], said: str) -> None:
+def test_what_would_let_others_in_is_refused(
+    db: str, options: list[str], environment: dict[str, str], said: str
+) -> None:
     done = subprocess.run(
         command(db, "--http", "--port", "0", *options),
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=PATIENCE,

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import get_args
 
 import typer
@@ -63,28 +62,6 @@ def thinking(llm: str | None) -> AbstractContextManager[object]:
     from holdfast.cli.render.progress import Thinking
 
     return Thinking(llm)
-
-
-def prompt_version(text: str) -> str:
-    """Check what names a prompt: a version, or a file that can be told from one."""
-    file = Path(text)
-    if ".md" not in text and len(file.parts) == 1 and file.is_file():
-        raise typer.BadParameter(
-            f"{text!r} is read as a version. A file is named with its folder, or ends with .md.",
-            param_hint="--prompt",
-        )
-    return text
-
-
-def prompt_versions(texts: Sequence[str] | None, example: str) -> dict[str, str]:
-    """Return the prompts that options name, by what they are for."""
-    prompts = {}
-    for text in texts or ():
-        kind, _, version = text.partition("=")
-        if not (kind and version):
-            raise typer.BadParameter(f"{text!r} is not like {example}.", param_hint="--prompt")
-        prompts[kind] = prompt_version(version)
-    return prompts
 
 
 def is_due(job: Job) -> bool:

@@ -95,7 +95,7 @@ def show_change(screen: Screen, change: Change) -> None:
         screen.say((f"why: {change.why}", "dim"), indent=6)
 
 
-def show_table(screen: Screen, records: Sequence[Record], *, verbose: bool) -> None:
+def show_table(screen: Screen, records: Sequence[Record]) -> None:
     """Print records as a table, with the columns that say something about any of them."""
     columns: dict[str, Sequence[Part]] = {
         "id": [one.id for one in records],
@@ -106,7 +106,7 @@ def show_table(screen: Screen, records: Sequence[Record], *, verbose: bool) -> N
         "priority": [str(one.priority) if one.priority != 5 else "" for one in records],
         "said": [f"{one.evidence}×" if one.evidence > 1 else "" for one in records],
         "true": [valid(one) for one in records],
-        "flags": [", ".join(flags(one, verbose=verbose)) for one in records],
+        "flags": [", ".join(flags(one, verbose=screen.verbose)) for one in records],
         "agent": [one.agent for one in records],
         "by": [one.by for one in records],
         "written": [when(one.created) for one in records],
@@ -122,10 +122,7 @@ def valid(record: Record) -> str:
 
 
 def flags(record: Record, *, verbose: bool = False) -> list[str]:
-    """Name what the guard found in a record, and whether it was let out of quarantine.
-
-    What it found in words of the user or the assistant is only named if `verbose`.
-    """
+    """Name what the guard found in a record from outside, and whether it was let out of quarantine."""
     if record.trust != "trusted":
         return [*record.flags, record.trust]
     return [one for one in record.flags if verbose or one == CONFLICT or record.by not in _OWN]
@@ -149,7 +146,7 @@ def _again(one: Wording, text: str) -> str:
     return f"{words} ({where})" if words and where else words or where
 
 
-def show_record(screen: Screen, record: Record, options: Options, *, verbose: bool) -> None:
+def show_record(screen: Screen, record: Record, options: Options) -> None:
     """Print all of a record, and how to read the messages that it comes from."""
     screen.say((called(record.kind, record.target), "bold"), (f"  ({record.id})", "dim"))
     screen.say(record.text, indent=4)
@@ -169,7 +166,7 @@ def show_record(screen: Screen, record: Record, options: Options, *, verbose: bo
         ("category", record.category),
         ("tags", ", ".join(record.tags)),
         ("priority", f"{record.priority} of 10" if record.priority != 5 else ""),
-        ("flags", ", ".join(flags(record, verbose=verbose))),
+        ("flags", ", ".join(flags(record, verbose=screen.verbose))),
         ("replaces", record.replaces),
         ("agent", record.agent),
         ("run", record.run),

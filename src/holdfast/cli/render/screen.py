@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from difflib import unified_diff
@@ -25,7 +25,6 @@ _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\
 # What drives a terminal, and what makes text read in another order than it is written.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _RAW_IN_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # JSON escapes those below U+0020 itself
-_WORD = re.compile(r"\s*\S+\s*")
 _LEAST_WRAPPED, _LEAST_CUT = 20, 30  # columns of a terminal for text beside other columns
 _PIPE_WIDTH = 10_000  # wider than any row: in a pipe nothing is cut or wrapped
 
@@ -49,10 +48,13 @@ def _visible(code: int) -> str:
 
 
 class Screen:
-    """A stream for text: wrapped and coloured on a terminal, plain in a pipe, and always safe."""
+    """A stream for text: wrapped and coloured on a terminal, plain in a pipe, and always safe.
 
-    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
-        file = stream or sys.stdout
+    `verbose` asks for what the guard flagged in words of the user and assistant as well.
+    """
+
+    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False, verbose: bool = False) -> None:
+        file, self.verbose = stream or sys.stdout, verbose
         self.console = Console(file=file, markup=False, emoji=False, highlight=False, quiet=quiet)
         self.wraps = self.console.is_terminal
         if not self.wraps:
@@ -65,8 +67,13 @@ class Screen:
         be copied.
         """
         text = Text.assemble(*(part if isinstance(part, Text) else _text(part) for part in parts))
-        width = max(20, self.console.width - indent - hang) if self.wraps else sys.maxsize
-        for number, line in enumerate(_wrapped(text, self.console, width)):
+        lines = list(text.split("\n", allow_blank=True))
+        if self.wraps:
+            width = max(20, self.console.width - indent - hang)
+            for line in lines:
+                line.overflow = "fold" if line.cell_len > len(line) else "ignore"
+            lines = [part for line in lines for part in line.wrap(self.console, width)]
+        for number, line in enumerate(lines):
             line.rstrip()
             margin = " " * (indent + hang * (number > 0))
             self.console.print(Text(margin).append_text(line) if line else "", soft_wrap=True)
@@ -157,11 +164,10 @@ class Screen:
         for line in lines:
             self.say((shown(line), {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
 
-    def say_more(self, *, more: bool, offset: int | None = None) -> None:
+    def say_more(self, more: str | None) -> None:
         """Print how to list the rest, if there is more."""
         if more:
-            way = "a larger --limit" if offset is None else f"--offset {offset}, or a larger --limit"
-            self.say((f"There are more: {way}.", "dim"))
+            self.say((f"There are more: {more}", "dim"))
 
 
 def _text(part: Part) -> Text:
@@ -172,21 +178,6 @@ def _line(part: Part) -> Text:
     """Return a cell of a table, on one line."""
     text = _text(part)
     return Text(" ".join(text.plain.split()), text.style)
-
-
-def _wrapped(text: Text, console: Console, width: int) -> Iterator[Text]:
-    """Break text into lines at its spaces; what has none is broken anywhere if its characters are wide."""
-    for line in text.split("\n", allow_blank=True):
-        if line.cell_len > len(line) and width < sys.maxsize:
-            yield from line.wrap(console, width)
-            continue
-        starts, used = [], 0
-        for word in _WORD.finditer(line.plain):
-            if used and used + len(word[0].rstrip()) > width:
-                starts.append(word.start())
-                used = 0
-            used += len(word[0])
-        yield from line.divide(starts)
 
 
 def fitted(line: str, width: int) -> str:
