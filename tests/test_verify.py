@@ -284,7 +284,7 @@ def test_whoever_reads_what_cannot_be_read_is_told_that_it_is_damaged(space: Mem
 
 JSON_COLUMNS = {
     "records": ("tags", "meta", "sources", "flags", "wordings"),
-    "messages": ("raw", "calls", "answers", "meta", "flags", "shown"),
+    "messages": ("raw", "calls", "answers", "meta", "shown"),
     "sessions": ("meta",),
 }
 OTHER_JSON = ("{", "7", '"text"', "null", "[7]", "[[7]]", '[{"a": 7}]', '[["a", "b", 7, {}, []]]')
