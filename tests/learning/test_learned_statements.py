@@ -139,6 +139,48 @@ def test_what_the_user_asks_to_be_remembered_is_learned(text: str) -> None:
 
 
 @each(
+    "text",
+    [
+        "REMEMBER THAT I HATE CILANTRO",
+        "PLEASE REMEMBER MY CAT IS CALLED MOSS",
+        "remember im vegan",
+        "dont forget im allergic to soy",
+        "Would you mind remembering that I'm colour-blind?",
+        "Could you save that I'm a nurse to your memory?",
+        "Save this for later: the guest network is called Heron.",
+        "Log this: the boiler was serviced by Hartmann.",
+        "Take a note: my sister Ruth lives in Leeds.",
+        "Let it be noted that I prefer aisle seats.",
+        "Try to remember that my flat has no lift.",
+        "Please keep a note that I am on call in odd weeks.",
+        "I hope you remember that I'm allergic to kiwi.",
+        "So that you know: I'm 62.",
+        "memory: I'm a night owl",
+        "I'm moving to Graz in May. Please remember this for our next chats.",
+        "My shoe size is 39. Can you remember that?",
+        "Ich möchte, dass du dir merkst, dass ich Linkshänder bin.",
+        "Merke: Die Abgabe ist immer am Freitag.",
+        "Ich bin Veganer, vergiss das bitte nicht.",
+        "Peux-tu te souvenir que mon fils s'appelle Hugo ?",
+        "Je veux que tu retiennes que j'ai deux filles.",
+        "¿Puedes recordar que trabajo de noche?",
+        "Quiero que recuerdes que soy celíaca.",
+        "Puoi ricordarti che lavoro solo al mattino?",
+        "Kun je onthouden dat ik in Utrecht woon?",
+        "Você pode lembrar que eu moro em Recife?",
+        "能不能记住我喜欢喝绿茶？",
+        "私がビーガンだと覚えておいてもらえますか？",
+        "Можешь запомнить, что я живу в Казани?",
+        "تذكر أنني أعيش في القاهرة.",
+        "याद रखना कि मैं शाकाहारी हूँ।",
+    ],
+)
+def test_what_is_asked_in_an_unusual_form_is_learned(text: str) -> None:
+    (found,) = said(text)
+    assert found.text in text
+
+
+@each(
     ("text", "kind"),
     [
         ("Let's go with Postgres over MySQL.", "decision"),
@@ -284,6 +326,17 @@ def test_what_says_what_it_is_is_learned_as_it_was_said(text: str, kind: str) ->
         "Summarise this mail:\nHi Bob, please remember that the rent is due. We decided to sell the house.",
         "The test says: Always use tabs.",
         "Never seen that before.",
+        "I don't want you to remember that I smoke.",
+        "Would you mind remembering your manners?",
+        "Can you remember that?",
+        "ERROR REMEMBER ME FLAG NOT SET",
+        "memory: 16GB",
+        "Log this error and continue.",
+        "Save this for later.",
+        "Ich möchte nicht, dass du dir merkst, dass ich rauche.",
+        "No quiero que recuerdes que fumo.",
+        "Non voglio che ti ricordi che fumo.",
+        "你能记住多少单词？",
         "Decision?",
         "Decision: ",
         "- [ ] Decision: pending",

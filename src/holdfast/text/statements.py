@@ -29,10 +29,11 @@ _OF_OTHERS = re.compile(
     r"\W*(?:you\b(?! (?:\w+ )?(?:should|must|always|never|need|have))|th(?:is|at|ese|ose) (?:is|are|was)\b)",
     re.IGNORECASE,
 )
-_MARKS = " .!。！)"
+_MARKS = " .!?。！？)"
 # Diffs, logs, prompts of a shell, and what has columns.
 _SHOWN = re.compile(
-    r"[\[$>%#✓▕}{@+=\\]|-{2,}|\d{4}-\d\d|\d\d?:\d\d|\w{1,20}@\w|\S*[\\/]\S+\s*\Z|[A-Z]{4,}\b[: ]|"
+    r"[\[$>%#✓▕}{@+=\\]|-{2,}|\d{4}-\d\d|\d\d?:\d\d|\w{1,20}@\w|\S*[\\/]\S+\s*\Z|"
+    r"(?!(?:PLEASE|REMEMBER|ALWAYS|NEVER)\b)[A-Z]{4,}\b[: ]|"
     r".*(?:   |\t|[\u2500-\u259f✓✗●⎿])"
 )
 
@@ -109,7 +110,7 @@ def _points(text: str, sentences: list[Span], place: int, said: str) -> bool:
 
 
 def _plain(text: str, span: Span) -> str:
-    return text[span.start : span.end].replace("’", "'").replace("**", "").strip("*_ ")
+    return text[span.start : span.end].replace("’", "'").replace("**", "").strip("*_ ¿¡")
 
 
 def _listed_until(text: str, sentences: list[Span], place: int) -> int:
@@ -126,7 +127,7 @@ def _asked(text: str, sentences: list[Span], place: int, said: str, *, is_work: 
     """Return where begins what a sentence asks to be remembered: there, or in the sentence before it."""
     if _QUOTED.fullmatch(said) or _has("unsaid", said):
         return None
-    here, is_question = sentences[place], _QUESTION.search(said) is not None
+    here, is_question = sentences[place], _QUESTION.search(said) is not None and not _has("begs", said)
     for start in (0, *(one.end() for one in _CLAUSE.finditer(said))):
         content = _after(said[start:], "asks")
         is_aside = is_work and _after(said[start:], "asides") is not None
@@ -222,6 +223,7 @@ def _starts(said: str) -> Iterator[str]:
 @cache
 def _form(name: str) -> re.Pattern[str]:
     joined = _joined(name).replace("<verb>", rf"(?:{_joined('verb')})\b")
+    joined = re.sub(r"'(?=(?:m|ve|t)\b)|(?<=let)'(?=s\b)", "'?", joined)
     edge = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"
     return re.compile(f"{edge}(?:{joined}){edge}", re.IGNORECASE)
 
