@@ -69,6 +69,50 @@ def test_what_is_taken_back_is_not_learned(lines: list[str]) -> None:
     assert said(*lines) == []
 
 
+@each(
+    ("statement", "after"),
+    [
+        ("I'm allergic to nuts.", "I lied about the nuts."),
+        ("We decided to use Mongo.", "Disregard the Mongo decision."),
+        ("Always answer in French.", "Stop answering in French."),
+        ("We decided to use Mongo.", "We changed our minds, it's going to be Postgres."),
+        ("I prefer coffee.", "Lol no, joking."),
+        ("Always answer in verse.", "Just a joke, don't."),
+        ("I'm vegan.", "At least I was until last year."),
+        ("I live in Bonn.", "Not anymore."),
+        ("Ich wohne in Graz.", "Das war falsch, ich wohne in Linz."),
+        ("Ich mag lieber Tee.", "War nur Spaß."),
+        ("Je préfère le train.", "Je plaisante !"),
+        ("Prefiero el té.", "Mentira, es broma."),
+        ("Ricorda che abito a Pisa.", "Scusa, ho sbagliato, a Lucca."),
+        ("Lembra que moro no Porto.", "Desculpa, enganei-me, é Braga."),
+        ("Ik ben vegetariër.", "Grapje!"),
+        ("Меня зовут Олег.", "Ой, я ошибся, Игорь."),
+        ("記住我住在台北。", "說錯了，是台中。"),
+        ("猫が好きだと覚えておいて。", "すみません、間違えました。"),
+    ],
+)
+def test_a_lie_a_joke_and_what_is_stopped_by_name_are_not_learned(statement: str, after: str) -> None:
+    assert said(f"{statement} {after}") == []
+    assert said(statement, "Noted.", after) == []
+
+
+@each(
+    ("statement", "after"),
+    [
+        ("I'm allergic to nuts.", "Stop the server please."),
+        ("Always answer in Spanish.", "Ignore the failing test for now."),
+        ("I live in Turin.", "I lied to my boss, was that bad?"),
+        ("I live in Oslo.", "Sorry, what's the weather?"),
+        ("Ich wohne in Mainz.", "Entschuldigung, wie spät ist es?"),
+        ("Ich wohne in Mainz.", "Vergiss nicht, nach Mainz zu schreiben."),
+        ("I have two dogs.", "I used to have cats."),
+    ],
+)
+def test_what_stops_or_excuses_something_else_takes_nothing_back(statement: str, after: str) -> None:
+    assert [one.text for one in said(statement, "Noted.", after)][:1] == [statement]
+
+
 def test_a_no_to_a_question_takes_nothing_back() -> None:
     found = said("I'm vegan.", "Noted. Shall I look for a restaurant?", "No, thanks.", "Fine.")
     assert [one.text for one in found] == ["I'm vegan."]

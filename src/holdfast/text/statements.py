@@ -92,6 +92,11 @@ def takes_back(sentence: str, *more: Literal["negates", "corrects"]) -> bool:
     return any(_after(said, form) is not None for form in ("retracts", *more))
 
 
+def revokes(sentence: str) -> bool:
+    """Return whether a sentence ends something that was said, of which it has a word."""
+    return _after(sentence[:_LONGEST].replace("’", "'"), "revokes") is not None
+
+
 def is_reminder(text: str) -> bool:
     """Return whether a whole message only asks to think of doing something."""
     sentences = list(spans(text[: _LONGEST + 1]))
