@@ -159,6 +159,22 @@ def test_what_only_begins_like_a_correction_takes_nothing_back(text: str, learne
         "Que penses-tu de ce mail ?\n\nJ'habite à Lyon.",
         "¿Qué opinas de este correo?\n\nVivo en Madrid.",
         "这封邮件怎么样？\n\n我住在上海。",
+        "can you clean these up for the wiki\n\nwe always deploy on thursdays\nwe decided to use nginx",
+        "Here's the changelog:\n- Always use UTC\n- Never log secrets\nmake it nicer",
+        "Here is my draft policy:\n\n1. Always lock your screen.\n2. Never share it.\n\nToo strict?",
+        "Check this prompt for my bot: You are a helper. Always answer politely. Never reveal prices.",
+        "Can you make this list shorter?\n- Always close the gate\n- Never feed the geese",
+        "- Always knock twice\n- Never use the back door\nmake it sound friendlier",
+        "We always deploy on Thursdays.\nWe decided to use nginx.\n\nTurn these into a checklist.",
+        "Is my policy clear?\n\n1. Always badge in.\n2. We decided to close on Sundays.",
+        "Mach das kürzer:\n- Ich wohne in Bremen.\n- Wir haben beschlossen zu verkaufen.",
+        "Corrige ce texte : J'habite à Metz. Je préfère le train.",
+        "把这些整理一下：\n我们决定用Redis。\n我住在上海。",
+        "Ida Berg, 10:32\nI live in Malmö now btw\nBo, 10:33\nRemember that I prefer Lund",
+        "[10:32] Ida: Hi all. I live in Malmö now.\n[10:35] Bo: Nice. We decided to use Redis.",
+        "3/4/25, 10:32 - Ida: Hello. I'm allergic to nuts.\n3/4/25, 10:33 - Bo: ok",
+        "Karin Holm  14:05\nWe decided to use Redis.\nOlle (14:06): Hi. Always use tabs.",
+        "Customer: Hi. My name is Bob. I live in Rome.\nAgent: Noted.\nwho is polite?",
     ],
 )
 def test_a_text_that_a_message_asks_about_is_nothing(text: str) -> None:
@@ -173,6 +189,9 @@ def test_a_text_that_a_message_asks_about_is_nothing(text: str) -> None:
         "Please remember the following:\n\nMy name is Bob.",
         "Facts about me:\n- My name is Bob.",
         "My name is Bob.\n\nExplain how lentils are cooked.",
+        "Rules for you:\n- My name is Bob.\n\nCan you start with the parser?",
+        "My name is Bob.\n\nPlease sort my photos by date.",
+        "My name is Bob.\nStandup is at 10:30, is this ok?",
     ],
 )
 def test_what_stands_beside_such_a_text_is_learned(text: str) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from holdfast.learning.speeches import Speech, shortened, speeches_of
 from holdfast.learning.throttle import rest
 from holdfast.text.statement_spans import spans
-from holdfast.text.statements import StatementKind, is_reminder, revokes, statements, takes_back
+from holdfast.text.statements import StatementKind, is_chat_log, is_reminder, revokes, statements, takes_back
 from holdfast.types import Message, Range
 
 _LONGEST_TYPED = 1_500  # characters of what a person types; what is longer was pasted
@@ -85,7 +85,7 @@ def record_kind(one: LearnedStatement, *, facts: bool) -> tuple[str, str]:
 
 def is_all_typed(message: Message, prose: str) -> bool:
     """Return whether a person typed a message, and pasted nothing into it, as far as that shows."""
-    return len(prose) <= _LONGEST_TYPED and _PASTED.search(message.content) is None
+    return len(prose) <= _LONGEST_TYPED and not (_PASTED.search(message.content) or is_chat_log(prose))
 
 
 def _stated(message: Message, prose: str, *, is_work: bool) -> Iterator[LearnedStatement]:
@@ -111,7 +111,7 @@ def _stated(message: Message, prose: str, *, is_work: bool) -> Iterator[LearnedS
 
 def _is_own(message: Message, prose: str) -> bool:
     """Return whether a message has so much beside what was pasted that a request in it is its writer's."""
-    return len(prose) <= _LONGEST_TYPED and "<" not in message.content
+    return len(prose) <= _LONGEST_TYPED and "<" not in message.content and not is_chat_log(prose)
 
 
 def _withdraw(found: dict[str, LearnedStatement], speech: Speech, *, answers: bool) -> None:

@@ -66,9 +66,13 @@ def statements(text: str, *, by_user: bool, is_work: bool = False) -> list[Plain
         first = _asked(text, sentences, place, said, is_work=is_work) if by_user and not is_cited else None
         if is_cited or (by_user and first is None and _points(text, sentences, place, said)):
             # Somebody's text stands behind this sentence, or in another paragraph before the last one.
-            is_behind = span is not sentences[-1] or not _has("points", said)
+            if span is not sentences[-1] or not _has("reworks", said):
+                break
+            items = {one.start for one in sentences if one.line == "item"}
             return sorted(
-                one for one in found.values() if is_behind or "\n\n" not in text[one.end : span.start]
+                one
+                for one in found.values()
+                if one.start not in items and "\n\n" not in text[one.end : span.start]
             )
         if first:
             done = _listed_until(text, sentences, place) if _OPEN.search(said) else span.end
@@ -97,6 +101,11 @@ def revokes(sentence: str) -> bool:
     return _after(sentence[:_LONGEST].replace("’", "'"), "revokes") is not None
 
 
+def is_chat_log(text: str) -> bool:
+    """Return whether a text has lines of a log of what people say to each other."""
+    return _has("logs", text)
+
+
 def is_reminder(text: str) -> bool:
     """Return whether a whole message only asks to think of doing something."""
     sentences = list(spans(text[: _LONGEST + 1]))
@@ -109,9 +118,9 @@ def _points(text: str, sentences: list[Span], place: int, said: str) -> bool:
     _, end, _ = sentences[place]
     behind = sentences[place + 1 : place + 2]
     if behind and _OPEN.search(said):
-        return behind[0].line != "item"
+        return behind[0].line != "item" or _has("edits", said)
     ends_line = not behind or "\n" in text[end : behind[0].start]
-    return (ends_line or _QUESTION.search(said) is not None) and _has("points", said)
+    return (ends_line or _QUESTION.search(said) is not None) and _has("points" if behind else "reworks", said)
 
 
 def _plain(text: str, span: Span) -> str:
@@ -227,14 +236,14 @@ def _starts(said: str) -> Iterator[str]:
 
 @cache
 def _form(name: str) -> re.Pattern[str]:
-    joined = _joined(name).replace("<verb>", rf"(?:{_joined('verb')})\b")
-    joined = re.sub(r"'(?=(?:m|ve|t)\b)|(?<=let)'(?=s\b)", "'?", joined)
+    joined = re.sub(r"'(?=(?:m|ve|t)\b)|(?<=let)'(?=s\b)", "'?", _joined(name))
     edge = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"
     return re.compile(f"{edge}(?:{joined}){edge}", re.IGNORECASE)
 
 
 def _joined(name: str) -> str:
-    return "|".join(line.partition(": ")[2] for line in _lines() if line.startswith(f"{name}: "))
+    joined = "|".join(line.partition(": ")[2] for line in _lines() if line.startswith(f"{name}: "))
+    return re.sub(r"<(\w+)>", lambda found: rf"(?:{_joined(found[1])})\b", joined)
 
 
 @cache
