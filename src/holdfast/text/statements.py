@@ -243,7 +243,7 @@ def _form(name: str) -> re.Pattern[str]:
 
 def _joined(name: str) -> str:
     joined = "|".join(line.partition(": ")[2] for line in _lines() if line.startswith(f"{name}: "))
-    return re.sub(r"<(\w+)>", lambda found: rf"(?:{_joined(found[1])})\b", joined)
+    return re.sub(r"<(\w+)>", lambda found: f"(?:{_joined(found[1])})", joined)
 
 
 @cache
