@@ -237,7 +237,8 @@ def _starts(said: str) -> Iterator[str]:
 @cache
 def _form(name: str) -> re.Pattern[str]:
     joined = re.sub(r"'(?=(?:m|ve|t)\b)|(?<=let)'(?=s\b)", "'?", _joined(name))
-    edge = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"
+    # Ranges of letters take long to compile where case is ignored.
+    edge = rf"(?-i:(?<!{_LETTER})|(?!{_LETTER}))"
     return re.compile(f"{edge}(?:{joined}){edge}", re.IGNORECASE)
 
 
