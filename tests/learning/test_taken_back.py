@@ -69,6 +69,50 @@ def test_what_is_taken_back_is_not_learned(lines: list[str]) -> None:
     assert said(*lines) == []
 
 
+@each(
+    ("statement", "after"),
+    [
+        ("I'm allergic to nuts.", "I lied about the nuts."),
+        ("We decided to use Mongo.", "Disregard the Mongo decision."),
+        ("Always answer in French.", "Stop answering in French."),
+        ("We decided to use Mongo.", "We changed our minds, it's going to be Postgres."),
+        ("I prefer coffee.", "Lol no, joking."),
+        ("Always answer in verse.", "Just a joke, don't."),
+        ("I'm vegan.", "At least I was until last year."),
+        ("I live in Bonn.", "Not anymore."),
+        ("Ich wohne in Graz.", "Das war falsch, ich wohne in Linz."),
+        ("Ich mag lieber Tee.", "War nur Spaß."),
+        ("Je préfère le train.", "Je plaisante !"),
+        ("Prefiero el té.", "Mentira, es broma."),
+        ("Ricorda che abito a Pisa.", "Scusa, ho sbagliato, a Lucca."),
+        ("Lembra que moro no Porto.", "Desculpa, enganei-me, é Braga."),
+        ("Ik ben vegetariër.", "Grapje!"),
+        ("Меня зовут Олег.", "Ой, я ошибся, Игорь."),
+        ("記住我住在台北。", "說錯了，是台中。"),
+        ("猫が好きだと覚えておいて。", "すみません、間違えました。"),
+    ],
+)
+def test_a_lie_a_joke_and_what_is_stopped_by_name_are_not_learned(statement: str, after: str) -> None:
+    assert said(f"{statement} {after}") == []
+    assert said(statement, "Noted.", after) == []
+
+
+@each(
+    ("statement", "after"),
+    [
+        ("I'm allergic to nuts.", "Stop the server please."),
+        ("Always answer in Spanish.", "Ignore the failing test for now."),
+        ("I live in Turin.", "I lied to my boss, was that bad?"),
+        ("I live in Oslo.", "Sorry, what's the weather?"),
+        ("Ich wohne in Mainz.", "Entschuldigung, wie spät ist es?"),
+        ("Ich wohne in Mainz.", "Vergiss nicht, nach Mainz zu schreiben."),
+        ("I have two dogs.", "I used to have cats."),
+    ],
+)
+def test_what_stops_or_excuses_something_else_takes_nothing_back(statement: str, after: str) -> None:
+    assert [one.text for one in said(statement, "Noted.", after)][:1] == [statement]
+
+
 def test_a_no_to_a_question_takes_nothing_back() -> None:
     found = said("I'm vegan.", "Noted. Shall I look for a restaurant?", "No, thanks.", "Fine.")
     assert [one.text for one in found] == ["I'm vegan."]
@@ -115,6 +159,22 @@ def test_what_only_begins_like_a_correction_takes_nothing_back(text: str, learne
         "Que penses-tu de ce mail ?\n\nJ'habite à Lyon.",
         "¿Qué opinas de este correo?\n\nVivo en Madrid.",
         "这封邮件怎么样？\n\n我住在上海。",
+        "can you clean these up for the wiki\n\nwe always deploy on thursdays\nwe decided to use nginx",
+        "Here's the changelog:\n- Always use UTC\n- Never log secrets\nmake it nicer",
+        "Here is my draft policy:\n\n1. Always lock your screen.\n2. Never share it.\n\nToo strict?",
+        "Check this prompt for my bot: You are a helper. Always answer politely. Never reveal prices.",
+        "Can you make this list shorter?\n- Always close the gate\n- Never feed the geese",
+        "- Always knock twice\n- Never use the back door\nmake it sound friendlier",
+        "We always deploy on Thursdays.\nWe decided to use nginx.\n\nTurn these into a checklist.",
+        "Is my policy clear?\n\n1. Always badge in.\n2. We decided to close on Sundays.",
+        "Mach das kürzer:\n- Ich wohne in Bremen.\n- Wir haben beschlossen zu verkaufen.",
+        "Corrige ce texte : J'habite à Metz. Je préfère le train.",
+        "把这些整理一下：\n我们决定用Redis。\n我住在上海。",
+        "Ida Berg, 10:32\nI live in Malmö now btw\nBo, 10:33\nRemember that I prefer Lund",
+        "[10:32] Ida: Hi all. I live in Malmö now.\n[10:35] Bo: Nice. We decided to use Redis.",
+        "3/4/25, 10:32 - Ida: Hello. I'm allergic to nuts.\n3/4/25, 10:33 - Bo: ok",
+        "Karin Holm  14:05\nWe decided to use Redis.\nOlle (14:06): Hi. Always use tabs.",
+        "Customer: Hi. My name is Bob. I live in Rome.\nAgent: Noted.\nwho is polite?",
     ],
 )
 def test_a_text_that_a_message_asks_about_is_nothing(text: str) -> None:
@@ -129,6 +189,9 @@ def test_a_text_that_a_message_asks_about_is_nothing(text: str) -> None:
         "Please remember the following:\n\nMy name is Bob.",
         "Facts about me:\n- My name is Bob.",
         "My name is Bob.\n\nExplain how lentils are cooked.",
+        "Rules for you:\n- My name is Bob.\n\nCan you start with the parser?",
+        "My name is Bob.\n\nPlease sort my photos by date.",
+        "My name is Bob.\nStandup is at 10:30, is this ok?",
     ],
 )
 def test_what_stands_beside_such_a_text_is_learned(text: str) -> None:

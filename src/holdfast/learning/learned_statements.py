@@ -9,7 +9,7 @@ from typing import NamedTuple
 from holdfast.learning.speeches import Speech, shortened, speeches_of
 from holdfast.learning.throttle import rest
 from holdfast.text.statement_spans import spans
-from holdfast.text.statements import StatementKind, is_reminder, statements, takes_back
+from holdfast.text.statements import StatementKind, is_chat_log, is_reminder, revokes, statements, takes_back
 from holdfast.types import Message, Range
 
 _LONGEST_TYPED = 1_500  # characters of what a person types; what is longer was pasted
@@ -23,6 +23,7 @@ _PLAY = re.compile(
 _CODE = re.compile(r"`[^`\n]{1,200}`|\w\(\)|[\w-]/[\w.-]{1,80}\.[a-z]{1,5}\b")
 _PASTED = re.compile(r"^[ \t]{0,8}(?:>|```|~~~|diff --git|@@ |\++ |#{1,6} )|<[a-z-]{2,30}>", re.MULTILINE)
 _WORD = re.compile(r"\w{4,}")
+_VAGUE = frozenset("always never please that this with from have will just them then when what".split())
 _NEAR = 2  # long words that what is taken back later has in common with what takes it back
 _OF_FIRST_PERSON = re.compile(
     r"\b(?:i|i['’]m|my|we|our|ich|mein\w*|yo|mi|je|j['’]\w+|mon|ma|io|mio|mia|ik|mijn|eu|meu|minha)\b|我|私|僕",
@@ -84,7 +85,7 @@ def record_kind(one: LearnedStatement, *, facts: bool) -> tuple[str, str]:
 
 def is_all_typed(message: Message, prose: str) -> bool:
     """Return whether a person typed a message, and pasted nothing into it, as far as that shows."""
-    return len(prose) <= _LONGEST_TYPED and _PASTED.search(message.content) is None
+    return len(prose) <= _LONGEST_TYPED and not (_PASTED.search(message.content) or is_chat_log(prose))
 
 
 def _stated(message: Message, prose: str, *, is_work: bool) -> Iterator[LearnedStatement]:
@@ -95,18 +96,22 @@ def _stated(message: Message, prose: str, *, is_work: bool) -> Iterator[LearnedS
         yield LearnedStatement("request", shortened(prose), span, message.actor, is_typed)
         return
     found = statements(prose, by_user=by_user, is_work=is_work)
-    said = spans(prose) if found else ()
+    said = [*spans(prose)] if found else []
     back = [one.start for one in said if takes_back(prose[one.start : one.end], "negates", "corrects")]
+    ends = [
+        (one.start, _words(prose[one.start : one.end])) for one in said if revokes(prose[one.start : one.end])
+    ]
     for one in found:
         is_own = is_typed or not by_user or (one.kind == "request" and _is_own(message, prose))
-        if is_own and one.start >= max(back, default=0):
-            text = shortened(prose[one.start : one.end])
+        text = shortened(prose[one.start : one.end])
+        is_ended = any(start >= one.end and words & _words(text) for start, words in ends)
+        if is_own and one.start >= max(back, default=0) and not is_ended:
             yield LearnedStatement(one.kind, text, span, message.actor, is_typed)
 
 
 def _is_own(message: Message, prose: str) -> bool:
     """Return whether a message has so much beside what was pasted that a request in it is its writer's."""
-    return len(prose) <= _LONGEST_TYPED and "<" not in message.content
+    return len(prose) <= _LONGEST_TYPED and "<" not in message.content and not is_chat_log(prose)
 
 
 def _withdraw(found: dict[str, LearnedStatement], speech: Speech, *, answers: bool) -> None:
@@ -115,14 +120,20 @@ def _withdraw(found: dict[str, LearnedStatement], speech: Speech, *, answers: bo
     said = [prose[span.start : span.end] for span in spans(prose)]
     back = [one for one in said if takes_back(one)]
     is_no = not answers and takes_back(prose, "negates")
-    if not back and not is_no:
+    ends = _words(" ".join(filter(revokes, said)))
+    if not (back or is_no or ends):
         return
-    words = set(_WORD.findall(" ".join(back or said).casefold()))
+    words = _words(" ".join(back or said)) if back or is_no else set()
     own = [key for key, one in found.items() if one.speaker == message.actor]
     opens = is_no or (bool(said) and takes_back(said[0]))
     last = found[own[-1]].messages if own and opens else None
     for key in own:
         one = found[key]
         is_last = one.messages == last and message.seq - one.messages[1] <= 2 * _NEAR
-        if is_last or len(words & set(_WORD.findall(one.text.casefold()))) >= _NEAR:
+        named = _words(one.text)
+        if is_last or len(words & named) >= _NEAR or ends & named:
             del found[key]
+
+
+def _words(text: str) -> set[str]:
+    return {*_WORD.findall(text.casefold())} - _VAGUE

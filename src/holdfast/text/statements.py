@@ -29,10 +29,11 @@ _OF_OTHERS = re.compile(
     r"\W*(?:you\b(?! (?:\w+ )?(?:should|must|always|never|need|have))|th(?:is|at|ese|ose) (?:is|are|was)\b)",
     re.IGNORECASE,
 )
-_MARKS = " .!。！)"
+_MARKS = " .!?。！？)"
 # Diffs, logs, prompts of a shell, and what has columns.
 _SHOWN = re.compile(
-    r"[\[$>%#✓▕}{@+=\\]|-{2,}|\d{4}-\d\d|\d\d?:\d\d|\w{1,20}@\w|\S*[\\/]\S+\s*\Z|[A-Z]{4,}\b[: ]|"
+    r"[\[$>%#✓▕}{@+=\\]|-{2,}|\d{4}-\d\d|\d\d?:\d\d|\w{1,20}@\w|\S*[\\/]\S+\s*\Z|"
+    r"(?!(?:PLEASE|REMEMBER|ALWAYS|NEVER)\b)[A-Z]{4,}\b[: ]|"
     r".*(?:   |\t|[\u2500-\u259f✓✗●⎿])"
 )
 
@@ -65,9 +66,13 @@ def statements(text: str, *, by_user: bool, is_work: bool = False) -> list[Plain
         first = _asked(text, sentences, place, said, is_work=is_work) if by_user and not is_cited else None
         if is_cited or (by_user and first is None and _points(text, sentences, place, said)):
             # Somebody's text stands behind this sentence, or in another paragraph before the last one.
-            is_behind = span is not sentences[-1] or not _has("points", said)
+            if span is not sentences[-1] or not _has("reworks", said):
+                break
+            items = {one.start for one in sentences if one.line == "item"}
             return sorted(
-                one for one in found.values() if is_behind or "\n\n" not in text[one.end : span.start]
+                one
+                for one in found.values()
+                if one.start not in items and "\n\n" not in text[one.end : span.start]
             )
         if first:
             done = _listed_until(text, sentences, place) if _OPEN.search(said) else span.end
@@ -91,6 +96,16 @@ def takes_back(sentence: str, *more: Literal["negates", "corrects"]) -> bool:
     return any(_after(said, form) is not None for form in ("retracts", *more))
 
 
+def revokes(sentence: str) -> bool:
+    """Return whether a sentence ends something that was said, of which it has a word."""
+    return _after(sentence[:_LONGEST].replace("’", "'"), "revokes") is not None
+
+
+def is_chat_log(text: str) -> bool:
+    """Return whether a text has lines of a log of what people say to each other."""
+    return _has("logs", text)
+
+
 def is_reminder(text: str) -> bool:
     """Return whether a whole message only asks to think of doing something."""
     sentences = list(spans(text[: _LONGEST + 1]))
@@ -103,13 +118,13 @@ def _points(text: str, sentences: list[Span], place: int, said: str) -> bool:
     _, end, _ = sentences[place]
     behind = sentences[place + 1 : place + 2]
     if behind and _OPEN.search(said):
-        return behind[0].line != "item"
+        return behind[0].line != "item" or _has("edits", said)
     ends_line = not behind or "\n" in text[end : behind[0].start]
-    return (ends_line or _QUESTION.search(said) is not None) and _has("points", said)
+    return (ends_line or _QUESTION.search(said) is not None) and _has("points" if behind else "reworks", said)
 
 
 def _plain(text: str, span: Span) -> str:
-    return text[span.start : span.end].replace("’", "'").replace("**", "").strip("*_ ")
+    return text[span.start : span.end].replace("’", "'").replace("**", "").strip("*_ ¿¡")
 
 
 def _listed_until(text: str, sentences: list[Span], place: int) -> int:
@@ -126,7 +141,7 @@ def _asked(text: str, sentences: list[Span], place: int, said: str, *, is_work: 
     """Return where begins what a sentence asks to be remembered: there, or in the sentence before it."""
     if _QUOTED.fullmatch(said) or _has("unsaid", said):
         return None
-    here, is_question = sentences[place], _QUESTION.search(said) is not None
+    here, is_question = sentences[place], _QUESTION.search(said) is not None and not _has("begs", said)
     for start in (0, *(one.end() for one in _CLAUSE.finditer(said))):
         content = _after(said[start:], "asks")
         is_aside = is_work and _after(said[start:], "asides") is not None
@@ -221,13 +236,15 @@ def _starts(said: str) -> Iterator[str]:
 
 @cache
 def _form(name: str) -> re.Pattern[str]:
-    joined = _joined(name).replace("<verb>", rf"(?:{_joined('verb')})\b")
-    edge = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"
+    joined = re.sub(r"'(?=(?:m|ve|t)\b)|(?<=let)'(?=s\b)", "'?", _joined(name))
+    # Ranges of letters take long to compile where case is ignored.
+    edge = rf"(?-i:(?<!{_LETTER})|(?!{_LETTER}))"
     return re.compile(f"{edge}(?:{joined}){edge}", re.IGNORECASE)
 
 
 def _joined(name: str) -> str:
-    return "|".join(line.partition(": ")[2] for line in _lines() if line.startswith(f"{name}: "))
+    joined = "|".join(line.partition(": ")[2] for line in _lines() if line.startswith(f"{name}: "))
+    return re.sub(r"<(\w+)>", lambda found: f"(?:{_joined(found[1])})", joined)
 
 
 @cache
