@@ -460,6 +460,15 @@ def test_a_file_in_its_order_is_read_as_it_is(tmp_path: Path) -> None:
     assert [item.line for item in items] == list(range(1, 9))
 
 
+def test_the_head_of_a_session_may_come_after_its_tail(tmp_path: Path) -> None:
+    with Memory(":memory:") as memory:
+        for rows, lost in ((TALK[2:], 2), (TALK, 0)):
+            report = import_paths(memory, write_lines(tmp_path / "s1.jsonl", rows))
+            assert sum(one.count for one in report.skipped if "whose call is neither" in one.reason) == lost
+            assert memory.verify().ok
+        assert [one.id for one in memory.chat("s1").history()] == [row["uuid"] for row in TALK[2:] + TALK[:2]]
+
+
 def test_ids_of_calls_that_are_used_again_move_no_result(tmp_path: Path) -> None:
     again = [claude("assistant", "t2", "a2", use("c1")), claude("user", "r2", "t2", result("c1", "two"))]
     items = read(write_lines(tmp_path / "s1.jsonl", [U1, A1, T1, R1, A2, *again]))
