@@ -26,9 +26,9 @@ _EXAMPLES = 3  # places that are named for one reason
 
 
 def _are_there(paths: list[Path] | None) -> list[Path] | None:
-    """Refuse a name that nothing has. What `*` finds may be a link that leads nowhere."""
-    if gone := next((path for path in paths or () if not os.path.lexists(path)), None):
-        raise typer.BadParameter(f"Path {str(gone)!r} does not exist.")
+    """Refuse names of which nothing has one. What `*` finds may be a link that leads nowhere."""
+    if paths and not any(map(os.path.lexists, paths)):
+        raise typer.BadParameter(f"Path {str(paths[0])!r} does not exist.")
     return paths
 
 
@@ -99,7 +99,8 @@ def import_(
     with interruptible(_KEPT), options.open(create=True) as memory, Progress(paths) as progress:
         # What is private is read when the database is open: its errors come first.
         report = take(memory, paths, progress=progress, rules=Privacy.read())
-    _show_report(options.answer({**plain(report), "database": options.shown_location}), report, options)
+    shown = options.answer({**plain(report), "database": options.shown_location})
+    _show_report(shown, report, options, paths)
     if report.problems:
         raise typer.Exit(1)
 
@@ -127,7 +128,7 @@ def _claude_code_projects() -> list[Path]:
     return [folder]
 
 
-def _show_report(screen: Screen, report: "ImportReport", options: Options) -> None:
+def _show_report(screen: Screen, report: "ImportReport", options: Options, paths: Sequence[Path]) -> None:
     if report.added or report.present:
         formats = ", ".join(report.formats)
         there = f"; {count(report.present, 'message')} had been imported before" if report.present else ""
@@ -159,8 +160,9 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
         screen.say(
             f"Passed over, by their endings: {count(sum(report.ignored.values()), 'file')} ({endings})."
         )
-    _show_skipped(screen, "Could not be read", [one for one in report.skipped if one.problem])
-    _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem])
+    given = list(map(str, paths))
+    _show_skipped(screen, "Could not be read", [one for one in report.skipped if one.problem], given)
+    _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem], given)
     if report.added:
         _show_next(screen, report, options)
 
@@ -186,8 +188,8 @@ def _show_edits(screen: Screen, report: "ImportReport") -> None:
                 screen.say(f"{sign} {line}", indent=4)
 
 
-def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> None:
-    """Print what is missing by reason, most frequent first, with places to look at."""
+def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"], given: Sequence[str]) -> None:
+    """Print what is missing by reason, most frequent first, with places to look at, and all paths given."""
     by_reason: dict[str, list[Skipped]] = defaultdict(list)
     for one in skipped:
         by_reason[one.reason].append(one)
@@ -197,6 +199,7 @@ def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> N
     screen.say((f"{title}: {sum(one.count for one in skipped):,}", "bold yellow"))
     for reason, group in sorted(by_reason.items(), key=lambda item: -sum(one.count for one in item[1])):
         places = [f"{one.path}:{line}" if line else one.path for one in group for line in one.lines]
-        more = ", …" if len(places) > _EXAMPLES else ""
+        named = [place for n, place in enumerate(places) if n < _EXAMPLES or place in given]
+        more = ", …" if len(places) > len(named) else ""
         screen.say(f"{sum(one.count for one in group):,} × {reason}", indent=2)
-        screen.say((", ".join(places[:_EXAMPLES]) + more, "dim"), indent=6)
+        screen.say((", ".join(named) + more, "dim"), indent=6)

@@ -27,6 +27,7 @@ NOT_UTF8 = "not valid UTF-8"
 SAVE = "save it as UTF-8, with LF or CRLF"
 _NOT_JSON = "not valid JSON"
 _DECODER = json.JSONDecoder()
+_MARK = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.DOTALL)  # of the structure of JSON, or a string
 # UTF-16, by its mark or by characters of ASCII, of which every other byte is NUL.
 IS_UTF16 = re.compile(rb"\xff\xfe|\xfe\xff|(?:[\t-~]\x00){4}|(?:\x00[\t-~]){4}").match
 
@@ -64,13 +65,11 @@ def _beside(path: Path, name: str) -> bytes | None:
 
 def beginning(path: Path, size: int) -> bytes:
     """Return the first bytes of a file; none of one that cannot be read, as whoever reads it says."""
-    if not path.is_file():
-        return b""
-    try:
-        with path.open("rb") as stream:
-            return stream.read(size)
-    except OSError:
-        return b""
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as stream:
+                return stream.read(size)
+    return b""
 
 
 def lines(file: File, longest: int = MAX_ROW) -> Iterator[tuple[int, dict[str, object]] | Skip]:
@@ -132,6 +131,25 @@ def _decode(text: str, at: int | None = None) -> tuple[object, int]:
     except ValueError:
         # Python refuses a number of more than 4,300 digits.
         return decode(json.JSONDecoder(parse_int=_number))
+
+
+def whole_part(text: str) -> object:
+    """Return what is whole of the JSON value that a text begins with; None if it begins with none."""
+    try:
+        return _decode(text, 0)[0]
+    except json.JSONDecodeError as error:
+        text = text[: error.pos]
+    except (ValueError, RecursionError):
+        return None
+    end, closing, brackets = 0, "", ""
+    for mark in _MARK.finditer(text):
+        if mark[0] in "[{":
+            brackets = "]}"[mark[0] == "{"] + brackets
+        elif mark[0] in "]}":
+            brackets = brackets[1:]
+        if mark[0] in "[{,":
+            end, closing = mark.end() - (mark[0] == ","), brackets
+    return _decode(text[:end] + closing, 0)[0] if end else None
 
 
 def _number(digits: str) -> int | str:

@@ -64,7 +64,7 @@ def import_paths(
     relations become records. Without it that are those with the front matter of basic-memory.
 
     Raises:
-        InvalidInput: there is nothing at one of the paths, or the format is unknown; nothing was imported.
+        InvalidInput: there is nothing at any of the paths, or the format is unknown; nothing was imported.
         UnknownFormat: the only path is a file in no known format; nothing was imported.
         NewerSchema: the only path is an export of everything by a newer Holdfast; nothing was imported.
 
@@ -116,7 +116,7 @@ def import_tables(
         rules: what the user keeps private.
 
     Raises:
-        InvalidInput: there is nothing at one of the paths, the only one is no such file or lacks a column, or
+        InvalidInput: there is nothing at any of the paths, the only one is no such file or lacks a column, or
             the mapping names no words or an unknown field; nothing was imported.
 
     """
@@ -133,13 +133,13 @@ def _table(path: Path, table: tables.Table) -> SourceFile:
 
 
 def _named(paths: object) -> list[Path]:
-    """Return the paths that are meant; there is something at each, be it a link that leads nowhere."""
+    """Return the paths that are meant; there is something at one of them, be it a link that leads nowhere."""
     try:
         named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else cast("list[str]", paths)))
     except TypeError as error:
         raise InvalidInput(f"{shown(paths)} names no files.", "Name one path, or several.") from error
-    if gone := next((path for path in named if not os.path.lexists(path)), None):
-        raise InvalidInput(f"There is no file or folder at {shown(str(gone))}.", "Check the path.")
+    if named and not any(map(os.path.lexists, named)):
+        raise InvalidInput(f"There is no file or folder at {shown(str(named[0]))}.", "Check the path.")
     return named
 
 
@@ -216,6 +216,8 @@ class _Importer:
         """Import what is at each of some paths; of several, one that is refused is named."""
         for path in paths:
             try:
+                if not os.path.lexists(path):
+                    raise InvalidInput(f"{str(path)!r} is no file or folder.", "Check the path.")
                 take(path)
             except (InvalidInput, UnknownFormat, NewerSchema) as error:
                 if len(paths) == 1:
