@@ -242,8 +242,8 @@ NO_CALL = "a result whose call is neither in the file nor stored: kept as one of
     ("lines", "order"),
     [
         ([ASKED, ANSWER, CALL, SAID], [0, 2, 1, 3]),
-        ([ASKED, ANSWER, SAID, OTHER, CALL, SAID], [0, 4, 1, 2, 3, 5]),
-        ([ANSWER, LOST, ASKED, CALL], [3, 0, 1, 2]),
+        ([ASKED, ANSWER, SAID, OTHER, CALL, SAID], [0, 2, 3, 4, 1, 5]),
+        ([ANSWER, LOST, ASKED, CALL], [1, 2, 3, 0]),
         ([ASKED, CALL, ANSWER, CALL, ANSWER, SAID], [0, 1, 2, 3, 4, 5]),
         ([ANSWER, CALL, ANSWER, CALL], [1, 0, 2, 3]),
         ([ANSWER, CALL, ASKED, CALL, SAID], [1, 0, 2, 3, 4]),

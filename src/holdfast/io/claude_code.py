@@ -15,17 +15,7 @@ from itertools import chain
 
 from holdfast.errors import InvalidInput
 from holdfast.io.files import File, lines
-from holdfast.io.import_items import (
-    ImportedChat,
-    Item,
-    Skip,
-    dict_of,
-    list_of,
-    parsed,
-    stable_id,
-    text_of,
-    time_of,
-)
+from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, list_of, parsed, stable_id, text_of
 from holdfast.messages import formats
 from holdfast.text.clean import clean, each_text
 from holdfast.types import Message
@@ -124,7 +114,9 @@ def scan_after(file: File, start: LogStart) -> LogStart:
         length, entry = start.lines + item[0], item[1]
         node = _node(length, entry, side=is_side, spoken=not _why_not_spoken(entry))
         nodes.append(_without_states(nodes, node, entry, states))
-        at = times[length] = time_of(entry.get("timestamp")) or at
+        with suppress(InvalidInput):
+            at = formats.read_time(entry.get("timestamp")) or at
+        times[length] = at
         custom, title = text_of(entry.get("customTitle")) or custom, text_of(entry.get("aiTitle")) or title
         summaries[text_of(entry.get("leafUuid"))] = text_of(entry.get("summary"))
     # Of what other sessions were about, a log tells as well.
@@ -329,46 +321,29 @@ def _ids(parts: Iterable[Mapping[str, object]], kind: str, key: str) -> list[str
 
 def _left_behind(nodes: Sequence[LogNode]) -> Container[str]:
     """Return the ids of the lines under prompts that a later prompt replaced."""
-    parents = {node.uuid: node.parent for node in reversed(nodes)}
     spoken = {node.uuid: node.side for node in nodes if node.spoken}
-    anchors = _nearest(parents, spoken)
+    anchors = _nearest(nodes, spoken)
     prompts: dict[str, list[str]] = defaultdict(list)
     for node in nodes:
         anchor = anchors.get(node.parent)
         if node.prompt and anchor is not None and spoken[anchor] == node.side:
             prompts[anchor].append(node.uuid)
-    newest = _newest(nodes, parents)
+    newest: dict[str, int] = {}  # the place of the last line at or under each
+    for place, node in reversed(list(enumerate(nodes))):
+        last = newest.setdefault(node.uuid, place)
+        newest[node.parent] = max(last, newest.get(node.parent, 0))
     replaced: set[str] = set()
     for rivals in prompts.values():
         replaced.update(set(rivals) - {max(rivals, key=newest.__getitem__)})
-    return {uuid for uuid, prompt in _nearest(parents, replaced).items() if prompt is not None}
+    return {uuid for uuid, prompt in _nearest(nodes, replaced).items() if prompt is not None}
 
 
-def _nearest(parents: Mapping[str, str], marked: Container[str]) -> dict[str, str | None]:
-    """Return for each line the nearest marked one at or above it, in linear time and for cycles too."""
+def _nearest(nodes: Iterable[LogNode], marked: Container[str]) -> dict[str, str | None]:
+    """Return for each line the nearest marked one at or above it."""
     nearest: dict[str, str | None] = {}
-    for start in parents:
-        path, node = [], start
-        while node in parents and node not in nearest:
-            nearest[node] = node if node in marked else None
-            path.append(node)
-            if node in marked:
-                break
-            node = parents[node]
-        for passed in path:
-            nearest[passed] = nearest.get(node)
+    for node in nodes:
+        nearest.setdefault(node.uuid, node.uuid if node.uuid in marked else nearest.get(node.parent))
     return nearest
-
-
-def _newest(nodes: Sequence[LogNode], parents: Mapping[str, str]) -> dict[str, int]:
-    """Return for each line the place of the last one at or under it, in linear time."""
-    newest: dict[str, int] = {}
-    for place, node in zip(range(len(nodes), 0, -1), reversed(nodes), strict=True):
-        above = node.uuid
-        while above in parents and above not in newest:
-            newest[above] = place
-            above = parents[above]
-    return newest
 
 
 def _chats(nodes: Sequence[LogNode], stem: str, title: str) -> dict[str, ImportedChat]:
@@ -379,8 +354,8 @@ def _chats(nodes: Sequence[LogNode], stem: str, title: str) -> dict[str, Importe
     """
     ids = [node.session for node in nodes if node.session]
     main = stem if stem in ids or not ids else ids[0]
-    side = {node.uuid: node.parent for node in reversed(nodes) if node.side}
-    roots = _nearest(side, {uuid for uuid, parent in side.items() if parent not in side})
+    side = {node.uuid: node for node in reversed(nodes) if node.side}
+    roots = _nearest(nodes, {uuid for uuid, node in side.items() if node.parent not in side})
     shared = stem.removeprefix(_AGENT_FILE) if stem.startswith(_AGENT_FILE) else ""
     made = {main: ImportedChat(main, title)}
     chats = {}

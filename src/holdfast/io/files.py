@@ -27,7 +27,7 @@ NOT_UTF8 = "not valid UTF-8"
 SAVE = "save it as UTF-8, with LF or CRLF"
 _NOT_JSON = "not valid JSON"
 _DECODER = json.JSONDecoder()
-_MARK = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.DOTALL)  # of the structure of JSON, or a string
+_OPENING, _FIELD = re.compile(r"\[?\s*\{"), re.compile(r'[\s,]*"([^"\\]{1,100})"\s*:\s*')
 # UTF-16, by its mark or by characters of ASCII, of which every other byte is NUL.
 IS_UTF16 = re.compile(rb"\xff\xfe|\xfe\xff|(?:[\t-~]\x00){4}|(?:\x00[\t-~]){4}").match
 
@@ -133,23 +133,19 @@ def _decode(text: str, at: int | None = None) -> tuple[object, int]:
         return decode(json.JSONDecoder(parse_int=_number))
 
 
-def whole_part(text: str) -> object:
-    """Return what is whole of the JSON value that a text begins with; None if it begins with none."""
-    try:
-        return _decode(text, 0)[0]
-    except json.JSONDecodeError as error:
-        text = text[: error.pos]
-    except (ValueError, RecursionError):
-        return None
-    end, closing, brackets = 0, "", ""
-    for mark in _MARK.finditer(text):
-        if mark[0] in "[{":
-            brackets = "]}"[mark[0] == "{"] + brackets
-        elif mark[0] in "]}":
-            brackets = brackets[1:]
-        if mark[0] in "[{,":
-            end, closing = mark.end() - (mark[0] == ","), brackets
-    return _decode(text[:end] + closing, 0)[0] if end else None
+def fields(text: str) -> dict[str, object]:
+    """Return the fields of the object with which a text of JSON begins, or its list, as far as it is whole.
+
+    A list or an object that is not whole is empty.
+    """
+    found: dict[str, object] = {}
+    start = _OPENING.match(text)
+    at = start.end() if start else len(text)
+    with suppress(ValueError, RecursionError):
+        while field := _FIELD.match(text, at):
+            found[field[1]] = {"[": [], "{": {}}.get(text[field.end() : field.end() + 1])
+            found[field[1]], at = _decode(text, field.end())
+    return found
 
 
 def _number(digits: str) -> int | str:

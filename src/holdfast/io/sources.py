@@ -30,17 +30,7 @@ from holdfast.io import (
     openai_sessions,
     specstory,
 )
-from holdfast.io.files import (
-    IS_UTF16,
-    MAX_LINE,
-    NOT_UTF8,
-    SAVE,
-    File,
-    lines,
-    text_problems,
-    values,
-    whole_part,
-)
+from holdfast.io.files import IS_UTF16, MAX_LINE, NOT_UTF8, SAVE, File, fields, lines, text_problems, values
 from holdfast.io.foreign import opened
 from holdfast.io.import_items import Item, Skip
 from holdfast.io.record_markdown import START as RECORDS
@@ -267,11 +257,9 @@ def _why_unknown(file: File) -> str:
 
 
 def _begins_as_session(file: File, formats: Sequence[Format]) -> bool:
-    """Return whether what is whole at the beginning of a damaged file is of a known format."""
-    value = whole_part(_start_of(file).removeprefix(b"\xef\xbb\xbf").lstrip().decode(errors="replace"))
-    items = [(0, one) for one in (value if isinstance(value, list) else [value])]
-    tests = [(one, test) for one in formats for test in (one.is_line, one.is_value) if test]
-    return _first_match(tests, items) is not None
+    """Return whether a damaged file is of a known format, by the fields that it begins with."""
+    found = fields(_start_of(file).removeprefix(b"\xef\xbb\xbf").lstrip().decode(errors="replace"))
+    return any(test(found) for one in formats for test in (one.is_line, one.is_value) if test)
 
 
 def _unknown(path: Path, reason: str, formats: Sequence[Format]) -> UnknownFormat:
