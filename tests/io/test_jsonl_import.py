@@ -228,8 +228,12 @@ def test_chats_of_a_renamed_export_are_known_line_by_line(tmp_path: Path) -> Non
         assert memory.verify().ok
 
 
-CALL = {"role": "assistant", "content": None, "tool_calls": [{"id": "z1", "function": {"name": "check"}}]}
-OTHER = CALL | {"tool_calls": [{"id": "z2", "function": {"name": "look"}}]}
+CALL: Json = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "z1", "function": {"name": "check"}}],
+}
+OTHER: Json = CALL | {"tool_calls": [{"id": "z2", "function": {"name": "look"}}]}
 ANSWER = {"role": "tool", "tool_call_id": "z1", "content": "fine"}
 LOST = {"role": "tool", "tool_call_id": "nope", "content": "orphan"}
 ASKED, SAID = {"role": "user", "content": "How is the harbour?"}, {"role": "assistant", "content": "Fine."}

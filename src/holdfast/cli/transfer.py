@@ -148,18 +148,14 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options, paths
         screen.say(f"Renumbered {count(report.renumbered, 'version')}, because there were some already.")
     screen.say(f"Into {options.shown_location}{options.whose()}.")
     if report.projects:
-        screen.say(
-            f"Into projects: {', '.join(f'{name} ({number:,})' for name, number in report.projects.items())}."
-        )
+        shares = ", ".join(f"{name} ({number:,})" for name, number in report.projects.items())
+        screen.say(f"Into projects: {shares}.")
     if report.unchanged:
         screen.say(f"Not read again, since nothing changed in them: {count(report.unchanged, 'file')}.")
     if report.ignored:
-        endings = ", ".join(
-            f"{number:,} {ending or 'without an ending'}" for ending, number in report.ignored.items()
-        )
-        screen.say(
-            f"Passed over, by their endings: {count(sum(report.ignored.values()), 'file')} ({endings})."
-        )
+        endings = ", ".join(f"{n:,} {one or 'without an ending'}" for one, n in report.ignored.items())
+        passed = count(report.ignored.total(), "file")
+        screen.say(f"Passed over, by their endings: {passed} ({endings}).")
     given = list(map(str, paths))
     _show_skipped(screen, "Could not be read", [one for one in report.skipped if one.problem], given)
     _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem], given)

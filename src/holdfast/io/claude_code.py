@@ -204,7 +204,9 @@ def _in_order(nodes: Sequence[LogNode], times: Mapping[int, datetime]) -> Sequen
     sorter, ready, place = TopologicalSorter(above), list[tuple[datetime, int]](), dict[int, int]()
     with suppress(CycleError):
         sorter.prepare()
-    while [heappush(ready, (times[line], line)) for line in sorter.get_ready()] or ready:
+    while sorter.is_active():
+        for line in sorter.get_ready():
+            heappush(ready, (times[line], line))
         line = heappop(ready)[1]
         place[line] = len(place)
         sorter.done(line)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from holdfast.errors import Conflict, InvalidInput
-from holdfast.io.call_order import calls_first
 from holdfast.io.everything import database_of
 from holdfast.io.import_items import ImportedChat, ImportedMessage, ImportedRecord, Item, Skip, told_id
 from holdfast.io.import_report import Skipped, Skips, unreadable
+from holdfast.io.message_order import in_order
 from holdfast.io.private_tags import PRIVATE
 from holdfast.io.record_import import store_records
 from holdfast.io.redaction import IGNORED, Redactor, Rules
@@ -112,7 +112,7 @@ class FileImport:
         for item in self._before:
             if isinstance(item, ImportedMessage):
                 redactor.redact(item)
-        for item in calls_first(self._source, self._call):
+        for item in in_order(self._source, self._call):
             if isinstance(item, ImportedMessage):
                 found: Item = redactor.redact(item)
             else:

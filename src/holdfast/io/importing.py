@@ -69,7 +69,6 @@ def import_paths(
         NewerSchema: the only path is an export of everything by a newer Holdfast; nothing was imported.
 
     """
-    started = time.monotonic()
     named = _named(paths)
     _check_how(named, format, dry_run=dry_run)
     importer = _Importer(memory, progress or (lambda *_: None), rules, project_of)
@@ -78,7 +77,7 @@ def import_paths(
     else:
         named.sort(key=lambda path: (not everything.is_everything(path), not is_records(path)))
         importer.take_each(named, partial(importer.take_path, dry_run=dry_run))
-    return importer.done(started)
+    return importer.done()
 
 
 def _check_how(paths: Sequence[Path], format: str, *, dry_run: bool) -> None:
@@ -120,11 +119,10 @@ def import_tables(
             the mapping names no words or an unknown field; nothing was imported.
 
     """
-    started = time.monotonic()
     named, table = _named(paths), tables.checked(columns, encoding)
     importer = _Importer(memory, progress or (lambda *_: None), rules)
     importer.take_each(named, lambda path: importer.take(_table(path, table)))
-    return importer.done(started)
+    return importer.done()
 
 
 def _table(path: Path, table: tables.Table) -> SourceFile:
@@ -153,10 +151,9 @@ def import_found(
     memory: Memory, found: Iterable[Source], rules: Rules | None, project_of: ProjectOf
 ) -> ImportReport:
     """Add the conversations of files that were found, each message once, as `import_paths` does."""
-    started = time.monotonic()
     importer = _Importer(memory, lambda *_: None, rules, project_of)
     importer.take_found(found)
-    return importer.done(started)
+    return importer.done()
 
 
 def import_source(
@@ -194,6 +191,7 @@ class _Importer:
     def __init__(
         self, memory: Memory, progress: Progress, rules: Rules | None, project_of: ProjectOf = lambda _: ""
     ) -> None:
+        self._started = time.monotonic()
         self._memory = memory
         self._project_of = project_of
         self._rules = rules
@@ -235,10 +233,10 @@ class _Importer:
             else:
                 self.take(source)
 
-    def done(self, started: float) -> ImportReport:
-        """Return the report of all that was imported since a time."""
+    def done(self) -> ImportReport:
+        """Return the report of all that was imported."""
         self.report.skipped = self.skips.all()
-        self.report.seconds = time.monotonic() - started
+        self.report.seconds = time.monotonic() - self._started
         return self.report
 
     def take(self, source: SourceFile) -> None:

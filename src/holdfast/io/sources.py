@@ -256,12 +256,6 @@ def _why_unknown(file: File) -> str:
     return next((reason for reason, is_so in reasons.items() if is_so), damage)
 
 
-def _begins_as_session(file: File, formats: Sequence[Format]) -> bool:
-    """Return whether a damaged file is of a known format, by the fields that it begins with."""
-    found = fields(_start_of(file).removeprefix(b"\xef\xbb\xbf").lstrip().decode(errors="replace"))
-    return any(test(found) for one in formats for test in (one.is_line, one.is_value) if test)
-
-
 def _unknown(path: Path, reason: str, formats: Sequence[Format]) -> UnknownFormat:
     names = ", ".join(dict.fromkeys(one.name for one in formats))
     todo = _TODOS.get(reason, f"Convert it to one of these: {names}.")
@@ -318,10 +312,12 @@ def _look(file: File, formats: Sequence[Format]) -> Source:
         if format := recognise(file, formats):
             return SourceFile(file, format)
         ending, reason = Path(file.path).suffix.lower(), _why_unknown(file)
+        begun = fields(_start_of(file).removeprefix(b"\xef\xbb\xbf").lstrip().decode(errors="replace"))
     except READ_ERRORS as error:
         return _problem(file.path, _unreadable(error))
     is_other = ending in _OTHER_ENDINGS and reason != _UTF16
-    is_problem = reason in (_PACKED, _CUT) or (reason != _UNKNOWN and _begins_as_session(file, formats))
+    is_session = any(test(begun) for one in formats for test in (one.is_line, one.is_value) if test)
+    is_problem = reason in (_PACKED, _CUT) or (is_session and reason != _UNKNOWN)
     return Ignored(ending) if is_other else Unread(file.path, Skip(0, reason, problem=is_problem))
 
 

@@ -11,16 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from holdfast.io.files import MAX_LINE, File
-from holdfast.io.import_items import (
-    ImportedChat,
-    Item,
-    Skip,
-    call_item,
-    parsed,
-    repeat_id,
-    result_item,
-    time_of,
-)
+from holdfast.io.import_items import ImportedChat, Item, Skip, call_item, parsed, repeat_id, time_of
 from holdfast.messages import formats
 from holdfast.text.clean import clean
 
@@ -175,5 +166,6 @@ def _tool_use(chat: ImportedChat, block: _Block, said: Counter[str]) -> Iterator
     asked = call_item(call, name, arguments, at) | {"id": call, "raw": None}
     yield parsed(chat, block.number, formats.parse, asked)
     if result := (body.replace(summary[0], "", 1) if summary else body).strip():
-        answer = result_item(call, result, at) | {"id": _identity(said, chat, call, at, result), "raw": None}
+        answer = {"role": "tool", "tool_call_id": call, "content": result, "at": at, "raw": None}
+        answer["id"] = _identity(said, chat, call, at, result)
         yield parsed(chat, block.number, formats.parse, answer)

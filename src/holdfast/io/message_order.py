@@ -1,15 +1,15 @@
-"""The order of calls and results: a call stands before its results, and a result without one is named."""
+"""The messages of a file as they are stored: each with a time, a result after its call."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from functools import cache
 from itertools import chain
 
 from holdfast.io.import_items import ImportedMessage, Item, Skip
-from holdfast.io.message_times import dated
 from holdfast.io.sources import SourceFile
 
 _NO_CALL = "a result whose call is neither in the file nor stored: kept as one of no call"
@@ -17,7 +17,7 @@ _NO_CALL = "a result whose call is neither in the file nor stored: kept as one o
 _Call = tuple[str, str]  # the chat, and the id
 
 
-def calls_first(source: SourceFile, stored: Callable[[str, str], object]) -> Iterator[Item]:
+def in_order(source: SourceFile, stored: Callable[[str, str], object]) -> Iterator[Item]:
     """Yield the items of a file with their times, each result after its calls.
 
     A result whose call is neither in the file nor `stored` in the chat is named, and kept as one of no call:
@@ -26,11 +26,11 @@ def calls_first(source: SourceFile, stored: Callable[[str, str], object]) -> Ite
 
     @cache
     def places() -> dict[_Call, int]:
-        return {call: n for n, item in enumerate(dated(source)) for call in _calls_of(item)[0]}
+        return {call: n for n, item in enumerate(_dated(source)) for call in _calls_of(item)[0]}
 
     made: set[_Call] = set()
     held: dict[_Call, list[Item]] = defaultdict(list)
-    for item in dated(source):
+    for item in _dated(source):
         calls, answers = _calls_of(item)
         unknown = [call for call in answers if call not in made and not stored(*call)]
         later = [call for call in unknown if call in places()]
@@ -57,3 +57,28 @@ def _calls_of(item: Item) -> tuple[list[_Call], list[_Call]]:
     # What we have exported says `call_id` alone, and comes back as it was.
     message, chat = item.message, item.chat.id
     return [(chat, call.id) for call in message.calls], [(chat, call) for call in message.answers]
+
+
+def _dated(source: SourceFile) -> Iterator[Item]:
+    """Yield the items of a file; a message without a time gets that of its neighbour, or of its chat."""
+    times: dict[str, datetime | None] = {}
+    for item in source.read():
+        if not isinstance(item, ImportedMessage):
+            yield item
+            continue
+        at, chat = item.message.at, item.chat.id
+        if at is None and item.chat.since:
+            times.setdefault(chat, item.chat.since)
+        if at is None and chat not in times:
+            times = _first_times(source) | times
+        times[chat] = at or times.get(chat)
+        yield item if at else replace(item, message=replace(item.message, at=times[chat]))
+
+
+def _first_times(source: SourceFile) -> dict[str, datetime | None]:
+    """Return the first time of each chat of a file, None if it has none."""
+    first: dict[str, datetime | None] = {}
+    for item in source.read():
+        if isinstance(item, ImportedMessage) and first.get(item.chat.id) is None:
+            first[item.chat.id] = item.message.at
+    return first
