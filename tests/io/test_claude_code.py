@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -412,61 +411,6 @@ def test_a_result_at_the_end_waits_for_its_call(tmp_path: Path, after: list[Json
         # The session has gone on without it, or the file is the rest of another one.
         assert import_paths(memory, write_lines(path, [U1, A1, R1, *after, A2])).added == 4
         assert import_paths(memory, write_lines(tmp_path / "s2.jsonl", [R1 | {"uuid": "r9"}])).added == 1
-
-
-TALK = [
-    claude(kind, uuid, parent, content, timestamp=f"2026-03-01T10:0{minute}:00.000Z")
-    for minute, (kind, uuid, parent, content) in enumerate(
-        [
-            ("user", "u1", None, "go"),
-            ("assistant", "t1", "u1", [*use("c1"), *use("c2")]),
-            ("user", "r2", "t1", result("c2", "two")),
-            ("user", "r1", "r2", result("c1", "one")),
-            ("assistant", "a1", "r1", "Done."),
-            ("user", "u2", None, "wrong"),
-            ("user", "u3", "a1", "and now?"),
-            ("assistant", "a3", "u3", "Bye."),
-        ]
-    )
-]
-
-
-@each("seed", [-1, *range(20)])
-def test_lines_in_another_order_are_sorted_by_what_they_follow_and_time(tmp_path: Path, seed: int) -> None:
-    rows = [row | {"parentUuid": "a1"} if row["uuid"] == "u2" else row for row in TALK]
-    for talk, left in ((TALK, []), (rows, [LEFT])):
-        lines = talk[::-1] if seed < 0 else Random(seed).sample(talk, len(talk))
-        (tmp_path / "s1.jsonl").unlink(missing_ok=True)
-        with Memory(":memory:") as memory:
-            report = import_paths(memory, write_lines(tmp_path / "s1.jsonl", lines))
-            expected = [row["uuid"] for row in talk if not (left and row["uuid"] == "u2")]
-            assert [one.id for one in memory.chat("s1").history()] == expected
-            assert [one.reason for one in report.skipped] == left
-            assert memory.verify().ok
-
-
-def test_of_lines_that_follow_none_the_time_decides_and_then_the_file(tmp_path: Path) -> None:
-    at = [{"timestamp": f"2026-03-01T10:0{minute}:00+00:00"} for minute in (3, 1, 2, 2, 1)]
-    lines = [claude("user", f"u{n}", None, f"said {n}") | time for n, time in enumerate(at)]
-    assert contents(read(write_lines(tmp_path / "s1.jsonl", lines))) == [f"said {n}" for n in (1, 4, 2, 3, 0)]
-    for line in lines:
-        del line["timestamp"]
-    assert contents(read(write_lines(tmp_path / "s1.jsonl", lines))) == [f"said {n}" for n in range(5)]
-
-
-def test_a_file_in_its_order_is_read_as_it_is(tmp_path: Path) -> None:
-    lines = [row | {"timestamp": "2026-03-01T10:00:00Z"} if row["uuid"] == "r1" else row for row in TALK]
-    items = read(write_lines(tmp_path / "s1.jsonl", lines))
-    assert [item.line for item in items] == list(range(1, 9))
-
-
-def test_the_head_of_a_session_may_come_after_its_tail(tmp_path: Path) -> None:
-    with Memory(":memory:") as memory:
-        for rows, lost in ((TALK[2:], 2), (TALK, 0)):
-            report = import_paths(memory, write_lines(tmp_path / "s1.jsonl", rows))
-            assert sum(one.count for one in report.skipped if "whose call is neither" in one.reason) == lost
-            assert memory.verify().ok
-        assert [one.id for one in memory.chat("s1").history()] == [row["uuid"] for row in TALK[2:] + TALK[:2]]
 
 
 def test_ids_of_calls_that_are_used_again_move_no_result(tmp_path: Path) -> None:

@@ -99,8 +99,7 @@ def import_(
     with interruptible(_KEPT), options.open(create=True) as memory, Progress(paths) as progress:
         # What is private is read when the database is open: its errors come first.
         report = take(memory, paths, progress=progress, rules=Privacy.read())
-    shown = options.answer({**plain(report), "database": options.shown_location})
-    _show_report(shown, report, options, paths)
+    _show_report(report, options, paths)
     if report.problems:
         raise typer.Exit(1)
 
@@ -128,7 +127,8 @@ def _claude_code_projects() -> list[Path]:
     return [folder]
 
 
-def _show_report(screen: Screen, report: "ImportReport", options: Options, paths: Sequence[Path]) -> None:
+def _show_report(report: "ImportReport", options: Options, paths: Sequence[Path]) -> None:
+    screen = options.answer({**plain(report), "database": options.shown_location})
     if report.added or report.present:
         formats = ", ".join(report.formats)
         there = f"; {count(report.present, 'message')} had been imported before" if report.present else ""

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from urllib.parse import unquote
 
 from holdfast.io.agent_rows import rows_of, told_time
 from holdfast.io.files import MAX_LINE, File, lines, object_in
@@ -41,6 +40,7 @@ _ITEMS = "ItemTable"
 _OLD = "workbench.panel.aichat.view.aichat.chatdata"
 _SENT = re.compile(r"<timestamp>\s*\w+, ([^<]{1,200})")
 _EXPORTED = re.compile(r"# [^\n]{0,1000}\n_Exported on ([^\n]{1,200}) from Cursor \([^\n]{1,40}\)_")
+_ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 _SPEAKER = re.compile(r"^---\n+\*\*(User|Cursor)\*\*$", re.MULTILINE)
 
 _Json = Mapping[str, object]
@@ -133,7 +133,9 @@ def _path(uri: str) -> str:
     """Return the path in the URI of a file on this machine, "" for any other."""
     if not uri.startswith("file:///"):
         return ""
-    return unquote(uri.removeprefix("file://").encode(errors="replace"))
+    path = uri.removeprefix("file:///")
+    data = _ESCAPED.sub(lambda code: bytes.fromhex(code[1].decode()), path.encode(errors="replace"))
+    return f"/{data.decode(errors='replace')}"
 
 
 def _bubble(
