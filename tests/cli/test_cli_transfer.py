@@ -90,7 +90,18 @@ def test_a_link_that_leads_nowhere_is_named_among_others(cli: Cli, transcript: P
     (tmp_path / "link.jsonl").symlink_to("nowhere")
     answer = cli.json("import", tmp_path / "link.jsonl", transcript, code=1)
     assert (answer["added"], answer["skipped"][0]["path"]) == (2, str(tmp_path / "link.jsonl"))
-    assert "does not exist" in usage(cli.complaint("import", transcript, tmp_path / "nowhere", code=2))
+    answer = cli.json("import", tmp_path / "nowhere.jsonl", transcript, code=1)
+    assert (answer["present"], answer["skipped"][0]["path"]) == (2, str(tmp_path / "nowhere.jsonl"))
+    assert "does not exist" in usage(cli.complaint("import", tmp_path / "a", tmp_path / "nowhere", code=2))
+
+
+def test_every_path_that_was_given_is_named(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    given, inside = ([tmp_path / name / f"{n}.jsonl" for n in range(9)] for name in ("", "in"))
+    for path in [*given, *inside]:
+        path.write_text('{"strange": 1}')
+    text = cli.text("import", tmp_path / "in", *given, code=1)
+    assert [f"{path}" in text for path in [*given, *inside]] == [True] * 9 + [True] * 3 + [False] * 6
 
 
 def test_import_into_the_memory_of_a_user_and_agent(cli: Cli, transcript: Path) -> None:

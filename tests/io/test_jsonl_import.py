@@ -8,7 +8,7 @@ from holdfast import Memory
 from holdfast.io.import_items import ImportedMessage
 from holdfast.io.importing import import_paths
 from tables import each
-from transcripts import Json, contents, messages, only_source, read, skips, write_json, write_lines
+from transcripts import Json, contents, messages, only_source, read, result, skips, write_json, write_lines
 
 TALK: list[object] = [
     {"role": "user", "content": "Hi", "timestamp": "2026-07-06T21:57:38Z"},
@@ -226,3 +226,61 @@ def test_chats_of_a_renamed_export_are_known_line_by_line(tmp_path: Path) -> Non
         assert (report.added, report.present) == (2 + 5 + 5, 250 * 5)
         assert len(said(memory)) == 252
         assert memory.verify().ok
+
+
+CALL: Json = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "z1", "function": {"name": "check"}}],
+}
+OTHER: Json = CALL | {"tool_calls": [{"id": "z2", "function": {"name": "look"}}]}
+ANSWER = {"role": "tool", "tool_call_id": "z1", "content": "fine"}
+LOST = {"role": "tool", "tool_call_id": "nope", "content": "orphan"}
+ASKED, SAID = {"role": "user", "content": "How is the harbour?"}, {"role": "assistant", "content": "Fine."}
+TWO = CALL | {"tool_calls": [*OTHER["tool_calls"], *CALL["tool_calls"]]}
+BOTH = {"role": "user", "content": [*result("z1"), *result("z2")]}
+NO_CALL = "a result whose call is neither in the file nor stored: kept as one of no call"
+
+
+@each(
+    ("lines", "order"),
+    [
+        ([ASKED, ANSWER, CALL, SAID], [0, 2, 1, 3]),
+        ([ASKED, ANSWER, SAID, OTHER, CALL, SAID], [0, 2, 3, 4, 1, 5]),
+        ([ANSWER, LOST, ASKED, CALL], [1, 2, 3, 0]),
+        ([ASKED, CALL, ANSWER, CALL, ANSWER, SAID], [0, 1, 2, 3, 4, 5]),
+        ([ANSWER, CALL, ANSWER, CALL], [1, 0, 2, 3]),
+        ([ANSWER, CALL, ASKED, CALL, SAID], [1, 0, 2, 3, 4]),
+        ([BOTH, ANSWER, TWO, SAID], [2, 0, 1, 3]),
+    ],
+)
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_call_comes_before_its_result(
+    tmp_path: Path, whole: bool, lines: list[Json], order: list[int]
+) -> None:
+    def written(messages: list[Json]) -> Path:
+        return write_lines(tmp_path / "x.jsonl", [{"id": "x", "messages": messages}] if whole else messages)
+
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, written(lines))
+        assert [one.reason for one in report.skipped] == [NO_CALL] * (LOST in lines)
+        found = memory.chat("x").history()
+        assert [one.raw for one in found] == [lines[place] for place in order]
+        results = [one.answers for one in found if one.raw == ANSWER]
+        assert results == [("z1",)] * lines.count(ANSWER)
+        assert memory.verify().ok
+        assert "fine" in str(memory.chat("x").prompt(8000).messages)
+        assert import_paths(memory, written([*lines, ASKED])).added == 1
+
+
+def test_a_result_stored_before_its_call_came_is_one_of_no_call(quick: Memory, tmp_path: Path) -> None:
+    path, row = tmp_path / "talk.jsonl", {**LOST, "chat": "talk", "id": "r", "raw": None}
+    for lines in (
+        [row],
+        [OTHER | {"chat": "talk", "tool_calls": [{"id": "nope", "function": {"name": "x"}}]}, row],
+    ):
+        report = import_paths(quick, write_lines(path, lines))
+        assert (report.added, [one.reason for one in report.skipped]) == (1, [NO_CALL] * (len(lines) == 1))
+    (said, _) = quick.chat("talk").history()
+    assert (said.content, said.call_id, said.answers) == ("orphan", None, ())
+    assert quick.verify().ok

@@ -25,6 +25,7 @@ from holdfast.io.private_tags import PRIVATE
 from holdfast.io.sources import FORMATS, Format, SourceFile, Unread, sources
 from holdfast.messages import formats
 from holdfast.store.foreign_sqlite import open_foreign
+from tables import each
 from transcripts import claude, contents, only_source, read, skips, write_json, write_lines
 
 TALK = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
@@ -101,13 +102,15 @@ def test_one_of_several_paths_that_is_unknown_does_not_stop_the_others(tmp_path:
                 import_paths(memory, path)
 
 
-def test_nothing_is_imported_when_there_is_nothing_at_one_of_the_paths(tmp_path: Path) -> None:
+@each("take", [import_paths, partial(import_tables, columns={"content": "content"})])
+def test_a_path_with_nothing_at_it_does_not_stop_the_others(tmp_path: Path, take: Any) -> None:
     good = write_lines(tmp_path / "good.jsonl", TALK)
+    missing = [tmp_path / name for name in ("missing.jsonl", "nul\x00byte.jsonl", f"{'a' * 5000}.jsonl")]
     with Memory(":memory:") as memory:
-        for wrong in ("missing.jsonl", "nul\x00byte"):
-            with pytest.raises(InvalidInput):
-                import_paths(memory, [good, tmp_path / wrong])
-        assert memory.chats() == []
+        with pytest.raises(InvalidInput):
+            take(memory, missing)
+        report = take(memory, [*missing, good])
+        assert (report.added, len({one.path for one in report.problems})) == (2, 3)
 
 
 @pytest.mark.parametrize("refused", ["edits.md", "newer.jsonl", "agents.jsonl", "dangling.jsonl", "pipe"])
@@ -285,6 +288,29 @@ def test_a_zip_without_conversations_is_an_unknown_format(tmp_path: Path) -> Non
         import_paths(memory, tmp_path / "x.zip")
 
 
+@pytest.mark.parametrize("packed", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("end", [-10, -60, -200, None])
+def test_a_zip_that_is_cut_or_damaged_is_named_and_nothing_of_it_taken(
+    tmp_path: Path, packed: int, end: int | None
+) -> None:
+    path, what = tmp_path / "talks.zip", "a zip that is damaged or cut off"
+    with zipfile.ZipFile(path, "w", packed) as archive:
+        for name in ("talk.jsonl", "other.jsonl"):
+            archive.writestr(name, "".join(json.dumps(line) + "\n" for line in TALK))
+    data = path.read_bytes()
+    path.write_bytes(data[:end] if end else data.replace(b"PK\x01\x02", b"PK\x09\x09"))
+    with Memory(":memory:") as memory:
+        with pytest.raises(UnknownFormat, match=what):
+            import_paths(memory, path)
+        path.with_suffix(".jsonl").write_bytes(path.read_bytes())
+        report = import_paths(memory, tmp_path)
+        assert {(Path(one.path).name, one.reason) for one in report.problems} == {
+            ("talks.zip", what),
+            ("talks.jsonl", what),
+        }
+        assert not memory.chats()
+
+
 def test_zip_bombs_and_damaged_zips_are_reported(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("bomb.jsonl", b'{"role": "user", "content": "' + b" " * (20 << 20) + b'"}')
@@ -358,6 +384,45 @@ def test_a_zip_with_any_damage_does_not_crash(tmp_path: Path) -> None:
                 damaged[rng.randrange(len(damaged))] = rng.randrange(256)
             path.write_bytes(damaged)
             import_paths(memory, tmp_path)  # a folder, so that everything is a report
+
+
+GEMINI = {"sessionId": "g", "projectHash": "h", "messages": [{"id": "1", "type": "user", "content": "Hi"}]}
+
+
+@each(
+    ("value", "indent"),
+    [
+        (GEMINI, None),
+        (GEMINI, 1),
+        ({"id": "s", "messages": TALK}, None),
+        ([{"messages": TALK}], None),
+        (TALK[:1], None),
+        ([{"title": "x", "mapping": {'a, "]': {"id": "b"}}}], None),
+        (claude("user", "u", None, "Hi"), None),
+    ],
+)
+def test_a_session_that_is_cut_is_a_problem_in_a_folder_too(
+    tmp_path: Path, value: object, indent: int | None
+) -> None:
+    path, text = tmp_path / "cut.json", json.dumps(value, indent=indent)
+    for damaged in (text[:-3], text[:-9] + "\0" + text[-9:]):
+        path.write_text(damaged)
+        with Memory(":memory:") as memory:
+            (problem,) = import_paths(memory, tmp_path).problems
+            assert (problem.path, problem.count, problem.reason) == (str(path), 1, "not valid JSON")
+            with pytest.raises(UnknownFormat, match="damaged or cut off"):
+                import_paths(memory, path)
+
+
+def test_what_is_cut_and_no_session_stays_quiet_in_a_folder(tmp_path: Path) -> None:
+    for number, text in enumerate(
+        ['{"name": "x", "version": ', "{", "[[", '[{"a": 1, ', '{"messages": "x', "{}}"]
+    ):
+        (tmp_path / f"{number}.json").write_text(text)
+    (tmp_path / "state.json").write_text(json.dumps({"sessionId": "x", "type": "y"}, indent=1))
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, tmp_path)
+        assert (len(report.skipped), report.problems) == (7, ())
 
 
 def test_a_json_array_is_read_a_value_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

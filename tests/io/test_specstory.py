@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Memory
-from holdfast.io.import_items import ImportedMessage
+from holdfast.io.import_items import ImportedMessage, Skip
 from holdfast.io.importing import import_paths
 from holdfast.io.private_tags import PRIVATE
 from tables import each
@@ -226,6 +226,22 @@ def test_what_is_cut_or_odd_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     items = read(history(tmp_path, odd))
     assert contents(items) == ["Hi\n" + "<think><details><summary>" * 9]
     assert skips(items) == [(2, "before the first message")]
+
+
+@each("time", ["", " (2026-07-20 12:35:45Z)"])
+def test_what_an_unknown_role_says_is_named(tmp_path: Path, time: str) -> None:
+    said = f"_**User{time}**_\n\nHow?\n\n---\n\n_**Agent{time}**_\n\nSo.\n\n_**Note**_\n\nMind.\n\n---\n\n"
+    strange = f"_**Martian{time}**_\n\nBeep\n\n---\n\n_**User{time}**_\n\nThanks\n"
+    items = read(history(tmp_path, f"{START}\n{said}{strange}"))
+    assert contents(items) == ["How?", "So.\n\n_**Note**_\n\nMind.", "Thanks"]
+    (problem,) = [item for item in items if isinstance(item, Skip) and item.problem]
+    assert (problem.line, problem.reason) == (23, "Unknown role 'Martian'.")
+
+
+def test_emphasised_words_below_a_rule_are_no_header_where_headers_have_times(tmp_path: Path) -> None:
+    words = "So.\n\n---\n\n_**Note (of mine)**_\n\n---\n\n_**Mind**_"
+    text = f"{START}\n_**Agent (m 2026-07-20 12:35:45Z)**_\n\n{words}"
+    assert contents(read(history(tmp_path, text))) == [words]
 
 
 @pytest.mark.slow

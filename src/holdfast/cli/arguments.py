@@ -134,7 +134,7 @@ def read_duration(text: str) -> timedelta:
 
 
 def are_there(paths: list[Path] | None) -> list[Path] | None:
-    """Refuse a name that nothing has. What `*` finds may be a link that leads nowhere."""
+    """Refuse names of which nothing has one. What `*` finds may be a link that leads nowhere."""
     if gone := next((path for path in paths or () if not os.path.lexists(path)), None):
         raise typer.BadParameter(f"Path {str(gone)!r} does not exist.")
     return paths

@@ -60,7 +60,7 @@ def import_(
     with interruptible(_KEPT), options.open(create=True) as memory, Progress(paths) as progress:
         # What is private is read when the database is open: its errors come first.
         report = take(memory, paths, progress=progress, rules=Privacy.read())
-    _show_report(options.answer({**plain(report), "database": options.shown_location}), report, options)
+    _show_report(report, options, paths)
     if report.problems:
         raise typer.Exit(1)
 
@@ -88,7 +88,8 @@ def _claude_code_projects() -> list[Path]:
     return [folder]
 
 
-def _show_report(screen: Screen, report: "ImportReport", options: Options) -> None:
+def _show_report(report: "ImportReport", options: Options, paths: Sequence[Path]) -> None:
+    screen = options.answer({**plain(report), "database": options.shown_location})
     if report.added or report.present:
         formats = ", ".join(report.formats)
         there = f"; {count(report.present, 'message')} had been imported before" if report.present else ""
@@ -108,20 +109,17 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
         screen.say(f"Renumbered {count(report.renumbered, 'version')}, because there were some already.")
     screen.say(f"Into {options.shown_location}{options.whose()}.")
     if report.projects:
-        screen.say(
-            f"Into projects: {', '.join(f'{name} ({number:,})' for name, number in report.projects.items())}."
-        )
+        shares = ", ".join(f"{name} ({number:,})" for name, number in report.projects.items())
+        screen.say(f"Into projects: {shares}.")
     if report.unchanged:
         screen.say(f"Not read again, since nothing changed in them: {count(report.unchanged, 'file')}.")
     if report.ignored:
-        endings = ", ".join(
-            f"{number:,} {ending or 'without an ending'}" for ending, number in report.ignored.items()
-        )
-        screen.say(
-            f"Passed over, by their endings: {count(sum(report.ignored.values()), 'file')} ({endings})."
-        )
-    _show_skipped(screen, "Could not be read", [one for one in report.skipped if one.problem])
-    _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem])
+        endings = ", ".join(f"{n:,} {one or 'without an ending'}" for one, n in report.ignored.items())
+        passed = count(report.ignored.total(), "file")
+        screen.say(f"Passed over, by their endings: {passed} ({endings}).")
+    given = list(map(str, paths))
+    _show_skipped(screen, "Could not be read", [one for one in report.skipped if one.problem], given)
+    _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem], given)
     if report.added:
         _show_next(screen, report, options)
 
@@ -147,8 +145,8 @@ def _show_edits(screen: Screen, report: "ImportReport") -> None:
                 screen.say(f"{sign} {line}", indent=4)
 
 
-def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> None:
-    """Print what is missing by reason, most frequent first, with places to look at."""
+def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"], given: Sequence[str]) -> None:
+    """Print what is missing by reason, most frequent first, with places to look at, and all paths given."""
     by_reason: dict[str, list[Skipped]] = defaultdict(list)
     for one in skipped:
         by_reason[one.reason].append(one)
@@ -158,6 +156,7 @@ def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> N
     screen.say((f"{title}: {sum(one.count for one in skipped):,}", "bold yellow"))
     for reason, group in sorted(by_reason.items(), key=lambda item: -sum(one.count for one in item[1])):
         places = [f"{one.path}:{line}" if line else one.path for one in group for line in one.lines]
-        more = ", …" if len(places) > _EXAMPLES else ""
+        named = [place for n, place in enumerate(places) if n < _EXAMPLES or place in given]
+        more = ", …" if len(places) > len(named) else ""
         screen.say(f"{sum(one.count for one in group):,} × {reason}", indent=2)
-        screen.say((", ".join(places[:_EXAMPLES]) + more, "dim"), indent=6)
+        screen.say((", ".join(named) + more, "dim"), indent=6)

@@ -6,7 +6,11 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 from itertools import chain
 
 from holdfast.errors import InvalidInput
@@ -64,7 +68,10 @@ class LogNode:
 
 @dataclass(frozen=True, slots=True)
 class LogStart:
-    """The beginning of a session log, as far as it decides on what follows: its lines, and its titles."""
+    """The beginning of a session log, as far as it decides on what follows: its lines, and its titles.
+
+    The `nodes` are in the order of the conversation, each part of the log for itself.
+    """
 
     nodes: tuple[LogNode, ...] = ()
     lines: int = 0
@@ -75,8 +82,9 @@ class LogStart:
 def read(file: File) -> Iterator[Item]:
     """Yield the messages of a session log: its user and assistant lines, and what was typed meanwhile.
 
-    They come in the order of the file, but none before the line that it follows, or a result before its call:
-    one at the end whose call is not there yet is left to the next import.
+    They come in the order of the file, unless it has a line before the one that it follows, a result before
+    its call, or what was said later first: then by time, and none before these. A result at the end whose
+    call is not there yet is left to the next import.
     Of a message that was written again as it grew, the last state is taken. Of an output that is beside the
     session, the message has all, and the line as it came its beginning.
 
@@ -97,6 +105,8 @@ def scan_after(file: File, start: LogStart) -> LogStart:
     custom, title = start.custom_title, start.title
     summaries: dict[str, str] = {}
     states: dict[str, tuple[int, str]] = {}
+    times: dict[int, datetime] = {}
+    at = datetime.min.replace(tzinfo=UTC)
     for item in lines(file):
         if isinstance(item, Skip):
             length = start.lines + item.line
@@ -104,11 +114,15 @@ def scan_after(file: File, start: LogStart) -> LogStart:
         length, entry = start.lines + item[0], item[1]
         node = _node(length, entry, side=is_side, spoken=not _why_not_spoken(entry))
         nodes.append(_without_states(nodes, node, entry, states))
+        with suppress(InvalidInput):
+            at = formats.read_time(entry.get("timestamp")) or at
+        times[length] = at
         custom, title = text_of(entry.get("customTitle")) or custom, text_of(entry.get("aiTitle")) or title
         summaries[text_of(entry.get("leafUuid"))] = text_of(entry.get("summary"))
     # Of what other sessions were about, a log tells as well.
     own = [summaries[node.uuid] for node in nodes if summaries.get(node.uuid)]
-    return LogStart(tuple(nodes), length, custom, [title, *own][-1])
+    new = _in_order(nodes[len(start.nodes) :], times)
+    return LogStart((*start.nodes, *new), length, custom, [title, *own][-1])
 
 
 def _without_states(
@@ -134,10 +148,23 @@ def _without_states(
 
 def read_after(file: File, start: LogStart, end: LogStart) -> Iterator[Item]:
     """Yield the items of a file that follows the beginning `start` of a session log, up to `end`."""
-    return _in_order(_items_after(file, start, end), end.nodes)
+    order = iter([node.line for node in end.nodes[len(start.nodes) :]])
+    held: dict[int, Sequence[Item]] = {}
+    line = next(order, 0)
+    for first, *more in _items_after(file, start, end):
+        is_said = not isinstance(first, Skip)
+        held[first.line] = [first, *more] if is_said else ()
+        if not is_said:
+            yield first
+        while line in held:
+            yield from held.pop(line)
+            line = next(order, 0)
+    # Of a file that was replaced between the two reads.
+    yield from chain.from_iterable(held.values())
 
 
-def _items_after(file: File, start: LogStart, end: LogStart) -> Iterator[Item]:
+def _items_after(file: File, start: LogStart, end: LogStart) -> Iterator[list[Item]]:
+    """Yield the items of each line."""
     placed = _placed(end, file.name.rsplit("/", 1)[-1])
     for item in lines(file):
         line = start.lines + (item.line if isinstance(item, Skip) else item[0])
@@ -145,42 +172,46 @@ def _items_after(file: File, start: LogStart, end: LogStart) -> Iterator[Item]:
             # The session continued between the two reads.
             return
         if isinstance(item, Skip):
-            yield replace(item, line=line)
+            yield [replace(item, line=line)]
         elif reason := _why_not_spoken(item[1]):
-            yield Skip(line, reason)
+            yield [Skip(line, reason)]
         elif isinstance(place := placed.get(line, Skip(line, _GROWN)), Skip):
-            yield place
+            yield [place]
         else:
             found = parsed(place, line, _message, item[1], line, file)
-            yield found
-            if (message := getattr(found, "message", None)) and _SAVED.match(message.content):
-                yield Skip(line, _NOT_THERE)
+            message = getattr(found, "message", None)
+            is_cut = message and _SAVED.match(message.content)
+            yield [found, Skip(line, _NOT_THERE)] if is_cut else [found]
 
 
-def _in_order(items: Iterator[Item], nodes: Sequence[LogNode]) -> Iterator[Item]:
-    """Yield items in their order, but each after the line that it follows and the calls that it answers."""
-    lines = {node.uuid: node.line for node in reversed(nodes)}
-    calls = {call: node.line for node in reversed(nodes) if node.spoken for call in node.calls}
+def _in_order(nodes: Sequence[LogNode], times: Mapping[int, datetime]) -> Sequence[LogNode]:
+    """Return lines in the order of the conversation, which is that of the file wherever it can be.
+
+    `times` has when each line was written, or the one before it that says so.
+    """
+    by_time = sorted(nodes, key=lambda node: times[node.line])
+    lines = {node.uuid: node.line for node in reversed(by_time)}
+    calls = {call: node.line for node in reversed(by_time) if node.spoken for call in node.calls}
     above = {
-        node.line: [lines.get(node.parent, 0), *(calls.get(call, 0) for call in node.answers)]
+        node.line: {lines.get(node.parent, 0), *(calls.get(call, 0) for call in node.answers)}
+        - {0, node.line}
         for node in nodes
     }
-    held: dict[int, list[Item]] = defaultdict(list)
-    away: set[int] = set()
-    for now in items:
-        ready = [now]
-        while ready:
-            item = ready.pop(0)
-            first = [line for line in above.get(item.line, ()) if line > now.line or line in away]
-            if first:
-                away.add(item.line)
-                held[first[0]].append(item)
-            else:
-                away.discard(item.line)
-                yield item
-                ready[:0] = held.pop(item.line, [])
-    # Lines that follow each other in a circle.
-    yield from sorted(chain.from_iterable(held.values()), key=lambda item: item.line)
+    # Calls at the same time have their results when all are done.
+    said = [times[node.line] for node in nodes if node.spoken and not node.answers]
+    if said == sorted(said) and all(line > max(firsts, default=0) for line, firsts in above.items()):
+        return nodes
+    sorter, ready, place = TopologicalSorter(above), list[tuple[datetime, int]](), dict[int, int]()
+    with suppress(CycleError):
+        sorter.prepare()
+    while sorter.is_active():
+        for line in sorter.get_ready():
+            heappush(ready, (times[line], line))
+        line = heappop(ready)[1]
+        place[line] = len(place)
+        sorter.done(line)
+    # Lines that follow each other in a circle come last.
+    return sorted(by_time, key=lambda node: place.get(node.line, len(place)))
 
 
 def said(entry: Mapping[str, object]) -> object:
@@ -219,10 +250,11 @@ def waiting(start: LogStart, end: LogStart) -> set[int]:
     The line of a call may be written after that of its result.
     """
     made = {call for node in end.nodes for call in node.calls}
-    said = max((node.line for node in end.nodes if node.spoken and not node.answers), default=0)
-    since = max(start.lines, said)
+    said = [place for place, node in enumerate(end.nodes, 1) if node.spoken and not node.answers]
+    since = max([len(start.nodes), *said])
     # A file that begins with a result is the rest of another one.
-    return {node.line for node in end.nodes if node.line > since > 0 and not made.issuperset(node.answers)}
+    last = end.nodes[since:] if since else ()
+    return {node.line for node in last if not made.issuperset(node.answers)}
 
 
 def revives(start: LogStart, end: LogStart) -> bool:
@@ -291,46 +323,29 @@ def _ids(parts: Iterable[Mapping[str, object]], kind: str, key: str) -> list[str
 
 def _left_behind(nodes: Sequence[LogNode]) -> Container[str]:
     """Return the ids of the lines under prompts that a later prompt replaced."""
-    parents = {node.uuid: node.parent for node in reversed(nodes)}
     spoken = {node.uuid: node.side for node in nodes if node.spoken}
-    anchors = _nearest(parents, spoken)
+    anchors = _nearest(nodes, spoken)
     prompts: dict[str, list[str]] = defaultdict(list)
     for node in nodes:
         anchor = anchors.get(node.parent)
         if node.prompt and anchor is not None and spoken[anchor] == node.side:
             prompts[anchor].append(node.uuid)
-    newest = _newest(nodes, parents)
+    newest: dict[str, int] = {}  # the place of the last line at or under each
+    for place, node in reversed(list(enumerate(nodes))):
+        last = newest.setdefault(node.uuid, place)
+        newest[node.parent] = max(last, newest.get(node.parent, 0))
     replaced: set[str] = set()
     for rivals in prompts.values():
         replaced.update(set(rivals) - {max(rivals, key=newest.__getitem__)})
-    return {uuid for uuid, prompt in _nearest(parents, replaced).items() if prompt is not None}
+    return {uuid for uuid, prompt in _nearest(nodes, replaced).items() if prompt is not None}
 
 
-def _nearest(parents: Mapping[str, str], marked: Container[str]) -> dict[str, str | None]:
-    """Return for each line the nearest marked one at or above it, in linear time and for cycles too."""
+def _nearest(nodes: Iterable[LogNode], marked: Container[str]) -> dict[str, str | None]:
+    """Return for each line the nearest marked one at or above it."""
     nearest: dict[str, str | None] = {}
-    for start in parents:
-        path, node = [], start
-        while node in parents and node not in nearest:
-            nearest[node] = node if node in marked else None
-            path.append(node)
-            if node in marked:
-                break
-            node = parents[node]
-        for passed in path:
-            nearest[passed] = nearest.get(node)
+    for node in nodes:
+        nearest.setdefault(node.uuid, node.uuid if node.uuid in marked else nearest.get(node.parent))
     return nearest
-
-
-def _newest(nodes: Sequence[LogNode], parents: Mapping[str, str]) -> dict[str, int]:
-    """Return for each line the last one of the file at or under it, in linear time."""
-    newest: dict[str, int] = {}
-    for node in reversed(nodes):
-        above = node.uuid
-        while above in parents and above not in newest:
-            newest[above] = node.line
-            above = parents[above]
-    return newest
 
 
 def _chats(nodes: Sequence[LogNode], stem: str, title: str) -> dict[str, ImportedChat]:
@@ -341,8 +356,8 @@ def _chats(nodes: Sequence[LogNode], stem: str, title: str) -> dict[str, Importe
     """
     ids = [node.session for node in nodes if node.session]
     main = stem if stem in ids or not ids else ids[0]
-    side = {node.uuid: node.parent for node in reversed(nodes) if node.side}
-    roots = _nearest(side, {uuid for uuid, parent in side.items() if parent not in side})
+    side = {node.uuid: node for node in reversed(nodes) if node.side}
+    roots = _nearest(nodes, {uuid for uuid, node in side.items() if node.parent not in side})
     shared = stem.removeprefix(_AGENT_FILE) if stem.startswith(_AGENT_FILE) else ""
     made = {main: ImportedChat(main, title)}
     chats = {}

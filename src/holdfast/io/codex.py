@@ -107,9 +107,8 @@ class _Threads:
                 self._own, self._is_fork = identity, bool(payload.get("forked_from_id"))
         elif _UUID7.match(turn):
             # Ids of this kind are in the order of time: a turn is of the last session that began before it.
-            self._now = max(
-                (one for one in self._chats if _UUID7.match(one) and one <= turn), default=self._now
-            )
+            begun = (one for one in self._chats if _UUID7.match(one) and one <= turn)
+            self._now = max(begun, default=self._now)
         elif self._now != self._own and at and self._at and at - self._at > _BURST:
             self._now = self._own
         self._at = at or self._at
@@ -199,9 +198,8 @@ def _messages(chat: ImportedChat, line: _Line, said: Counter[str]) -> Iterator[I
         item = {**payload, "type": "function_call_output", "output": payload.get("output", about or None)}
     yield parsed(chat, line.number, _message, line, identity, item)
     if kind.endswith(_CALL) and (given := next(filter(None, map(payload.get, _RESULTS)), None)):
-        output = (
-            f"[image: {payload.get('revised_prompt') or 'unnamed'}]" if "image" in kind else output_of(given)
-        )
+        image = f"[image: {payload.get('revised_prompt') or 'unnamed'}]"
+        output = image if "image" in kind else output_of(given)
         answer = {"type": "function_call_output", "call_id": call, "output": output}
         yield parsed(chat, line.number, _message, line, f"{identity}/result", answer)
 

@@ -39,7 +39,8 @@ def export_chats(memory: Memory, stream: TextIO, chats: Iterable[str] | None = N
     written = 0
     for info in _chosen(memory, chats):
         for place, message in enumerate(messages_of(memory, info.id)):
-            stream.write(json.dumps(_line(info, message, first=place == 0)) + "\n")
+            head = _head(info) if place == 0 else {"chat": info.id, "agent": info.agent}
+            stream.write(json.dumps({**head, **formats.export(message)}) + "\n")
             written += 1
     return written
 
@@ -108,11 +109,6 @@ def messages_of(memory: Memory, identity: str) -> Iterator[Message]:
     while page := chat.history(_PAGE, after=last):
         yield from page
         last = page[-1].seq
-
-
-def _line(info: ChatInfo, message: Message, *, first: bool) -> dict[str, object]:
-    head = _head(info) if first else {"chat": info.id, "agent": info.agent}
-    return {**head, **formats.export(message)}
 
 
 def _head(info: ChatInfo) -> dict[str, object]:

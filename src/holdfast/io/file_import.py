@@ -11,7 +11,7 @@ from holdfast.errors import Conflict, InvalidInput
 from holdfast.io.everything import database_of
 from holdfast.io.import_items import ImportedChat, ImportedMessage, ImportedRecord, Item, Skip, told_id
 from holdfast.io.import_report import Skipped, Skips, unreadable
-from holdfast.io.message_times import dated
+from holdfast.io.message_order import in_order
 from holdfast.io.private_tags import PRIVATE
 from holdfast.io.record_import import store_records
 from holdfast.io.redaction import IGNORED, Redactor, Rules
@@ -112,7 +112,7 @@ class FileImport:
         for item in self._before:
             if isinstance(item, ImportedMessage):
                 redactor.redact(item)
-        for item in dated(self._source):
+        for item in in_order(self._source, self._call):
             if isinstance(item, ImportedMessage):
                 found: Item = redactor.redact(item)
             else:
@@ -290,7 +290,7 @@ def _batches(
 
 
 def _words(message: Message) -> tuple[object, ...]:
-    return message.role, message.name, message.content, message.calls, message.call_id
+    return message.role, message.name, message.content, message.calls
 
 
 def _is_same(known: Message, item: ImportedMessage) -> bool:

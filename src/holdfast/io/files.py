@@ -27,6 +27,7 @@ NOT_UTF8 = "not valid UTF-8"
 SAVE = "save it as UTF-8, with LF or CRLF"
 _NOT_JSON = "not valid JSON"
 _DECODER = json.JSONDecoder()
+_OPENING, _FIELD = re.compile(r"\[?\s*\{"), re.compile(r'[\s,]*"([^"\\]{1,100})"\s*:\s*')
 # UTF-16, by its mark or by characters of ASCII, of which every other byte is NUL.
 IS_UTF16 = re.compile(rb"\xff\xfe|\xfe\xff|(?:[\t-~]\x00){4}|(?:\x00[\t-~]){4}").match
 
@@ -64,13 +65,11 @@ def _beside(path: Path, name: str) -> bytes | None:
 
 def beginning(path: Path, size: int) -> bytes:
     """Return the first bytes of a file; none of one that cannot be read, as whoever reads it says."""
-    if not path.is_file():
-        return b""
-    try:
-        with path.open("rb") as stream:
-            return stream.read(size)
-    except OSError:
-        return b""
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as stream:
+                return stream.read(size)
+    return b""
 
 
 def lines(file: File, longest: int = MAX_ROW) -> Iterator[tuple[int, dict[str, object]] | Skip]:
@@ -132,6 +131,21 @@ def _decode(text: str, at: int | None = None) -> tuple[object, int]:
     except ValueError:
         # Python refuses a number of more than 4,300 digits.
         return decode(json.JSONDecoder(parse_int=_number))
+
+
+def fields(text: str) -> dict[str, object]:
+    """Return the fields of the object with which a text of JSON begins, or its list, as far as it is whole.
+
+    A list or an object that is not whole is empty.
+    """
+    found: dict[str, object] = {}
+    start = _OPENING.match(text)
+    at = start.end() if start else len(text)
+    with suppress(ValueError, RecursionError):
+        while field := _FIELD.match(text, at):
+            found[field[1]] = {"[": [], "{": {}}.get(text[field.end() : field.end() + 1])
+            found[field[1]], at = _decode(text, field.end())
+    return found
 
 
 def _number(digits: str) -> int | str:

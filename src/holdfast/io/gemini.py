@@ -150,15 +150,12 @@ class _Log:
         """
         for part in (part for part in parts if "functionResponse" in part):
             given = dict_of(part["functionResponse"])
-            waiting = (
-                one
-                for one, name in self.made.items()
-                if name == given.get("name") and one not in self.answered
-            )
+            tool = given.get("name")
+            waiting = (one for one, name in self.made.items() if name == tool and one not in self.answered)
             call = text_of(given.get("id")) or next(waiting, stable_id(0, part))
             if call not in self.answered:
                 self.answered.add(call)
-                yield {"id": call, "name": given.get("name"), "result": [part]}
+                yield {"id": call, "name": tool, "result": [part]}
 
 
 def _words(record: _Json) -> tuple[str, str]:
@@ -320,10 +317,9 @@ def _text(part: _Json) -> _Json:
     if part.get("thought") is True:
         return {"type": "thinking"}
     media = dict_of(part.get("inlineData") or part.get("fileData"))
-    name = (
-        text_of(media.get("displayName")) or text_of(media.get("fileUri")) or text_of(media.get("mimeType"))
-    )
-    return {"type": "text", "text": text_of(part.get("text")) or f"[file: {name or 'unnamed'}]"}
+    names = (text_of(media.get(key)) for key in ("displayName", "fileUri", "mimeType"))
+    name = next(filter(None, names), "unnamed")
+    return {"type": "text", "text": text_of(part.get("text")) or f"[file: {name}]"}
 
 
 def _message(value: dict[str, object], texts: list[_Json]) -> Message:

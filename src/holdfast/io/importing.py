@@ -64,12 +64,11 @@ def import_paths(
     relations become records. Without it that are those with the front matter of basic-memory.
 
     Raises:
-        InvalidInput: there is nothing at one of the paths, or the format is unknown; nothing was imported.
+        InvalidInput: there is nothing at any of the paths, or the format is unknown; nothing was imported.
         UnknownFormat: the only path is a file in no known format; nothing was imported.
         NewerSchema, UnreleasedSchema: the only path is an export of everything with another schema.
 
     """
-    started = time.monotonic()
     named = _named(paths)
     _check_how(named, format, dry_run=dry_run)
     importer = _Importer(memory, progress or (lambda *_: None), rules, project_of)
@@ -78,7 +77,7 @@ def import_paths(
     else:
         named.sort(key=lambda path: (not everything.is_everything(path), not is_records(path)))
         importer.take_each(named, partial(importer.take_path, dry_run=dry_run))
-    return importer.done(started)
+    return importer.done()
 
 
 def _check_how(paths: Sequence[Path], format: str, *, dry_run: bool) -> None:
@@ -116,15 +115,14 @@ def import_tables(
         rules: what the user keeps private.
 
     Raises:
-        InvalidInput: there is nothing at one of the paths, the only one is no such file or lacks a column, or
+        InvalidInput: there is nothing at any of the paths, the only one is no such file or lacks a column, or
             the mapping names no words or an unknown field; nothing was imported.
 
     """
-    started = time.monotonic()
     named, table = _named(paths), tables.checked(columns, encoding)
     importer = _Importer(memory, progress or (lambda *_: None), rules)
     importer.take_each(named, lambda path: importer.take(_table(path, table)))
-    return importer.done(started)
+    return importer.done()
 
 
 def _table(path: Path, table: tables.Table) -> SourceFile:
@@ -133,13 +131,13 @@ def _table(path: Path, table: tables.Table) -> SourceFile:
 
 
 def _named(paths: object) -> list[Path]:
-    """Return the paths that are meant; there is something at each, be it a link that leads nowhere."""
+    """Return the paths that are meant; there is something at one of them, be it a link that leads nowhere."""
     try:
         named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else cast("list[str]", paths)))
     except TypeError as error:
         raise InvalidInput(f"{shown(paths)} names no files.", "Name one path, or several.") from error
-    if gone := next((path for path in named if not os.path.lexists(path)), None):
-        raise InvalidInput(f"There is no file or folder at {shown(str(gone))}.", "Check the path.")
+    if named and not any(map(os.path.lexists, named)):
+        raise InvalidInput(f"There is no file or folder at {shown(str(named[0]))}.", "Check the path.")
     return named
 
 
@@ -153,10 +151,9 @@ def import_found(
     memory: Memory, found: Iterable[Source], rules: Rules | None, project_of: ProjectOf
 ) -> ImportReport:
     """Add the conversations of files that were found, each message once, as `import_paths` does."""
-    started = time.monotonic()
     importer = _Importer(memory, lambda *_: None, rules, project_of)
     importer.take_found(found)
-    return importer.done(started)
+    return importer.done()
 
 
 def import_source(
@@ -194,6 +191,7 @@ class _Importer:
     def __init__(
         self, memory: Memory, progress: Progress, rules: Rules | None, project_of: ProjectOf = lambda _: ""
     ) -> None:
+        self._started = time.monotonic()
         self._memory = memory
         self._project_of = project_of
         self._rules = rules
@@ -216,6 +214,8 @@ class _Importer:
         """Import what is at each of some paths; of several, one that is refused is named."""
         for path in paths:
             try:
+                if not os.path.lexists(path):
+                    raise InvalidInput(f"{str(path)!r} is no file or folder.", "Check the path.")
                 take(path)
             except (InvalidInput, UnknownFormat, NewerSchema) as error:
                 if len(paths) == 1:
@@ -233,10 +233,10 @@ class _Importer:
             else:
                 self.take(source)
 
-    def done(self, started: float) -> ImportReport:
-        """Return the report of all that was imported since a time."""
+    def done(self) -> ImportReport:
+        """Return the report of all that was imported."""
         self.report.skipped = self.skips.all()
-        self.report.seconds = time.monotonic() - started
+        self.report.seconds = time.monotonic() - self._started
         return self.report
 
     def take(self, source: SourceFile) -> None:

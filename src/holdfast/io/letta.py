@@ -150,10 +150,8 @@ def _messages(agent: _Json) -> Iterator[Item]:
             yield Skip(place, f"an event that Letta wrote: {clean(kind)[:40]}")
         elif kind == "system_alert" or role == "summary":
             text = text_of(event.get("message")) or _text(entry)
-            source = f"letta:{name}/{stable_id(0, text)}"
-            yield ImportedRecord(
-                place, {"text": text, "kind": "finding", "category": "summary", "source": source}, name
-            )
+            record: NewRecord = {"text": text, "kind": "finding", "category": "summary"}
+            yield ImportedRecord(place, record | {"source": f"letta:{name}/{stable_id(0, text)}"}, name)
         elif role == "tool" and text_of(entry.get("tool_call_id")) in sent:
             yield Skip(place, _SENT)
         elif role == "approval" and not calls:

@@ -44,7 +44,9 @@ def _is_memory(value: _Json) -> bool:
 
 def read(file: File) -> Iterator[Item]:
     """Yield the memories of a JSON file as facts. Of a file of several users, each names whose it is."""
-    return _records(_entries(file), _entries(file))
+    users = {_user(one[1]) for one in _entries(file) if not isinstance(one, Skip)}
+    for one in _entries(file):
+        yield one if isinstance(one, Skip) else _record(*one, Owner(_user(one[1]), len(users) == 1))
 
 
 def _entries(file: File) -> Iterator[_Entry | Skip]:
@@ -57,13 +59,6 @@ def _entries(file: File) -> Iterator[_Entry | Skip]:
         for place, one in enumerate(listed, 1) if listed else [value]:
             found = dict_of(one)
             yield (place, found) if _is_memory(found) else Skip(place, "no memory of mem0", problem=True)
-
-
-def _records(entries: Iterator[_Entry | Skip], again: Iterator[_Entry | Skip]) -> Iterator[Item]:
-    """Yield the records of entries, which are iterated over `again` to see whether they are of one user."""
-    users = {_user(one[1]) for one in again if not isinstance(one, Skip)}
-    for one in entries:
-        yield one if isinstance(one, Skip) else _record(*one, Owner(_user(one[1]), len(users) == 1))
 
 
 def _user(entry: _Json) -> str:

@@ -97,11 +97,8 @@ def _decided(
         here = current.text if current else ""
         edit = RecordEdit("conflict", entry.line, entry.kind, entry.id, here, entry.text)
         if not entry.id and key not in seen:
-            taken = entry.kind in single
-            yield (
-                entry,
-                replace(edit, why=_ONLY_ONE.format(entry.kind)) if taken else replace(edit, action="add"),
-            )
+            added = replace(edit, action="add")
+            yield entry, replace(edit, why=_ONLY_ONE.format(entry.kind)) if entry.kind in single else added
         elif entry.id and key in seen:
             yield entry, replace(edit, why=_TWICE)
         elif entry.id and current is None and not was_known(entry.id):

@@ -30,7 +30,7 @@ from holdfast.io import (
     openai_sessions,
     specstory,
 )
-from holdfast.io.files import IS_UTF16, MAX_LINE, NOT_UTF8, SAVE, File, lines, text_problems, values
+from holdfast.io.files import IS_UTF16, MAX_LINE, NOT_UTF8, SAVE, File, fields, lines, text_problems, values
 from holdfast.io.foreign import opened
 from holdfast.io.import_items import Item, Skip
 from holdfast.io.record_markdown import START as RECORDS
@@ -111,6 +111,7 @@ _OUTPUTS = "tool-results"  # the folder of outputs beside a session of Claude Co
 _PACKED_ENDINGS = tuple(f"{ending}{packed}" for ending in LINE_ENDINGS for packed in (".zst", ".gz"))
 _ENDINGS = (".json", ".af", *LINE_ENDINGS, *_OTHER_ENDINGS, *_PACKED_ENDINGS)
 _START = 4096  # bytes that show whether a file is a JSON array
+_ZIP = b"PK\x03\x04"  # its first bytes
 _HEAD = 50  # lines or values by which a format is recognised
 _UNKNOWN = "in no format that is known here"
 _EMPTY, _UTF16, _CUT = "empty", "in UTF-16", "a zip that is damaged or cut off"
@@ -180,7 +181,7 @@ def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -
         if path.is_dir():
             return _folder(path, formats)
         if not path.is_file():
-            raise InvalidInput(f"There is no file or folder at {str(path)!r}.", "Check the path.")
+            raise InvalidInput(f"{str(path)!r} is no file or folder.", "Check the path.")
         if zipfile.is_zipfile(path):
             return _whole_zip(path, formats)
         file = File.at(path)
@@ -193,12 +194,19 @@ def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -
     return iter([SourceFile(file, format)])
 
 
+def _start_of(file: File) -> bytes:
+    with file.open() as stream:
+        return stream.read(_START)
+
+
 def recognise(file: File, formats: Sequence[Format]) -> Format | None:
     """Return the format of a file by its first lines or values; None if it is in none."""
-    with file.open() as stream:
-        start = stream.read(_START)
+    start = _start_of(file)
     if is_sqlite(start):
         return _of_database(file, formats)
+    if start.startswith(_ZIP):
+        # Where it was cut, what is in it may be in plain view.
+        return None
     start = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     text = start.decode(errors="replace")
     if found := next((one for one in formats if one.is_text and one.is_text(text)), None):
@@ -232,15 +240,19 @@ def _first_match(
 
 def _why_unknown(file: File) -> str:
     """Return why a file is in no format, as far as its beginning shows it."""
-    with file.open() as stream:
-        start = stream.read(_START)
+    start = _start_of(file)
     text = start.removeprefix(b"\xef\xbb\xbf").strip()
     first = next(values(file), None) if text.startswith((b"{", b"[")) else None
     damage = first.reason.partition(";")[0] if isinstance(first, Skip) else _UNKNOWN
     is_table = file.path.lower().endswith((".csv", ".tsv"))
-    is_zip = start.startswith(b"PK\x03\x04")
     is_packed = start.startswith((b"\x28\xb5\x2f\xfd", b"\x1f\x8b"))
-    reasons = {_EMPTY: not text, _TABLE: is_table, _UTF16: IS_UTF16(start), _CUT: is_zip, _PACKED: is_packed}
+    reasons = {
+        _EMPTY: not text,
+        _TABLE: is_table,
+        _UTF16: IS_UTF16(start),
+        _CUT: start.startswith(_ZIP),
+        _PACKED: is_packed,
+    }
     return next((reason for reason, is_so in reasons.items() if is_so), damage)
 
 
@@ -283,8 +295,8 @@ def found_at(path: Path, root: Path, formats: Sequence[Format] = FORMATS) -> Ite
     if ending == ".zip":
         try:
             yield from _zip(path, f"{name}/", formats)
-        except InvalidInput as error:
-            yield _problem(clean(str(path)), error.what.rstrip("."))
+        except (InvalidInput, UnknownFormat) as error:
+            yield _problem(clean(str(path)), error.what.removeprefix(f"{str(path)!r} is ").rstrip("."))
     elif _may_have_chats(str(path)):
         yield _look(File.at(path, name), formats)
     else:
@@ -300,10 +312,13 @@ def _look(file: File, formats: Sequence[Format]) -> Source:
         if format := recognise(file, formats):
             return SourceFile(file, format)
         ending, reason = Path(file.path).suffix.lower(), _why_unknown(file)
+        begun = fields(_start_of(file).removeprefix(b"\xef\xbb\xbf").lstrip().decode(errors="replace"))
     except READ_ERRORS as error:
         return _problem(file.path, _unreadable(error))
     is_other = ending in _OTHER_ENDINGS and reason != _UTF16
-    return Ignored(ending) if is_other else Unread(file.path, Skip(0, reason, problem=reason == _PACKED))
+    is_session = any(test(begun) for one in formats for test in (one.is_line, one.is_value) if test)
+    is_problem = reason in (_PACKED, _CUT) or (is_session and reason != _UNKNOWN)
+    return Ignored(ending) if is_other else Unread(file.path, Skip(0, reason, problem=is_problem))
 
 
 def _whole_zip(path: Path, formats: Sequence[Format]) -> Iterator[Source]:
@@ -320,14 +335,17 @@ def _zip(path: Path, folder: str, formats: Sequence[Format]) -> Iterator[Source]
 
     Raises:
         InvalidInput: its files exceed the limits; nothing was unpacked.
+        UnknownFormat: it is damaged.
 
     """
     label = clean(str(path))
     try:
         archive = zipfile.ZipFile(path)
-    except (*READ_ERRORS, ValueError, NotImplementedError) as error:
-        yield _problem(label, f"cannot be read: {_one_line(error)}")
+    except OSError as error:
+        yield _problem(label, _unreadable(error))
         return
+    except (*READ_ERRORS, ValueError, NotImplementedError) as error:
+        raise _unknown(path, _CUT, formats) from error
     with archive:
         files = [info for info in archive.infolist() if not info.is_dir()]
         members = [info for info in files if _may_have_chats(info.filename)]

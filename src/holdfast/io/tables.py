@@ -108,12 +108,10 @@ def read(table: Table, form: str, file: File) -> Iterator[Item]:
         fields = {field: _cell(row, column) for field, column in columns.items() if column != ALL}
         beside = {key: value for key, value in row.items() if key not in taken and value not in (None, "")}
         meta = beside if "meta" in columns else {}
-        is_record = "text" in columns
-        yield (
-            _record(file.name, line, fields, meta)
-            if is_record
-            else _message(file.name, line, fields, meta, seen)
-        )
+        if "text" in columns:
+            yield _record(file.name, line, fields, meta)
+        else:
+            yield _message(file.name, line, fields, meta, seen)
 
 
 def _message(name: str, line: int, fields: _Row, meta: _Row, seen: Counter[str]) -> Item:

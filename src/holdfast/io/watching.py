@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,7 +112,9 @@ class FolderWatch:
         started = self._clock()
         is_whole = is_settled or path.suffix.lower() not in LINE_ENDINGS
         try:
-            report = self._report(path, file.root, is_whole=is_whole)
+            found = found_at(path, file.root)
+            found = found if is_whole else (_whole_lines(path, source) for source in found)
+            report = import_found(self._memory, found, self._rules(), self._project_of)
         except HoldfastError as error:
             # The next look tries again.
             yield from self._tell(path, ImportReport(), f"{error.what} {error.todo}")
@@ -124,12 +127,6 @@ class FolderWatch:
         # Or it vanished while it was read.
         if path.exists():
             yield from self._tell(path, report, "")
-
-    def _report(self, path: Path, root: Path, *, is_whole: bool) -> ImportReport:
-        found: Iterator[Source] = found_at(path, root)
-        if not is_whole:
-            found = (_whole_lines(path, source) for source in found)
-        return import_found(self._memory, found, self._rules(), self._project_of)
 
     def _tell(self, path: Path, report: ImportReport, problem: str) -> Iterator[Seen]:
         """Yield what is new: what was added, and what was left out that was not told of before."""
@@ -157,7 +154,10 @@ def _states(root: Path | str) -> Iterator[tuple[str, _State]]:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry.path)
-                elif at := _stat(entry):
+                    continue
+                # Or it is gone, or leads nowhere.
+                with suppress(OSError):
+                    at = entry.stat()
                     found[entry.path] = (at.st_size, at.st_mtime_ns, at.st_ino)
     except OSError:
         # It is gone, or may not be read.
@@ -167,11 +167,3 @@ def _states(root: Path | str) -> Iterator[tuple[str, _State]]:
             yield path, state + found.get(path + _LOG, ())
     for folder in folders:
         yield from _states(folder)
-
-
-def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
-    try:
-        return entry.stat()
-    except OSError:
-        # It is gone, or leads nowhere.
-        return None
