@@ -135,8 +135,8 @@ def read_duration(text: str) -> timedelta:
 
 def are_there(paths: list[Path] | None) -> list[Path] | None:
     """Refuse names of which nothing has one. What `*` finds may be a link that leads nowhere."""
-    if gone := next((path for path in paths or () if not os.path.lexists(path)), None):
-        raise typer.BadParameter(f"Path {str(gone)!r} does not exist.")
+    if paths and not any(map(os.path.lexists, paths)):
+        raise typer.BadParameter(f"Path {str(paths[0])!r} does not exist.")
     return paths
 
 
