@@ -15,7 +15,7 @@ from benchmarks.measurement import PER_CHAT, Measurement, SpeedLab, measured
 from holdfast.memory import Memory
 from holdfast.runtime import runtime_of
 
-# Of the values of a key one in so many passes; each key stands there twice, declared and not.
+# Of the values of a key one in so many passes.
 _SHARES = {"1 %": ("rare", 100), "50 %": ("half", 2)}
 _ASKED_ONCE = 5  # filters that were not asked before
 

@@ -227,7 +227,7 @@ def test_speed_measures_all_its_parts(tmp_path: Path) -> None:
         "compact of 8,000 tokens, 60 messages compacted",
         "guard of a text twice as long",
         "append 4,000 bytes",
-        "recall where 1 % pass, declared",
+        "recall where 1 % pass",
         "import holdfast",
         "resident memory",
         "recall over 3 spaces",
