@@ -14,7 +14,7 @@ from holdfast.io.record_markdown import RecordEntry, digest, own_records, read
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory
-    from holdfast.records.options import NewRecord, RecordFields
+    from holdfast.records.options import NewRecord
     from holdfast.types import Record
 
 _SOURCE = "markdown"
@@ -142,8 +142,10 @@ def _made(memory: Memory, edit: RecordEdit, entry: RecordEntry, known: dict[str,
         if edit.action == "retract":
             memory.retract(edit.id, by="user", why=_EMPTY, expected_version=version)
         else:
-            labels: RecordFields = {"category": entry.category, "tags": entry.tags}
-            memory.replace(edit.id, edit.after, by="user", expected_version=version, **labels)
+            category, tags = entry.category, entry.tags
+            memory.replace(
+                edit.id, edit.after, by="user", category=category, tags=tags, expected_version=version
+            )
     except (InvalidInput, Denied, Conflict) as error:
         return replace(edit, action="conflict", why=error.what.rstrip("."))
     return edit

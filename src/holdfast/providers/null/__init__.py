@@ -19,6 +19,7 @@ import holdfast
 from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FEEDBACK
+from holdfast.learning import ranking, results
 from holdfast.learning.service import Learner
 from holdfast.memory import Memory
 from holdfast.messages.message_tokens import message_tokens
@@ -44,6 +45,7 @@ from holdfast.types import (
     to_time,
 )
 from holdfast.types.acting import chat_id, current
+from holdfast.types.handles import check_arguments
 from holdfast.types.messages import UNSEEN
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ def _empty_value(annotation: str, given: Mapping[str, object]) -> object:
     name = "None" if annotation.endswith(" None") else annotation.partition("[")[0]
     if name in _VALUES:
         return _VALUES[name]()
-    result = getattr(holdfast, name)
+    result = next(getattr(module, name) for module in (holdfast, ranking, results) if hasattr(module, name))
     return result(
         **{
             one.name: _as_field(one.name, given[one.name])
@@ -86,7 +88,9 @@ def _as_field(name: str, value: Any) -> object:
         return datetime.now(UTC) - value if isinstance(value, timedelta) else to_time(value, name)
     if name == "messages":
         return (value, value) if isinstance(value, int) else tuple(value)
-    return tuple(value) if name == "tags" else value
+    if name == "tags":
+        return (value,) if isinstance(value, str) else tuple(value)
+    return value
 
 
 def _empty(method: Callable[..., object]) -> Callable[..., object]:
@@ -97,6 +101,7 @@ def _empty(method: Callable[..., object]) -> Callable[..., object]:
 
     @wraps(method)
     def call(*args: object, **kwargs: object) -> object:
+        check_arguments(method, kwargs)
         bound, now = takes.bind(*args, **kwargs), datetime.now(UTC)
         bound.apply_defaults()
         arguments = {**bound.arguments, **bound.kwargs}
@@ -273,10 +278,10 @@ class NullChat(_WithScratchpad, Chat):
     def _prompt(
         self, _run: Run[Chat] | None, budget: int | None, _query: str | None, options: PromptOptions
     ) -> Prompt:
-        policy = options.get("policy")
+        policy = options.policy
         budget = (policy or Lossless()).budget if budget is None else budget
         window = partial(self.window, policy=policy)
-        return build(window, (), chat=self.id, budget=budget, system=options.get("system", ""))
+        return build(window, (), chat=self.id, budget=budget, system=options.system)
 
     @_like(Chat.run)
     def run(self, id: str | None = None) -> Run[Chat]:
@@ -378,6 +383,3 @@ class NullMemory(_WithScratchpad, Memory):
     def grants(self) -> Grants:
         """The grants, of which there are none."""
         return NullGrants(self.scope)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.scope})"
