@@ -14,7 +14,7 @@ its messages keep their times; messages created for each run, as from a browser,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, dropwhile
@@ -40,6 +40,7 @@ try:
         ModelResponse,
         SpeechPart,
         SystemPromptPart,
+        ToolReturnPart,
         UserPromptPart,
     )
     from pydantic_ai.tools import AgentDepsT
@@ -177,7 +178,10 @@ class Remembering(AbstractCapability[AgentDepsT]):
         hidden = {one.place for one in placed if one.message.id in left_out}
         known = prompt.system.removeprefix(words).removeprefix("\n\n")
         older = to_model_messages(message for message in window if message.id not in own)
-        newest = list(_shown(given, begin, hidden))
+        cut = {one.seq for one in prompt.window.shortened}
+        texts = {one.id: one.content for one in window if one.seq in cut and one.role == "tool"}
+        short = {one.place: texts[one.message.id] for one in placed if one.message.id in texts}
+        newest = list(_shown(_with_results(given, short), begin, hidden))
         return _assembled(
             [*system, SystemPromptPart(known)] if known else system,
             prompt,
@@ -292,6 +296,19 @@ def _shown(given: Sequence[ModelMessage], begin: int, hidden: set[PartIndex]) ->
             yield message
         elif parts or number == len(given) - 1:
             yield replace(message, parts=parts)
+
+
+def _with_results(given: Sequence[ModelMessage], texts: Mapping[PartIndex, str]) -> list[ModelMessage]:
+    """Return messages with other texts of the results at these places."""
+    messages = list(given)
+    for (number, place), text in texts.items():
+        message = messages[number]
+        part = message.parts[place]
+        if isinstance(message, ModelRequest) and isinstance(part, ToolReturnPart):
+            short = ToolReturnPart(part.tool_name, text, part.tool_call_id)
+            parts = [*message.parts[:place], short, *message.parts[place + 1 :]]
+            messages[number] = replace(message, parts=parts)
+    return messages
 
 
 def _is_user(message: ModelMessage) -> bool:
