@@ -153,6 +153,13 @@ def test_with_a_query_a_window_begins_with_a_request_or_the_next(quick: Memory, 
         assert window.messages[0].role == "user"
 
 
+@pytest.mark.parametrize("said", [100, 150, 200])
+def test_a_request_is_shown_before_hits(quick: Memory, said: int) -> None:
+    chat = quick.chat("monday")
+    say(chat, *[SHORT] * 30, (said, [[20]], 40))
+    assert_sound(chat, chat.prompt(500, "word7 word9"), 500)
+
+
 @pytest.mark.parametrize("sizes", [(5_000, 1_900, 400), (20, 7_000, 60), (900, 900, 60)])
 @pytest.mark.parametrize("budget", [1_000, 8_000])
 def test_without_a_query_what_a_placeholder_frees_is_filled(
