@@ -13,7 +13,7 @@ BUDGETS = {
     "search": 3_302,
     "dedup": 1_694,
     "records": 1_699,
-    "prompt": 1_741,
+    "prompt": 1_742,
     "compaction": 1_938,
     "learning": 4_529,
     "tools": 2_657,

@@ -255,7 +255,9 @@ class _Division:
         summaries = sum(one.tokens for one in near.summaries)
         turn = _open_turn(near.messages)
         if near.shortened or not turn or len(near.messages) < 2:
-            turn = _newest_turn(near.messages, self._select(self.room, self._summaries).messages)
+            has_request = any(message.role == "user" for message in near.messages)
+            shown = near if has_request else self._select(self.room // 2, self._summaries)
+            turn = _newest_turn(shown.messages, self._select(self.room, self._summaries).messages)
         if not turn and _goes_on(near.messages):
             # A turn longer than the room: what was done last is worth more to it than what was said long ago.
             most = max(most, int(self.room * CONVERSATION[1]))
@@ -316,13 +318,11 @@ def _open_turn(messages: Sequence[Message]) -> int:
 def _newest_turn(near: Sequence[Message], whole: Sequence[Message]) -> int:
     """Count the tokens of the newest turn that are always shown: all, or once it is answered both its ends.
 
-    What is shown of its request is what a window `near` shows, if it shows it, and of the rest what the
-    `whole` room holds.
+    What is shown of its request is what a window `near` shows, and of the rest what the `whole` room holds.
     """
     if _goes_on(whole):
         return _open_turn(whole)
-    newest_first = chain(reversed(near), reversed(whole))
-    request = next((message.tokens for message in newest_first if message.role == "user"), 0)
+    request = next((message.tokens for message in reversed(near) if message.role == "user"), 0)
     return request + sum([message.tokens for message in whole[-1:]])
 
 
