@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.chat import Chat
+from holdfast import Chat, Memory
 from holdfast.cli.arguments import prompt_versions
 from holdfast.cli.lookup import find_chat, head, in_its_space, the_chat
 from holdfast.cli.options import Options, ReadOptions
@@ -14,7 +14,6 @@ from holdfast.cli.render.screen import Screen, count, period, plain, when
 from holdfast.cli.render.summaries import Rest, levels, show_head, show_summaries, show_tree
 from holdfast.cli.show import show_said
 from holdfast.errors import InvalidInput
-from holdfast.memory import Memory
 from holdfast.prompt.window import Lossless, share_of
 from holdfast.safety.guard import masked_summary
 from holdfast.text.references import read_reference, write_reference

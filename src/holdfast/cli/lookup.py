@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import cast
 
+from holdfast import Memory
 from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Screen, count, when
 from holdfast.errors import InvalidInput
-from holdfast.memory import Memory
 from holdfast.safety.guard import mask_name, mask_values
 from holdfast.text.references import IN_SPACE, Reference, read_reference, split_space
 from holdfast.tools.memory_internals import further_memories

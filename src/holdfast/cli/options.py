@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeVar, cast
 
 import typer
 
+from holdfast import Memory
 from holdfast.cli.masking import masked
 from holdfast.cli.render.screen import Screen, answer, count
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
@@ -24,7 +25,6 @@ from holdfast.hooks.location import (
 )
 from holdfast.hooks.project import PROJECT, project_of
 from holdfast.kinds import Kind
-from holdfast.memory import Memory
 from holdfast.safety.guard import Secrets, is_masked
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TypedDict
 
 import typer
 
+from holdfast import Memory
 from holdfast.cli.arguments import chat_of
 from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options, confirm
@@ -18,7 +19,6 @@ from holdfast.cli.render.screen import Part, Screen, listed, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import InvalidInput, Unavailable
 from holdfast.hooks.project import PROJECT
-from holdfast.memory import Memory
 from holdfast.safety import guard
 from holdfast.text.references import Reference, write_reference
 from holdfast.types import Erasure, Record

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from holdfast import Memory
 from holdfast.cli.arguments import (
     Point,
     text_of,
@@ -14,7 +15,6 @@ from holdfast.cli.render.record_lines import report, show_history, show_record, 
 from holdfast.cli.render.screen import Screen, plain, when
 from holdfast.cli.where_option import MetaFilter, joined
 from holdfast.errors import InvalidInput
-from holdfast.memory import Memory
 from holdfast.records.options import RecordFilters
 from holdfast.types import Writer
 

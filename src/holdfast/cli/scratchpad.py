@@ -2,13 +2,13 @@
 
 import typer
 
+from holdfast import Scratchpad
 from holdfast.cli.arguments import text_of
 from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options
 from holdfast.cli.render.record_lines import short
 from holdfast.cli.render.screen import plain
 from holdfast.errors import Denied, InvalidInput
-from holdfast.scratchpad import Scratchpad
 from holdfast.store.pads import TEMPORARY
 
 

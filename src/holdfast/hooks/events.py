@@ -19,9 +19,9 @@ from holdfast.hooks.session_state import SessionState, prune
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from holdfast import Memory
     from holdfast.hooks.hook_call import HookCall, HookOptions
     from holdfast.io.import_items import ImportedMessage
-    from holdfast.memory import Memory
     from holdfast.types import Role
 
 # How long a hook waits for a database that another process writes: what is behind it waits for the hook.

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from holdfast.hooks.project import main_folder
 
 if TYPE_CHECKING:
+    from holdfast import Memory
     from holdfast.hooks.privacy import Privacy
-    from holdfast.memory import Memory
 
 # Of a project, and of each folder that a session is in or below; of the user, below the home.
 _OF_PROJECT = (

@@ -11,7 +11,7 @@ from holdfast.text.tokens import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.types import Hit, Scope, Source
 
 # Scores are probabilities: a hit is shown that is right at least about every second time, as the benchmark of

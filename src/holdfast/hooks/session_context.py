@@ -25,8 +25,8 @@ from holdfast.text.tokens import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast import Memory
     from holdfast.hooks.hook_call import HookOptions
-    from holdfast.memory import Memory
     from holdfast.types import Record
 
 # Characters at most: a little less than what Claude Code takes, some 2,400 tokens; and of each part.

@@ -30,7 +30,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from agent_framework import AgentSession, SessionContext, SupportsAgentRun
 
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.records.options import RecallOptions
     from holdfast.store.payloads import Payload
 

@@ -23,8 +23,8 @@ from holdfast.store.message_rows import check_time, to_micros
 from holdfast.types import Message
 
 if TYPE_CHECKING:
+    from holdfast import Memory
     from holdfast.aio import AsyncChat
-    from holdfast.memory import Memory
 
 _ROOT = "claude"  # the prefix of the ids of the chats
 _PAGE = 256  # messages read at once

@@ -25,7 +25,7 @@ from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import to_micros
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.search.columns import Mask
     from holdfast.store.database import Connection, Reader
 

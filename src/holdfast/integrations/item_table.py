@@ -18,7 +18,7 @@ from holdfast.store.items import Item, ItemPlace
 from holdfast.store.message_rows import to_row
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.store.database import Connection, Reader
     from holdfast.types import Message
 

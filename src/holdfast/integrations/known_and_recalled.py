@@ -13,8 +13,7 @@ from holdfast.search.query import has_words
 from holdfast.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from holdfast.chat import Chat
-    from holdfast.memory import Memory
+    from holdfast import Chat, Memory
     from holdfast.records.options import RecallOptions
     from holdfast.types import Message
 

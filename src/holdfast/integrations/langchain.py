@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack, cast
 
+from holdfast import Memory
 from holdfast.contract import check_provider
 from holdfast.errors import Damaged, InvalidInput, MissingExtra
 from holdfast.integrations.hit_metadata import hit_metadata
 from holdfast.integrations.off_loop import awaited, off_loop
 from holdfast.integrations.opaque_items import read_message
 from holdfast.integrations.session_items import SessionItems
-from holdfast.memory import Memory
 from holdfast.records.options import RecallOptions
 from holdfast.search.query import is_searchable
 from holdfast.types import Message, Role, check_count

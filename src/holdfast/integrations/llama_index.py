@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
+from holdfast import Memory
 from holdfast.errors import Damaged, InvalidInput, MissingExtra
 from holdfast.integrations.known_and_recalled import known_and_recalled
 from holdfast.integrations.message_lists import MessageLists
 from holdfast.integrations.off_loop import off_loop
 from holdfast.integrations.opaque_items import read_message
-from holdfast.memory import Memory
 from holdfast.messages.formats import blocks_of
 from holdfast.types import Message, Role
 

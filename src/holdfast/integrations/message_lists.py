@@ -20,7 +20,7 @@ from holdfast.text.references import write_reference
 from holdfast.types import Message, check_count
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.store.database import Connection, Reader
     from holdfast.store.items import Item
 

@@ -12,8 +12,7 @@ from holdfast.awaiting import submit
 from holdfast.runtime import runtime_of
 
 if TYPE_CHECKING:
-    from holdfast.chat import Chat
-    from holdfast.memory import Memory
+    from holdfast import Chat, Memory
 
 P = ParamSpec("P")
 T = TypeVar("T")

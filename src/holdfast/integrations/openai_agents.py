@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from agents.memory import OpenAIResponsesCompactionArgs
     from agents.tool_context import ToolContext
 
-    from holdfast.chat import Chat
-    from holdfast.memory import Memory
+    from holdfast import Chat, Memory, Tool
     from holdfast.store.payloads import Payload
-    from holdfast.tools.tool import Tool
     from holdfast.types import Message
 
 _MARK = "openai_agents"  # in `meta`, of items

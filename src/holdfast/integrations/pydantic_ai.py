@@ -20,7 +20,7 @@ from functools import partial
 from itertools import chain, dropwhile
 from typing import TYPE_CHECKING
 
-from holdfast.chat import Chat
+from holdfast import Chat
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.integrations.known_and_recalled import unshortened_policy
 from holdfast.integrations.off_loop import off_loop
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.run import AgentRunResult
 
-    from holdfast.tools.tool import Tool
+    from holdfast import Tool
     from holdfast.types import Message, Prompt, Window
 
 

@@ -35,7 +35,7 @@ except ImportError as error:
     raise MissingExtra.of("pydantic-ai") from error
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.store.database import Reader
 
 _NAME = "pydantic-ai"

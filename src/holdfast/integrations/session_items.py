@@ -22,7 +22,7 @@ from holdfast.text.shorten import shorten_line
 from holdfast.types import ROLES, Message, Role
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
 T = TypeVar("T")
 _PAGE, _FEW = 256, 10  # messages read at once, at most and at least

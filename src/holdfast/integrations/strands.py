@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from strands.hooks import HookRegistry
     from strands.memory import ExtractionConfig, SearchOptions
 
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.records.options import RecallOptions
     from holdfast.types import Record
 

@@ -29,7 +29,7 @@ from holdfast.types import Message, Role, check_count
 if TYPE_CHECKING:
     from strands.multiagent import MultiAgentBase
 
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.store.database import Connection, Reader
     from holdfast.store.items import Item
 

@@ -17,7 +17,7 @@ from holdfast.store import sessions, space_rows
 from holdfast.store.schema import NEWEST, check_number
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.store.database import Database
     from holdfast.store.space_rows import RestoreReport
     from holdfast.types import Scope

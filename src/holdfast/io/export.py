@@ -14,7 +14,7 @@ from holdfast.messages import formats
 from holdfast.types import ChatInfo, Message
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
 FORMATS = (*chat_lines.WRITERS, "markdown")
 """The formats of others that chats are exported in."""

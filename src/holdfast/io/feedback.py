@@ -12,7 +12,7 @@ from holdfast.text.references import write_reference
 from holdfast.types import Record
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
 
 class ExportedFeedback(NamedTuple):

@@ -22,8 +22,7 @@ from holdfast.store.message_rows import StoredMessages
 from holdfast.text.clean import clean
 
 if TYPE_CHECKING:
-    from holdfast.chat import Chat
-    from holdfast.memory import Memory
+    from holdfast import Chat, Memory
     from holdfast.types import Message, ToolCall
 
 _NO_LINE = 0  # the line of a whole file

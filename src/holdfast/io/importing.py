@@ -29,7 +29,7 @@ from holdfast.store.foreign_sqlite import fingerprint
 from holdfast.text.clean import clean
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
 Progress = Callable[[str, int], None]
 """Called after each batch with the path of the file and the number of messages found in all files so far."""

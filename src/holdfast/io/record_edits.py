@@ -13,7 +13,7 @@ from holdfast.io.record_import import stored_text
 from holdfast.io.record_markdown import RecordEntry, digest, own_records, read
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.records.options import NewRecord, RecordFields
     from holdfast.types import Record
 

@@ -17,7 +17,7 @@ from holdfast.store.record_sources import versions_by_source
 from holdfast.text.clean import clean
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.records.options import NewRecord
     from holdfast.store.record_changes import Writing
     from holdfast.types import Record

@@ -10,12 +10,12 @@ from typing import get_args
 
 import typer
 
+from holdfast import Extraction, Relearning, WorkResult
 from holdfast.cli.options import INTERRUPTED, Options, complain
 from holdfast.cli.render.record_lines import called, place, short
 from holdfast.cli.render.screen import Part, Screen, count, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import Reason
-from holdfast.learning.results import Extraction, Relearning, WorkResult
 from holdfast.types import CompactionResult, Job, Record
 
 Titles = Mapping[str, str]

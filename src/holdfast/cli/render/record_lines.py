@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterable, Sequence
 
+from holdfast import Memory
 from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Part, Screen, count, plain, when
-from holdfast.memory import Memory
 from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line
 from holdfast.types import Change, Record, Wording

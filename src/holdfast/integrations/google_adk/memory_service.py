@@ -29,7 +29,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from google.adk.sessions import Session
 
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.records.options import NewRecord, RecallOptions
     from holdfast.store.database import Reader
     from holdfast.types import Hit

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.adk.sessions import Session
 
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
 
 class HoldfastSessionService(BaseSessionService):

@@ -29,7 +29,7 @@ except ImportError:
 if TYPE_CHECKING:
     from google.adk.sessions.base_session_service import GetSessionConfig
 
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.store.database import Reader
     from holdfast.types import Message
 

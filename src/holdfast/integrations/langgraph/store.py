@@ -51,10 +51,10 @@ from holdfast.integrations.langgraph.ttl_sweeper import TTLSweeper
 if TYPE_CHECKING:
     from langgraph.store.base import IndexConfig, TTLConfig
 
+    from holdfast import Memory
     from holdfast.integrations.langgraph.store_search import StoreSearch
     from holdfast.integrations.langgraph.store_vectors import StoreEmbedder
     from holdfast.llm.embedding import Embed, Embedder
-    from holdfast.memory import Memory
     from holdfast.runtime import Runtime
     from holdfast.store.items import Item as StoredItem
 

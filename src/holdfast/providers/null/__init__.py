@@ -16,21 +16,17 @@ from inspect import getmembers, isfunction, signature
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import holdfast
-from holdfast.chat import Chat
+from holdfast import Chat, Memory, Run, Scratchpad, View
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FEEDBACK
 from holdfast.learning.service import Learner
-from holdfast.memory import Memory
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.normalize import ready
 from holdfast.prompt.build import build
 from holdfast.prompt.window import LastN, Lossless, at_budget
 from holdfast.records.grants import Grants
 from holdfast.records.quarantine import Quarantine
-from holdfast.records.view import View
-from holdfast.run import Run
 from holdfast.runtime import THREADS
-from holdfast.scratchpad import Scratchpad
 from holdfast.types import (
     AnyMessage,
     Grant,

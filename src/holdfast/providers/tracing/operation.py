@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
 
-from holdfast.learning.ranking import Ranking
-from holdfast.learning.results import Extraction, WorkResult
+from holdfast import Extraction, Ranking, WorkResult
 from holdfast.text.clean import clean
 from holdfast.types import ChatStats, CompactionResult, Expansion, Hit, Hits, Message, Prompt, Record, Window
 

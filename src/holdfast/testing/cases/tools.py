@@ -21,7 +21,7 @@ from holdfast.testing.case import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.tools.tool import Tool
+    from holdfast import Tool
 
 NEEDS: dict[str, Capability] = {
     "recall": "recall",
