@@ -12,8 +12,8 @@ from holdfast.cli.quarantine import ways_out
 from holdfast.cli.render.screen import Part, Screen, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.cli.where_option import MetaFilter, joined
-from holdfast.text.references import write_reference
 from holdfast.types import Hit
+from holdfast.types.references import write_reference
 
 _OWN = frozenset({"user", "assistant", "system", "developer", "app"})  # whose words come from nowhere else
 

@@ -19,7 +19,6 @@ from holdfast.cli.render.outcomes import (
     fail,
     interruptible,
     is_due,
-    needs_model,
     show_cost,
     show_jobs,
     show_records,
@@ -30,6 +29,7 @@ from holdfast.cli.render.outcomes import (
 from holdfast.cli.render.screen import Screen, count
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import Unavailable
+from holdfast.port.handles import needs_model
 from holdfast.types import Job
 
 # Why a model fails that would fail the next jobs as well, and what is done about it.

@@ -171,7 +171,7 @@ def _real(path: str | os.PathLike[str]) -> Path:
 def _safe(name: str) -> str:
     """Return a name on one line, of bounded length and without credentials; what is cut is told by a hash."""
     # Only the first call of a session names its project.
-    from holdfast.safety.guard import mask_name
+    from holdfast.port.safety import mask_name
 
     plain = _ODD.sub(lambda odd: "".join(f"%{byte:02X}" for byte in odd[0].encode()), _utf8(name))
     short = mask_name(plain)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from holdfast.io.export import messages_of
 from holdfast.kinds import FEEDBACK
-from holdfast.text.references import write_reference
 from holdfast.types import Record
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast import Memory
