@@ -3,24 +3,27 @@
 A number may only fall. One that must rise needs another to fall by as much in the same commit.
 """
 
+# Names that satellites use of the port; it may only fall.
+NAMES_OF_THE_PORT = 95
+
 BUDGETS = {
-    "errors types settings kinds events contract": 1_740,
-    "text": 2_070,
+    "errors types settings kinds events contract": 1_768,
+    "text": 2_043,
     "safety": 1_882,
     "messages": 910,
-    "store": 5_301,
+    "store": 5_169,
     "llm": 1_211,
-    "search": 3_302,
+    "search": 3_323,
     "dedup": 1_694,
     "records": 1_699,
-    "prompt": 1_742,
+    "prompt": 1_740,
     "compaction": 1_938,
     "learning": 4_529,
-    "tools": 2_657,
+    "tools": 2_669,
     "front": 1_911,
-    "integrations providers testing": 8_076,
-    "cli": 4_184,
-    "hooks": 3_187,
-    "io demo": 4_807,
+    "port integrations providers testing": 8_157,
+    "cli": 4_150,
+    "hooks": 3_150,
+    "io demo": 4_894,
     "benchmarks scripts": 7_737,
 }

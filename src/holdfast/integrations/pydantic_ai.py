@@ -20,14 +20,11 @@ from functools import partial
 from itertools import chain, dropwhile
 from typing import TYPE_CHECKING
 
-from holdfast.chat import Chat
+from holdfast import Chat
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
-from holdfast.integrations.known_and_recalled import unshortened_policy
 from holdfast.integrations.off_loop import off_loop
-from holdfast.integrations.opaque_items import recalled
-from holdfast.llm.adapters import resolve
-from holdfast.llm.model import LLM
-from holdfast.prompt.window import Policy
+from holdfast.port import prompts
+from holdfast.port.handles import LLM, Policy, resolve
 from holdfast.types import check_count
 
 try:
@@ -63,7 +60,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.run import AgentRunResult
 
-    from holdfast.tools.tool import Tool
+    from holdfast import Tool
     from holdfast.types import Message, Prompt, Window
 
 
@@ -171,7 +168,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
         system = _system(given)
         words = "\n\n".join(part.content for part in system)
         # Results of this run are shown whole, also those before a newer message of the user.
-        policy = unshortened_policy(chat, self.budget) if len(asked) > 1 else None
+        policy = prompts.unshortened(chat, self.budget) if len(asked) > 1 else None
         prompt, window = self._window(chat, query, words, task, policy, asked=bool(asked))
         left_out = {one.id for one in self._stored.values() if _is_left_out(one, prompt.window)}
         left_out -= {one.id for one in window}
@@ -254,11 +251,10 @@ def _assembled(
     """Return messages with the system text, summaries and recall block of a prompt in their places."""
     front = [ModelRequest(parts=list(system))] if system else []
     front += [user(str(one["content"])) for one in prompt.messages[: len(prompt.window.summaries)]]
-    found = recalled(prompt)
-    if not found:
+    if not prompt.recalled:
         return [*front, *messages]
     place = next((n for n in range(len(messages) - 1, -1, -1) if _is_user(messages[n])), 0)
-    return [*front, *messages[:place], user(found), *messages[place:]]
+    return [*front, *messages[:place], user(prompt.recalled), *messages[place:]]
 
 
 def _behindcalls_of(messages: Iterable[ModelMessage], awaited: set[str]) -> Iterable[ModelMessage]:

@@ -22,7 +22,6 @@ from holdfast.safety.guard import Secrets, is_masked, masked_hit
 from holdfast.store import grants, instructions, log, prompt_receipts, sessions, snapshots, summaries
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
-from holdfast.text.references import noted, write_reference
 from holdfast.types import (
     MAX_COUNT,
     ChatStats,
@@ -37,6 +36,7 @@ from holdfast.types import (
     check_flag,
 )
 from holdfast.types.messages import flags_like
+from holdfast.types.references import noted, write_reference
 
 if TYPE_CHECKING:
     from holdfast.kinds import Kind

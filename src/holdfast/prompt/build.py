@@ -18,10 +18,10 @@ from holdfast.messages.openai import paired, to_openai
 from holdfast.prompt.recall_block import fit, write
 from holdfast.prompt.summary_block import summary_message
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
-from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_middle
 from holdfast.text.tokens import MESSAGE_OVERHEAD, estimate_tokens
 from holdfast.types import MAX_COUNT, Hit, Message, Prompt, Window, check_count
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.prompt.prompt_cache import Fingerprint
@@ -121,7 +121,7 @@ def build(
     costs = {"system": reserved - known_tokens, "known": known_tokens, "recalled": spent}
     tokens = _account({**costs, "window": window.tokens}, cached, budget, division.room)
     messages = (alternate if style.anthropic else paired)(part.item for part in parts)
-    return Prompt(text, list(messages), window, tuple(entry.hit for entry in entries), tokens)
+    return Prompt(text, [*messages], window, tuple(one.hit for one in entries), tokens, recalled=recalled)
 
 
 def _text(*parts: str) -> str:
@@ -354,16 +354,12 @@ def _cost(text: str, count: CountTokens) -> int:
 # What is sent -----------------------------------------------------------------------------------------------
 
 
-def to_chat(messages: Iterable[Message]) -> tuple[dict[str, object], ...]:
-    """Return messages in the OpenAI chat format, each result of a call right behind the call.
+def _messages(messages: Sequence[Message], style: PromptStyle) -> Iterable[PromptPart]:
+    """Yield the messages of a prompt, each result of a call right behind the call.
 
     Models reject anything between the two, and a log can have it: parallel calls as separate messages, or a
     user who writes while a tool runs.
     """
-    return paired(part.item for part in _messages(tuple(messages), DEFAULT_STYLE))
-
-
-def _messages(messages: Sequence[Message], style: PromptStyle) -> Iterable[PromptPart]:
     groups: list[list[PromptPart]] = []
     calls: dict[object, list[PromptPart]] = {}
     newest_user = max((place for place, one in enumerate(messages) if one.role == "user"), default=-1)

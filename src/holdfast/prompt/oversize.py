@@ -20,10 +20,10 @@ from holdfast.messages.media import media, media_tokens
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.safety.guard import mask
 from holdfast.text.clean import each_text
-from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line, shorten_middle
 from holdfast.types import MAX_COUNT, Message
 from holdfast.types.messages import flags_like
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.text.tokens import CountTokens
