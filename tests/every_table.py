@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast import Memory, ToolCall
-from holdfast.integrations.item_table import ItemTable
+from holdfast.port.items import Items
 from learning_scripts import SESSION
 
 
@@ -36,8 +36,8 @@ def fill(memory: Memory) -> None:
     memory.learning.work()
     chat.compact(budget=300)
     memory.get(fact.id)
-    ItemTable(memory, "cart").put({"cart": b"\x00\xff", "list": b"2"}, "monday")
-    ItemTable(memory, "cart").put({"cart": b"of no chat"})
+    Items(memory, "cart").put({"cart": b"\x00\xff", "list": b"2"}, "monday")
+    Items(memory, "cart").put({"cart": b"of no chat"})
     memory.chat("erased").append([{"role": "user", "content": f"secret {n}"} for n in range(4)])
     memory.erase(chat="erased", messages=(2, 3))
     memory.erase(record=gone.id)

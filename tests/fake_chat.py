@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from threading import RLock
 from typing import Literal
 
+from chat_messages import to_chat
 from fake_ledger import Known, Ledger
 from fake_log import Log, Part
 from holdfast.errors import InvalidInput
-from holdfast.prompt.build import to_chat
 from holdfast.prompt.summary_block import summary_message
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import (

@@ -18,7 +18,7 @@ import pytest
 import holdfast
 from holdfast import HoldfastError, MissingExtra, dedup, errors
 from programs import run
-from room_budgets import BUDGETS
+from room_budgets import BUDGETS, NAMES_OF_THE_PORT
 from tables import each
 
 ROOT = Path(holdfast.__file__).parent
@@ -44,6 +44,7 @@ ROOMS = (
     "learning",
     "tools",
     "front",
+    "port",
     "providers integrations io testing demo",
     "hooks",
     "cli",
@@ -192,6 +193,41 @@ def test_the_rooms_of_safety_and_dedup_are_entered_by_their_doors(package: list[
     assert wrong == []
 
 
+SATELLITES = {"providers", "integrations", "testing", "io", "demo", "hooks", "cli"}
+OPEN = {*holdfast.__all__, "__version__", "types", "errors", "contract", "kinds", "settings"}
+
+
+def is_open(target: str) -> bool:
+    """Return whether a satellite may import what stands outside of the satellites."""
+    head = target.split(".")[1:2]
+    return not head or head[0] in OPEN | SATELLITES | {"port"}
+
+
+def test_satellites_import_public_names_and_the_port(package: list[Source]) -> None:
+    past = [
+        f"{source.name} imports {target}"
+        for source in package
+        if source.room in SATELLITES
+        for target in source.targets
+        if target.split(".")[0] == "holdfast" and not is_open(target)
+    ]
+    assert past == []
+
+
+def names_of_the_port(source: Source) -> Iterator[str]:
+    """Yield the names of the port that a file uses."""
+    for target in source.targets:
+        if target.startswith("holdfast.port."):
+            module, _, name = target.removeprefix("holdfast.port.").partition(".")
+            names = [name] if name else re.findall(rf"\b{module}\.(\w+)", source.text)
+            yield from (f"{module}.{one}" for one in names)
+
+
+def test_the_port_has_few_names(package: list[Source]) -> None:
+    used = {name for source in package if source.room in SATELLITES for name in names_of_the_port(source)}
+    assert len(used) == NAMES_OF_THE_PORT, sorted(used)
+
+
 def test_every_part_of_the_package_is_in_a_room(package: list[Source]) -> None:
     assert {source.room for source in package} <= FLOOR.keys()
 
@@ -203,7 +239,7 @@ HOMES = {
     "rich": {"cli"},
     "platformdirs": {"cli", "hooks"},
     "pathspec": {"hooks"},
-    "asyncio": {"aio", "awaiting", "llm", "integrations"},
+    "asyncio": {"aio", "awaiting", "llm", "port", "integrations"},
     "pydantic_ai": {"llm", "integrations"},
     "pydantic": {"integrations"},
     "model2vec": {"llm"},
@@ -214,7 +250,7 @@ HOMES = {
     "uvicorn": {"integrations"},
     "opentelemetry": {"providers"},
     "sumy": set(),
-    "sqlite3": {"store"},
+    "sqlite3": {"store", "io"},  # io: databases of other programs
     "psycopg": {"store"},
     "psycopg_pool": {"store"},
     "psutil": set(),
@@ -262,7 +298,9 @@ def test_there_is_no_sql_outside_of_the_store(package: list[Source]) -> None:
     wrong = [
         f"{source.name}: {text}"
         for source in package
-        if source.part != "store" and WORD_OF_SQL.search(source.text)
+        if source.part != "store"
+        and source.name != "io/foreign_sqlite.py"
+        and WORD_OF_SQL.search(source.text)
         for text in strings(source)
         if SQL.search(text)
     ]
@@ -273,8 +311,8 @@ def test_there_is_no_sql_outside_of_the_store(package: list[Source]) -> None:
 
 NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied
     Erasure Event Explanation Extraction Grant Hit Hits HoldfastError InvalidInput Job Kind Learning
-    Limit Memory Message MissingExtra ModelFailed NewerSchema Omission Prompt Receipt Record Role Run Scope
-    Scratchpad Summary Thresholds Tool ToolCall Unavailable UnknownFormat UnreleasedSchema Usage
+    Limit Memory Message MissingExtra ModelFailed NewerSchema Omission Prompt Ranking Record Relearning
+    Role Run Scope Scratchpad Summary Tool ToolCall Unavailable UnknownFormat UnreleasedSchema Usage
     Verification View Window WorkResult Writer acting_as""".split()
 
 

@@ -209,8 +209,9 @@ class Chat(Rememberer, PromptMaker):
     ) -> Window:
         """Return what a model will see of the chat: summaries of the older part, then the newest messages.
 
-        Costs what the window costs, however long the chat is. A large tool result in a turn that is over is
-        shown as a placeholder, which says how it begins and where it is; `window.shortened` names each.
+        Costs what the window costs, however long the chat is. A large tool result in a turn that is over, or
+        no longer fits, is shown as a placeholder, which says how it begins and where it is;
+        `window.shortened` names each.
 
         Args:
             budget: tokens at most; exceeded only by what the policy guarantees, and the window says so. None
@@ -218,7 +219,7 @@ class Chat(Rememberer, PromptMaker):
             tail: the newest messages that are there whatever they cost; None leaves that to the policy.
             policy: how to choose, with its own budget; see `holdfast.prompt.window`. None for that of
                 `Memory(policy=…)` at this budget: by default `Lossless`, which shows the summaries and all
-                messages after them while that fits, and never less than the newest message.
+                messages after them while that fits, and never less than the newest request.
 
         Raises:
             InvalidInput: a negative budget or tail, or a tail beside a policy, which has its own.

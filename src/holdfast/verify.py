@@ -34,8 +34,8 @@ from holdfast.store.atomic_file import new_file
 from holdfast.store.connect import check_location, open_database
 from holdfast.store.message_rows import EPOCH, to_micros
 from holdfast.store.space_rows import spaces
-from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT, SOURCES, Summary, Verification
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database

@@ -12,7 +12,7 @@ from tree_logs import check_tree
 
 from holdfast import Memory, Message
 from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
-from holdfast.text.references import write_reference
+from holdfast.types.references import write_reference
 
 ALIVE = 2**62
 OF_CHAT = f"SELECT number FROM summaries WHERE chat = 'monday' AND ended = {ALIVE}"

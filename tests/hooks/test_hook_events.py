@@ -15,7 +15,6 @@ from hook_runs import FIXTURES, Hooks
 
 from holdfast import Memory
 from holdfast.hooks.hook_call import EVENTS
-from holdfast.io.everything import database_of
 from holdfast.store import imports
 from transcripts import claude
 
@@ -472,8 +471,7 @@ def test_the_rules_of_the_folder_of_a_session_are_known(hooks: Hooks) -> None:
     for there, known in ((hooks.shop, []), (hooks.shop / "pkg", ["Deploy on Mondays."])):
         hooks.raw("stop", hooks.payload(cwd=str(hooks.shop)), "--wait", CLAUDE_PROJECT_DIR=str(there))
         with hooks.memory() as memory:
-            database = database_of(memory)
-            assert database
+            database = memory._runtime.database
             assert imports.known_texts(database, memory.scope.space) == known
 
 

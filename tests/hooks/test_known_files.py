@@ -12,7 +12,6 @@ import pytest
 from holdfast import Memory
 from holdfast.hooks.known_files import known_texts, note_known
 from holdfast.hooks.privacy import Privacy
-from holdfast.io.everything import database_of
 from holdfast.io.importing import import_paths
 from holdfast.store import imports
 from transcripts import claude, write_lines
@@ -185,8 +184,7 @@ def test_of_known_files_nothing_private_is_stored(memory: Memory, home: Path) ->
     write(home / "shop" / "CLAUDE.local.md", "zanzibar")
     write(home / "shop" / ".holdfastignore", "*.local.md")
     assert note_known(memory, home / "shop", home, Privacy.read()) == 1
-    database = database_of(memory)
-    assert database
+    database = memory._runtime.database
     (text,) = imports.known_texts(database, memory.scope.space)
     assert text.startswith("Tea. [private")
     assert "zanzibar" not in text
@@ -196,6 +194,5 @@ def test_long_notes_are_known_whole(memory: Memory, home: Path) -> None:
     lines = ["Builds take nine minutes.", *["x"] * 300, "The cache is on S3."]
     write(notes(home) / "MEMORY.md", "\n".join(lines))
     assert note_known(memory, home / "shop", home, Privacy.read()) == 1
-    database = database_of(memory)
-    assert database
+    database = memory._runtime.database
     assert imports.known_texts(database, memory.scope.space) == ["\n".join(lines)]

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from holdfast import Conflict, InvalidInput, Memory
 from holdfast.integrations.framework_keys import chat_id, escape, unescape
-from holdfast.integrations.item_table import ItemTable
 from holdfast.io.everything import export_everything
 from holdfast.io.importing import import_paths
+from holdfast.port.items import Items
 from learning_scripts import Clock
 
 
 def keys(
-    table: ItemTable,
+    table: Items,
     *,
     prefix: str = "",
     after: str | None = None,
@@ -33,7 +33,7 @@ def keys(
 
 
 def test_items_are_read_by_key_by_prefix_and_between_bounds(memory: Memory) -> None:
-    table = ItemTable(memory, "blobs")
+    table = Items(memory, "blobs")
     table.put({key: key.encode() for key in ("a/2", "a/10", "b/1", "Ä", "a\U0001f600", "a")})
     assert keys(table) == ["a", "a/10", "a/2", "a\U0001f600", "b/1", "Ä"]
     assert keys(table, prefix="a/") == ["a/10", "a/2"]
@@ -48,7 +48,7 @@ def test_items_are_read_by_key_by_prefix_and_between_bounds(memory: Memory) -> N
 @given(st.dictionaries(st.text(st.characters(), max_size=4), st.binary(max_size=4), max_size=8))
 def test_any_text_is_a_key(data: dict[str, bytes]) -> None:
     with Memory(":memory:", user="ada") as memory:
-        table = ItemTable(memory, "blobs")
+        table = Items(memory, "blobs")
         table.put(data)
         assert {item.key: item.data for item in table.scan()} == data
         assert keys(table) == sorted(data)
@@ -60,7 +60,7 @@ def test_any_text_is_a_key(data: dict[str, bytes]) -> None:
 def test_chats_collections_users_and_tenants_are_apart(location: str) -> None:
     with Memory(location) as app:
         places = [
-            (ItemTable(app.scoped(user=user, tenant=tenant), name), chat)
+            (Items(app.scoped(user=user, tenant=tenant), name), chat)
             for user in ("ada", "bob")
             for tenant in ("x", "y")
             for name in ("one", "two")
@@ -76,7 +76,7 @@ def test_chats_collections_users_and_tenants_are_apart(location: str) -> None:
 
 
 def test_an_item_is_replaced_only_at_the_revision_that_was_read(memory: Memory) -> None:
-    table = ItemTable(memory, "blobs")
+    table = Items(memory, "blobs")
     assert table.replace("k", b"1", 0) == 1
     assert table.replace("k", b"2", 1) == 2
     for revision in (0, 1, 3):
@@ -89,12 +89,12 @@ def test_an_item_is_replaced_only_at_the_revision_that_was_read(memory: Memory) 
 
 def test_of_writers_at_once_one_replaces(reopen_url: str) -> None:
     with Memory(reopen_url, user="ada") as memory:
-        ItemTable(memory, "blobs").put({"k": b"0"})
+        Items(memory, "blobs").put({"k": b"0"})
         barrier, won = Barrier(4), []
 
         def write(number: int) -> None:
             with Memory(reopen_url, user="ada") as own:
-                table = ItemTable(own, "blobs")
+                table = Items(own, "blobs")
                 barrier.wait()
                 try:
                     table.replace("k", b"%d" % number, 1)
@@ -107,7 +107,7 @@ def test_of_writers_at_once_one_replaces(reopen_url: str) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        item = ItemTable(memory, "blobs").get("k")
+        item = Items(memory, "blobs").get("k")
         assert item is not None
         assert [b"%d" % number for number in won] == [item.data]
 
@@ -119,8 +119,8 @@ def reopen_url(shared_location: str) -> str:
 
 
 def test_what_has_expired_is_not_there(memory: Memory, clock: Clock) -> None:
-    table = ItemTable(memory, "blobs")
-    table.put({"soon": b"1", "later": b"2"}, seconds=60)
+    table = Items(memory, "blobs")
+    table.put({"soon": b"1", "later": b"2"}, expires=table.now + 60_000_000)
     table.put({"later": b"2", "never": b"3"})
     clock.now += timedelta(seconds=59)
     assert keys(table) == ["later", "never", "soon"]
@@ -128,13 +128,13 @@ def test_what_has_expired_is_not_there(memory: Memory, clock: Clock) -> None:
     assert keys(table) == ["later", "never"]
     assert table.get("soon") is None
     assert table.replace("soon", b"4", 0) == 1
-    table.put({"gone": b"5"}, "chat", seconds=0)
-    assert table.sweep() == 1
+    table.put({"gone": b"5"}, "chat", expires=table.now)
+    assert table.sweep() == [("blobs", "gone")]
     assert keys(table) == ["later", "never", "soon"]
 
 
 def test_items_are_erased_with_their_chat_and_with_the_user(memory: Memory) -> None:
-    table = ItemTable(memory, "blobs")
+    table = Items(memory, "blobs")
     table.put({"k": b"of the chat"}, "trip")
     table.put({"k": b"of the user"})
     memory.erase(chat="trip")
@@ -146,17 +146,17 @@ def test_items_are_erased_with_their_chat_and_with_the_user(memory: Memory) -> N
 
 
 def test_items_are_in_an_export_of_everything(memory: Memory, tmp_path: Path) -> None:
-    table = ItemTable(memory, "blobs")
+    table = Items(memory, "blobs")
     table.put({"k": b"\x00\xff", "\ud800": b""}, "trip")
     stream = io.StringIO()
     assert export_everything(memory, stream)["items"] == 2
     file = tmp_path / "all.jsonl"
     file.write_text(stream.getvalue(), "utf-8")
     with Memory(":memory:", user="bob") as other:
-        ItemTable(other, "blobs").put({"k": b"another"}, "trip")
+        Items(other, "blobs").put({"k": b"another"}, "trip")
         report = import_paths(other, [file])
         assert "the item" in str(report)
-        assert {item.key: item.data for item in ItemTable(other, "blobs").scan("trip")} == {
+        assert {item.key: item.data for item in Items(other, "blobs").scan("trip")} == {
             "k": b"another",
             "\ud800": b"",
         }
@@ -168,7 +168,7 @@ def test_a_changed_item_is_noticed(tmp_path: Path) -> None:
 
     path = tmp_path / "m.db"
     with Memory(path, user="ada") as memory:
-        ItemTable(memory, "blobs").put({"k": b"true"})
+        Items(memory, "blobs").put({"k": b"true"})
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE items SET data = CAST('false' AS BLOB)")
     connection.close()
@@ -180,7 +180,7 @@ def test_a_memory_that_stores_nothing_has_no_items() -> None:
     from holdfast.providers.null import NullMemory
 
     with pytest.raises(InvalidInput, match="stores nothing"):
-        ItemTable(NullMemory(), "blobs")
+        Items(NullMemory(), "blobs")
 
 
 parts = st.lists(st.text(max_size=3) | st.text(min_size=100, max_size=300), min_size=1, max_size=4)

@@ -21,8 +21,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, interrupt
 
 from holdfast import Conflict, Damaged, InvalidInput, Memory
-from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.langgraph import HoldfastSaver
+from holdfast.port.items import Items
 from programs import start
 
 BERLIN, ANSWER = "I run the marathon in Berlin.", "Then train on Tuesdays."
@@ -320,7 +320,7 @@ def test_pruning_keeps_the_newest_and_deletes_what_nothing_needs(memory: Memory)
     graph.update_state(thread(), {"messages": [RemoveMessage("race")]})
     saver.prune(["1"])
     assert len([*saver.list(thread())]) == 1
-    kept = ItemTable(memory, "langgraph.messages").scan(saver.chat("1").id)
+    kept = Items(memory, "langgraph.messages").scan(saver.chat("1").id)
     assert len(kept) == 1
     assert BERLIN.encode() not in b"".join(item.data for item in kept)
     graph.invoke({"messages": "Thank you."}, thread())
@@ -348,7 +348,7 @@ def test_a_pickle_is_neither_written_nor_read(memory: Memory) -> None:
     answering(ANSWER).compile(checkpointer=saver).invoke({"messages": BERLIN}, thread())
     chat = saver.chat("1").id
     for collection in ("checkpoints", "values", "messages"):
-        table = ItemTable(memory, f"langgraph.{collection}")
+        table = Items(memory, f"langgraph.{collection}")
         for item in table.scan(chat):
             if b'"msgpack"' not in item.data:
                 continue
@@ -387,7 +387,7 @@ def test_two_processes_that_take_turns_store_each_message_once(shared_location: 
                 graph.invoke({"messages": f"Question {number}"}, thread())
         saver = HoldfastSaver(one)
         assert len(said(saver)) == 12
-        assert len(ItemTable(one, "langgraph.messages").scan(saver.chat("1").id)) == 12
+        assert len(Items(one, "langgraph.messages").scan(saver.chat("1").id)) == 12
         assert one.verify().ok
 
 
@@ -409,5 +409,5 @@ def test_a_killed_process_leaves_whole_steps_and_another_one_goes_on(shared_loca
             stored = [one.content for one in state.checkpoint["channel_values"]["messages"]]
             assert len(stored) >= acknowledged
             assert [content for _, content in said(saver)] == stored
-            assert len(ItemTable(memory, "langgraph.messages").scan(saver.chat("1").id)) == len(stored)
+            assert len(Items(memory, "langgraph.messages").scan(saver.chat("1").id)) == len(stored)
             assert memory.verify().ok

@@ -22,8 +22,8 @@ from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
 from holdfast import Damaged, Memory
-from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.langgraph import HoldfastSaver
+from holdfast.port.items import Items
 from holdfast.text.clean import clean
 from soak import cases
 
@@ -125,7 +125,7 @@ def test_a_step_stores_as_much_at_the_end_of_a_long_list_as_at_its_beginning(mem
         messages = [*messages, HumanMessage(f"Message {number:03}", id=f"message-{number:03}")]
         steps.put(messages)
         if number in (9, 10, 298, 299):
-            tables = [ItemTable(memory, f"langgraph.{one}") for one in ("checkpoints", "values", "messages")]
+            tables = [Items(memory, f"langgraph.{one}") for one in ("checkpoints", "values", "messages")]
             sizes.append(sum(len(item.data) for table in tables for item in table.scan(chat)))
     first, second, last_but_one, last = sizes
     assert last - last_but_one <= second - first + 8
@@ -159,7 +159,7 @@ def test_any_text_is_the_id_of_a_message_and_those_between_are_not_read(memory: 
 def test_a_list_that_names_no_messages_is_damaged(memory: Memory, head: bytes) -> None:
     saver = HoldfastSaver(memory)
     Steps(saver).put([HumanMessage("Hello", id="1")])
-    table, chat = ItemTable(memory, "langgraph.values"), saver.chat("1").id
+    table, chat = Items(memory, "langgraph.values"), saver.chat("1").id
     table.put({item.key: head + b"\n" for item in table.scan(chat)}, chat)
     with pytest.raises(Damaged):
         saver.get_tuple(THREAD)
@@ -185,7 +185,7 @@ def test_an_encrypting_serializer_stores_each_message_once_too(memory: Memory) -
     for number in range(20):
         messages = [*messages, HumanMessage(f"Message {number}", id=f"m{number}")]
         steps.put(messages)
-    items = ItemTable(memory, "langgraph.messages").scan(saver.chat("1").id)
+    items = Items(memory, "langgraph.messages").scan(saver.chat("1").id)
     assert len(items) == 20
     assert not any(b"Message" in item.data for item in items)
     assert read(HoldfastSaver(memory, serde=serde), steps.config) == messages

@@ -36,6 +36,7 @@ from holdfast import InvalidInput, Memory
 from holdfast.chat import Chat
 from holdfast.integrations.pydantic_ai import Remembering, toolset
 from holdfast.prompt.window import TokenBudget
+from holdfast.text.tokens import estimate_tokens
 
 chat, memory, runner = pydantic_agents.chat, pydantic_agents.memory, pydantic_agents.runner
 
@@ -163,8 +164,23 @@ def test_a_long_run_stays_within_the_budget_and_keeps_its_task(chat: Chat) -> No
     check_accepted(last)
     assert asked(last) == "Ask for the weather, twelve times."
     assert 2 <= sum(isinstance(part, ToolReturnPart) for message in last for part in message.parts) < 12
-    assert len("".join(watched.words())) < 4 * 2_000
+    assert sum(estimate_tokens(one.partition(": ")[2]) for one in watched.words()) <= 2_000
     assert len(chat.history()) == 26
+
+
+def test_a_result_that_does_not_fit_is_cut_to_its_beginning_and_end(chat: Chat) -> None:
+    def long_weather(city: str) -> str:
+        return f"sun in {city} " * 5_000
+
+    watched = Watched(look_up)
+    agent = Agent(watched.model, capabilities=[Remembering(chat, budget=2_000, recall=False)])
+    agent.tool_plain(name="weather")(long_weather)
+    agent.run_sync("The weather?")
+    assert asked(watched.shown[-1]) == "The weather?"
+    check_accepted(watched.shown[-1])
+    results = [one for one in watched.words() if one.startswith("tool-return: ")]
+    assert ["is not shown" in one for one in results] == [True, True]
+    assert sum(estimate_tokens(one.partition(": ")[2]) for one in watched.words()) <= 2_000
 
 
 def test_a_large_result_of_an_older_run_is_a_placeholder(chat: Chat) -> None:

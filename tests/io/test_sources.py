@@ -19,12 +19,12 @@ import pytest
 from holdfast import InvalidInput, Memory, NewerSchema, UnknownFormat
 from holdfast.io import files
 from holdfast.io.files import File, object_in, values
+from holdfast.io.foreign_sqlite import open_foreign
 from holdfast.io.import_items import ImportedChat, Item, Skip, parsed
 from holdfast.io.importing import import_paths, import_tables
 from holdfast.io.private_tags import PRIVATE
 from holdfast.io.sources import FORMATS, Format, SourceFile, Unread, sources
 from holdfast.messages import formats
-from holdfast.store.foreign_sqlite import open_foreign
 from tables import each
 from transcripts import claude, contents, only_source, read, skips, write_json, write_lines
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from hypothesis import given
 
+from chat_messages import to_chat
 from holdfast import Memory
 from holdfast.messages.openai import to_openai
-from holdfast.prompt.build import to_chat
 from holdfast.prompt.window import FreshTail
 from holdfast.types import Message
 from tables import each

@@ -241,8 +241,8 @@ def test_what_a_call_of_an_older_turn_writes_is_shortened(quick: Memory) -> None
     assert prompt.tokens["total"] <= 8_000
     shown = prompt.window.messages[1].calls
     assert (shown[0].id, shown[0].name, dict(shown[0].arguments)["path"]) == ("c1", "write", "a.log")  # type: ignore[arg-type]  # a mapping, as it was
-    assert "is not shown again" in str(shown[0].arguments)
-    assert "is not shown again" in str(shown[1].arguments)
+    assert "is not shown" in str(shown[0].arguments)
+    assert "is not shown" in str(shown[1].arguments)
 
 
 @pytest.mark.parametrize("policy", [*POLICIES, FreshTail(8_000), TokenBudget(8_000, keep=3)])
@@ -461,9 +461,9 @@ def test_what_stands_as_a_placeholder_is_recalled(memory: Memory) -> None:
 def test_the_budget_holds_and_the_pairs_stay(
     log: list[Message], budget: int, keep: int, oversize: int, placeholder: int, user_first: bool
 ) -> None:
-    """Whatever is short, the numbers add up, and nothing is short that is kept, or of the newest turn."""
+    """Whatever is short, the numbers add up, and nothing is short that is kept, or of a turn that fits."""
 
-    def shorten(message: Message, _: int) -> Message:
+    def shorten(message: Message, _: int, *, fit: bool = False) -> Message:
         return replace(message, content="short", tokens=placeholder)
 
     total = sum(one.tokens for one in log)
@@ -491,17 +491,18 @@ def test_the_budget_holds_and_the_pairs_stay(
         for seq, one in short.items():
             pasted = log[seq - 1].role in ("tool", "user")
             assert one.saved == log[seq - 1].tokens - placeholder > 0
-            assert log[seq - 1].tokens > (min(oversize, budget // 8) if pasted else budget // 2)
-            # The request of the newest turn is, where this is longer than the budget.
-            turn = sum(one.tokens for one in log[seq - 1 :])
-            assert seq < newest_user or (seq == newest_user and turn > budget)
+            is_large = log[seq - 1].tokens > (min(oversize, budget // 8) if pasted else budget // 2)
+            # What is of the newest turn, or of a large step, is where this is longer than the budget.
+            lacks_room = sum(one.tokens for one in log[max(0, newest_user - 1) :]) > budget
+            lacks_room |= total > budget and not is_large
+            assert (is_large and seq < newest_user) or lacks_room
         broken = {NO_RESULT, UNKNOWN_CALL}
         usable = [
             m.seq
             for m in log
             if not any(o.first <= m.seq <= o.last and o.why in broken for o in window.omitted)
         ]
-        if not isinstance(policy, FreshTail) and keep:
+        if not isinstance(policy, FreshTail) and keep > 1:
             assert not short.keys() & set(usable[-keep:])
 
 
@@ -540,8 +541,7 @@ def test_it_changes_once_per_large_result_at_most(memory: Memory) -> None:
     budget = 4_000
     plain, _ = changes_of(memory.chat("plain"), 30, budget, large=False)
     changes, compactions = changes_of(memory.chat("large"), 30, budget, large=True)
-    assert plain == 0
-    assert 0 < changes <= compactions + 10
+    assert plain == 0 < changes <= compactions + 10
 
 
 def test_a_placeholder_stays_one_to_the_byte(memory: Memory) -> None:
@@ -570,7 +570,7 @@ def test_the_start_of_a_long_session_moves_in_steps_also_where_turns_become_shor
         assert prompt.tokens["total"] <= budget
         starts.append(prompt.window.messages[0].seq)
     moves = sum(one != other for one, other in pairwise(starts))
-    assert starts[-1] > 100
+    assert starts[-1] > 60
     assert moves <= chat.stats().stored_tokens / (budget / 8)
     assert any(prompt.window.shortened)
 

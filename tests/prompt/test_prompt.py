@@ -8,11 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from chat_messages import to_chat
 from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.openai import to_openai
-from holdfast.prompt.build import build, to_chat
+from holdfast.prompt.build import build
 from holdfast.prompt.recall_block import LONGEST
 from holdfast.prompt.selector import selector
 from holdfast.prompt.summary_block import summary_text

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from holdfast import InvalidInput, Kind, Memory, Prompt, Record, Thresholds
+from holdfast import InvalidInput, Kind, Memory, Prompt, Record
 from holdfast.dedup import Relation, merge
+from holdfast.kinds import Thresholds
 from holdfast.records.intake import NEAREST
 from holdfast.tools.presets import fact_tool
 

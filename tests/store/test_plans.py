@@ -15,8 +15,8 @@ from test_statements import OURS
 
 from embedders import letters
 from holdfast import Chat, Memory
-from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.langgraph import HoldfastSaver
+from holdfast.port.items import Items
 from holdfast.prompt.window import SummaryBuffer
 from holdfast.store import postgres
 from holdfast.store.database import Row, Value
@@ -47,7 +47,7 @@ LINEAR: dict[str, str] = {
 
 def use_items(memory: Memory) -> None:
     """Use what adapters keep that is no message."""
-    table = ItemTable(memory, "blobs")
+    table = Items(memory, "blobs")
     table.put({"item 7": b"more"})
     table.replace("item 7", b"most", 2)
     table.replace("item 301", b"new", 0)
@@ -149,7 +149,8 @@ def fill(memory: Memory) -> None:
     for n in range(300):
         kind = ("insight", "lesson", "finding")[n % 3]
         memory.chat(f"chat {n % 20}").remember(f"The {words[n % 10]} number {n} is {n * 37}", kind=kind)
-    ItemTable(memory, "blobs").put({f"item {n}": b"data" for n in range(300)}, seconds=600)
+    table = Items(memory, "blobs")
+    table.put({f"item {n}": b"data" for n in range(300)}, expires=table.now + 600_000_000)
     for n in range(200):
         chat = memory.chat(f"chat {n % 20}")
         chat.prompt(500, words[n % 10])

@@ -19,7 +19,7 @@ from holdfast import Damaged, InvalidInput, Memory
 from holdfast.store import space_rows
 from holdfast.store.salvage import salvage
 from holdfast.store.sqlite_pages import Pages, RawRow
-from holdfast.text.references import read_reference
+from holdfast.types.references import read_reference
 from programs import start
 from stored_texts import erasures_of
 

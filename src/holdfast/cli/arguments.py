@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import typer
 
 from holdfast.errors import InvalidInput
-from holdfast.text.references import Reference, read_reference, write_reference
+from holdfast.types.references import Reference, read_reference, write_reference
 
 _AGO = re.compile(r"([0-9]{1,4})([mhd])")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}

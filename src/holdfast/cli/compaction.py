@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.chat import Chat
+from holdfast import Chat, Memory
 from holdfast.cli.arguments import prompt_versions
 from holdfast.cli.lookup import find_chat, head, in_its_space, the_chat
 from holdfast.cli.options import Options, ReadOptions
@@ -14,12 +14,11 @@ from holdfast.cli.render.screen import Screen, count, period, plain, when
 from holdfast.cli.render.summaries import Rest, levels, show_head, show_summaries, show_tree
 from holdfast.cli.show import show_said
 from holdfast.errors import InvalidInput
-from holdfast.memory import Memory
-from holdfast.prompt.window import Lossless, share_of
-from holdfast.safety.guard import masked_summary
-from holdfast.text.references import read_reference, write_reference
-from holdfast.tools.memory_internals import further_memories
+from holdfast.port import prompts
+from holdfast.port.handles import further_memories
+from holdfast.port.safety import mask
 from holdfast.types import ChatStats, CompactionResult, Description, Expansion, Summary
+from holdfast.types.references import read_reference, write_reference
 
 _SUMMARY = "sum_"  # what the ids of summaries begin with
 _ANY = "any"  # a summary is found by its id alone, whichever chat is asked for it
@@ -44,13 +43,12 @@ def compact(
     # Only what takes a while needs it.
     from holdfast.cli.render.progress import Shrinking
 
-    how, prompts = Lossless(budget), prompt_versions(prompt, "leaf=v1") or None
-    target = share_of(budget, how.compaction.target)
+    versions, target = prompt_versions(prompt, "leaf=v1") or None, prompts.compaction_target(budget)
     with interruptible("The summaries made until now are kept."), options.open() as memory:
         info = the_chat(options, memory, chat)
         opened = memory.chat(chat)
         with Shrinking(opened.stats().context_tokens, target) as progress:
-            done = opened.compact(full=full, llm=llm, progress=progress, policy=how, prompts=prompts)
+            done = opened.compact(full=full, llm=llm, progress=progress, budget=budget, prompts=versions)
     screen = options.answer({"chat": chat, "title": info.title, **_described(done), "target": target})
     head(screen, info)
     _show_account(screen, done, budget, llm)
@@ -63,7 +61,7 @@ def compact(
 
 def _described(done: CompactionResult) -> dict[str, object]:
     """Make JSON-compatible data of an account, with what it counts of its summaries."""
-    masked = replace(done, summaries=tuple(map(masked_summary, done.summaries)))
+    masked = replace(done, summaries=mask(done.summaries))
     counted = {"noop": done.noop, "leaves": done.leaves, "nodes": done.nodes}
     return {**counted, "levels": levels(done.summaries), **plain(masked)}
 

@@ -4,16 +4,16 @@ import time
 from dataclasses import asdict, dataclass, replace
 from statistics import median
 
+from holdfast import Memory
 from holdfast.cli.find import described, show_hit
 from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Screen, count, plain, when
 from holdfast.cli.show import show_account, show_omitted
 from holdfast.demo import Question, questions, sessions
 from holdfast.errors import InvalidInput
-from holdfast.memory import Memory
-from holdfast.text.references import write_reference
-from holdfast.text.shorten import shorten_line
+from holdfast.port.texts import shorten_line
 from holdfast.types import Hit, Prompt, Window
+from holdfast.types.references import write_reference
 
 _DEPTH = 5  # hits among which an answer counts as found
 _CHAT = "delivery-queue"  # whose window is shown

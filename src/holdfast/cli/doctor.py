@@ -17,7 +17,7 @@ from holdfast.hooks.doctor import Evidences, HealthReport, examine
 from holdfast.hooks.installations import client_version, hooks_switch, installations
 from holdfast.hooks.project import project_of
 from holdfast.hooks.transcript_proof import deliveries
-from holdfast.store.file_state import FileState, file_state
+from holdfast.port.safekeeping import FileState, file_state
 
 _SIGNS = {"ok": ("ok", "green"), "note": ("note", "cyan"), "action": ("action", "bold red")}
 

@@ -10,11 +10,11 @@ from typing import NamedTuple, TextIO
 
 import typer
 
+from holdfast import Memory
 from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Screen, count, listed
 from holdfast.errors import InvalidInput
-from holdfast.memory import Memory
 
 
 class _Exported(NamedTuple):

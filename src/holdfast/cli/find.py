@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from holdfast import Memory
 from holdfast.cli.lookup import find_chat, the_chat, titles_of, with_space
 from holdfast.cli.options import Options, Output, ReadOptions
 from holdfast.cli.quarantine import ways_out
 from holdfast.cli.render.screen import Part, Screen, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.cli.where_option import MetaFilter, joined
-from holdfast.memory import Memory
-from holdfast.text.references import write_reference
 from holdfast.types import Hit
+from holdfast.types.references import write_reference
 
 _OWN = frozenset({"user", "assistant", "system", "developer", "app"})  # whose words come from nowhere else
 

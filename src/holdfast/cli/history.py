@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
+from holdfast import Memory, View
 from holdfast.cli.arguments import Points
 from holdfast.cli.options import Options
 from holdfast.cli.render.record_lines import called, change_of, show_change
 from holdfast.cli.render.screen import count, plain, when
-from holdfast.memory import Memory
-from holdfast.records.view import View
 from holdfast.types import Record, Writer
 
 

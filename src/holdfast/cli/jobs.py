@@ -5,13 +5,14 @@ from datetime import datetime
 
 import typer
 
+from holdfast import Usage
 from holdfast.cli.lookup import titles_of
 from holdfast.cli.options import Options, given
-from holdfast.cli.render.outcomes import calls_and_tokens, is_due, needs_model, quiet, until
+from holdfast.cli.render.outcomes import calls_and_tokens, is_due, quiet, until
 from holdfast.cli.render.screen import Part, count, fitted, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import InvalidInput
-from holdfast.learning.results import Usage
+from holdfast.port.handles import needs_model
 from holdfast.types import Job, JobStatus
 
 _STYLES = {"failed": "bold red", "running": "bold green"}

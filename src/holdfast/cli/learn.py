@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from holdfast import Memory, WorkResult
 from holdfast.cli.arguments import chat_of, text_of
 from holdfast.cli.lookup import the_chat, titles_of
 from holdfast.cli.options import Options, given
@@ -22,9 +23,8 @@ from holdfast.cli.render.screen import Screen, count, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import InvalidInput
 from holdfast.kinds import Kind
-from holdfast.learning.results import Relearning, WorkResult
-from holdfast.memory import Memory
-from holdfast.text.references import Reference
+from holdfast.port.handles import Relearning
+from holdfast.types.references import Reference
 
 
 def learn(options: Options) -> None:

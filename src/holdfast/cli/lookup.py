@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import cast
 
+from holdfast import Memory
 from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Screen, count, when
 from holdfast.errors import InvalidInput
-from holdfast.memory import Memory
-from holdfast.safety.guard import mask_name, mask_values
-from holdfast.text.references import IN_SPACE, Reference, read_reference, split_space
-from holdfast.tools.memory_internals import further_memories
+from holdfast.port.handles import further_memories
+from holdfast.port.safety import mask, mask_name
 from holdfast.types import ChatInfo, Hit
+from holdfast.types.references import IN_SPACE, Reference, read_reference, split_space
 
 
 def find_chat(memory: Memory, chat: str) -> ChatInfo | None:
@@ -49,8 +48,7 @@ def the_chat(options: Options, memory: Memory, chat: str) -> ChatInfo:
 
 def titled(info: ChatInfo) -> ChatInfo:
     """Mask a title, of which older ones may hold credentials, and the metadata."""
-    meta = cast("dict[str, object]", mask_values(info.meta))
-    return replace(info, title=mask_name(info.title), meta=meta)
+    return replace(info, title=mask_name(info.title), meta=mask(dict(info.meta)))
 
 
 def titles_of(memory: Memory, chats: Iterable[str]) -> dict[str, str]:

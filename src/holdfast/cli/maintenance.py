@@ -123,7 +123,7 @@ def salvage(options: Output, *, damaged: Path, new: Path) -> None:
     For example: holdfast salvage agent.db saved.db
     """
     # Only for a file that is damaged.
-    from holdfast.store.salvage import salvage as save
+    from holdfast.port.safekeeping import salvage as save
 
     saved = save(damaged, new)
     screen = options.answer({"file": str(new), **plain(saved)})

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeVar
 
 import typer
 
-from holdfast.cli.masking import masked
+from holdfast import Memory
 from holdfast.cli.render.screen import Screen, answer, count
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
 from holdfast.hooks.location import (
@@ -24,8 +24,7 @@ from holdfast.hooks.location import (
 )
 from holdfast.hooks.project import PROJECT, project_of
 from holdfast.kinds import Kind
-from holdfast.memory import Memory
-from holdfast.safety.guard import Secrets, is_masked
+from holdfast.port.safety import mask
 
 if TYPE_CHECKING:
     from holdfast.io.importing import ProjectOf
@@ -241,11 +240,11 @@ def given(**options: str | bool | int | None) -> list[str]:
 class ReadOptions(Options):
     """The memory that a command reads, and whether it masks credentials. The fields are options."""
 
-    secrets: Secrets = "mask"
+    secrets: Literal["mask", "show"] = "mask"
 
     def masked(self, found: T) -> T:
         """Return results with the credentials in messages and summaries masked, unless they are shown."""
-        return cast("T", masked(found)) if is_masked(self.secrets) else found
+        return mask(found) if self.secrets == "mask" else found
 
 
 def complain(what: str, todo: str = "") -> None:

@@ -29,7 +29,6 @@ from holdfast.hooks.install import ONLY_SERVER
 from holdfast.hooks.location import DATABASE
 from holdfast.hooks.project import PROJECT
 from holdfast.kinds import KINDS
-from holdfast.safety.guard import SECRETS
 from holdfast.types import ROLES, SOURCES, WRITERS, JobStatus
 from holdfast.types.grants import RIGHTS
 
@@ -63,7 +62,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
         help="A further space that is read, such as team:core or project:shop; repeat it for more.",
     ),
     "secrets": _memory(
-        parser=one_of(SECRETS), metavar="|".join(SECRETS), help="Mask credentials, or show them."
+        parser=one_of(("mask", "show")), metavar="mask|show", help="Mask credentials, or show them."
     ),
     "json": _memory(help="Print one JSON document, for programs."),
     "verbose": _memory(help="Show what the guard flagged in words of the user and assistant as well."),

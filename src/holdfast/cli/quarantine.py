@@ -9,6 +9,7 @@ from typing import TypedDict
 
 import typer
 
+from holdfast import Memory
 from holdfast.cli.arguments import chat_of
 from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options, confirm
@@ -18,10 +19,9 @@ from holdfast.cli.render.screen import Part, Screen, listed, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import InvalidInput, Unavailable
 from holdfast.hooks.project import PROJECT
-from holdfast.memory import Memory
-from holdfast.safety import guard
-from holdfast.text.references import Reference, write_reference
+from holdfast.port import safety
 from holdfast.types import Erasure, Record
+from holdfast.types.references import Reference, write_reference
 
 _SHOWN = (40, 4_000)  # lines and characters of a text in quarantine
 
@@ -127,11 +127,11 @@ def marked(text: str) -> tuple[list[Part], str]:
     """Return a text with the guard's findings marked, invisible characters as codes, and their names."""
     parts: list[Part] = []
     at = 0
-    findings = [one for one in guard.scan(text) if one.severity == "high"]
+    findings = [one for one in safety.scan(text) if one.severity == "high"]
     for one in findings:
         start = max(at, one.start)
         if one.end > start:
-            parts += [text[at:start], (guard.replace_invisible(text[start : one.end], _code), "bold yellow")]
+            parts += [text[at:start], (safety.replace_invisible(text[start : one.end], _code), "bold yellow")]
             at = one.end
     return [*parts, text[at:]], ", ".join(dict.fromkeys(one.message for one in findings))
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from holdfast import Memory
 from holdfast.cli.arguments import (
     Point,
     text_of,
@@ -14,8 +15,6 @@ from holdfast.cli.render.record_lines import report, show_history, show_record, 
 from holdfast.cli.render.screen import Screen, plain, when
 from holdfast.cli.where_option import MetaFilter, joined
 from holdfast.errors import InvalidInput
-from holdfast.memory import Memory
-from holdfast.records.options import RecordFilters
 from holdfast.types import Writer
 
 
@@ -94,8 +93,9 @@ def records(
 
     For example: holdfast records --kind fact --text lisbon
     """
-    filters = RecordFilters(kind=kind, category=category, text=text, target=target, chat=chat)
-    filters |= RecordFilters(tags=tag or None, valid_at=valid_at, where=joined(where))
+    # Any: of several types, as `Memory.records` takes them.
+    filters: dict[str, Any] = {"kind": kind, "category": category, "tags": tag or None, "text": text}
+    filters |= {"target": target, "chat": chat, "valid_at": valid_at, "where": joined(where)}
     with options.open() as memory:
         if identity is not None:
             _show_one(options, memory, at, identity, text_only=text_only)

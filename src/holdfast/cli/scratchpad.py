@@ -2,14 +2,15 @@
 
 import typer
 
+from holdfast import Scratchpad
 from holdfast.cli.arguments import text_of
 from holdfast.cli.lookup import the_chat
 from holdfast.cli.options import Options
 from holdfast.cli.render.record_lines import short
 from holdfast.cli.render.screen import plain
 from holdfast.errors import Denied, InvalidInput
-from holdfast.scratchpad import Scratchpad
-from holdfast.store.pads import TEMPORARY
+
+_TEMPORARY = "temp:"  # begins names that no other process sees
 
 
 def scratchpad(
@@ -30,9 +31,9 @@ def scratchpad(
     """
     if name is not None and (remove is not None or search):
         raise typer.BadParameter("one thing at a time: it goes without these options.", param_hint="NAME")
-    if (name or remove or "").startswith(TEMPORARY):
+    if (name or remove or "").startswith(_TEMPORARY):
         raise InvalidInput(
-            f"Names that begin with {TEMPORARY!r} live in one process only, and each command is a process.",
+            f"Names that begin with {_TEMPORARY!r} live in one process only, and each command is a process.",
             "Use another name for what is to be kept; credentials are not.",
         )
     said = text_of(value) if name is not None and value else None

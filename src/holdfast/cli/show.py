@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from shlex import quote
 
+from holdfast import Memory
 from holdfast.cli.arguments import chat_of
 from holdfast.cli.lookup import head, in_its_space, messages_meant, the_chat
 from holdfast.cli.options import ReadOptions
@@ -11,10 +12,9 @@ from holdfast.cli.render.messages import show_messages
 from holdfast.cli.render.screen import Screen, count, plain
 from holdfast.cli.render.summaries import show_summaries
 from holdfast.errors import InvalidInput
-from holdfast.memory import Memory
-from holdfast.runtime import runtime_of
-from holdfast.text.references import Reference, write_reference
+from holdfast.port import prompts
 from holdfast.types import ChatInfo, Message, Prompt, Window
+from holdfast.types.references import Reference, write_reference
 
 
 def show(
@@ -86,9 +86,7 @@ def window(
     For example: holdfast window porto-trip --query "when does the train leave?"
     """
     with options.open() as memory:
-        if runtime := runtime_of(memory):
-            # Nobody answers this prompt.
-            runtime.prompts.worker = ""
+        prompts.leave_unanswered(memory)
         info = the_chat(options, memory, chat)
         opened = memory.chat(chat)
         prompt = None

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import TypedDict
 
+from holdfast import Memory
 from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Part, plain, when
-from holdfast.memory import Memory
 from holdfast.types import Record
 from holdfast.types.grants import Rights
 

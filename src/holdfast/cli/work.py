@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import typer
 
+from holdfast import Memory, WorkResult
 from holdfast.cli.arguments import prompt_versions
 from holdfast.cli.lookup import titles_of
 from holdfast.cli.options import INTERRUPTED, Options, complain, given
@@ -18,7 +19,6 @@ from holdfast.cli.render.outcomes import (
     fail,
     interruptible,
     is_due,
-    needs_model,
     show_cost,
     show_jobs,
     show_records,
@@ -29,8 +29,7 @@ from holdfast.cli.render.outcomes import (
 from holdfast.cli.render.screen import Screen, count
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import Unavailable
-from holdfast.learning.results import WorkResult
-from holdfast.memory import Memory
+from holdfast.port.handles import needs_model
 from holdfast.types import Job
 
 # Why a model fails that would fail the next jobs as well, and what is done about it.

@@ -25,9 +25,9 @@ from holdfast.prompt.window import Compaction, share_of
 from holdfast.store import log, summaries
 from holdfast.store.message_rows import EPOCH
 from holdfast.store.summaries import SummaryDraft
-from holdfast.text.references import write_reference
 from holdfast.text.tokens import MESSAGE_OVERHEAD
 from holdfast.types import MAX_COUNT, CompactionResult, Summary
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.llm.model import Model

@@ -18,10 +18,8 @@ from holdfast.hooks.installations import Installation
 from holdfast.hooks.journal import HookRun
 from holdfast.hooks.pause import Pauses
 from holdfast.hooks.transcript_proof import Delivery
-from holdfast.safety.guard import mask_values
-from holdfast.store.file_state import FileState
-from holdfast.store.schema import NEWEST, check_number
-from holdfast.store.sqlite_errors import SAVE
+from holdfast.port.safekeeping import NEWEST, SAVE, FileState, check_number
+from holdfast.port.safety import mask
 
 LIMITS = {"session-start": 300.0, "prompt": 150.0, "before-compaction": 500.0, "session-end": 200.0}
 """The milliseconds within which an event shall be answered; a stop is answered in the background."""
@@ -339,4 +337,4 @@ def _title(client: str) -> str:
 
 def _masked(text: str) -> str:
     """Return an error without what may be a credential: others may be shown the report."""
-    return str(mask_values(_PASSWORD.sub(r"\1***@", text)))
+    return mask(_PASSWORD.sub(r"\1***@", text))

@@ -19,9 +19,9 @@ from holdfast.hooks.session_state import SessionState, prune
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from holdfast import Memory
     from holdfast.hooks.hook_call import HookCall, HookOptions
     from holdfast.io.import_items import ImportedMessage
-    from holdfast.memory import Memory
     from holdfast.types import Role
 
 # How long a hook waits for a database that another process writes: what is behind it waits for the hook.
@@ -266,10 +266,9 @@ class HookEvents:
 
     def _freeze(self, memory: Memory) -> None:
         """Bring the index up to date: the next prompt, a process of its own, would analyse it in its time."""
-        from holdfast.runtime import runtime_of
+        from holdfast.port.safekeeping import freeze_index
 
-        if runtime := runtime_of(memory):
-            runtime.search().freeze(memory.scope.space)
+        freeze_index(memory)
 
     def _learn(self, memory: Memory) -> None:
         if self._state.ended or self._call.event == "session-end":
@@ -291,7 +290,7 @@ class HookEvents:
             Unavailable: there is none, or it cannot be opened.
 
         """
-        from holdfast.store import database
+        from holdfast.port.safekeeping import wait_for_locks
 
         location = self._location
         if not is_there(location):
@@ -299,6 +298,6 @@ class HookEvents:
                 raise Unavailable("There is no database.", "The next stop makes one.")
             if Path(location) == default_path():
                 Path(location).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        database.BUSY_SECONDS = _PATIENT if busy is None else busy
+        wait_for_locks(_PATIENT if busy is None else busy)
         user = self._options.user or os.environ.get("HOLDFAST_USER", "")
         return open_memory(self.project, location, tenant=self._options.tenant, user=user)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from holdfast.hooks.project import main_folder
 
 if TYPE_CHECKING:
+    from holdfast import Memory
     from holdfast.hooks.privacy import Privacy
-    from holdfast.memory import Memory
 
 # Of a project, and of each folder that a session is in or below; of the user, below the home.
 _OF_PROJECT = (
@@ -77,17 +77,15 @@ def note_known(memory: Memory, root: Path, home: Path, privacy: Privacy, folder:
     Files that the user ignores are left out, and what is marked as private in the others.
     """
     # Where the memory is not open, none of it is needed.
-    from holdfast.io.everything import database_of
     from holdfast.io.private_tags import without_private
-    from holdfast.store import imports
+    from holdfast.port.imports import Imports
 
     texts = {
         str(one.path): without_private(one.text)
         for one in known_texts(root, home, folder)
         if not privacy.covers(str(one.path), str(root), follow=True)
     }
-    if database := database_of(memory):
-        imports.note_known_texts(database, memory.scope.space, list(texts.values()))
+    Imports(memory).note_known_texts(list(texts.values()))
     return len(texts)
 
 

@@ -15,7 +15,7 @@ from holdfast.hooks.git_config import GitConfig, read_small
 from holdfast.hooks.location import checksum_key
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
 PROJECT = "HOLDFAST_PROJECT"
 """The environment variable that names the project, whatever the folder is."""
@@ -171,7 +171,7 @@ def _real(path: str | os.PathLike[str]) -> Path:
 def _safe(name: str) -> str:
     """Return a name on one line, of bounded length and without credentials; what is cut is told by a hash."""
     # Only the first call of a session names its project.
-    from holdfast.safety.guard import mask_name
+    from holdfast.port.safety import mask_name
 
     plain = _ODD.sub(lambda odd: "".join(f"%{byte:02X}" for byte in odd[0].encode()), _utf8(name))
     short = mask_name(plain)
@@ -192,6 +192,6 @@ def _utf8(text: str) -> str:
 
 def open_memory(project: str, location: str, *, tenant: str = "", user: str = "") -> Memory:
     """Open the memory that the sessions of a project are stored in: the space of that project of the user."""
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
     return Memory(location, tenant=tenant, user=user, project=project, key=checksum_key())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.prompt import recall_block
-from holdfast.text.references import noted, write_reference
-from holdfast.text.tokens import estimate_tokens
+from holdfast.port import prompts
+from holdfast.port.texts import estimate_tokens
+from holdfast.types.references import noted, write_reference
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.types import Hit, Scope, Source
 
 # Scores are probabilities: a hit is shown that is right at least about every second time, as the benchmark of
@@ -39,10 +39,8 @@ def prompt_context(memory: Memory, prompt: str, session: str, before: Container[
 
     What the start of a session shows whole is left out as well.
     """
-    from holdfast.search.query import has_words
-
     query = prompt if len(prompt) <= _QUERY else f"{prompt[: _QUERY - 500]}\n{prompt[-500:]}"
-    if not has_words(query):
+    if not prompts.has_words(query):
         return HookContext()
     sources: tuple[Source, ...] = ("message", "record")
     # What the session has itself would take the place of what it has not.
@@ -54,13 +52,7 @@ def prompt_context(memory: Memory, prompt: str, session: str, before: Container[
             continue
         if _may_be_shown(hit, before, scope):
             chosen.append(hit)
-    block = recall_block.fit(
-        chosen,
-        (scope.reference(scope.space), session),
-        TOKENS - _SOURCES,
-        estimate_tokens,
-        named=scope.is_layered,
-    )
+    block = prompts.recall_block(memory, session, chosen, TOKENS - _SOURCES)
     if not block.entries:
         return HookContext()
     shown = [entry.hit for entry in block.entries]

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import cache
 
-from holdfast.text.tables import headed_lists
+from holdfast.port.texts import headed_lists
 
 # A command of the client, unlike a path; a line for the shell.
 _COMMAND = re.compile(r"/[A-Za-z][\w:.-]*+(?=\s|$)|!")

@@ -21,8 +21,8 @@ from holdfast.io.importing import import_source
 from holdfast.io.sources import FORMATS, Format, SourceFile, recognise
 
 if TYPE_CHECKING:
+    from holdfast import Memory
     from holdfast.io.redaction import Rules
-    from holdfast.memory import Memory
 
 Rewrite = Callable[[ImportedMessage], Item]
 """What is done to each message before it is stored; a `Skip` leaves it out."""

@@ -15,7 +15,7 @@ from typing import Literal
 
 from holdfast.hooks.clients import client_of
 from holdfast.hooks.journal import HookRun
-from holdfast.text.tokens import estimate_tokens
+from holdfast.port.texts import estimate_tokens
 
 Evidence = Literal["sent", "answered", "stored", "cut", "missing", "unknown"]
 """How far a text got.

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from holdfast.contract import check_provider
 from holdfast.errors import Damaged, InvalidInput, MissingExtra
 from holdfast.integrations.framework_keys import chat_id
-from holdfast.integrations.known_and_recalled import known_and_recalled, unshortened_policy
+from holdfast.integrations.known_and_recalled import known_and_recalled
 from holdfast.integrations.off_loop import off_loop
 from holdfast.integrations.opaque_items import read_message
 from holdfast.integrations.session_items import SessionItems
-from holdfast.messages.formats import blocks_of
-from holdfast.prompt.summary_block import summary_message
+from holdfast.port import formats, prompts
 from holdfast.types import Message, Role, check_count
 
 try:
@@ -30,9 +29,9 @@ except ImportError as error:
 if TYPE_CHECKING:
     from agent_framework import AgentSession, SessionContext, SupportsAgentRun
 
-    from holdfast.memory import Memory
-    from holdfast.records.options import RecallOptions
-    from holdfast.store.payloads import Payload
+    from holdfast import Memory
+    from holdfast.port.handles import RecallOptions
+    from holdfast.port.items import Payload
 
 _FRAMEWORK = "agent-framework"
 _ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "system", "tool": "tool"}
@@ -105,9 +104,9 @@ class HoldfastHistoryProvider(HistoryProvider):
         if self._budget is None:
             return SessionItems(self.memory, chat_id, _FRAMEWORK).read(_framework_message)
         # The framework's own form of a message is shown, which is whole.
-        policy = unshortened_policy(self.memory, self._budget)
+        policy = prompts.unshortened(self.memory, self._budget)
         window = self.memory.chat(chat_id).window(policy=policy)
-        summaries = [str(summary_message(one)["content"]) for one in window.summaries]
+        summaries = [prompts.summary_text(one) for one in window.summaries]
         shown = [one for one in window.messages if one.meta.get(_FRAMEWORK) == "item"]
         return [FrameworkMessage("user", [text]) for text in summaries] + list(map(_framework_message, shown))
 
@@ -265,7 +264,7 @@ def _message(message: object) -> Message:
 
 def _parts(contents: object) -> Iterator[Mapping[str, object]]:
     """Yield the contents of a message as parts in the forms of OpenAI and Anthropic."""
-    for content in blocks_of(contents):
+    for content in formats.blocks_of(contents):
         kind = content.get("type")
         if kind == "text":
             yield content

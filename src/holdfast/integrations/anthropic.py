@@ -6,12 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast import Memory, View
 from holdfast.errors import HoldfastError, MissingExtra
-from holdfast.memory import Memory
-from holdfast.records.view import View
-from holdfast.tools.file_paths import FileCommandError
-from holdfast.tools.files import Files
-from holdfast.tools.tool import failure
+from holdfast.port.tools import FileCommandError, Files, failure
 from holdfast.types import Writer
 
 try:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, Required, TypedDict, cast
 
@@ -18,14 +18,13 @@ from holdfast.contract import check_provider
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.integrations.framework_keys import digest, escape, unescape
 from holdfast.integrations.opaque_items import read_message
-from holdfast.messages import formats
-from holdfast.store.message_rows import check_time, to_micros
+from holdfast.port import formats
 from holdfast.types import Message
 
 if TYPE_CHECKING:
-    from holdfast.aio import AsyncChat
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
+_EPOCH, _MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 _ROOT = "claude"  # the prefix of the ids of the chats
 _PAGE = 256  # messages read at once
 _BY_PROGRAM = ("isMeta", "isCompactSummary", "isApiErrorMessage")  # marks of what nobody said
@@ -105,7 +104,7 @@ class HoldfastSessionStore:
                 await chat.append(fresh)
             except Conflict:
                 # An entry is stored under the same uuid with another text; the first one stays.
-                stored = {message.id async for page in _pages(chat) for message in page}
+                stored = {message.id async for page in self._pages(_chat_id(key)) for message in page}
                 fresh = [message for message in fresh if message.id not in stored]
             else:
                 return
@@ -117,8 +116,7 @@ class HoldfastSessionStore:
             InvalidInput: the key is incomplete.
 
         """
-        chat = self._memory.chat(_chat_id(key))
-        return [entry async for page in _pages(chat) for entry in _entries(page)] or None
+        return [entry async for page in self._pages(_chat_id(key)) for entry in _entries(page)] or None
 
     async def list_sessions(self, project_key: str) -> list[Listed]:
         """Return the sessions of a project, without those of subagents."""
@@ -147,7 +145,7 @@ class HoldfastSessionStore:
         self, fold: _Fold, folded: dict[str, _Folded], chat: str, listed: Listed
     ) -> SessionSummary:
         through, summary = folded.get(chat, _Folded())
-        async for page in _pages(self._memory.chat(chat), through):
+        async for page in self._pages(chat, through):
             summary = fold(summary, listed, list(_entries(page)))
             through = page[-1].seq
         folded[chat] = _Folded(through, summary)
@@ -186,10 +184,20 @@ class HoldfastSessionStore:
         """Return the sessions of a project by the ids of their chats."""
         project = _project(project_key)
         return {
-            f"{project}/{rest}": {"session_id": unescape(rest), "mtime": to_micros(newest) // 1000}
+            f"{project}/{rest}": {
+                "session_id": unescape(rest),
+                "mtime": (newest - _EPOCH) // timedelta(milliseconds=1),
+            }
             for rest, newest in (await self._found(project)).items()
             if "/" not in rest
         }
+
+    async def _pages(self, chat: str, after: int = 0) -> AsyncIterator[list[Message]]:
+        """Yield the messages of a chat after a `seq`, page by page."""
+        opened = self._memory.chat(chat)
+        while page := await opened.history(_PAGE, after=after):
+            yield page
+            after = page[-1].seq
 
     async def _found(self, above: str) -> dict[str, datetime]:
         """Return the chats below an id: the rest of their ids, with the times of their newest messages."""
@@ -199,13 +207,6 @@ class HoldfastSessionStore:
             for chat in chats
             if chat.messages and chat.id.startswith(f"{above}/")
         }
-
-
-async def _pages(chat: AsyncChat, after: int = 0) -> AsyncIterator[list[Message]]:
-    """Yield the messages of a chat after a `seq`, page by page."""
-    while page := await chat.history(_PAGE, after=after):
-        yield page
-        after = page[-1].seq
 
 
 def _entries(page: Iterable[Message]) -> Iterable[Entry]:
@@ -256,11 +257,9 @@ def _id(entry: Mapping[str, object]) -> str:
 def _time(entry: Mapping[str, object]) -> datetime | None:
     try:
         at = formats.read_time(entry.get("timestamp"))
-        if at is not None:
-            check_time(at)
-    except InvalidInput:
+        return None if at is None else at.astimezone(UTC)
+    except (InvalidInput, OverflowError):
         return None
-    return at
 
 
 def _chat_id(key: Mapping[str, object]) -> str:

@@ -11,14 +11,9 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.store import log, sessions
-
 if TYPE_CHECKING:
-    from holdfast.integrations.item_table import ItemTable
-    from holdfast.store.database import Connection, Reader
+    from holdfast.port.items import Items
     from holdfast.types import Message
-
-_FEW, _PAGE = 8, 256  # messages read at once, at least and at most
 
 
 class EntryPlace(NamedTuple):
@@ -37,30 +32,29 @@ class LoggedEntry(NamedTuple):
 
 
 class ConversationLog:
-    """The entries of conversations in the chats of a memory.
+    """The entries of conversations in the chats of a memory, in the transaction of the items that are passed.
 
     Args:
-        table: the items of the framework, in whose transactions entries are read and written.
         mark: the name of the framework, the key in `meta` that tells entries.
 
     """
 
-    def __init__(self, table: ItemTable, mark: str) -> None:
-        self._table, self._mark = table, mark
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
 
-    def find(self, db: Reader, id: str, chat: str) -> EntryPlace | None:
+    def find(self, db: Items, id: str, chat: str) -> EntryPlace | None:
         """Return where an entry is, looking into `chat` first; None if it is not there, or was erased."""
         found = self._in_chat(db, id, chat)
         # Only a fork, or a reader who knows nothing but the id, has to look into all chats.
-        others = () if found else sessions.with_message(db, self._table.space, id)
+        others = () if found else db.chats_with(id)
         return found or next((place for one in others if (place := self._in_chat(db, id, one))), None)
 
-    def _in_chat(self, db: Reader, id: str, chat: str) -> EntryPlace | None:
-        found = log.by_ids(db, self._table.space, chat, [id])
+    def _in_chat(self, db: Items, id: str, chat: str) -> EntryPlace | None:
+        found = db.log(chat).find([id])
         return next((EntryPlace(chat, one.seq) for one in found if self._entry(one) == id), None)
 
     def append(
-        self, tx: Connection, chat: str, entries: Sequence[tuple[str, str | None, Sequence[Message]]]
+        self, tx: Items, chat: str, entries: Sequence[tuple[str, str | None, Sequence[Message]]]
     ) -> bool:
         """Append entries, each an id, that of the entry before it, and messages; return whether those exist.
 
@@ -69,7 +63,7 @@ class ConversationLog:
             Conflict: another message has the id of one.
 
         """
-        newest = next((self._entry(one) for one in self._backward(tx, chat) if self._entry(one)), None)
+        newest = next((self._entry(one) for one in tx.log(chat).backward() if self._entry(one)), None)
         drafts: list[Message] = []
         for id, parent, messages in entries:
             mark: dict[str, object] = {"entry": id}
@@ -84,10 +78,10 @@ class ConversationLog:
                 for n, one in enumerate(messages)
             ]
             newest = id
-        self._table.append(tx, chat, drafts)
+        tx.log(chat).append(drafts)
         return True
 
-    def history(self, db: Reader, head: EntryPlace) -> Iterator[LoggedEntry]:
+    def history(self, db: Items, head: EntryPlace) -> Iterator[LoggedEntry]:
         """Yield the entries from `head` back to the first one, newest first."""
         found: list[Message] = []
         for message in self._linked(db, head):
@@ -101,7 +95,7 @@ class ConversationLog:
     def _made(self, found: list[Message], parent: str | None) -> LoggedEntry:
         return LoggedEntry(str(self._entry(found[0])), parent, found[::-1])
 
-    def _linked(self, db: Reader, head: EntryPlace) -> Iterator[Message]:
+    def _linked(self, db: Items, head: EntryPlace) -> Iterator[Message]:
         """Yield the messages of entries from `head` backwards, following links."""
         place: EntryPlace | None = head
         seen: set[EntryPlace] = set()
@@ -110,11 +104,11 @@ class ConversationLog:
             seen.add(place)
             place = yield from self._until_link(db, place)
 
-    def _until_link(self, db: Reader, place: EntryPlace) -> Generator[Message, None, EntryPlace | None]:
+    def _until_link(self, db: Items, place: EntryPlace) -> Generator[Message, None, EntryPlace | None]:
         """Yield messages up to an entry with a link; return where that leads."""
         link: Mapping[str, object] | None = None
         linked: str | None = None
-        for message in self._backward(db, place.chat, place.seq + 1):
+        for message in db.log(place.chat).backward(place.seq + 1):
             id = self._entry(message)
             if linked is not None and id != linked:
                 break
@@ -126,21 +120,12 @@ class ConversationLog:
                 linked, link = id, mark["after"]
         return self._target(db, link) if isinstance(link, dict) else None
 
-    def _target(self, db: Reader, link: Mapping[str, object]) -> EntryPlace | None:
+    def _target(self, db: Items, link: Mapping[str, object]) -> EntryPlace | None:
         """Return where a link leads; if that was erased, where it was, and reading goes on before it."""
         id, chat, seq = link.get("entry"), link.get("chat"), link.get("seq")
         if not (isinstance(id, str) and isinstance(chat, str) and isinstance(seq, int)):
             return None
         return self.find(db, id, chat) or EntryPlace(chat, seq)
-
-    def _backward(self, db: Reader, chat: str, before: int | None = None) -> Iterator[Message]:
-        """Yield the messages of a chat from the newest one back."""
-        size = _FEW
-        while page := log.read(db, self._table.space, chat, before=before, limit=size):
-            yield from reversed(page)
-            if len(page) < size:
-                return
-            before, size = page[0].seq, min(_PAGE, 2 * size)
 
     def _entry(self, message: Message) -> str | None:
         """Return the id of the entry that a message belongs to; None if it belongs to none."""

@@ -23,7 +23,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
 
 class HoldfastStorage:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,24 +16,18 @@ from crewai.memory.storage.backend import EmbeddingDimensionMismatchError
 from crewai.memory.types import MemoryRecord
 
 from holdfast.errors import Damaged, InvalidInput
-from holdfast.integrations.item_table import ItemTable
-from holdfast.llm.embedding import checked
-from holdfast.search.bm25 import top
-from holdfast.search.item_index import NEVER, ItemIndex, unpacked
-from holdfast.store import items
-from holdfast.store.database import retry_transaction
-from holdfast.store.message_rows import to_micros
+from holdfast.port.items import Items, retry_transaction
+from holdfast.port.vectors import ItemIndex
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
-    from holdfast.search.columns import Mask
-    from holdfast.store.database import Connection, Reader
+    from holdfast import Memory
 
 _HEAD, _RECORD, _TOUCHED, _CHANGE = "head", "record/", "touched/", "change/"
 # Writes whose records are noted; who knows less than that reads everything again.
 _NOTED = 1_000
 # As errors name it.
 _EMBEDDER = "of CrewAI"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Path = tuple[str, ...]
 
 
@@ -82,7 +76,7 @@ class CrewAIRecords:
     """Stores and finds records. All methods block, and are safe for concurrent threads and processes."""
 
     def __init__(self, memory: Memory) -> None:
-        self._table = ItemTable(memory, "crewai")
+        self._table = Items(memory, "crewai")
         self._lock = Lock()
         self._clear(_Head())
 
@@ -97,7 +91,7 @@ class CrewAIRecords:
         """
         vectors = {record.id: record.embedding or [] for record in records}
         for vector in filter(None, vectors.values()):
-            checked([vector], 1, _EMBEDDER)
+            ItemIndex.unit([vector], 1, _EMBEDDER)
         data = {_RECORD + record.id: _encoded(record, vectors[record.id]) for record in records}
         if data:
             self._save(list(vectors), data, [len(vector) for vector in vectors.values() if vector])
@@ -105,11 +99,11 @@ class CrewAIRecords:
     @retry_transaction
     def _save(self, ids: Sequence[str], data: Mapping[str, bytes], sizes: Sequence[int]) -> None:
         with self._table.writing() as tx:
-            size = self._head(tx).size or next(iter(sizes), 0)
+            size = _head(tx).size or next(iter(sizes), 0)
             for other in sizes:
                 _check_size(size, other)
-            items.delete(tx, self._table.place(), [_TOUCHED + id for id in ids])
-            self._note(tx, ids, size, data)
+            tx.delete([_TOUCHED + id for id in ids])
+            _note(tx, ids, size, data)
 
     def remove(self, wanted: Filter) -> int:
         """Delete the records that a filter lets through, and return their number."""
@@ -124,30 +118,28 @@ class CrewAIRecords:
     def _remove(self, ids: Sequence[str], number: int) -> bool:
         """Delete records if nothing was written since a write; return whether that is so."""
         with self._table.writing() as tx:
-            head = self._head(tx)
+            head = _head(tx)
             if head.number != number:
                 return False
-            keys = [key + id for key in (_RECORD, _TOUCHED) for id in ids]
-            items.delete(tx, self._table.place(), keys)
-            self._note(tx, ids, head.size, {})
+            tx.delete([key + id for key in (_RECORD, _TOUCHED) for id in ids])
+            _note(tx, ids, head.size, {})
             return True
 
     @retry_transaction
     def clear(self) -> None:
         """Delete all records; the next ones may have vectors of another size."""
         with self._table.writing() as tx:
-            number = self._head(tx).number + 1
-            items.delete(tx, self._table.place())
-            self._put(tx, {_HEAD: json.dumps(_Head(number, number)).encode()})
+            number = _head(tx).number + 1
+            tx.delete()
+            tx.put({_HEAD: json.dumps(_Head(number, number)).encode()})
 
     @retry_transaction
     def touch(self, ids: Iterable[str]) -> None:
         """Note that records were read just now."""
         now = datetime.now(UTC).replace(tzinfo=None).isoformat().encode()
         with self._table.writing() as tx:
-            place, at = self._table.place(), self._table.now()
-            there = items.get(tx, place, [_RECORD + id for id in ids], at)
-            items.put(tx, place, {_TOUCHED + key.removeprefix(_RECORD): now for key in there}, at)
+            there = tx.get_many([_RECORD + id for id in ids])
+            tx.put({_TOUCHED + key.removeprefix(_RECORD): now for key in there})
 
     def entries(self, wanted: Filter) -> list[KnownRecord]:
         """Return what is known of the records that a filter lets through, newest first."""
@@ -162,20 +154,16 @@ class CrewAIRecords:
 
         Those without a vector, and those that point away from it, have 0.
         """
-        query = checked([vector], 1, _EMBEDDER)[0]
+        query = ItemIndex.unit([vector], 1, _EMBEDDER)[0]
         with self._lock:
             self._refresh()
             _check_size(self._known.size or len(query), len(query))
-            mask = self._mask(wanted)
-            scores = self._index.by_vector(query, mask)
             filtered = wanted._replace(path=()) != Filter()
-            best = top(scores, len(scores) if filtered else limit).tolist()
-            ranked = [(n, max(0.0, float(scores[n]) - 2.0)) for n in best]
-            ranked += [(int(n), 0.0) for n in self._index.newest(mask & (scores == 0))]
+            ranked = self._index.ranked(self._groups_of(wanted), None if filtered else limit, vector=query)
             found = (
                 (self._entries[n].id, score)
-                for n, score in ranked
-                if score >= least and self._entries[n].passes(wanted)
+                for n, cosine in ranked
+                if (score := max(0.0, cosine or 0.0)) >= least and self._entries[n].passes(wanted)
             )
             return [one for one, _ in zip(found, range(limit), strict=False)]
 
@@ -189,25 +177,6 @@ class CrewAIRecords:
                 made[id] = _record(item.data, None if touched is None else touched.data.decode())
         return made
 
-    # Writes -------------------------------------------------------------------------------------------------
-
-    def _head(self, db: Reader) -> _Head:
-        item = items.get_one(db, self._table.place(), _HEAD, self._table.now())
-        return _Head() if item is None else _Head(*json.loads(item.data))
-
-    def _note(self, tx: Connection, ids: Sequence[str], size: int, data: Mapping[str, bytes]) -> None:
-        """Store items and the number of the write, with which records it changed."""
-        head = self._head(tx)
-        number = head.number + 1
-        many = len(ids) > _NOTED
-        head = _Head(number, number if many else max(head.noted, number - _NOTED), size)
-        change = {} if many else {_change(number): json.dumps(ids).encode()}
-        self._put(tx, {**data, **change, _HEAD: json.dumps(head).encode()})
-        items.delete(tx, self._table.place(), [_change(number - _NOTED)])
-
-    def _put(self, tx: Connection, data: Mapping[str, bytes]) -> None:
-        items.put(tx, self._table.place(), data, self._table.now())
-
     # What is in memory, under the lock ----------------------------------------------------------------------
 
     def _clear(self, head: _Head) -> None:
@@ -218,18 +187,18 @@ class CrewAIRecords:
 
     def _refresh(self) -> None:
         """Bring what is in memory up to the table."""
-        with self._table.reading() as reader:
-            head = self._head(reader)
-            place, now, known = self._table.place(), self._table.now(), self._known.number
+        table, known = self._table, self._known.number
+        with table.reading():
+            head = _head(table)
             if known == head.number:
                 return
             if known < head.noted or self._index.is_sparse or self._known.size != head.size:
                 self._clear(head)
-                found = items.scan(reader, place, now, prefix=_RECORD)
+                found = table.scan(prefix=_RECORD)
             else:
-                changes = items.scan(reader, place, now, prefix=_CHANGE, after=_change(known))
+                changes = table.scan(prefix=_CHANGE, after=_change(known))
                 changed = {id for change in changes for id in json.loads(change.data)}
-                found = list(items.get(reader, place, [_RECORD + id for id in changed], now).values())
+                found = list(table.get_many([_RECORD + id for id in changed]).values())
                 for id in changed & self._numbers.keys():
                     self._index.remove(self._numbers.pop(id))
         self._known = head
@@ -237,24 +206,23 @@ class CrewAIRecords:
 
     def _add(self, found: Sequence[tuple[bytes, bytes]]) -> None:
         vectors = [vector for _, vector in found if vector]
-        stored = unpacked(b"".join(vectors), self._known.size or 1)
-        rows = iter(checked(stored, len(vectors), _EMBEDDER) if vectors else ())
+        stored = ItemIndex.unpack(b"".join(vectors), self._known.size or 1)
+        rows = iter(ItemIndex.unit(stored, len(vectors), _EMBEDDER) if vectors else ())
         for text, vector in found:
             entry = _entry(text)
             group = self._groups.setdefault(entry.path, len(self._groups))
-            number = self._index.add(group, to_micros(entry.created), NEVER, tuple)
+            number = self._index.add(group, _micros(entry.created))
             self._entries.append(entry)
             self._numbers[entry.id] = number
             if vector:
                 self._index.add_vectors(number, next(rows).reshape(1, -1))
 
-    def _mask(self, wanted: Filter) -> Mask:
+    def _groups_of(self, wanted: Filter) -> list[int]:
         depth = len(wanted.path)
-        groups = [n for path, n in self._groups.items() if path[:depth] == wanted.path]
-        return self._index.of_groups(groups)
+        return [n for path, n in self._groups.items() if path[:depth] == wanted.path]
 
     def _listed(self, wanted: Filter) -> Iterator[KnownRecord]:
-        newest = (self._entries[n] for n in self._index.newest(self._mask(wanted)))
+        newest = (self._entries[n] for n, _ in self._index.ranked(self._groups_of(wanted), 0))
         return (entry for entry in newest if entry.passes(wanted))
 
 
@@ -272,6 +240,26 @@ def aware(time: datetime) -> datetime:
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
+def _micros(time: datetime) -> int:
+    return (aware(time) - _EPOCH) // timedelta(microseconds=1)
+
+
+def _head(db: Items) -> _Head:
+    item = db.get(_HEAD)
+    return _Head() if item is None else _Head(*json.loads(item.data))
+
+
+def _note(tx: Items, ids: Sequence[str], size: int, data: Mapping[str, bytes]) -> None:
+    """Store items and the number of the write, with which records it changed."""
+    head = _head(tx)
+    number = head.number + 1
+    many = len(ids) > _NOTED
+    head = _Head(number, number if many else max(head.noted, number - _NOTED), size)
+    change = {} if many else {_change(number): json.dumps(ids).encode()}
+    tx.put({**data, **change, _HEAD: json.dumps(head).encode()})
+    tx.delete([_change(number - _NOTED)])
+
+
 def _change(number: int) -> str:
     return f"{_CHANGE}{number:016x}"
 
@@ -286,7 +274,7 @@ def _encoded(record: MemoryRecord, vector: Sequence[float]) -> bytes:
     try:
         # Pydantic would write what is no JSON as text, and it would come back as that.
         dumped = {**record.model_dump(mode="json", exclude={"metadata"}), "metadata": record.metadata}
-        to_micros(aware(record.created_at))
+        _micros(record.created_at)
         return json.dumps(dumped).encode() + b"\0" + struct.pack(f"<{len(vector)}f", *vector)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise WrongRecord(f"A record is not JSON: {error}.", "Put JSON into its metadata.") from error

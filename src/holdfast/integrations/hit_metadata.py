@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.text.references import write_reference
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.types import Hit

@@ -6,25 +6,12 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from holdfast.prompt.recall_block import fit, hit_limit
-from holdfast.prompt.window import LastN, Lossless, Policy, at_budget, unshortened
-from holdfast.runtime import runtime_of
-from holdfast.search.query import has_words
-from holdfast.text.tokens import estimate_tokens
+from holdfast.port import prompts
 
 if TYPE_CHECKING:
-    from holdfast.chat import Chat
-    from holdfast.memory import Memory
-    from holdfast.records.options import RecallOptions
+    from holdfast import Memory
+    from holdfast.port.handles import RecallOptions
     from holdfast.types import Message
-
-_NO_MESSAGES = LastN(0)
-
-
-def unshortened_policy(handle: Memory | Chat, budget: int | None) -> Policy:
-    """Return the policy of a memory at a budget, with every message as it is."""
-    runtime = runtime_of(handle)
-    return unshortened(at_budget(runtime.policy if runtime else Lossless(), budget))
 
 
 class KnownAndRecalled(NamedTuple):
@@ -59,14 +46,12 @@ def known_and_recalled(
     """
     chat = memory.chat(chat_id)
     query = next((one.content for one in reversed(said) if one.role == "user"), "")
-    system = chat.prompt(policy=_NO_MESSAGES).system if known else ""
-    if not has_words(query):
+    system = prompts.known(chat) if known else ""
+    if not prompts.has_words(query):
         return KnownAndRecalled(system, "")
     chosen = dict(options)
-    limit = cast("int", chosen.pop("limit", hit_limit(None, max_tokens)))
+    limit = cast("int", chosen.pop("limit", prompts.recall_limit(max_tokens)))
     there = {one.content for one in said}
     hits = memory.recall(query, limit=limit + len(there), **cast("RecallOptions", chosen))
     fresh = [hit for hit in hits if hit.text not in there and escape(hit.text, quote=False) not in system]
-    runtime = runtime_of(memory)
-    count = estimate_tokens if runtime is None else runtime.count_tokens
-    return KnownAndRecalled(system, fit(fresh[:limit], (memory.scope.space, chat.id), max_tokens, count).text)
+    return KnownAndRecalled(system, prompts.recall_block(memory, chat.id, fresh[:limit], max_tokens).text)

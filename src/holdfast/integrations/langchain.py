@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack, cast
 
+from holdfast import Memory
 from holdfast.contract import check_provider
 from holdfast.errors import Damaged, InvalidInput, MissingExtra
 from holdfast.integrations.hit_metadata import hit_metadata
 from holdfast.integrations.off_loop import awaited, off_loop
 from holdfast.integrations.opaque_items import read_message
 from holdfast.integrations.session_items import SessionItems
-from holdfast.memory import Memory
-from holdfast.records.options import RecallOptions
-from holdfast.search.query import is_searchable
+from holdfast.port import prompts
+from holdfast.port.handles import RecallOptions
 from holdfast.types import Message, Role, check_count
 
 try:
@@ -39,7 +39,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 
-    from holdfast.store.payloads import Payload
+    from holdfast.port.items import Payload
 
 _ROLES: dict[str, Role] = {"human": "user", "system": "system", "tool": "tool", "function": "tool"}
 
@@ -86,7 +86,7 @@ class HoldfastRetriever(BaseRetriever):
         **options: Unpack[RecallOptions],
     ) -> list[Document]:
         del run_manager
-        if not is_searchable(query):
+        if not prompts.is_searchable(query):
             return []
         chosen = cast("RecallOptions", {"where": self.where, **self.options, **options})
         hits = self.memory.recall(query, limit=self.k if k is None else k, **chosen)

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
+from holdfast import Memory
 from holdfast.errors import Damaged, InvalidInput, MissingExtra
 from holdfast.integrations.known_and_recalled import known_and_recalled
 from holdfast.integrations.message_lists import MessageLists
 from holdfast.integrations.off_loop import off_loop
 from holdfast.integrations.opaque_items import read_message
-from holdfast.memory import Memory
-from holdfast.messages.formats import blocks_of
+from holdfast.port import formats
 from holdfast.types import Message, Role
 
 try:
@@ -241,7 +241,7 @@ def _message(message: object) -> Message:
 
 def _parts(blocks: object) -> Iterator[dict[str, object]]:
     """Yield the blocks of a message as parts in the forms of OpenAI and Anthropic."""
-    for block in blocks_of(blocks):
+    for block in formats.blocks_of(blocks):
         kind = block.get("block_type")
         if kind == "text":
             yield {"type": "text", "text": block["text"]}

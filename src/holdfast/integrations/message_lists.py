@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
 from holdfast.integrations.framework_keys import chat_id
-from holdfast.integrations.item_table import ItemTable
-from holdfast.store import items, log, sessions
-from holdfast.store.database import retry_transaction
-from holdfast.text.references import write_reference
+from holdfast.port.items import Items, retry_transaction
 from holdfast.types import Message, check_count
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
-    from holdfast.store.database import Connection, Reader
-    from holdfast.store.items import Item
+    from holdfast import Memory
+    from holdfast.port.items import Item
 
 # The item that has the key of a chat; those of messages come after it.
 _NAME = ""
@@ -42,7 +39,7 @@ class MessageLists:
 
     def __init__(self, memory: Memory, framework: str, lists: Sequence[str]) -> None:
         self._memory, self._framework, self._lists = memory, framework, lists
-        self._table = ItemTable(memory, framework)
+        self._table = Items(memory, framework)
 
     def chat(self, key: str) -> str:
         """Return the id of the chat of a key."""
@@ -63,17 +60,17 @@ class MessageLists:
         """Return messages of some lists, oldest first, without those that were erased."""
         start = 0 if offset is None else check_count(offset, "offset")
         end = None if limit is None else start + check_count(limit, "limit")
-        with self._table.reading() as reader:
-            entries = self._entries(reader, self.chat(key), lists, end)[start:end]
-            return list(self._messages(reader, self.chat(key), entries).values())
+        with self._table.reading():
+            entries = self._entries(self._table, self.chat(key), lists, end)[start:end]
+            return list(self._messages(self._table, self.chat(key), entries).values())
 
     def count(self, key: str, lists: Sequence[str]) -> int:
         """Return the number of messages of some lists, without those that were erased."""
-        with self._table.reading() as reader:
-            entries = self._entries(reader, self.chat(key), lists)
-            if not sessions.stats(reader, self._table.space, self.chat(key)).erased:
+        with self._table.reading():
+            entries = self._entries(self._table, self.chat(key), lists)
+            if not self._memory.chat(self.chat(key)).stats().erased:
                 return len(entries)
-            return len(self._messages(reader, self.chat(key), entries))
+            return len(self._messages(self._table, self.chat(key), entries))
 
     @retry_transaction
     def append(self, key: str, name: str, messages: Sequence[Message]) -> None:
@@ -85,7 +82,7 @@ class MessageLists:
         """
         if messages:
             with self._table.writing() as tx:
-                added = self._table.append(tx, self.chat(key), messages)
+                added = tx.log(self.chat(key)).append(messages)
                 self._put(tx, key, {_entry_key(name, seq): id for seq, id in added})
 
     @retry_transaction
@@ -94,7 +91,7 @@ class MessageLists:
         chat = self.chat(key)
         with self._table.writing() as tx:
             if not self._entries(tx, chat, self._lists, 1):
-                self._table.append(tx, chat, messages)
+                tx.log(chat).append(messages)
 
     @retry_transaction
     def replace(self, key: str, name: str, messages: Sequence[Message]) -> None:
@@ -114,13 +111,12 @@ class MessageLists:
             payloads = map(_payload, messages)
             kept = [same[one].pop() if same[one] else None for one in payloads]
             fresh = [message for message, id in zip(messages, kept, strict=True) if id is None]
-            added = iter([id for _, id in self._table.append(tx, chat, fresh)])
+            added = iter([id for _, id in tx.log(chat).append(fresh)])
             ids = [next(added) if id is None else id for id in kept]
             left = set(ids)
             self._remove(tx, chat, entries, [one for one in there.values() if one.id not in left])
-            newest = sessions.length(tx, self._table.space, chat)
-            if ids:
-                self._put(tx, key, {_entry_key(name, newest, n): id for n, id in enumerate(ids)})
+            for newest in tx.log(chat).read(1) if ids else ():
+                self._put(tx, key, {_entry_key(name, newest.seq, n): id for n, id in enumerate(ids)})
 
     @retry_transaction
     def take(
@@ -151,42 +147,39 @@ class MessageLists:
         """Remove the message with this number in the chat from its list; None if it is in none."""
         chat, number = self.chat(key), check_count(seq, "The number of a message")
         with self._table.writing() as tx:
-            for _, message in log.by_seq(tx, self._table.space, chat, number):
+            for message in tx.log(chat).read(1, after=number - 1):
                 for entry in self._entries(tx, chat, self._lists):
-                    if entry.data.decode() == message.id:
+                    if message.seq == number and entry.data.decode() == message.id:
                         self._remove(tx, chat, [entry], [message])
                         return message
         return None
 
-    def _entries(self, db: Reader, chat: str, lists: Iterable[str], limit: int | None = None) -> list[Item]:
+    def _entries(self, db: Items, chat: str, lists: Iterable[str], limit: int | None = None) -> list[Item]:
         """Return the items of some lists in the order of their messages, at least the first `limit`."""
-        place, now = self._table.place(chat), self._table.now()
-        found = [one for name in lists for one in items.scan(db, place, now, prefix=f"{name}/", limit=limit)]
+        found = [one for name in lists for one in db.scan(chat, prefix=f"{name}/", limit=limit)]
         return sorted(found, key=_position)
 
-    def _messages(self, db: Reader, chat: str, entries: Sequence[Item]) -> dict[str, Message]:
+    def _messages(self, db: Items, chat: str, entries: Sequence[Item]) -> dict[str, Message]:
         """Return the messages of items by their ids, in their order, without those that were erased."""
         ids = [entry.data.decode() for entry in entries]
-        found = {one.id: one for one in log.by_ids(db, self._table.space, chat, ids)}
+        found = {one.id: one for one in db.log(chat).find(ids)}
         return {id: found[id] for id in ids if id in found}
 
-    def _put(self, tx: Connection, key: str, entries: Mapping[str, str]) -> None:
+    def _put(self, tx: Items, key: str, entries: Mapping[str, str]) -> None:
         data = {entry: id.encode() for entry, id in entries.items()}
         data[_NAME] = key.encode("utf-8", "surrogatepass")
-        items.put(tx, self._table.place(self.chat(key)), data, self._table.now())
+        tx.put(data, self.chat(key))
 
-    def _remove(
-        self, tx: Connection, chat: str, entries: Sequence[Item], messages: Sequence[Message]
-    ) -> None:
+    def _remove(self, tx: Items, chat: str, entries: Sequence[Item], messages: Sequence[Message]) -> None:
         """Delete items, and say in the log that messages were removed from all lists."""
-        items.delete(tx, self._table.place(chat), [entry.key for entry in entries])
+        tx.delete([entry.key for entry in entries], chat)
         if messages:
             seqs = sorted(message.seq for message in messages)
             what = f"[message {write_reference(chat, seqs[0])} was removed]"
             if len(seqs) > 1:
                 what = f"[{len(seqs)} messages of {write_reference(chat, seqs[0], seqs[-1])} were removed]"
             tombstone = Message("system", what, meta={self._framework: "removed"})
-            self._table.append(tx, chat, [tombstone])
+            tx.log(chat).append([tombstone])
 
 
 def _entry_key(name: str, seq: int, place: int = 0) -> str:

@@ -8,12 +8,10 @@ from contextlib import suppress
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from holdfast.awaiting import submit
-from holdfast.runtime import runtime_of
+from holdfast.port.handles import submit
 
 if TYPE_CHECKING:
-    from holdfast.chat import Chat
-    from holdfast.memory import Memory
+    from holdfast import Chat, Memory
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,9 +31,7 @@ async def off_loop(memory: Memory | Chat, call: Callable[P, T], /, *args: P.args
         Closed: it is closed.
 
     """
-    runtime = runtime_of(memory)
-    executor = None if runtime is None else runtime.executor()
-    done = submit(executor, partial(call, *args, **options))
+    done = submit(memory, partial(call, *args, **options))
     try:
         # Without a task of its own, which takes as long again as the thread does.
         return await asyncio.shield(done)

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
-from holdfast.messages import formats
-from holdfast.messages.normalize import ready
-from holdfast.prompt.build import to_chat
+from holdfast.port import formats
 from holdfast.types import Message
-
-if TYPE_CHECKING:
-    from holdfast.types import Prompt
 
 
 def read_message(
@@ -39,14 +33,6 @@ def read_message(
             meta=meta or {},
         )
         # Only calls can hold values that cannot be stored; checking others would scan their text twice.
-        return ready(message) if message.calls else message
+        return formats.ready(message) if message.calls else message
     except (InvalidInput, RecursionError):
         return None
-
-
-def recalled(prompt: Prompt) -> str:
-    """Return the text of the recall block: the one message of a prompt that is not in its window."""
-    window = prompt.window
-    plain = [*prompt.messages[: len(window.summaries)], *to_chat(window.messages), None]
-    different = (one for one, other in zip(prompt.messages, plain, strict=False) if one != other)
-    return str(next(different)["content"]) if prompt.hits else ""

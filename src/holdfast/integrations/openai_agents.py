@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from holdfast.contract import check_provider
 from holdfast.errors import InvalidInput, MissingExtra
 from holdfast.integrations.off_loop import off_loop
-from holdfast.integrations.opaque_items import recalled
 from holdfast.integrations.session_items import SessionItems, item_message
-from holdfast.prompt.summary_block import summary_message
 from holdfast.types import check_count
 
 try:
@@ -29,10 +27,8 @@ if TYPE_CHECKING:
     from agents.memory import OpenAIResponsesCompactionArgs
     from agents.tool_context import ToolContext
 
-    from holdfast.chat import Chat
-    from holdfast.memory import Memory
-    from holdfast.store.payloads import Payload
-    from holdfast.tools.tool import Tool
+    from holdfast import Chat, Memory, Tool
+    from holdfast.port.items import Payload
     from holdfast.types import Message
 
 _MARK = "openai_agents"  # in `meta`, of items
@@ -114,11 +110,11 @@ class HoldfastSession:
         there = {message.id for message in await self._newest(len(prompt.window.messages))}
         window = [message for message in prompt.window.messages if message.id in there]
         items = [_item(message) for message in window]
-        if found := recalled(prompt):
+        if prompt.recalled:
             users = [place for place, message in enumerate(window) if message.role == "user"]
-            items.insert(users[-1] if users else 0, {"role": "user", "content": found})
-        summaries = (str(summary_message(one)["content"]) for one in prompt.window.summaries)
-        known: list[TResponseInputItem] = [{"role": "user", "content": text} for text in summaries]
+            items.insert(users[-1] if users else 0, {"role": "user", "content": prompt.recalled})
+        summaries = prompt.messages[: len(prompt.window.summaries)]
+        known: list[TResponseInputItem] = [{"role": "user", "content": one["content"]} for one in summaries]
         if prompt.system:
             known.insert(0, {"role": "system", "content": prompt.system})
         return known + items

@@ -14,20 +14,17 @@ its messages keep their times; messages created for each run, as from a browser,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, dropwhile
 from typing import TYPE_CHECKING
 
-from holdfast.chat import Chat
+from holdfast import Chat
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
-from holdfast.integrations.known_and_recalled import unshortened_policy
 from holdfast.integrations.off_loop import off_loop
-from holdfast.integrations.opaque_items import recalled
-from holdfast.llm.adapters import resolve
-from holdfast.llm.model import LLM
-from holdfast.prompt.window import Policy
+from holdfast.port import prompts
+from holdfast.port.handles import LLM, Policy, resolve
 from holdfast.types import check_count
 
 try:
@@ -40,6 +37,7 @@ try:
         ModelResponse,
         SpeechPart,
         SystemPromptPart,
+        ToolReturnPart,
         UserPromptPart,
     )
     from pydantic_ai.tools import AgentDepsT
@@ -62,7 +60,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.run import AgentRunResult
 
-    from holdfast.tools.tool import Tool
+    from holdfast import Tool
     from holdfast.types import Message, Prompt, Window
 
 
@@ -170,14 +168,17 @@ class Remembering(AbstractCapability[AgentDepsT]):
         system = _system(given)
         words = "\n\n".join(part.content for part in system)
         # Results of this run are shown whole, also those before a newer message of the user.
-        policy = unshortened_policy(chat, self.budget) if len(asked) > 1 else None
+        policy = prompts.unshortened(chat, self.budget) if len(asked) > 1 else None
         prompt, window = self._window(chat, query, words, task, policy, asked=bool(asked))
         left_out = {one.id for one in self._stored.values() if _is_left_out(one, prompt.window)}
         left_out -= {one.id for one in window}
         hidden = {one.place for one in placed if one.message.id in left_out}
         known = prompt.system.removeprefix(words).removeprefix("\n\n")
         older = to_model_messages(message for message in window if message.id not in own)
-        newest = list(_shown(given, begin, hidden))
+        cut = {one.seq for one in prompt.window.shortened}
+        texts = {one.id: one.content for one in window if one.seq in cut and one.role == "tool"}
+        short = {one.place: texts[one.message.id] for one in placed if one.message.id in texts}
+        newest = list(_shown(_with_results(given, short), begin, hidden))
         return _assembled(
             [*system, SystemPromptPart(known)] if known else system,
             prompt,
@@ -250,11 +251,10 @@ def _assembled(
     """Return messages with the system text, summaries and recall block of a prompt in their places."""
     front = [ModelRequest(parts=list(system))] if system else []
     front += [user(str(one["content"])) for one in prompt.messages[: len(prompt.window.summaries)]]
-    found = recalled(prompt)
-    if not found:
+    if not prompt.recalled:
         return [*front, *messages]
     place = next((n for n in range(len(messages) - 1, -1, -1) if _is_user(messages[n])), 0)
-    return [*front, *messages[:place], user(found), *messages[place:]]
+    return [*front, *messages[:place], user(prompt.recalled), *messages[place:]]
 
 
 def _behindcalls_of(messages: Iterable[ModelMessage], awaited: set[str]) -> Iterable[ModelMessage]:
@@ -292,6 +292,19 @@ def _shown(given: Sequence[ModelMessage], begin: int, hidden: set[PartIndex]) ->
             yield message
         elif parts or number == len(given) - 1:
             yield replace(message, parts=parts)
+
+
+def _with_results(given: Sequence[ModelMessage], texts: Mapping[PartIndex, str]) -> list[ModelMessage]:
+    """Return messages with other texts of the results at these places."""
+    messages = list(given)
+    for (number, place), text in texts.items():
+        message = messages[number]
+        part = message.parts[place]
+        if isinstance(message, ModelRequest) and isinstance(part, ToolReturnPart):
+            short = ToolReturnPart(part.tool_name, text, part.tool_call_id)
+            parts = [*message.parts[:place], short, *message.parts[place + 1 :]]
+            messages[number] = replace(message, parts=parts)
+    return messages
 
 
 def _is_user(message: ModelMessage) -> bool:

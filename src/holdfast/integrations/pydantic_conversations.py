@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Damaged, InvalidInput, MissingExtra
 from holdfast.integrations.conversation_log import ConversationLog, EntryPlace, LoggedEntry
 from holdfast.integrations.framework_keys import chat_id
-from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.off_loop import off_loop
-from holdfast.store import items
-from holdfast.store.database import retry_transaction
+from holdfast.port.items import Items, retry_transaction
 
 try:
     from pydantic import TypeAdapter
@@ -35,8 +33,7 @@ except ImportError as error:
     raise MissingExtra.of("pydantic-ai") from error
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
-    from holdfast.store.database import Reader
+    from holdfast import Memory
 
 _NAME = "pydantic-ai"
 # The one item of a conversation: its record, and where its newest entry is.
@@ -142,20 +139,20 @@ class _Conversations:
     """What the store reads and writes. All methods block."""
 
     def __init__(self, memory: Memory) -> None:
-        self._table = ItemTable(memory, _NAME)
-        self._log = ConversationLog(self._table, _NAME)
+        self._table = Items(memory, _NAME)
+        self._log = ConversationLog(_NAME)
 
     def read(self, conversation_id: str) -> ConversationRecord | None:
         chat = _chat_of(conversation_id)
-        with self._table.reading() as reader:
-            return self._stored(reader, chat)
+        with self._table.reading():
+            return self._stored(self._table, chat)
 
-    def _stored(self, db: Reader, chat: str) -> ConversationRecord | None:
+    def _stored(self, db: Items, chat: str) -> ConversationRecord | None:
         """Return the record of a chat; None if it has none."""
-        item = items.get_one(db, self._table.place(chat), _RECORD, self._table.now())
+        item = db.get(_RECORD, chat)
         return None if item is None else self._without_erased(db, *_decoded(item.data))
 
-    def _without_erased(self, db: Reader, record: ConversationRecord, head: EntryPlace) -> ConversationRecord:
+    def _without_erased(self, db: Items, record: ConversationRecord, head: EntryPlace) -> ConversationRecord:
         """Return a record whose head and branches are entries that are there."""
         if record.head_id is not None and self._log.find(db, record.head_id, head.chat) is None:
             older = next(self._log.history(db, head), None)
@@ -166,11 +163,11 @@ class _Conversations:
         return record
 
     def records(self, scope: str | None, limit: int | None) -> list[ConversationRecord]:
-        with self._table.reading() as reader:
-            stored = items.of_chats(reader, self._table.place(), _RECORD, self._table.now())
-            found = [one for one in map(_decoded, stored) if scope is None or one[0].scope == scope]
+        with self._table.reading():
+            stored = (_decoded(item.data) for _, item in self._table.scan_chats())
+            found = [one for one in stored if scope is None or one[0].scope == scope]
             found.sort(key=lambda one: one[0].updated_at, reverse=True)
-            return [self._without_erased(reader, *one) for one in found[:limit]]
+            return [self._without_erased(self._table, *one) for one in found[:limit]]
 
     @retry_transaction
     def write(
@@ -185,7 +182,7 @@ class _Conversations:
             head = EntryPlace(chat, 0) if record.head_id is None else self._log.find(tx, record.head_id, chat)
             if head is None:
                 raise ConversationConflict(record.conversation_id)
-            items.put(tx, self._table.place(chat), {_RECORD: _encoded(record, head)}, self._table.now())
+            tx.put({_RECORD: _encoded(record, head)}, chat)
 
     @retry_transaction
     def delete(self, conversation_id: str, expected: str) -> None:
@@ -194,14 +191,14 @@ class _Conversations:
             there = self._stored(tx, chat)
             if there is None or there.revision != expected:
                 raise ConversationConflict(conversation_id)
-            items.delete(tx, self._table.place(chat), [_RECORD])
+            tx.delete([_RECORD], chat)
 
     def history(self, head_id: str, limit: int | None) -> list[ConversationEntry]:
-        with self._table.reading() as reader:
-            head = self._log.find(reader, head_id, "")
+        with self._table.reading():
+            head = self._log.find(self._table, head_id, "")
             if head is None:
                 raise KeyError(head_id)
-            newest = islice(self._log.history(reader, head), limit)
+            newest = islice(self._log.history(self._table, head), limit)
             return list(_entries(newest))[::-1]
 
 

@@ -32,9 +32,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from holdfast.messages.formats import cleaned, parse
-from holdfast.messages.openai import to_openai
-from holdfast.text.clean import clean
+from holdfast.port import formats
+from holdfast.port.texts import clean
 
 if TYPE_CHECKING:
     from holdfast.types import Message
@@ -132,11 +131,11 @@ def write(message: ModelMessage, number: int = 0) -> Message:
     dumped = ModelMessagesTypeAdapter.dump_python([message], mode="json", fallback=repr)[0]
     raw = {"pydantic_ai": json.dumps(dumped), "part": number}
     if isinstance(message, ModelResponse):
-        return parse({**_response(message), "at": message.timestamp, "raw": raw})
+        return formats.parse({**_response(message), "at": message.timestamp, "raw": raw})
     part = next((part for part in message.parts if part.part_kind not in NOTED), None)
     at = getattr(part, "timestamp", None) or message.timestamp
     item = {"role": "developer", "content": EMPTY} if part is None else _request(part)
-    return parse({**item, "at": at, "raw": raw})
+    return formats.parse({**item, "at": at, "raw": raw})
 
 
 def _request(part: ModelRequestPart) -> dict[str, object]:
@@ -256,7 +255,7 @@ def _original(message: Message) -> _Original | None:
         return None
     try:
         (found,) = ModelMessagesTypeAdapter.validate_python([json.loads(text)])
-        same, there = cleaned(write(found, number)), cleaned(message)
+        same, there = formats.ready(write(found, number)), formats.ready(message)
     except (ValueError, RecursionError):
         # Another version of the framework wrote it.
         return None
@@ -272,7 +271,7 @@ def _original(message: Message) -> _Original | None:
 
 def _from_words(message: Message, names: dict[str, str]) -> Iterator[ModelMessage]:
     """Yield messages of the framework made of one from elsewhere."""
-    for item in to_openai(message):
+    for item in formats.to_openai(message):
         text = str(item["content"])
         if item["role"] == "tool":
             call = str(item["tool_call_id"])

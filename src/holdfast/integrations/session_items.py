@@ -13,16 +13,13 @@ from uuid import uuid4
 
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.integrations.opaque_items import read_message
-from holdfast.runtime import runtime_of
-from holdfast.store import payloads
-from holdfast.store.payloads import Payload
-from holdfast.text.clean import clean
-from holdfast.text.references import write_reference
-from holdfast.text.shorten import shorten_line
+from holdfast.port.items import Payload, newest_payloads
+from holdfast.port.texts import clean, shorten_line
 from holdfast.types import ROLES, Message, Role
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
 T = TypeVar("T")
 _PAGE, _FEW = 256, 10  # messages read at once, at most and at least
@@ -124,7 +121,7 @@ class SessionItems:
         jumps: dict[str, _Jump] = {}
         newest, before, to, size = "", None, "", _PAGE if limit is None else min(_PAGE, max(limit, _FEW))
         while limit is None or len(items) < limit:
-            page = self._page(size, before)
+            page = newest_payloads(self._memory, self._chat, size, before)
             if to and (not page or page[0].id != to):
                 # The chat was imported, and its messages have other numbers.
                 return self._read(limit, make, jump=False)
@@ -152,18 +149,6 @@ class SessionItems:
                     break
                 before, size = page[-1].seq, min(_PAGE, 2 * size)
         return _Newest(items, newest, frozenset(gone))
-
-    def _page(self, size: int, before: int | None) -> list[Payload]:
-        """Return messages of the chat, newest first."""
-        runtime = runtime_of(self._memory)
-        if runtime is not None:
-            scope = self._memory.scope
-            return payloads.newest(
-                runtime.database_of(scope), scope.space, self._chat.id, size, before=before
-            )
-        # Another provider has whole messages only.
-        found = self._chat.history(size, before=before)
-        return [Payload(one.seq, one.id, one.role, one.content, one.raw, one.meta) for one in reversed(found)]
 
     def _taken_back(self, found: _Newest[Payload], count: int = 1) -> Message:
         """Return the tombstone of the newest items; its id lets the log accept only one for an item.

@@ -13,7 +13,7 @@ from holdfast.contract import check_provider
 from holdfast.errors import MissingExtra
 from holdfast.integrations.hit_metadata import hit_metadata
 from holdfast.integrations.off_loop import off_loop
-from holdfast.search.query import is_searchable
+from holdfast.port import prompts
 from holdfast.types import check_count
 
 try:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from strands.hooks import HookRegistry
     from strands.memory import ExtractionConfig, SearchOptions
 
-    from holdfast.memory import Memory
-    from holdfast.records.options import RecallOptions
+    from holdfast import Memory
+    from holdfast.port.handles import RecallOptions
     from holdfast.types import Record
 
 E = TypeVar("E")
@@ -122,7 +122,7 @@ class HoldfastMemoryStore(MemoryStore):  # type: ignore[misc]
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
         """Return the messages, summaries and records that answer a query, best first; none without words."""
-        if not is_searchable(query):
+        if not prompts.is_searchable(query):
             return []
         asked = (options or {}).get("max_search_results", self.max_search_results)
         limit = _MOST if asked is None else check_count(asked, "max_search_results")

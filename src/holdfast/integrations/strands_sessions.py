@@ -19,19 +19,16 @@ from strands.types.session import (
 
 from holdfast.errors import Conflict, Damaged, InvalidInput
 from holdfast.integrations.framework_keys import chat_id
-from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.opaque_items import read_message
-from holdfast.messages.formats import blocks_of
-from holdfast.store import items, log
-from holdfast.store.database import retry_transaction
+from holdfast.port import formats
+from holdfast.port.items import Items, retry_transaction
 from holdfast.types import Message, Role, check_count
 
 if TYPE_CHECKING:
     from strands.multiagent import MultiAgentBase
 
-    from holdfast.memory import Memory
-    from holdfast.store.database import Connection, Reader
-    from holdfast.store.items import Item
+    from holdfast import Memory
+    from holdfast.port.items import Item
 
 _FRAMEWORK = "strands"
 _SESSION, _AGENT, _AGENTS, _MULTI_AGENT, _MESSAGE = "session", "agent", "agents/", "multi-agent/", "message/"
@@ -62,7 +59,7 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
     """
 
     def __init__(self, memory: Memory) -> None:
-        self._memory, self._table = memory, ItemTable(memory, _FRAMEWORK)
+        self._memory, self._table = memory, Items(memory, _FRAMEWORK)
 
     # Sessions, agents, and several of them
 
@@ -115,16 +112,15 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
             SessionMismatch: it is not new, or there is no such session.
 
         """
-        chat, agent, data = _chat(session_id), session_agent.agent_id, _packed(session_agent.to_dict())
-        place = self._table.place(_chat(session_id, agent))
+        agent, data = session_agent.agent_id, _packed(session_agent.to_dict())
+        chat, own = _chat(session_id), _chat(session_id, agent)
         with self._table.writing() as tx:
-            now = self._table.now()
-            if items.get_one(tx, self._table.place(chat), _SESSION, now) is None:
+            if tx.get(_SESSION, chat) is None:
                 raise _missing(f"Session {session_id!r}")
-            if items.get_one(tx, place, _AGENT, now):
+            if tx.get(_AGENT, own):
                 raise _there(f"Agent {agent!r} of session {session_id!r}")
-            items.put(tx, self._table.place(chat), {f"{_AGENTS}{agent}": b""}, now)
-            items.put(tx, place, {_AGENT: data}, now)
+            tx.put({f"{_AGENTS}{agent}": b""}, chat)
+            tx.put({_AGENT: data}, own)
 
     def read_agent(self, session_id: str, agent_id: str, **_: object) -> SessionAgent | None:
         """Return the state of an agent; None if there is none."""
@@ -140,13 +136,13 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
 
         """
         agent = session_agent.agent_id
-        place, now = self._table.place(_chat(session_id, agent)), self._table.now()
+        chat = _chat(session_id, agent)
         with self._table.writing() as tx:
-            former = items.get_one(tx, place, _AGENT, now)
+            former = tx.get(_AGENT, chat)
             if former is None:
                 raise _missing(f"Agent {agent!r} of session {session_id!r}")
             session_agent.created_at = str(_read(former)["created_at"])
-            items.put(tx, place, {_AGENT: _packed(session_agent.to_dict())}, now)
+            tx.put({_AGENT: _packed(session_agent.to_dict())}, chat)
 
     @retry_transaction
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **_: object) -> None:
@@ -172,11 +168,11 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
             SessionMismatch: there is no such graph or swarm.
 
         """
-        place, key = self._table.place(_chat(session_id)), f"{_MULTI_AGENT}{multi_agent.id}"
+        chat, key = _chat(session_id), f"{_MULTI_AGENT}{multi_agent.id}"
         with self._table.writing() as tx:
-            if items.get_one(tx, place, key, self._table.now()) is None:
+            if tx.get(key, chat) is None:
                 raise _missing(f"Graph {multi_agent.id!r} of session {session_id!r}")
-            items.put(tx, place, {key: _packed(multi_agent.serialize_state())}, self._table.now())
+            tx.put({key: _packed(multi_agent.serialize_state())}, chat)
 
     def _create(self, chat: str, key: str, data: Mapping[str, object], what: str) -> None:
         try:
@@ -199,21 +195,21 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
         """
         chat, key, draft = _chat(session_id, agent_id), _key(session_message), _message(session_message)
         with self._table.writing() as tx:
-            found = items.get(tx, self._table.place(chat), [_AGENT, key], self._table.now())
+            found = tx.get_many([_AGENT, key], chat)
             if _AGENT not in found:
                 raise _missing(f"Agent {agent_id!r} of session {session_id!r}")
             if key in found:
                 raise _there(f"Message {session_message.message_id} of agent {agent_id!r}")
-            self._append(tx, chat, key, draft)
+            _append(tx, chat, key, draft)
 
     def read_message(
         self, session_id: str, agent_id: str, message_id: int, **_: object
     ) -> SessionMessage | None:
         """Return a message of an agent; None if there is none, or it was erased."""
         chat = _chat(session_id, agent_id)
-        with self._table.reading() as reader:
+        with self._table.reading():
             found = self._table.get(_message_key(message_id), chat)
-            return next(iter(self._session_messages(reader, chat, [found] if found else [])), None)
+            return next(iter(_session_messages(self._table, chat, [found] if found else [])), None)
 
     @retry_transaction
     def update_message(
@@ -228,8 +224,8 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
         """
         chat, key = _chat(session_id, agent_id), _key(session_message)
         with self._table.writing() as tx:
-            entry = items.get_one(tx, self._table.place(chat), key, self._table.now())
-            former = self._session_messages(tx, chat, [entry] if entry else [])
+            entry = tx.get(key, chat)
+            former = _session_messages(tx, chat, [entry] if entry else [])
             if entry is None or not former:
                 raise _missing(f"Message {session_message.message_id} of agent {agent_id!r}")
             session_message.created_at = former[0].created_at
@@ -240,7 +236,7 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
                 # Its words are in the log already, where an erasure looks for them.
                 raw = {name: value for name, value in (draft.raw or {}).items() if name != "message"}
                 draft, beside = replace(draft, raw=raw), (first[0] if first else newest,)
-            self._append(tx, chat, key, draft, *beside)
+            _append(tx, chat, key, draft, *beside)
 
     def list_messages(
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **_: object
@@ -248,22 +244,20 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
         """Return messages of an agent, oldest first, from a place on, without those that were erased."""
         chat, start = _chat(session_id, agent_id), check_count(offset, "offset")
         most = None if limit is None else check_count(limit, "limit")
-        with self._table.reading() as reader:
+        with self._table.reading():
             entries = self._table.scan(chat, prefix=_MESSAGE, limit=most, offset=start)
-            return self._session_messages(reader, chat, entries)
+            return _session_messages(self._table, chat, entries)
 
-    def _append(self, tx: Connection, chat: str, key: str, draft: Message, *beside: str) -> None:
-        ((_, id),) = self._table.append(tx, chat, [draft])
-        data = json.dumps([id, *beside]).encode()
-        items.put(tx, self._table.place(chat), {key: data}, self._table.now())
 
-    def _session_messages(self, db: Reader, chat: str, entries: Sequence[Item]) -> list[SessionMessage]:
-        wanted = [_ids(entry) for entry in entries]
-        every = [id for ids in wanted for id in ids]
-        found = {one.id: one for one in log.by_ids(db, self._table.space, chat, every)}
-        return [
-            _session_message(*(found[id] for id in ids if id in found)) for ids in wanted if ids[0] in found
-        ]
+def _append(tx: Items, chat: str, key: str, draft: Message, *beside: str) -> None:
+    ((_, id),) = tx.log(chat).append([draft])
+    tx.put({key: json.dumps([id, *beside]).encode()}, chat)
+
+
+def _session_messages(db: Items, chat: str, entries: Sequence[Item]) -> list[SessionMessage]:
+    wanted = [_ids(entry) for entry in entries]
+    found = {one.id: one for one in db.log(chat).find([id for ids in wanted for id in ids])}
+    return [_session_message(*(found[id] for id in ids if id in found)) for ids in wanted if ids[0] in found]
 
 
 def _chat(*parts: str) -> str:
@@ -327,7 +321,7 @@ def _message(session_message: SessionMessage) -> Message:
 
 def _parts(content: object) -> Iterator[Mapping[str, object]]:
     """Yield the blocks of a message as parts in the forms of OpenAI and Anthropic."""
-    for block in blocks_of(content):
+    for block in formats.blocks_of(content):
         if isinstance(call := block.get("toolUse"), Mapping):
             id, name = call.get("toolUseId"), call.get("name")
             yield {"type": "tool_use", "id": id, "name": name, "input": call.get("input")}

@@ -22,7 +22,7 @@ from holdfast.io.import_items import (
     text_of,
     time_of,
 )
-from holdfast.messages import formats
+from holdfast.port import formats
 
 _ROLES = ("user", "assistant")
 _QUERY = re.compile(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)

@@ -16,9 +16,7 @@ from holdfast.errors import InvalidInput
 from holdfast.io.import_items import dict_of, list_of, text_of
 from holdfast.io.langchain_messages import is_langchain, own_form, to_langchain
 from holdfast.io.langchain_messages import read as read_langchain
-from holdfast.messages import formats, media
-from holdfast.messages.anthropic import INSTRUCTIONS, to_anthropic
-from holdfast.messages.openai import to_openai
+from holdfast.port import formats
 from holdfast.types import Message
 
 BESIDE = "holdfast"
@@ -33,14 +31,14 @@ _PLAIN = {"role", "content", "id", "name", "at", "timestamp", "created_at", "met
 
 def _anthropic(message: Message) -> list[dict[str, object]]:
     """Return a message in the format of Anthropic, whole: several results of one message stay together."""
-    items = to_anthropic(message, thinking=True)
+    items = formats.to_anthropic(message, thinking=True)
     blocks = [block for item in items for block in list_of(item["content"])]
-    role = _SYSTEM if message.role in INSTRUCTIONS else items[0]["role"] if items else ""
+    role = _SYSTEM if message.role in formats.INSTRUCTIONS else items[0]["role"] if items else ""
     return [{"role": role, "content": blocks}] if blocks else []
 
 
 WRITERS: Mapping[str, Callable[[Message], list[dict[str, object]]]] = {
-    "openai": to_openai,
+    "openai": formats.to_openai,
     "anthropic": _anthropic,
     "langgraph": to_langchain,
 }
@@ -76,7 +74,7 @@ class _Parts:
 
     def add(self, message: Message, entries: list[dict[str, object]], *, apart: bool) -> int:
         """Add a message, its instructions `apart` as the system text, and return how many characters."""
-        is_system = apart and message.role in INSTRUCTIONS
+        is_system = apart and message.role in formats.INSTRUCTIONS
         shown = list_of(entries[0]["content"]) if is_system else entries
         texts = [json.dumps(one) for one in shown]
         (self._system if is_system else self._messages).extend(texts)
@@ -119,7 +117,7 @@ def _lost(message: Message, entries: list[dict[str, object]]) -> Iterator[str]:
         if is_langchain(entries[0]) and own_form(message.raw):
             return
         yield PAYLOAD
-        if media.has_media(message.raw) and not any(map(media.has_media, entries)):
+        if formats.has_media(message.raw) and not any(map(formats.has_media, entries)):
             yield _MEDIA
 
 

@@ -19,7 +19,7 @@ from holdfast.io.files import File, object_in
 from holdfast.io.import_items import ImportedChat, Item, Skip, parsed, stable_id, text_of
 from holdfast.io.jsonl import label_of
 from holdfast.io.marks import Marks, comment
-from holdfast.messages import formats
+from holdfast.port import formats
 from holdfast.types import Message
 
 START = "<!-- Holdfast chats -->"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from holdfast.io.files import File, values
 from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, list_of, parsed, read_objects, text_of
-from holdfast.messages import formats
+from holdfast.port import formats
 from holdfast.types import Message
 
 _HIDDEN = "hidden in ChatGPT"

@@ -16,8 +16,7 @@ from itertools import chain
 from holdfast.errors import InvalidInput
 from holdfast.io.files import File, lines
 from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, list_of, parsed, stable_id, text_of
-from holdfast.messages import formats
-from holdfast.text.clean import clean, each_text
+from holdfast.port import formats, texts
 from holdfast.types import Message
 
 _AGENT_FILE = "agent-"  # the prefix of the file names of subagents
@@ -227,11 +226,11 @@ def _message(entry: dict[str, object], line: int, file: File) -> Message:
         raise InvalidInput("The line has no message.", "Skip it.")
     message = formats.parse(inner)
     if message.answers:
-        output = each_text(inner["content"], lambda text: _output(text, file))
+        output = formats.each_text(inner["content"], lambda text: _output(text, file))
         message = formats.parse({**inner, "content": output})
     return replace(
         message,
-        id=clean(text_of(entry.get("uuid"))) or stable_id(line, entry),
+        id=texts.clean(text_of(entry.get("uuid"))) or stable_id(line, entry),
         at=formats.read_time(entry.get("timestamp")),
         raw=entry,
     )
@@ -279,7 +278,7 @@ def _why_not_spoken(entry: Mapping[str, object]) -> str:
     kind, queued = text_of(entry.get("type")), dict_of(entry.get("attachment"))
     is_typed = queued.get("type") == "queued_command" and queued.get("commandMode", "prompt") == "prompt"
     if kind not in {"user", "assistant"} and not (kind == "attachment" and is_typed):
-        return f"not conversation: {clean(kind)[:40] or 'no type'}"
+        return f"not conversation: {texts.clean(kind)[:40] or 'no type'}"
     if entry.get("isMeta") is True or queued.get("isMeta") is True:
         return "not conversation: written by the program (isMeta)"
     if entry.get("isCompactSummary") is True:

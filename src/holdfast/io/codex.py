@@ -23,8 +23,7 @@ from holdfast.io.import_items import (
     text_of,
     time_of,
 )
-from holdfast.messages import formats
-from holdfast.text.clean import clean
+from holdfast.port import formats, texts
 from holdfast.types import Message
 
 _LINES = {"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"}
@@ -139,9 +138,9 @@ def _why_left_out(line: _Line) -> str:
     is_spoken = kind in {"message", "reasoning"} or kind.endswith((_CALL, _OUTPUT))
     if line.kind != "response_item" or not is_spoken:
         name = kind if line.kind == "response_item" else line.kind
-        return f"not conversation: {clean(name)[:40] or 'no type'}"
+        return f"not conversation: {texts.clean(name)[:40] or 'no type'}"
     if kind == "message" and role not in {"user", "assistant"}:
-        return f"not conversation: instructions of the program ({clean(role)[:40]})"
+        return f"not conversation: instructions of the program ({texts.clean(role)[:40]})"
     if kind == "message" and role == "user" and not _is_prompt(payload):
         return "not conversation: context that the program added"
     return ""

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 
 from holdfast.io.agent_rows import rows_of, told_time
 from holdfast.io.files import MAX_LINE, File, lines, object_in
-from holdfast.io.foreign import opened
+from holdfast.io.foreign_sqlite import ForeignSQLite, opened
 from holdfast.io.import_items import (
     ImportedChat,
     Item,
@@ -25,8 +25,7 @@ from holdfast.io.import_items import (
     text_of,
     time_of,
 )
-from holdfast.messages import formats
-from holdfast.store.foreign_sqlite import ForeignSQLite
+from holdfast.port import formats
 from holdfast.types import Message
 
 _TABLE = "cursorDiskKV"

@@ -12,14 +12,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 from holdfast.errors import InvalidInput
 from holdfast.io.files import MAX_LINE, File, beginning, lines, object_in
 from holdfast.io.import_items import Skip, dict_of
-from holdfast.runtime import runtime_of
-from holdfast.store import sessions, space_rows
-from holdfast.store.schema import NEWEST, check_number
+from holdfast.port import safekeeping
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
-    from holdfast.store.database import Database
-    from holdfast.store.space_rows import RestoreReport
+    from holdfast import Memory
     from holdfast.types import Scope
 
 FORMAT = "Holdfast"
@@ -39,15 +35,14 @@ def export_everything(memory: Memory, stream: TextIO) -> Mapping[str, int]:
         InvalidInput: the handle is bound to an agent.
 
     """
-    database = _whole_database(memory)
     written: Counter[str] = Counter()
-    stream.write(json.dumps({**_SIGN, "schema": NEWEST}) + "\n")
-    with database.one_read():
-        for scope in sessions.with_projects(database, memory.scope):
-            place = {"project": scope.project} if scope.project != memory.scope.project else {}
-            for table, row in space_rows.read(database, scope.space):
-                stream.write(json.dumps({**place, "table": table, "row": row}) + "\n")
-                written[table] += 1
+    sign = json.dumps({**_SIGN, "schema": safekeeping.NEWEST}) + "\n"
+    for project, table, row in safekeeping.read_rows(memory):
+        place = {} if project is None else {"project": project}
+        stream.write(f"{sign}{json.dumps({**place, 'table': table, 'row': row})}\n")
+        written[table] += 1
+        sign = ""
+    stream.write(sign)
     return written
 
 
@@ -63,7 +58,7 @@ def _sign(line: bytes) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def restore(memory: Memory, file: File) -> RestoreReport:
+def restore(memory: Memory, file: File) -> safekeeping.RestoreReport:
     """Store the rows of a file, in one transaction.
 
     Raises:
@@ -72,11 +67,10 @@ def restore(memory: Memory, file: File) -> RestoreReport:
         InvalidInput: the handle is bound to an agent.
 
     """
-    database = _whole_database(memory)
     with file.open() as stream:
-        check_number(str(file.path), _sign(stream.readline(_START)) or 0)
+        schema = _sign(stream.readline(_START)) or 0
     bad: list[tuple[int, str]] = []
-    restored = space_rows.restore(database, memory.scope.space, _rows(memory.scope, file, bad))
+    restored = safekeeping.restore_rows(memory, _rows(memory.scope, file, bad), file.path, schema)
     restored.left_out += bad
     return restored
 
@@ -103,21 +97,3 @@ def _rows(
                 yield line, space, table, row
         elif "holdfast" not in value:
             bad.append((line, "neither a table nor a row"))
-
-
-def database_of(memory: Memory) -> Database | None:
-    """Return the database of a memory; None of one that stores nothing."""
-    runtime = runtime_of(memory)
-    return None if runtime is None else runtime.database_of(memory.scope)
-
-
-def _whole_database(memory: Memory) -> Database:
-    database = database_of(memory)
-    if database is None:
-        raise InvalidInput("This memory stores nothing.", "Use one that has a database.")
-    if memory.scope.agent:
-        raise InvalidInput(
-            "An export of everything covers all agents, and this handle is bound to one.",
-            "Use a handle without an agent.",
-        )
-    return database

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, TextIO
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.io import chat_lines, chat_markdown
-from holdfast.messages import formats
+from holdfast.port import formats
 from holdfast.types import ChatInfo, Message
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
 FORMATS = (*chat_lines.WRITERS, "markdown")
 """The formats of others that chats are exported in."""

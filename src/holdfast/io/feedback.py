@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from holdfast.io.export import messages_of
 from holdfast.kinds import FEEDBACK
-from holdfast.text.references import write_reference
 from holdfast.types import Record
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
 
 class ExportedFeedback(NamedTuple):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from holdfast.errors import Conflict, InvalidInput
-from holdfast.io.everything import database_of
 from holdfast.io.import_items import ImportedChat, ImportedMessage, ImportedRecord, Item, Skip, told_id
 from holdfast.io.import_report import Skipped, Skips, unreadable
 from holdfast.io.message_order import in_order
@@ -17,13 +16,11 @@ from holdfast.io.record_import import store_records
 from holdfast.io.redaction import IGNORED, Redactor, Rules
 from holdfast.io.said_before import private_in
 from holdfast.io.sources import SourceFile
-from holdfast.store import imports, log, sessions
-from holdfast.store.message_rows import StoredMessages
-from holdfast.text.clean import clean
+from holdfast.port.imports import Imports, title_of
+from holdfast.port.texts import clean
 
 if TYPE_CHECKING:
-    from holdfast.chat import Chat
-    from holdfast.memory import Memory
+    from holdfast import Chat, Memory
     from holdfast.types import Message, ToolCall
 
 _NO_LINE = 0  # the line of a whole file
@@ -71,7 +68,7 @@ class FileImport:
         self._stored = self.added = 0
         self._records = self.records_added = 0
         self._skips = Skips()
-        self._begun: Mapping[tuple[str, str], list[str]] | None = None
+        self._begun: Mapping[tuple[str, str], Sequence[str]] | None = None
         self._homes: dict[str, str] = {}
         self._copied: set[str] = set()
 
@@ -138,8 +135,7 @@ class FileImport:
 
     def _call(self, chat: str, call: str) -> ToolCall | None:
         """Return a call that was imported before."""
-        database = database_of(self._memory)
-        return log.call_of(database, self._memory.scope.space, clean(chat), call) if database else None
+        return Imports(self._memory).call(clean(chat), call)
 
     def _skip(self, skips: Iterable[Skip]) -> None:
         self._skips.add(self._source.file.path, skips)
@@ -169,7 +165,7 @@ class FileImport:
         stored = self._append(chat, fresh)
         if stored and not before:
             _describe(memory, chat, origin)
-        elif known.info and known.info.title in {log.title_of(item.message.content) for item in items}:
+        elif known.info and known.info.title in {title_of(item.message.content) for item in items}:
             # It has no title of its own yet, and may have got one in the file since.
             _describe(memory, chat, ImportedChat(chat.id, origin.title))
         present = len(items) - len(fresh)
@@ -183,14 +179,14 @@ class FileImport:
         That is a chat whose messages are the first of these, or the other way round: an export that has
         grown, or has another name. Chats of one file, and those that share less, are several.
         """
-        origin, database = items[0].chat, database_of(memory)
+        origin = items[0].chat
         own = self._homes.get(origin.id, clean(origin.id))
-        if origin.by_file and database and origin.id not in self._homes and len(items) >= _FEW:
+        if origin.by_file and origin.id not in self._homes and len(items) >= _FEW:
             if self._begun is None:
-                self._begun = imports.beginnings(database, memory.scope)
+                self._begun = Imports(memory).beginnings()
             likely = self._begun.get((items[0].message.id, items[1].message.id), ())
             for chat in () if own in likely else likely[:_LIKELY]:
-                known = log.read(database, memory.scope.space, chat, after=0, limit=len(items))
+                known = memory.chat(chat).history(len(items), after=0)
                 if chat not in self._homes.values() and _repeats(known, items):
                     own = chat
                     break
@@ -204,11 +200,8 @@ class FileImport:
 
         A message of which something was left out is stored once, whatever is left out of it today.
         """
-        database = database_of(memory)
-        if database is None:
-            return items
         ids = sorted({item.message.id for item in items if item.message.id})
-        present = log.by_ids(database, memory.scope.space, chat, ids)
+        present = Imports(memory).find(chat, ids)
         stored = {message.id: message for message in present}
         fresh = []
         for item in items:
@@ -228,9 +221,9 @@ class FileImport:
 
         A session that goes on in a new file begins there with the lines of the first one, under their ids.
         """
-        database, space, tried = database_of(memory), memory.scope.space, {chat}
-        while items and database:
-            others = (self._copied | imports.chats_with(database, space, items[0].message.id)) - tried
+        known, tried = Imports(memory), {chat}
+        while items:
+            others = (self._copied | known.chats_with(items[0].message.id)) - tried
             if not others:
                 break
             for other in others:
@@ -249,10 +242,7 @@ class FileImport:
             told = told_id(message.role, message.content) if is_told else ""
             self._told[chat.id, told] += 1
             ids.append(f"{told}{self._told[chat.id, told]}" if told else "")
-        database = database_of(memory)
-        wanted = sorted(filter(None, ids))
-        found = log.by_ids(database, memory.scope.space, chat.id, wanted) if database else ()
-        present = {message.id for message in found}
+        present = {message.id for message in Imports(memory).find(chat.id, sorted(filter(None, ids)))}
         return [item for item, identity in zip(items, ids, strict=True) if identity not in present]
 
     def _append(self, chat: Chat, items: Sequence[ImportedMessage]) -> int:
@@ -270,7 +260,7 @@ class FileImport:
             self._skip([Skip(items[0].line, reason, problem=True)])
             return 0
         # Another import may have stored some of them meanwhile.
-        self.added += stored.added if isinstance(stored, StoredMessages) else 0
+        self.added += getattr(stored, "added", 0)
         return len(items)
 
 
@@ -319,5 +309,5 @@ def _describe(memory: Memory, chat: Chat, origin: ImportedChat) -> None:
         chat.rename(title[:500])
     if origin.archived:
         chat.archive()
-    if origin.label and (database := database_of(memory)):
-        sessions.relabel(database, memory.scope.space, chat.id, origin.label)
+    if origin.label:
+        Imports(memory).relabel(chat.id, origin.label)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from holdfast.io.import_items import TOO_DEEP, Skip
-from holdfast.text.clean import clean
+from holdfast.port.texts import clean
 
 MAX_LINE = 256 << 20  # bytes; longer lines are skipped
 MAX_ROW = (

@@ -25,8 +25,8 @@ from holdfast.io.import_items import (
     stable_id,
     text_of,
 )
-from holdfast.messages import formats
-from holdfast.text.clean import clean
+from holdfast.port import formats
+from holdfast.port.texts import clean
 from holdfast.types import Message
 
 _ROLES = {"user": "user", "gemini": "assistant"}

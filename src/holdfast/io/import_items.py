@@ -13,12 +13,12 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
-from holdfast.messages import formats
-from holdfast.store.sessions import ChatLabel
+from holdfast.port import formats
+from holdfast.port.imports import ChatLabel
 from holdfast.types import Message
 
 if TYPE_CHECKING:
-    from holdfast.records.options import NewRecord
+    from holdfast.port.handles import NewRecord
 
 _PART = re.compile(r"text|input_|output_text|image|resource")  # the kinds of what may stand in an output
 _SHOWN_TIME = re.compile(

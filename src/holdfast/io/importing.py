@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, cast
 from holdfast import __version__
 from holdfast.errors import InvalidInput, NewerSchema, UnknownFormat, shown
 from holdfast.io import everything, tables
-from holdfast.io.everything import database_of
 from holdfast.io.file_import import Account, FileImport
 from holdfast.io.files import File
+from holdfast.io.foreign_sqlite import fingerprint
 from holdfast.io.import_items import Item, Skip
 from holdfast.io.import_report import ImportReport, Skipped, Skips
 from holdfast.io.record_edits import apply_edits
@@ -24,12 +24,11 @@ from holdfast.io.record_markdown import EDITS, is_records
 from holdfast.io.redaction import Rules
 from holdfast.io.sources import NOTES, Format, Ignored, Source, SourceFile, Unread, sources
 from holdfast.io.zip_files import READ_ERRORS
-from holdfast.store import imports
-from holdfast.store.foreign_sqlite import fingerprint
-from holdfast.text.clean import clean
+from holdfast.port.imports import Imports
+from holdfast.port.texts import clean
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
 Progress = Callable[[str, int], None]
 """Called after each batch with the path of the file and the number of messages found in all files so far."""
@@ -195,7 +194,6 @@ class _Importer:
         self._memory = memory
         self._project_of = project_of
         self._rules = rules
-        self._database = database_of(memory)
         self._progress = progress
         self._chats: set[str] = set()
         self.report = ImportReport()
@@ -243,11 +241,10 @@ class _Importer:
         """Import a file; one that was imported before and has not changed is only counted."""
         project, path, report = self._project_of(source), source.file.path, self.report
         memory = self._memory.scoped(project=project) if project else self._memory
-        scope = memory.scope
-        found = report.formats.total()
-        file_id = _file_id(source.file, scope.agent)
-        digest = _digest(source) if self._database else ""
-        known = digest and self._database and imports.find(self._database, scope.space, file_id, digest)
+        known_files, found = Imports(memory), report.formats.total()
+        file_id = _file_id(source.file, memory.scope.agent)
+        digest = _digest(source) if known_files.stores else ""
+        known = digest and known_files.account(file_id, digest)
         added = records = 0
         if known:
             account: Account = json.loads(known)
@@ -258,8 +255,8 @@ class _Importer:
             account = file.run()
             added, records = file.added, file.records_added
             # What is left out may be let in later, so such a file is read again.
-            if digest and self._database and not file.is_broken and not file.is_redacted:
-                imports.note(self._database, scope.space, file_id, digest, json.dumps(account))
+            if digest and not file.is_broken and not file.is_redacted:
+                known_files.note(file_id, digest, json.dumps(account))
         self._count(source.format.name, account["chats"], added, account["messages"] - added)
         if project:
             report.projects[project] += added

@@ -10,7 +10,7 @@ from holdfast.errors import InvalidInput
 from holdfast.io.chat_lines import entries_of, read_entry
 from holdfast.io.files import MAX_LINE, File, lines, values
 from holdfast.io.import_items import ImportedChat, Item, parsed, read_objects, stable_id, text_of
-from holdfast.store.sessions import ChatLabel, check_label
+from holdfast.port.imports import ChatLabel, check_label
 from holdfast.types import Message
 
 _ITEMS = {"message", "function_call", "function_call_output", "reasoning"}  # of OpenAI's Responses format

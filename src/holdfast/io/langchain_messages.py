@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput
 from holdfast.io.import_items import dict_of, list_of, text_of
-from holdfast.messages import formats, openai
+from holdfast.port import formats
 
 if TYPE_CHECKING:
     from holdfast.types import Message
@@ -47,7 +47,7 @@ def to_langchain(message: Message) -> list[dict[str, object]]:
         made = {"name": call.name, "args": call.arguments, "id": call.id}
         kind = "tool_call" if is_whole else "invalid_tool_call"
         list_of(calls[f"{kind}s"]).append({**made, "type": kind} | ({} if is_whole else {"error": None}))
-    return [_entry(one, calls, message.id, n) for n, one in enumerate(openai.to_openai(message), 1)]
+    return [_entry(one, calls, message.id, n) for n, one in enumerate(formats.to_openai(message), 1)]
 
 
 def own_form(raw: Mapping[str, object] | None) -> Mapping[str, object] | None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from holdfast.io import langchain_messages
 from holdfast.io.files import File, object_in
-from holdfast.io.foreign import opened
+from holdfast.io.foreign_sqlite import opened
 from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, list_of, parsed, stable_id, text_of
 from holdfast.io.langchain_messages import Extension
 
 if TYPE_CHECKING:
-    from holdfast.store.foreign_sqlite import ForeignSQLite
+    from holdfast.io.foreign_sqlite import ForeignSQLite
 
 _TABLE = "checkpoints"
 _KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id")

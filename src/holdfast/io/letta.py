@@ -23,11 +23,11 @@ from holdfast.io.import_items import (
     stable_id,
     text_of,
 )
-from holdfast.messages import formats
-from holdfast.text.clean import clean
+from holdfast.port import formats
+from holdfast.port.texts import clean
 
 if TYPE_CHECKING:
-    from holdfast.records.options import NewRecord
+    from holdfast.port.handles import NewRecord
 
 _Json = Mapping[str, object]
 

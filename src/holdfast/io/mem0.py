@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from holdfast.io.files import File, values
-from holdfast.io.foreign import opened
+from holdfast.io.foreign_sqlite import opened
 from holdfast.io.import_items import (
     ImportedChat,
     ImportedRecord,
@@ -19,8 +19,7 @@ from holdfast.io.import_items import (
     stable_id,
     text_of,
 )
-from holdfast.messages import formats
-from holdfast.text.clean import clean
+from holdfast.port import formats, texts
 
 _Json = Mapping[str, object]
 _Entry = tuple[int, _Json]
@@ -74,7 +73,7 @@ def _record(line: int, entry: _Json, owner: Owner) -> ImportedRecord:
         if key not in _NO_META and isinstance(value, str | int | float) and value != ""
     }
     tags = [tag for tag in list_of(entry.get("categories")) if isinstance(tag, str)]
-    source = f"mem0:{clean(str(identity)) if identity else stable_id(0, [owner.user, text])}"
+    source = f"mem0:{texts.clean(str(identity)) if identity else stable_id(0, [owner.user, text])}"
     return ImportedRecord(line, {"text": text, "source": source, "meta": meta, "tags": tags}, owner=owner)
 
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.io.files import File
 from holdfast.io.import_items import ImportedRecord, Item, Skip, list_of, text_of
-from holdfast.text.clean import clean
+from holdfast.port.texts import clean
 
 if TYPE_CHECKING:
-    from holdfast.records.options import NewRecord
+    from holdfast.port.handles import NewRecord
 
 _LARGEST = 16 << 20  # bytes of one note
 _LONGEST_HEAD = 500  # lines of front matter

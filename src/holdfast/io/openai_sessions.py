@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from holdfast.errors import InvalidInput
 from holdfast.io.files import File, object_in
-from holdfast.io.foreign import opened
+from holdfast.io.foreign_sqlite import opened
 from holdfast.io.import_items import ImportedChat, Item, Skip, parsed, stable_id, text_of
-from holdfast.messages import formats
+from holdfast.port import formats
 from holdfast.types import Message
 
 _ITEMS, _COLUMNS = "agent_messages", ("id", "session_id", "message_data", "created_at")

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 from holdfast.errors import Conflict, Denied, InvalidInput
 from holdfast.io.files import File
-from holdfast.io.record_import import stored_text
 from holdfast.io.record_markdown import RecordEntry, digest, own_records, read
+from holdfast.port.imports import stored_text
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
-    from holdfast.records.options import NewRecord
+    from holdfast import Memory
+    from holdfast.port.handles import NewRecord
     from holdfast.types import Record
 
 _SOURCE = "markdown"
@@ -144,7 +144,7 @@ def _made(memory: Memory, edit: RecordEdit, entry: RecordEntry, known: dict[str,
         else:
             category, tags = entry.category, entry.tags
             memory.replace(
-                edit.id, edit.after, by="user", category=category, tags=tags, expected_version=version
+                edit.id, edit.after, by="user", expected_version=version, category=category, tags=tags
             )
     except (InvalidInput, Denied, Conflict) as error:
         return replace(edit, action="conflict", why=error.what.rstrip("."))

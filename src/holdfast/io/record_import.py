@@ -8,29 +8,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from holdfast.errors import Conflict, Denied, InvalidInput
-from holdfast.io.everything import database_of
 from holdfast.io.import_items import ImportedRecord, Skip
-from holdfast.records.draft import check_text
-from holdfast.runtime import runtime_of
-from holdfast.safety import guard
-from holdfast.store.record_sources import versions_by_source
-from holdfast.text.clean import clean
+from holdfast.port.imports import Imports, StoredMeanwhile, stored_text
+from holdfast.port.texts import clean
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
-    from holdfast.records.options import NewRecord
-    from holdfast.store.record_changes import Writing
+    from holdfast import Memory
+    from holdfast.port.handles import NewRecord
     from holdfast.types import Record
 
 _RETRACTED = "retracted here since it was imported, and left so"
 _BOTH = "changed here and at its source since it was imported: left as it is here"
 _HELD = "stored in quarantine, since it looks like an order to the model: see `holdfast quarantine`"
 _ONLY_ONE = "there is a {} already, which is left as it is"
-
-
-# No error that anybody sees.
-class _StoredMeanwhile(Exception):
-    """Another import stored some of the same records since they were looked up."""
 
 
 @dataclass(slots=True)
@@ -45,10 +35,7 @@ class StoredRecords:
 def store_records(memory: Memory, items: Sequence[ImportedRecord]) -> StoredRecords:
     """Store records that are new, and those that changed at their source and not here."""
     done, fresh = StoredRecords(), defaultdict[str, list[ImportedRecord]](list)
-    database = database_of(memory) if items else None
-    known = (
-        versions_by_source(database, memory.scope.space, [item.source for item in items]) if database else {}
-    )
+    known = Imports(memory).versions([item.source for item in items]) if items else {}
     for item in items:
         if versions := known.get(item.source):
             _follow(memory, item, versions, done)
@@ -81,15 +68,6 @@ def _follow(memory: Memory, item: ImportedRecord, versions: Sequence[Record], do
             done.skips.append(Skip(item.line, error.what, problem=True))
 
 
-def stored_text(text: str) -> str:
-    """Return a text as it is stored; the same text if it cannot be."""
-    try:
-        checked = check_text(text)
-    except InvalidInput:
-        return text
-    return guard.redact(checked, guard.scan(checked))
-
-
 def _has_place(memory: Memory, item: ImportedRecord, done: StoredRecords) -> bool:
     """Return whether a record would not take the place of the one text of its kind."""
     kind = item.record.get("kind", "fact")
@@ -106,21 +84,10 @@ def _add(memory: Memory, items: Sequence[ImportedRecord], done: StoredRecords) -
     """Store new records in one transaction, after an error in halves."""
     if not items:
         return
-    runtime = runtime_of(memory)
-    if runtime is None:
-        done.added += len(items)
-        return
-
-    def check_new(changes: Writing) -> None:
-        if versions_by_source(changes.tx, changes.space, [item.source for item in items]):
-            raise _StoredMeanwhile
-
-    writer = runtime.writer(memory.scope)
-    intake = writer.make_intake(memory.scope, "import", "")
+    records = [cast("NewRecord", {"kind": "fact", **item.record}) for item in items]
     try:
-        drafts = [writer.draft(**cast("NewRecord", {"kind": "fact", **item.record})) for item in items]
-        written = intake.remember(drafts, merge=False, also=check_new)
-    except _StoredMeanwhile:
+        written = Imports(memory).remember(records, [item.source for item in items])
+    except StoredMeanwhile:
         # The other import has stored them by now, so that this finds them.
         again = store_records(memory, items)
         done.added += again.added
@@ -134,7 +101,7 @@ def _add(memory: Memory, items: Sequence[ImportedRecord], done: StoredRecords) -
         _add(memory, items[:half], done)
         _add(memory, items[half:], done)
     else:
-        runtime.events.tell_of(memory.scope, written)
         done.added += len(items)
-        pairs = zip(items, written, strict=True)
+        # A null memory writes none.
+        pairs = zip(items, written, strict=False)
         done.skips += [Skip(item.line, _HELD) for item, one in pairs if one.trust == "quarantined"]

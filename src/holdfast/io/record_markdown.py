@@ -17,7 +17,7 @@ from holdfast.io.marks import Marks, comment
 from holdfast.kinds import FEEDBACK
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
     from holdfast.types import Record
 
 EDITS = "records as Markdown"

@@ -30,7 +30,7 @@ from holdfast.io.private_tags import (
     without_private_parts,
     without_ranges,
 )
-from holdfast.text.clean import each_text
+from holdfast.port import formats
 from holdfast.types import Message, ToolCall
 
 IGNORED = "[left out: covered by .holdfastignore]"
@@ -201,7 +201,7 @@ class Redactor:
 
     def _covered_result(self, message: Message) -> Message:
         self._left_out.add_lines(message.content, IGNORED)
-        each_text(dict_of(message.raw).get("toolUseResult"), self._note)
+        formats.each_text(dict_of(message.raw).get("toolUseResult"), self._note)
         raw = None if message.raw is None else _envelope(message.raw)
         return replace(message, content=IGNORED, raw=raw, meta={})
 
@@ -211,7 +211,7 @@ class Redactor:
 
     def _without_arguments(self, message: Message, covered: list[ToolCall]) -> Message:
         for call in covered:
-            each_text(call.arguments, self._note)
+            formats.each_text(call.arguments, self._note)
         ids = {call.id for call in covered}
         calls = tuple(
             replace(call, arguments=_paths_only(call.arguments)) if call.id in ids else call
@@ -288,9 +288,9 @@ def _with_parts(raw: Mapping[str, object] | None, texts: Iterable[str]) -> Mappi
 
 def _changed(message: Message, change: Callable[[str], str]) -> Message:
     """Return a message with all its texts changed, the same object if none differs."""
-    raw = each_text(message.raw, change)
-    content, meta = change(message.content), each_text(message.meta, change)
-    arguments = [each_text(call.arguments, change) for call in message.calls]
+    raw = formats.each_text(message.raw, change)
+    content, meta = change(message.content), formats.each_text(message.meta, change)
+    arguments = [formats.each_text(call.arguments, change) for call in message.calls]
     if (content, raw, meta) == (message.content, message.raw, message.meta) and arguments == [
         call.arguments for call in message.calls
     ]:

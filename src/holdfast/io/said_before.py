@@ -14,7 +14,7 @@ from holdfast.io.import_items import ImportedMessage, dict_of, text_of
 from holdfast.io.redaction import words_marked
 from holdfast.io.sources import SourceFile
 from holdfast.io.zip_files import READ_ERRORS
-from holdfast.messages import formats
+from holdfast.port import formats
 
 _CHUNK = 1 << 20
 _MARK = re.compile(rb"private", re.IGNORECASE)

@@ -31,12 +31,11 @@ from holdfast.io import (
     specstory,
 )
 from holdfast.io.files import IS_UTF16, MAX_LINE, NOT_UTF8, SAVE, File, fields, lines, text_problems, values
-from holdfast.io.foreign import opened
+from holdfast.io.foreign_sqlite import is_sqlite, opened
 from holdfast.io.import_items import Item, Skip
 from holdfast.io.record_markdown import START as RECORDS
 from holdfast.io.zip_files import READ_ERRORS, UNPACK, packed_beside, unpacked, why_not_unpacked, why_too_much
-from holdfast.store.foreign_sqlite import is_sqlite
-from holdfast.text.clean import clean
+from holdfast.port.texts import clean
 
 Test = Callable[[Mapping[str, object]], bool]
 

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from holdfast.errors import InvalidInput, shown
 from holdfast.io.files import MAX_LINE, File, lines
 from holdfast.io.import_items import ImportedChat, ImportedRecord, Item, Skip, dict_of, parsed, repeat_id
-from holdfast.messages import formats
-from holdfast.text.clean import clean
+from holdfast.port import formats, texts
 
 if TYPE_CHECKING:
-    from holdfast.records.options import NewRecord
+    from holdfast.port.handles import NewRecord
 
 MESSAGE_FIELDS = ("content", "role", "at", "chat", "name", "id", "title", "meta")
 RECORD_FIELDS = ("text", "kind", "category", "tags", "target", "since", "until", "source", "id", "meta")
@@ -155,7 +154,7 @@ def _cell(row: _Row, column: str) -> object:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    return clean(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return texts.clean(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _rows(file: File, table: Table) -> Iterator[tuple[int, dict[str, object]] | Skip]:

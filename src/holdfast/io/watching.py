@@ -17,8 +17,8 @@ from holdfast.io.importing import ProjectOf, import_found
 from holdfast.io.sources import DATABASE_ENDINGS, LINE_ENDINGS, Source, SourceFile, found_at
 
 if TYPE_CHECKING:
+    from holdfast import Memory
     from holdfast.io.redaction import Rules
-    from holdfast.memory import Memory
 
 _REST = 9  # times as long as its import took, a file is left alone after it
 _UNREADABLE = 60.0  # seconds after which a file that cannot be read is tried again

@@ -13,9 +13,9 @@ from holdfast.learning.throttle import rest
 from holdfast.store import imports, log, records
 from holdfast.store.message_rows import from_micros
 from holdfast.store.records import RecordFilter
-from holdfast.text.references import IN_SPACE, read_reference
 from holdfast.text.sentences import sentences
 from holdfast.types import Message, Range
+from holdfast.types.references import IN_SPACE, read_reference
 from holdfast.types.scope import scope_of
 
 TOOLS = frozenset(

@@ -11,8 +11,8 @@ from holdfast.errors import Damaged, InvalidInput
 from holdfast.learning.results import Extraction, WorkResult, explained, together
 from holdfast.store import jobs, sessions
 from holdfast.store.database import retry_transaction
-from holdfast.text.references import write_reference
 from holdfast.types import Job, Range, Scope, scope_of
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.learning.job_context import JobContext

@@ -23,7 +23,6 @@ from holdfast.safety.guard import Secrets, is_masked, masked_hit
 from holdfast.store import grants, instructions, log, prompt_receipts, sessions, snapshots, summaries
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
-from holdfast.text.references import noted, write_reference
 from holdfast.types import (
     MAX_COUNT,
     ChatStats,
@@ -39,6 +38,7 @@ from holdfast.types import (
 )
 from holdfast.types.handles import Handle
 from holdfast.types.messages import flags_like
+from holdfast.types.references import noted, write_reference
 
 if TYPE_CHECKING:
     from holdfast.kinds import Kind

@@ -18,10 +18,10 @@ from holdfast.messages.openai import paired, to_openai
 from holdfast.prompt.recall_block import fit, write
 from holdfast.prompt.summary_block import summary_message
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
-from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_middle
 from holdfast.text.tokens import MESSAGE_OVERHEAD, estimate_tokens
 from holdfast.types import MAX_COUNT, Hit, Message, Prompt, Window, check_count
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.prompt.prompt_cache import Fingerprint
@@ -121,7 +121,7 @@ def build(
     costs = {"system": reserved - known_tokens, "known": known_tokens, "recalled": spent}
     tokens = _account({**costs, "window": window.tokens}, cached, budget, division.room)
     messages = (alternate if style.anthropic else paired)(part.item for part in parts)
-    return Prompt(text, list(messages), window, tuple(entry.hit for entry in entries), tokens)
+    return Prompt(text, [*messages], window, tuple(one.hit for one in entries), tokens, recalled=recalled)
 
 
 def _text(*parts: str) -> str:
@@ -212,7 +212,7 @@ class _Division:
         window = self._select(self.room)
         if _is_whole(window) or window.over_budget:
             return window
-        reach = max(self._stepped(window, self.room), _open_turn(window.messages))
+        reach = max(self._stepped(window, self.room), _newest_turn(window.messages, window.messages))
         return self._select(reach, MAX_COUNT, self._since_step(window, self.room))
 
     def _grown(
@@ -254,8 +254,10 @@ class _Division:
             return near
         summaries = sum(one.tokens for one in near.summaries)
         turn = _open_turn(near.messages)
-        if near.shortened or not turn:
-            turn = _open_turn(self._select(self.room, self._summaries).messages)
+        if near.shortened or not turn or len(near.messages) < 2:
+            has_request = any(message.role == "user" for message in near.messages)
+            shown = near if has_request else self._select(self.room // 2, self._summaries)
+            turn = _newest_turn(shown.messages, self._select(self.room, self._summaries).messages)
         if not turn and _goes_on(near.messages):
             # A turn longer than the room: what was done last is worth more to it than what was said long ago.
             most = max(most, int(self.room * CONVERSATION[1]))
@@ -271,7 +273,7 @@ class _Division:
         not in what a window costs.
         """
         broken = sum(one.tokens for one in window.omitted if one.why in (NO_RESULT, UNKNOWN_CALL))
-        steps = math.ceil(max(0, _total(window) - most) / self._step)
+        steps = max(0, math.ceil((_total(window) - most) / self._step) - broken // self._step)
         return max(0, _total(window) - steps * self._step - broken)
 
     def _since_step(self, window: Window, most: int) -> int:
@@ -300,13 +302,28 @@ def _is_whole(window: Window) -> bool:
 
 
 def _open_turn(messages: Sequence[Message]) -> int:
-    """Count the tokens of the newest turn; 0 if there is none, or it has been answered."""
-    tokens = 0
+    """Count the tokens of the newest turn; 0 if there is none, or it has been answered.
+
+    What a user says between a call and its result begins no turn.
+    """
+    tokens, waiting = 0, set[str]()
     for message in reversed(messages) if _goes_on(messages) else ():
         tokens += message.tokens
-        if message.role == "user":
+        waiting = waiting.union(message.answers).difference(call.id for call in message.calls)
+        if message.role == "user" and not waiting:
             return tokens
     return 0
+
+
+def _newest_turn(near: Sequence[Message], whole: Sequence[Message]) -> int:
+    """Count the tokens of the newest turn that are always shown: all, or once it is answered both its ends.
+
+    What is shown of its request is what a window `near` shows, and of the rest what the `whole` room holds.
+    """
+    if _goes_on(whole):
+        return _open_turn(whole)
+    request = next((message.tokens for message in reversed(near) if message.role == "user"), 0)
+    return request + sum([message.tokens for message in whole[-1:]])
 
 
 def _goes_on(messages: Sequence[Message]) -> bool:
@@ -337,16 +354,12 @@ def _cost(text: str, count: CountTokens) -> int:
 # What is sent -----------------------------------------------------------------------------------------------
 
 
-def to_chat(messages: Iterable[Message]) -> tuple[dict[str, object], ...]:
-    """Return messages in the OpenAI chat format, each result of a call right behind the call.
+def _messages(messages: Sequence[Message], style: PromptStyle) -> Iterable[PromptPart]:
+    """Yield the messages of a prompt, each result of a call right behind the call.
 
     Models reject anything between the two, and a log can have it: parallel calls as separate messages, or a
     user who writes while a tool runs.
     """
-    return paired(part.item for part in _messages(tuple(messages), DEFAULT_STYLE))
-
-
-def _messages(messages: Sequence[Message], style: PromptStyle) -> Iterable[PromptPart]:
     groups: list[list[PromptPart]] = []
     calls: dict[object, list[PromptPart]] = {}
     newest_user = max((place for place, one in enumerate(messages) if one.role == "user"), default=-1)

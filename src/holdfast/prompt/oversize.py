@@ -1,8 +1,9 @@
-"""Placeholders for what is too large to be shown again: in turns that are over, or with its own turn.
+"""Placeholders for what is too large to be shown again: in turns that are over, or that do not fit.
 
 The words stay in the log. The placeholder of a result says how many tokens it takes, how it begins, and how
 to read it; it answers the same call, so that a model takes it as the result. Of what a user pasted, and of
-an answer that takes half of a budget, the beginning and the end stay, around a line that says the same.
+an answer that takes half of a budget, the beginning and the end stay, around a line that says the same; so
+of the newest step of a turn, where this does not fit.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, cast
 
 from holdfast.messages.anthropic import sent_parts
 from holdfast.messages.formats import texts_of
@@ -18,14 +20,13 @@ from holdfast.messages.media import media, media_tokens
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.safety.guard import mask
 from holdfast.text.clean import each_text
-from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line, shorten_middle
-from holdfast.types import MAX_COUNT
+from holdfast.types import MAX_COUNT, Message
 from holdfast.types.messages import flags_like
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.text.tokens import CountTokens
-    from holdfast.types import Message
 
 # Of the budget, as of a leaf: a larger result is too large whatever a policy says.
 SHARE = 1 / 8
@@ -37,8 +38,16 @@ _PASTE = 250
 _AROUND = 8_000
 _READ = re.compile(r"[\s\S]{0,2000}\S{0,6000}")
 
-Shorten = Callable[["Message", int], "Message"]
-"""Return a message with placeholders in place of what takes more than so many tokens."""
+
+class Shorten(Protocol):
+    """A function that shortens messages."""
+
+    def __call__(self, message: Message, limit: int, /, *, fit: bool = False) -> Message:
+        """Return a message with placeholders in place of what takes more than `limit` tokens.
+
+        With `fit` the beginning and the end of each text stay, as much as fits `limit` tokens.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +57,9 @@ class Oversize:
     Of what is neither a result nor from a user, those of over `said` tokens.
 
     Kept are what was said from the newest user message on, the newest `keep` messages, and the newest `turns`
-    turns as far as `cap` tokens, but for the `lost` message: the request of a turn that does not fit with it.
-    How far a window goes is measured by what was so before the newest `fresh` tokens were said.
+    turns as far as `cap` tokens. What a window does not guarantee is kept only while it fits with all that
+    was said since, and not again once this became a placeholder. How far a window goes is measured by what
+    was so before the newest `fresh` tokens were said.
     """
 
     limit: int
@@ -59,7 +69,6 @@ class Oversize:
     turns: int = 0
     cap: int = 0
     said: int = MAX_COUNT
-    lost: int = 0
 
     def most(self, message: Message) -> int:
         """Return the tokens above which a message is a placeholder."""
@@ -69,43 +78,64 @@ class Oversize:
         """Return the same for a window that keeps this."""
         return replace(self, keep=keep, turns=turns, cap=cap)
 
+    def shortest(self, request: Message) -> Message:
+        """Return a request as it is shown where it does not fit with its turn."""
+        short = self.shorten(request, self.limit) if request.tokens > self.limit else request
+        return min(request, short, key=lambda one: one.tokens)
+
+    def is_any_large(self, groups: Iterable[list[Message]], room: int) -> bool:
+        """Return whether a message or a step may have to be shortened in a window of `room` tokens."""
+        costs = [[message.tokens for message in group] for group in groups]
+        return any(max(cost) > self.limit or sum(cost) > min(self.said, room) for cost in costs)
+
     def shorten_groups(
-        self, groups: Iterable[list[Message]], originals: dict[int, Message]
+        self, groups: Iterable[list[Message]], originals: dict[int, Message], room: int, guaranteed: int
     ) -> Iterator[list[Message]]:
         """Yield the groups of messages, newest first, with placeholders.
 
-        `originals` gets what they stand for, by seq.
+        `originals` gets what they stand for, by seq. The window has `room` tokens, and its newest
+        `guaranteed` messages whatever they cost; where that is one, its step is made to fit.
         """
-        tokens = -self.fresh
-        count = users = fresh_count = fresh_users = 0
-        for group in groups:
-            tokens += sum([message.tokens for message in group])
-            if self.fresh and tokens <= 0:
-                fresh_count += len(group)
-                fresh_users += sum([message.role == "user" for message in group])
+        spent = count = users = 0
+        for number, group in enumerate(groups):
+            spent += sum([message.tokens for message in group])
+            if self.fresh and spent <= self.fresh:
                 yield group
                 continue
-            newer, turns = count, users
+            is_turn_kept = users < self.turns and spent - self.fresh <= self.cap
+            is_kept = is_turn_kept or count < self.keep
+            # The newest message is there, but only words of a user stay whole whatever they cost.
+            is_whole = guaranteed > 1 or group[0].role == "user"
+            lacks_room = spent > room and not (is_turn_kept or (is_whole and count < guaranteed))
+            if lacks_room and not number:
+                # Less than half: no window begins with its turn to leave out all that is older.
+                self._fit(group, min(self.said - self.limit, room), originals)
+            elif lacks_room or (users and not is_kept):
+                for place, message in enumerate(group):
+                    if message.tokens > self.most(message) and message.seq not in originals:
+                        group[place] = self._shortened(message, self.most(message), originals)
+                if lacks_room and sum([message.tokens for message in group]) > self.said:
+                    self._fit(group, self.limit, originals)
             count += len(group)
-            for place, message in enumerate(group):
-                # What fills a window was in none as it is, so that no start can be where it was.
-                fills = message.tokens > self.said
-                is_kept = newer + fills * fresh_count < self.keep or (
-                    turns + fills * fresh_users < self.turns and tokens <= self.cap
-                )
-                is_over = users + fills * fresh_users and not is_kept
-                if (is_over or message.seq == self.lost) and message.tokens > self.most(message):
-                    group[place] = self._shortened(message, originals)
-                users += message.role == "user"
+            users += sum([message.role == "user" for message in group])
             yield group
 
-    def _shortened(self, message: Message, originals: dict[int, Message]) -> Message:
-        if message.seq in originals:
-            return message
-        short = self.shorten(message, self.most(message))
+    def _fit(self, group: list[Message], room: int, originals: dict[int, Message]) -> None:
+        """Shorten the largest messages of a step so that it fits, each to the same size."""
+        places = sorted(range(len(group)), key=lambda place: group[place].tokens)
+        for left, place in zip(range(len(group), 0, -1), places, strict=True):
+            if group[place].tokens > room // left:
+                group[place] = self._shortened(group[place], room // left, originals, fit=True)
+            room = max(0, room - group[place].tokens)
+
+    def _shortened(
+        self, message: Message, limit: int, originals: dict[int, Message], *, fit: bool = False
+    ) -> Message:
+        original = originals.get(message.seq, message)
+        short = self.shorten(original, limit, fit=fit)
         if short.tokens >= message.tokens:
             return message
-        originals[message.seq] = message
+        originals[message.seq] = original
         return short
 
 
@@ -122,32 +152,40 @@ class Placeholders:
     images: bool = True
     expand: bool = False
 
-    def __call__(self, message: Message, limit: int) -> Message:
+    def __call__(self, message: Message, limit: int, /, *, fit: bool = False) -> Message:
         """Return the message with placeholders in place of what takes more than `limit` tokens.
 
         What else is in the message stays: a user may have said something beside the results of several calls.
         Of a message that is no result, half of the limit stays, and its images; all of it, if its words take
-        no more than the limit, or than a paste at least does.
+        no more than the limit, or than a paste at least does. To `fit`, of every text the beginning and the
+        end stay, and the message takes at most the limit, if its texts are what it takes more.
         """
+        if fit:
+            most = limit
+            while (short := self._cut(message, most, "")).tokens > limit and most > 0:
+                most = min(most - 1, most * limit // short.tokens)
+            return short
         if message.role != "tool":
             words = message_tokens(message, self.count, images=False)
-            return self._cut(message, limit // 2) if words > max(limit, _PASTE) else message
+            return self._cut(message, limit // 2, " again") if words > max(limit, _PASTE) else message
+        return self._with_results(message, limit, partial(self._text, message))
+
+    def _with_results(self, message: Message, limit: int, write: Callable[[str, int], str]) -> Message:
+        """Return a result with other texts; of several in one message those of more than `limit` tokens."""
         parts, flags = sent_parts(message), flags_like(message)
+        written: object = write(message.content, message.tokens)
         if any(_is_result(part) for part in parts):
-            written = [self._part(message, part, limit) for part in parts]
-            content = texts_of(written)
-            short = replace(message, content=content, raw=_with_content(message.raw, written), flags=flags)
-        else:
-            text = self._text(message, message.content, message.tokens)
-            short = replace(message, content=text, raw=_with_content(message.raw, text), flags=flags)
+            written = [self._part(part, limit, write) for part in parts]
+        content = written if isinstance(written, str) else texts_of(written)
+        short = replace(message, content=content, raw=_with_content(message.raw, written), flags=flags)
         return replace(short, tokens=message_tokens(short, self.count, images=self.images), flags=flags)
 
-    def _part(self, message: Message, part: object, limit: int) -> object:
+    def _part(self, part: object, limit: int, write: Callable[[str, int], str]) -> object:
         if not isinstance(part, Mapping) or not _is_result(part):
             return part
         text = texts_of([part])
         tokens = self.count(text) + (media_tokens({"content": [part]}, self.count) if self.images else 0)
-        return {**part, "content": self._text(message, text, tokens)} if tokens > limit else part
+        return {**part, "content": write(text, tokens)} if tokens > limit else part
 
     def _text(self, message: Message, text: str, tokens: int) -> str:
         how = self._how(message)
@@ -155,17 +193,19 @@ class Placeholders:
         said = f"This result of {tokens:,} tokens is not shown again; {how}."
         return f"[{said} It begins:]\n{begins}" if begins else f"[{said}]"
 
-    def _cut(self, message: Message, most: int) -> Message:
+    def _cut(self, message: Message, most: int, again: str) -> Message:
         """Return a message of which the beginning and the end stay, and so of each text in its calls."""
-        said = f"most of this message of {message.tokens:,} tokens is not shown again"
+        said = f"most of this message of {message.tokens:,} tokens is not shown{again}"
         line = f"[… {said}; {self._how(message)} …]"
 
-        def cut(text: str) -> str:
+        def cut(text: str, _: int = 0) -> str:
             # Two tokens a character are the most that is estimated.
             if 2 * len(text) <= most or self.count(text) <= most:
                 return text
             return shorten_middle(_ends(text, most), most, self.count, line) or line
 
+        if message.role == "tool":
+            return self._with_results(message, most, cut)
         calls = [
             replace(call, arguments=cast("Mapping[str, object] | str", each_text(call.arguments, cut)))
             for call in message.calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import dropwhile, islice, takewhile
 from typing import TYPE_CHECKING, Protocol
 
@@ -38,7 +38,7 @@ class Select(Protocol):
         """Return the window for `budget` tokens, of which summaries take at most `summaries`.
 
         Its start is where it was before the newest `fresh` tokens were said, whatever became a placeholder
-        since.
+        since, unless this leaves more than an eighth of the budget unused.
         """
 
 
@@ -60,36 +60,63 @@ def selector(
 ) -> Select:
     """Return a function from a token budget to a window of a chat, which reads each message only once.
 
-    `newest_first` reads its messages, `stats` are its totals, `frontier` its summaries that are part of no
-    other, oldest first; `shorten` writes the placeholders, None for none. The summary of a `SummaryBuffer` is
-    always there. A window that begins within a turn has its request, the message of the user that the turn
-    began with, before it, where both fit and no summary stands for it.
+    `stats` are its totals, `frontier` its summaries that are part of no other, oldest first. A window that
+    begins within a turn has its request before it, where both fit and no summary has it; the newest always.
     """
     log = ChatLog(newest_first, stats.messages + stats.erased, stats.stored_tokens, stats.erased)
-    unsummarised, oversize = log.after(frontier), _oversize(policy, shorten)
+    return _Selector(policy, log, frontier, _oversize(policy, shorten))
 
-    def choose_within(budget: int, summaries: int, fresh: int, lost: int = 0) -> Window:
-        large = oversize and replace(oversize, fresh=fresh, lost=lost)
-        some = frontier if isinstance(policy, SummaryBuffer) else _newest_within(frontier, summaries)
-        hidden = frontier[: len(frontier) - len(some)]
-        window = _choose(within(policy, budget), log.after(hidden), some, large)
-        return replace(window, omitted=(*_omissions(hidden), *window.omitted)) if hidden else window
 
-    def select(budget: int, summaries: int = MAX_COUNT, fresh: int = 0) -> Window:
-        window = choose_within(budget, summaries, fresh)
-        if oversize is None or (request := _lost_request(unsummarised, window)) is None:
+@dataclass(frozen=True, slots=True)
+class _Selector:
+    """Make windows of a chat; see `Select`."""
+
+    policy: Policy
+    log: ChatLog
+    frontier: Sequence[Summary]
+    oversize: Oversize | None
+
+    def __call__(self, budget: int, summaries: int = MAX_COUNT, fresh: int = 0, /) -> Window:
+        window = self._with_its_request(budget, summaries, fresh)
+        if not fresh or window.tokens >= (1 - SHARE) * budget:
             return window
-        short = oversize.shorten(request, oversize.limit) if request.tokens > oversize.limit else request
-        if short is not request:
-            window = choose_within(budget, summaries, fresh, request.seq)
-        room = min(policy.budget, budget) - short.tokens
-        if room < 0 or _lost_request(unsummarised, window) is None:
-            return window
-        rest = choose_within(room, summaries, fresh)
-        is_lost = rest.tokens <= room and _is_behind(request, rest, window, unsummarised)
-        return _with_request(replace(rest, budget=window.budget), request, short, log) if is_lost else window
+        # Results of the last turn that are whole in one of both may leave it emptier.
+        return max(window, self._with_its_request(budget, summaries, 0), key=lambda one: one.tokens)
 
-    return select
+    def _with_its_request(self, budget: int, summaries: int, fresh: int) -> Window:
+        window, log = self._choose(budget, summaries, fresh), self.log.after(self.frontier)
+        if self.oversize is None or (request := _lost_request(log, window)) is None:
+            return window
+        short = self.oversize.shortest(request)
+        room = min(self.policy.budget, budget) - short.tokens
+        rest = self._choose(max(0, room), summaries, fresh, 1)
+        if room > 0 and rest.messages and rest.messages[0].seq <= request.seq:
+            return replace(self._with_its_request(room, summaries, fresh), budget=window.budget)
+        if rest.tokens > room or not _is_behind(request, rest, window, log):
+            rest = self._choose(budget, summaries, fresh, 0)
+            if _is_newest_in(rest, window) and _lost_request(log, rest) is None:
+                return rest
+            rest, request = self._choose(0, summaries, fresh, 0), _newest_request(log)
+            short = self.oversize.shortest(request)
+            if request in rest.messages or not rest.messages or short.tokens >= budget:
+                return window
+        return _with_request(replace(rest, budget=window.budget), request, short, self.log)
+
+    def _choose(self, budget: int, summaries: int, fresh: int, least: float = 1 / 2) -> Window:
+        large = self.oversize and replace(self.oversize, fresh=fresh)
+        is_kept = isinstance(self.policy, SummaryBuffer)
+        some = self.frontier if is_kept else _newest_within(self.frontier, summaries)
+        hidden = self.frontier[: len(self.frontier) - len(some)]
+        window = _choose(within(self.policy, budget), self.log.after(hidden), some, large, least)
+        return replace(window, omitted=(*_omissions(hidden), *window.omitted))
+
+
+def _is_newest_in(rest: Window, window: Window) -> bool:
+    return bool(rest.messages) and rest.messages[-1].seq == window.messages[-1].seq
+
+
+def _newest_request(log: ChatLog) -> Message:
+    return next(one for one in log if one.role == "user")
 
 
 def _lost_request(log: ChatLog, window: Window) -> Message | None:
@@ -145,15 +172,22 @@ def _oversize(policy: Policy, shorten: Shorten | None) -> Oversize | None:
     return Oversize(limit, shorten, said=share_of(policy.budget, SAID))
 
 
-def _choose(policy: Policy, log: ChatLog, frontier: Sequence[Summary], oversize: Oversize | None) -> Window:
-    reach = policy.reach(oversize)
+def _choose(
+    policy: Policy, log: ChatLog, frontier: Sequence[Summary], oversize: Oversize | None, least: float
+) -> Window:
+    reach = replace(policy.reach(oversize), least=least)
+    if not least and reach.keep == 1:
+        reach = replace(reach, keep=0)
     if not frontier or not isinstance(policy, SUMMARISED):
         return choose(log, reach)
     rest, shown, cap, budget = log.after(frontier), frontier, reach.cap, policy.budget
     if isinstance(policy, Lossless) and rest.tokens + _cost(frontier) > budget:
         cap = int(budget * policy.compaction.tail)
         guaranteed = choose(rest, Reach(0, reach.keep, reach.turns, cap))
-        shown = _newest_within(frontier, budget - guaranteed.tokens)
+        # A step that is larger than all of the budget is made to fit; words of a user are not.
+        is_cut = oversize and guaranteed.tokens > budget and guaranteed.messages[-1].role != "user"
+        spent = oversize.said if oversize and is_cut else guaranteed.tokens
+        shown = _newest_within(frontier, budget - spent)
     room = max(0, budget - _cost(shown))
     window = choose(rest, replace(reach, budget=room, cap=min(cap, room)))
     hidden = frontier[: len(frontier) - len(shown)]

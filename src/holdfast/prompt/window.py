@@ -7,8 +7,8 @@ three simple policies look at messages only; `Lossless` and `SummaryBuffer` let 
 for what is older, and their `Compaction` says how these are made.
 
 Results of tools that take more than `oversize` tokens, or than an eighth of the budget, are shown as
-placeholders, once their turn is over and they are no longer among what the policy keeps; None or 0 shows them
-as they are.
+placeholders, once their turn is over, or no longer fits, and they are no longer among what the policy keeps;
+None or 0 shows them as they are.
 """
 
 from __future__ import annotations
@@ -212,7 +212,8 @@ class Lossless:
     `oversize`. Where it does not, the newest messages go first, as `FreshTail` keeps them, then the
     summaries, the newest first, then older messages; what is left out is named. `compaction` says when
     `Chat.compact` summarises how much. `user_first` as for `TokenBudget`. The newest `keep` messages are
-    there even if they do not fit; None for the newest one, unless the compaction keeps no turns.
+    there even if they do not fit; None for the newest one, unless the compaction keeps no turns. Where one is
+    kept and its tool use does not fit beside the request, it is shortened.
 
     Raises:
         InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more, or `compaction` is not a

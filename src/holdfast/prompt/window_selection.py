@@ -40,8 +40,8 @@ class Reach:
     """How far back a window goes, in the terms that all policies come down to.
 
     As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns.
-    With `user_first` it starts at a user message where one is in reach. Results that are `oversize` become
-    placeholders.
+    With `user_first` it starts at a user message where one is in reach, which leaves at least the share
+    `least` of what fits. Results that are `oversize` become placeholders.
     """
 
     budget: int
@@ -51,6 +51,7 @@ class Reach:
     user_first: bool = True
     older: str = OVER_BUDGET
     oversize: Oversize | None = None
+    least: float = 1 / 2
 
 
 class ChatLog:
@@ -91,9 +92,9 @@ def choose(log: ChatLog, reach: Reach) -> Window:
     else:
         first = read[edge - 1][-1].seq if edge else log.length + 1
 
-    shown = read[:taken]
-    if reach.oversize and reach.oversize.fresh and _is_any_large(shown, reach.oversize):
-        shown = [*replace(reach.oversize, fresh=0).shorten_groups(shown, originals)]
+    shown, large = read[:taken], reach.oversize
+    if large and large.fresh and large.is_any_large(shown, reach.budget):
+        shown = [*replace(large, fresh=0).shorten_groups(shown, originals, reach.budget, reach.keep)]
     messages = [message for group in shown for message in group]
     messages.reverse()
     beyond = [message for group in read[taken:fits] for message in group]
@@ -127,16 +128,12 @@ def _read(
     length = log.length
     groups = _groups(dropwhile(lambda message: message.seq > length, log), broken)
     read, guaranteed, fits, is_all = _measure(groups, reach)
-    if reach.oversize and _is_any_large(read, reach.oversize):
-        groups = reach.oversize.shorten_groups(chain(read, groups), originals)
+    if reach.oversize and reach.oversize.is_any_large(read, reach.budget):
+        groups = reach.oversize.shorten_groups(chain(read, groups), originals, reach.budget, reach.keep)
         read, guaranteed, fits, is_all = _measure(groups, reach)
     if not reach.user_first or (is_all and fits == len(read)):
         return read, fits, fits, is_all
     return read, _user_start(read, groups, guaranteed, fits, reach), fits, is_all
-
-
-def _is_any_large(groups: Iterable[Group], oversize: Oversize) -> bool:
-    return max((message.tokens for group in groups for message in group), default=0) > oversize.limit
 
 
 def _shortened(messages: Iterable[Message], originals: dict[int, Message]) -> Iterator[Shortened]:
@@ -187,13 +184,13 @@ def _measure(groups: Iterator[Group], reach: Reach) -> tuple[list[Group], int, i
 def _user_start(read: list[Group], groups: Iterator[Group], guaranteed: int, fits: int, reach: Reach) -> int:
     """Return how many groups a window has whose start is moved to a user message, `fits` if none is in reach.
 
-    In reach is the next newer one, where that leaves out no guaranteed message and at most half of the
+    In reach is the next newer one, where that leaves out no guaranteed message and leaves enough of the
     tokens. Without a budget all messages are guaranteed, and in reach is the next older one, among as many
     groups again.
     """
     left = total = _tokens(read[:fits])
     for start in range(fits, max(guaranteed, 1) - 1, -1):
-        if 2 * left < total:
+        if left < reach.least * total:
             break
         if _starts_with_user(read, start):
             return start

@@ -13,9 +13,9 @@ from holdfast.search.columns import MessageColumns, Numbers
 from holdfast.search.filters import ONLY_OF, Filters
 from holdfast.search.postings import LIKE
 from holdfast.search.query import MAX_TERMS, Query, parse
-from holdfast.text.references import split_space, write_reference
 from holdfast.types import MAX_NAME, SOURCES, ExplainedWord, Explanation, Hit, Scope, check_name
 from holdfast.types.messages import flags_like
+from holdfast.types.references import split_space, write_reference
 
 if TYPE_CHECKING:
     from holdfast.search.meaning import QueryVector

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holdfast.search.bm25 import saturate
+from holdfast.llm.embedding import checked
+from holdfast.search.bm25 import saturate, top
+from holdfast.search.query import is_searchable, parse
 from holdfast.search.weights import WEIGHTS, inverse_frequency
 from holdfast.text.analyze import analyze, tokens
 
@@ -22,21 +24,9 @@ if TYPE_CHECKING:
     from holdfast.search.query import Query
     from holdfast.search.vector_scan import Rows
 
-NEVER = 2**63 - 1
+_NEVER = 2**63 - 1
 _Postings = tuple["array[int]", "array[float]"]
 _STORED = np.dtype("<f4")
-
-
-def packed(vector: Rows) -> bytes:
-    """Return the bytes of a vector."""
-    data: bytes = vector.astype(_STORED).tobytes()
-    return data
-
-
-def unpacked(data: bytes, dimension: int) -> Rows:
-    """Return a row for each vector of some bytes."""
-    rows = np.frombuffer(data, _STORED).reshape(-1, dimension)
-    return rows.astype(np.float32, copy=False)
 
 
 class ItemIndex:
@@ -53,6 +43,20 @@ class ItemIndex:
         # Of each vector, its item.
         self._vectors, self._owners = np.zeros((0, 0), np.float32), array("q")
 
+    unit = staticmethod(checked)
+
+    @staticmethod
+    def pack(vector: Rows) -> bytes:
+        """Return the bytes of a vector."""
+        data: bytes = vector.astype(_STORED).tobytes()
+        return data
+
+    @staticmethod
+    def unpack(data: bytes, dimension: int) -> Rows:
+        """Return a row for each vector of some bytes."""
+        rows = np.frombuffer(data, _STORED).reshape(-1, dimension)
+        return rows.astype(np.float32, copy=False)
+
     def __len__(self) -> int:
         """Return the number of items that are there."""
         return len(self._alive) - self._removed
@@ -62,12 +66,14 @@ class ItemIndex:
         """Whether most numbers are those of removed items, so that it should be made anew."""
         return self._removed > len(self) + 1_000
 
-    def add(self, group: int, at: int, expires: int, texts: Callable[[], Iterable[str]]) -> int:
+    def add(
+        self, group: int, at: int, expires: int | None = None, texts: Callable[[], Iterable[str]] = tuple
+    ) -> int:
         """Add an item of a group, written and expiring at some times, and return its number."""
         self._texts.append(texts)
         self._groups.append(group)
         self._at.append(at)
-        self._expires.append(expires)
+        self._expires.append(_NEVER if expires is None else expires)
         self._alive.append(1)
         return len(self._alive) - 1
 
@@ -90,7 +96,7 @@ class ItemIndex:
         self._removed += self._alive[item]
         self._alive[item] = 0
 
-    def of_groups(self, groups: Sequence[int]) -> Mask:
+    def _of(self, groups: Sequence[int]) -> Mask:
         """Return which items are in some groups."""
         wanted = np.zeros(max(groups, default=0) + 2, bool)
         wanted[groups] = True
@@ -99,18 +105,38 @@ class ItemIndex:
         mask: Mask = wanted[groups_of] & np.frombuffer(self._alive, bool)
         return mask
 
-    def expired(self, mask: Mask, now: int) -> list[int]:
-        """Return the items of a mask that have expired."""
-        found: list[int] = np.flatnonzero(mask & (np.frombuffer(self._expires, np.int64) <= now)).tolist()
+    def expired(self, groups: Sequence[int], now: int) -> list[int]:
+        """Return the items of some groups that have expired."""
+        expired = self._of(groups) & (np.frombuffer(self._expires, np.int64) <= now)
+        found: list[int] = np.flatnonzero(expired).tolist()
         return found
 
-    def newest(self, mask: Mask) -> Numbers:
+    def ranked(
+        self, groups: Sequence[int], count: int | None, words: str = "", vector: Rows | None = None
+    ) -> Iterator[tuple[int, float | None]]:
+        """Yield the items of some groups with their scores, best first, and then the others, newest first.
+
+        The score is the cosine, or of words a share of the most that they allow; None for an item that is
+        not ranked. Of those that are, at most `count` are yielded.
+        """
+        mask = self._of(groups)
+        if vector is not None:
+            scores, base = self._by_vector(vector, mask), 2.0
+        elif words and is_searchable(words):
+            scores, base = self._by_words(parse(words), mask), 0.0
+        else:
+            scores, base = np.zeros(len(mask)), 0.0
+        best = top(scores, len(scores) if count is None else count)
+        yield from zip(best.tolist(), (scores[best] - base).tolist(), strict=True)
+        yield from ((int(n), None) for n in self._newest(mask & (scores == 0)))
+
+    def _newest(self, mask: Mask) -> Numbers:
         """Return the items of a mask, newest first."""
         items = np.flatnonzero(mask)
         # They are nearly in order, which a stable sort makes use of.
         return items[np.frombuffer(self._at, np.int64)[items].argsort(kind="stable")][::-1]
 
-    def by_words(self, query: Query, mask: Mask) -> Floats:
+    def _by_words(self, query: Query, mask: Mask) -> Floats:
         """Return the BM25 score of each item of a mask, as a share of the most that the query allows."""
         self._analyse()
         scores, best = np.zeros(len(mask)), 0.0
@@ -125,7 +151,7 @@ class ItemIndex:
                 self._add(scores, related, share * word.weight, mask, lengths / average, count)
         return scores / best if best else scores
 
-    def by_vector(self, query: Rows, mask: Mask) -> Floats:
+    def _by_vector(self, query: Rows, mask: Mask) -> Floats:
         """Return the best cosine of each item of a mask, plus 2; 0 for items that have no vector."""
         scores = np.zeros(len(mask))
         owners = np.frombuffer(self._owners, np.int64)

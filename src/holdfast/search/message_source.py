@@ -27,9 +27,9 @@ from holdfast.store import log, segments
 from holdfast.store.message_rows import EPOCH, from_micros
 from holdfast.text import prose
 from holdfast.text.dates import spans
-from holdfast.text.references import read_reference
 from holdfast.types import MAX_COUNT, Hit, Message, Why
 from holdfast.types.messages import flags_like
+from holdfast.types.references import read_reference
 
 if TYPE_CHECKING:
     from holdfast.search.fusion import Ranked

@@ -22,8 +22,8 @@ from holdfast.store.database import PurgeResult, decoding, retry_transaction
 from holdfast.store.erasure_receipts import DATABASE, ErasureAccount
 from holdfast.store.log import title_of
 from holdfast.store.record_erasure import RecordEraser
-from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT, Erasure, Range, Writer, check_flag, check_name, check_range
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database, Value

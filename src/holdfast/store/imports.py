@@ -18,9 +18,6 @@ _NOTE = """
     INSERT INTO imports (space, file, digest, account) VALUES (:space, :file, :digest, :account)
     ON CONFLICT (space, file) DO UPDATE SET digest = excluded.digest, account = excluded.account"""
 _KNOWN = "SELECT digest, account FROM imports WHERE space = :space AND file = :file"
-_CHATS_WITH = """
-    SELECT s.chat FROM sessions s JOIN messages m ON m.space = s.space AND m.chat = s.chat
-    WHERE s.space = :space AND m.id = :id AND m.given = 1"""
 _BEGINNINGS = """
     SELECT one.id, two.id, s.chat FROM sessions s
     JOIN messages one ON one.space = s.space AND one.chat = s.chat AND one.seq = 1
@@ -41,11 +38,6 @@ def note(db: Database, space: str, file: str, digest: str, account: str) -> None
     """Store the account of a file, in place of that of its earlier content."""
     with db.writing() as tx:
         tx.all(_NOTE, space=space, file=file, digest=digest, account=account)
-
-
-def chats_with(db: Reader, space: str, identity: str) -> set[str]:
-    """Return the chats that have a message with an id that a caller gave it."""
-    return {str(chat) for (chat,) in db.all(_CHATS_WITH, space=space, id=identity)}
 
 
 def beginnings(db: Reader, scope: Scope) -> Mapping[tuple[str, str], list[str]]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from copy import copy
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from holdfast.errors import Conflict
 from holdfast.store.checksums import seal
-from holdfast.store.database import batched, one_of
+from holdfast.store.database import batched, decoding, one_of, retry_transaction
+from holdfast.text.json_text import dump
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Reader, Row, Value
+    from holdfast.store.database import Connection, Database, Reader, Row, Value
 
 _OF = "chat = :chat AND collection = :collection"
 _IS_THERE = "(expires IS NULL OR expires > :now)"
@@ -42,19 +45,9 @@ _EXPIRED = "DELETE FROM items WHERE space = :space AND expires <= :now RETURNING
 _NEXT_CHAT = """
     SELECT chat FROM items WHERE space = :space AND chat > :after AND collection = :collection
     ORDER BY chat LIMIT 1"""
-_OF_CHATS = f"""
-    SELECT data FROM items WHERE space = :space AND chat > '' AND collection = :collection AND key = :key
-    AND {_IS_THERE}"""
+T = TypeVar("T")
 # Behind every key that begins as another one does: no UTF-8 has this byte.
 _BEYOND = b"\xff"
-
-
-class ItemPlace(NamedTuple):
-    """Where items are: the collection of a chat, or of none with "" as its id."""
-
-    space: str
-    chat: str
-    collection: str
 
 
 class Item(NamedTuple):
@@ -67,159 +60,207 @@ class Item(NamedTuple):
     expires: int | None
 
 
-def get_one(db: Reader, place: ItemPlace, key: str, now: int) -> Item | None:
-    """Return the item that has a key; None if there is none."""
-    space, chat, collection = place
-    rows = db.all(_READ_ONE, space=space, chat=chat, collection=collection, key=_encoded(key), now=now)
-    return _item(rows[0]) if rows else None
+class ItemRows:
+    """The rows of one collection of items in a space: of a chat or, with "" as its id, of none.
 
-
-def get(db: Reader, place: ItemPlace, keys: Iterable[str], now: int) -> dict[str, Item]:
-    """Return the items that have some keys, by their keys."""
-    found: dict[str, Item] = {}
-    for part in batched([_encoded(key) for key in keys]):
-        condition, values = one_of("key", part)
-        rows = db.all(f"{_READ}{condition}", **place._asdict(), **values, now=now)
-        found |= {item.key: item for item in map(_item, rows)}
-    return found
-
-
-def scan(
-    db: Reader,
-    place: ItemPlace,
-    now: int,
-    *,
-    prefix: str = "",
-    after: str | None = None,
-    before: str | None = None,
-    descending: bool = False,
-    limit: int | None = None,
-    offset: int = 0,
-) -> list[Item]:
-    """Return the items whose keys begin with `prefix`, after and before others, in the order of the keys.
-
-    The first `offset` of them are passed over.
+    Each method is a transaction of its own, except on what `writing` yields, where all are one.
     """
-    first, last = _encoded(prefix), _encoded(prefix) + _BEYOND
-    # A key before which nothing stands but those that are not asked for.
-    above = first if after is None else max(first, _encoded(after) + b"\0")
-    below = last if before is None else min(last, _encoded(before))
-    order = "DESC" if descending else "ASC"
-    statement = f"{_READ}key >= :above AND key < :below ORDER BY key {order}"
-    bounds: dict[str, Value] = {"above": above, "below": below}
-    if limit is not None or offset:
-        statement += " LIMIT :limit OFFSET :offset"
-        bounds |= {"limit": MAX_COUNT if limit is None else limit, "offset": offset}
-    return [_item(row) for row in db.all(statement, **place._asdict(), **bounds, now=now)]
 
+    def __init__(self, database: Database, clock: Callable[[], int], space: str, collection: str) -> None:
+        self._database, self._clock, self._space, self._collection = database, clock, space, collection
+        self._tx: Connection | None = None
+        self._time = 0
 
-def scan_data(db: Reader, place: ItemPlace, now: int, first: str, last: str) -> list[tuple[bytes, bytes]]:
-    """Return the items from one key to another, in their order: the keys and the data alone, as bytes."""
-    bounds = {"first": _encoded(first), "last": _encoded(last)}
-    return [(key, data) for key, data in db.all(_READ_DATA, **place._asdict(), **bounds, now=now)]
+    dump = staticmethod(dump)
+    decoding = staticmethod(decoding)
 
+    @property
+    def now(self) -> int:
+        """The time in microseconds since the epoch; in a transaction, that of its beginning."""
+        return self._time or self._clock()
 
-def scan_chats(db: Reader, space: str, collection: str, now: int) -> Iterator[tuple[str, Item]]:
-    """Iterate over the items of a collection in all chats, with their chats, in the order of the keys."""
-    for row in db.all(_READ_CHATS, space=space, collection=collection, now=now):
-        yield row[0], _item(row[1:])
+    def of(self, collection: str) -> Self:
+        """Return another collection, in the same transaction."""
+        return self._with(_collection=collection)
 
+    def reading(self) -> AbstractContextManager[None]:
+        """Let all that this thread reads in the block be of one state of the database."""
+        return self._database.one_read()
 
-def keys(db: Reader, place: ItemPlace, now: int) -> list[str]:
-    """Return the keys of all items, in their order."""
-    sql = f"SELECT key FROM items WHERE space = :space AND {_OF} AND {_IS_THERE} ORDER BY key"
-    return [_decoded(key) for (key,) in db.all(sql, **place._asdict(), now=now)]
+    @contextmanager
+    def writing(self) -> Iterator[Self]:
+        """Open a transaction beside which no other one changes the space; see `retry_transaction`."""
+        with self._database.writing_to(self._space) as tx:
+            yield self._with(_tx=tx, _time=self.now)
 
+    @retry_transaction
+    def write_together(self, work: Callable[[Self], T]) -> T:
+        """Run some work in such a transaction, which may share its commit with those of other threads."""
 
-def chats(db: Reader, space: str, collection: str) -> Iterator[str]:
-    """Iterate over the chats that have items in a collection, without reading all their items."""
-    after = ""
-    while found := db.all(_NEXT_CHAT, space=space, collection=collection, after=after):
-        after = found[0][0]
-        yield after
+        def write(tx: Connection) -> T:
+            tx.lock(self._space)
+            return work(self._with(_tx=tx, _time=self.now))
 
+        return self._database.write_together(write)
 
-def of_chats(db: Reader, place: ItemPlace, key: str, now: int) -> list[bytes]:
-    """Return the data of the items that have a key, one for each chat that has it in the collection."""
-    values = {"space": place.space, "collection": place.collection}
-    return [bytes(data) for (data,) in db.all(_OF_CHATS, **values, key=_encoded(key), now=now)]
+    # Reading ----------------------------------------------------------------------------------------------
 
+    def get(self, key: str, chat: str = "") -> Item | None:
+        """Return the item that has a key; None if there is none."""
+        rows = self.reader.all(_READ_ONE, **self._place(chat), key=_encoded(key), now=self.now)
+        return _item(rows[0]) if rows else None
 
-def put(
-    tx: Connection, place: ItemPlace, items: Mapping[str, bytes], now: int, expires: int | None = None
-) -> None:
-    """Store items in place of those that have their keys."""
-    # In one order everywhere, so that of two transactions none waits for the other.
-    rows = [_row(tx, place, key, data, now, expires) for key, data in sorted(items.items())]
-    tx.many(_PUT + _OVERWRITE, rows)
+    def get_many(self, keys: Iterable[str], chat: str = "") -> dict[str, Item]:
+        """Return the items that have some keys, by their keys."""
+        found: dict[str, Item] = {}
+        for part in batched([_encoded(key) for key in keys]):
+            condition, values = one_of("key", part)
+            rows = self.reader.all(f"{_READ}{condition}", **self._place(chat), **values, now=self.now)
+            found |= {item.key: item for item in map(_item, rows)}
+        return found
 
+    def keys(self, chat: str = "") -> list[str]:
+        """Return the keys of all items, in their order."""
+        sql = f"SELECT key FROM items WHERE space = :space AND {_OF} AND {_IS_THERE} ORDER BY key"
+        return [_decoded(key) for (key,) in self.reader.all(sql, **self._place(chat), now=self.now)]
 
-def replace(
-    tx: Connection,
-    place: ItemPlace,
-    key: str,
-    data: bytes,
-    revision: int,
-    now: int,
-    expires: int | None = None,
-) -> int:
-    """Store an item if the one that has its key has this revision, 0 for none; return the new revision.
+    def scan(
+        self,
+        chat: str = "",
+        *,
+        prefix: str = "",
+        after: str | None = None,
+        before: str | None = None,
+        descending: bool = False,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[Item]:
+        """Return the items whose keys begin with `prefix`, in the order of the keys, without the bounds.
 
-    Raises:
-        Conflict: it has another one; nothing was stored.
+        The first `offset` of them are passed over.
+        """
+        first, last = _encoded(prefix), _encoded(prefix) + _BEYOND
+        # A key before which nothing stands but those that are not asked for.
+        above = first if after is None else max(first, _encoded(after) + b"\0")
+        below = last if before is None else min(last, _encoded(before))
+        order = "DESC" if descending else "ASC"
+        statement = f"{_READ}key >= :above AND key < :below ORDER BY key {order}"
+        bounds: dict[str, Value] = {"above": above, "below": below}
+        if limit is not None or offset:
+            statement += " LIMIT :limit OFFSET :offset"
+            bounds |= {"limit": MAX_COUNT if limit is None else limit, "offset": offset}
+        return [_item(row) for row in self.reader.all(statement, **self._place(chat), **bounds, now=self.now)]
 
-    """
-    row = _row(tx, place, key, data, now, expires)
-    if revision:
-        found = tx.all(_REPLACE, **row, revision=revision)
-    else:
-        tx.all(f"{_DELETE}key = :key AND expires <= :now", **place._asdict(), key=row["key"], now=now)
-        found = tx.all(f"{_PUT}NOTHING RETURNING revision", **row)
-    if not found:
-        raise Conflict(
-            f"The item {key!r} was written by somebody else since its revision {revision}.",
-            "Read it again, and repeat the change.",
+    def scan_data(self, chat: str, first: str, last: str) -> list[tuple[bytes, bytes]]:
+        """Return the items from one key to another, in their order: the keys and the data alone, as bytes."""
+        bounds = {"first": _encoded(first), "last": _encoded(last)}
+        rows = self.reader.all(_READ_DATA, **self._place(chat), **bounds, now=self.now)
+        return [(key, data) for key, data in rows]
+
+    def scan_chats(self) -> Iterator[tuple[str, Item]]:
+        """Iterate over the items of all chats, with the ids of the chats, in the order of the keys."""
+        values = {"space": self._space, "collection": self._collection}
+        for row in self.reader.all(_READ_CHATS, **values, now=self.now):
+            yield row[0], _item(row[1:])
+
+    def chats(self) -> Iterator[str]:
+        """Iterate over the chats that have items, without reading all their items."""
+        after, values = "", {"space": self._space, "collection": self._collection}
+        while found := self.reader.all(_NEXT_CHAT, **values, after=after):
+            after = found[0][0]
+            yield after
+
+    # Writing ----------------------------------------------------------------------------------------------
+
+    def put(self, data: Mapping[str, bytes], chat: str = "", *, expires: int | None = None) -> None:
+        """Store items in place of those with their keys; `expires` is in microseconds since the epoch."""
+        # In one order everywhere, so that of two transactions none waits for the other.
+        ordered = sorted(data.items())
+        self.write(
+            lambda tx: tx.many(
+                _PUT + _OVERWRITE, [self._row(tx, chat, *one, self.now, expires) for one in ordered]
+            )
         )
-    return int(found[0][0])
 
+    def replace(self, key: str, data: bytes, revision: int, chat: str = "") -> int:
+        """Store an item if the one that has its key has this revision, 0 for none; return the new revision.
 
-def renew(tx: Connection, place: ItemPlace, expires: Mapping[str, int], now: int) -> None:
-    """Set when items expire, by their keys; those that never do stay so."""
-    found = get(tx, place, expires, now)
-    tx.many(
-        _RENEW,
-        [
-            _row(tx, place, key, item.data, item.at, expires[key])
-            for key, item in sorted(found.items())
-            if item.expires is not None
-        ],
-    )
+        Raises:
+            Conflict: it has another one; nothing was stored.
 
+        """
 
-def delete(tx: Connection, place: ItemPlace, keys: Sequence[str] | None = None, prefix: str = "") -> int:
-    """Delete the items that have some keys, or all whose keys begin with `prefix`; return their number."""
-    if keys is None:
+        def replace(tx: Connection) -> list[Row]:
+            row = self._row(tx, chat, key, data, self.now, None)
+            if revision:
+                return tx.all(_REPLACE, **row, revision=revision)
+            gone = f"{_DELETE}key = :key AND expires <= :now"
+            tx.all(gone, **self._place(chat), key=row["key"], now=self.now)
+            return tx.all(f"{_PUT}NOTHING RETURNING revision", **row)
+
+        if not (found := self.write(replace)):
+            raise Conflict(
+                f"The item {key!r} was written by somebody else since its revision {revision}.",
+                "Read it again, and repeat the change.",
+            )
+        return int(found[0][0])
+
+    def renew(self, expires: Mapping[str, int], chat: str = "") -> None:
+        """Set when items expire, by their keys, within `writing`; those that never do stay so."""
+        found = sorted(self.get_many(expires, chat).values())
+        lasting = [item for item in found if item.expires is not None]
+        self.write(
+            lambda tx: tx.many(
+                _RENEW, [self._row(tx, chat, one.key, one.data, one.at, expires[one.key]) for one in lasting]
+            )
+        )
+
+    def delete(self, keys: Iterable[str] | None = None, chat: str = "", *, prefix: str = "") -> int:
+        """Delete the items that have some keys, or those with a prefix; return their number."""
         bounds = {"above": _encoded(prefix), "below": _encoded(prefix) + _BEYOND}
-        condition = "key >= :above AND key < :below RETURNING 1"
-        return len(tx.all(f"{_DELETE}{condition}", **place._asdict(), **bounds))
-    count = 0
-    for part in batched([_encoded(key) for key in keys]):
-        condition, values = one_of("key", part)
-        count += len(tx.all(f"{_DELETE}{condition} RETURNING 1", **place._asdict(), **values))
-    return count
+        conditions: list[tuple[str, Mapping[str, Value]]] = [("key >= :above AND key < :below", bounds)]
+        if keys is not None:
+            conditions = [one_of("key", part) for part in batched([_encoded(key) for key in keys])]
+        place = self._place(chat)
+        return self.write(
+            lambda tx: sum(
+                len(tx.all(f"{_DELETE}{condition} RETURNING 1", **place, **values))
+                for condition, values in conditions
+            )
+        )
 
+    def sweep(self) -> list[tuple[str, str]]:
+        """Delete what has expired, of all collections of the space; return collections with their keys."""
+        rows = self.write(lambda tx: tx.all(_EXPIRED, space=self._space, now=self.now))
+        return [(collection, _decoded(key)) for collection, key in rows]
 
-def delete_expired(tx: Connection, space: str, now: int) -> list[tuple[str, str]]:
-    """Delete the items of a space that have expired, and return the collection and the key of each."""
-    rows = tx.all(_EXPIRED, space=space, now=now)
-    return [(collection, _decoded(key)) for collection, key in rows]
+    @property
+    def reader(self) -> Reader:
+        """What runs queries: the transaction, or else the database."""
+        return self._tx or self._database
 
+    def _with(self, **parts: object) -> Self:
+        other = copy(self)
+        vars(other).update(parts)
+        return other
 
-def _row(
-    tx: Connection, place: ItemPlace, key: str, data: bytes, now: int, expires: int | None
-) -> dict[str, str | int | bytes | None]:
-    row = {**place._asdict(), "key": _encoded(key), "data": data, "at": now, "expires": expires}
-    return {**row, "checksum": seal("items", row, tx.key)}
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Run some work in the transaction, or else in one of its own, and return its result."""
+        return work(self._tx) if self._tx is not None else self._write_alone(work)
+
+    @retry_transaction
+    def _write_alone(self, work: Callable[[Connection], T]) -> T:
+        with self._database.writing() as tx:
+            return work(tx)
+
+    def _place(self, chat: str) -> dict[str, str]:
+        return {"space": self._space, "chat": chat, "collection": self._collection}
+
+    def _row(
+        self, tx: Connection, chat: str, key: str, data: bytes, at: int, expires: int | None
+    ) -> dict[str, Value]:
+        row = {**self._place(chat), "key": _encoded(key), "data": data, "at": at, "expires": expires}
+        return {**row, "checksum": seal("items", row, tx.key)}
 
 
 def _encoded(key: str) -> bytes:

@@ -25,9 +25,9 @@ from holdfast.store.message_rows import (
 )
 from holdfast.store.sessions import write_label
 from holdfast.text.late_pattern import late_pattern
-from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Message, ToolCall
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row, Value

@@ -11,9 +11,9 @@ from holdfast.errors import InvalidInput
 from holdfast.messages.formats import cleaned
 from holdfast.store.database import DECODING_ERRORS, damaged
 from holdfast.text.json_text import dump, load, load_object, load_texts, same_json
-from holdfast.text.references import write_reference
 from holdfast.types import Message, ToolCall
 from holdfast.types.messages import UNSEEN
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.store.database import Row

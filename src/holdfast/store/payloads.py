@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.store.database import DECODING_ERRORS, damaged
 from holdfast.text.json_text import load_object
-from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.store.database import Reader

@@ -22,8 +22,8 @@ from holdfast.store.schema import Column, TableSchema, tables
 from holdfast.store.sqlite import WITHOUT_ROWID
 from holdfast.store.sqlite_pages import Cell, Pages, RawRow, UnreadablePage
 from holdfast.store.table_rows import TableRow, insert
-from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT, Range
+from holdfast.types.references import write_reference
 from holdfast.types.scope import is_space
 
 if TYPE_CHECKING:

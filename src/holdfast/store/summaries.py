@@ -12,8 +12,8 @@ from holdfast.store import vectors
 from holdfast.store.checksums import seal
 from holdfast.store.database import decoding, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
-from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row

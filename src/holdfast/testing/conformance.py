@@ -16,10 +16,10 @@ from unittest import SkipTest
 
 from holdfast.contract import CAPABILITIES, Capability, Provider, capabilities, check_provider
 from holdfast.errors import InvalidInput
+from holdfast.port.texts import shorten_line
 from holdfast.testing import case as checks
 from holdfast.testing.case import Case, Factory, Group, PromiseBroken, Reopen
 from holdfast.testing.cases import CASES
-from holdfast.text.shorten import shorten_line
 
 Outcome = Literal["passed", "failed", "skipped"]
 # What a provider may raise.

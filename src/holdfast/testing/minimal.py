@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
 
-from holdfast.messages.message_tokens import message_tokens
+from holdfast.port.formats import message_tokens
 from holdfast.types import ChatStats, Message, Omission, Window
 
 

@@ -20,23 +20,19 @@ _SHOWN = re.compile(r"[^\s\x00-\x1f\x7f-\x9f]")
 _QUOTE = re.compile(r"(?:\s*+>(?!=))*+\s*+")
 _BULLET = re.compile(r"[-*+•‣◦]\s++")
 _NUMBER = re.compile(r"(\d{1,3})[.)]\s++")
-_TASK = re.compile(r"\[[ xX]\]\s++")
 _HEADING = re.compile(r"#{1,6}(?:\s++|$)")
 _FENCE = re.compile(r"(`{3,}+|~{3,}+)[^`]*+$")
 _LATE_FENCE = re.compile(r"(`{3,})[\w+#.-]*$")  # behind some prose: "Like this: ```python"
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.{1,500}?)(?<!`)\1(?!`)", re.DOTALL)
-# Bold, struck and italic text; no powers (`x**2`), patterns of paths (`src/**/*.py`) or names (`__init__`).
+# Bold and italic text; no powers (`x**2`), patterns of paths (`src/**/*.py`) or names (`__init__`).
 _EMPHASIS = [
     re.compile(pattern, re.DOTALL)
     for pattern in (
         r"(?<![A-Za-z0-9_/\\*])\*\*(?![\s/]|\*\*)(.{1,300}?)(?<!\s)\*\*(?![A-Za-z0-9_/])",
-        r"(?<![\w.])__(?!\s|_|[a-z0-9_]{1,30}__)(.{1,300}?)(?<!\s)__(?!\w)",
-        r"(?<!~)~~(?![\s~])(.{1,300}?)(?<!\s)~~(?!~)",
         r"(?<![A-Za-z0-9_/\\*])\*(?![\s/.*])([^*]{1,300})(?<!\s)\*(?![A-Za-z0-9_/*])",
         r"(?<![\w.])_(?![\s_])(.{1,300}?)(?<![\s_])_(?!\w)",
     )
 ]
-_AUTOLINK = re.compile(r"<(https?://[^\s<>]++)>")
 
 _MASK = "\ufdd0"  # replaces inline code while markers are removed; not a character
 _TARGET = rf"\((?:[^(){_MASK}]++|\([^(){_MASK}]*+\))*+\)"
@@ -209,8 +205,7 @@ def _marker(line: str, *, is_list: bool) -> int:
         if found.lastindex and not is_list and int(found[1]) > 1:
             break
         end = found.end()
-    task = _TASK.match(line, end) if end else None
-    return task.end() if task else end
+    return end
 
 
 def _classify(line: str, *, is_list: bool) -> tuple[_Kind, str]:
@@ -219,9 +214,7 @@ def _classify(line: str, *, is_list: bool) -> tuple[_Kind, str]:
     if len(bare) >= 3 and not bare.strip("-=*_|:+") and bare.strip("|:+"):
         return "text", ""
     if heading := _HEADING.match(line):
-        rest = line[heading.end() :]
-        title = rest.rstrip("#")
-        return "heading", title.rstrip() if title != title.rstrip() or not title else rest
+        return "heading", line[heading.end() :]
     if line.startswith("|") and line.count("|") > 1:
         return "row", line
     end = _marker(line, is_list=is_list)
@@ -240,7 +233,7 @@ def _inline(block: _Block) -> str:
     if block.kind == "row":
         text = ", ".join(cell.strip() for cell in text.split("|") if cell.strip())
     text = _IMAGE.sub(lambda found: found[1] or IMAGE, text)
-    text = _AUTOLINK.sub(r"\1", _LINK.sub(r"\1", text))
+    text = _LINK.sub(r"\1", text)
     for marked in _EMPHASIS:
         text = marked.sub(r"\1", text)
     rest = iter(codes)

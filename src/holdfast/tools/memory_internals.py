@@ -13,9 +13,9 @@ from holdfast.kinds import Kind
 from holdfast.prompt.prompt_cache import seen_of
 from holdfast.store import sessions
 from holdfast.store.database import Database
-from holdfast.text.references import noted, split_space
 from holdfast.text.tokens import CountTokens
 from holdfast.types import MAX_COUNT, Hit, Scope, Writer
+from holdfast.types.references import noted, split_space
 
 _REMEMBERED = 50  # references that are stored for one answer
 _NOTING = threading.Lock()  # held while the stored references are read and written

@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 from holdfast.contract import Capability, Provider
 from holdfast.errors import InvalidInput
-from holdfast.tools.json_schema import Parameter, parameters
+from holdfast.tools.json_schema import TYPES, Parameter, checked, parameters, schema
 from holdfast.types import check_several
 
 Part = Literal["records", "profile", "soul", "constraints", "notes", "scratchpad"]
@@ -36,6 +36,31 @@ class Action:
     read_only: bool
     destructive: bool
     idempotent: bool
+
+    @classmethod
+    def reading(cls, method: Callable[..., object]) -> Self:
+        """Return the action of a method that reads, as its signature and its documentation describe it."""
+        description = (inspect.getdoc(method) or "").partition("\n")[0]
+        takes = parameters(method)
+        return cls(method.__name__, description, takes, read_only=True, destructive=False, idempotent=True)
+
+    @property
+    def hints(self) -> dict[str, type]:
+        """The types of its arguments, by their names."""
+        return {one.name: TYPES[one.type].python for one in self.parameters}
+
+    def schema(self) -> dict[str, object]:
+        """Return the JSON schema of its arguments."""
+        return schema(self.parameters)
+
+    def checked(self, arguments: Mapping[str, object]) -> dict[str, object]:
+        """Return the arguments of a call, converted for its function, without those that are null.
+
+        Raises:
+            InvalidInput: one is unknown, missing or of another type.
+
+        """
+        return checked(arguments, self.parameters, f"`{self.name}`")
 
 
 @dataclass(frozen=True, slots=True)

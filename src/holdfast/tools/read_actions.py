@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 from holdfast.errors import InvalidInput
 from holdfast.safety.guard import mask
-from holdfast.text.references import IN_SPACE, Reference, read_reference
 from holdfast.tools import render
 from holdfast.tools.action_base import (
     NO_SESSION,
@@ -29,6 +28,7 @@ from holdfast.tools.memory_internals import InView, further_memories, is_covered
 from holdfast.tools.paging import Page, PageStart
 from holdfast.tools.results import ExpandPage, MemoryItem, RecallPage, SessionItem, SessionPage
 from holdfast.types import ChatInfo, Hit, Message
+from holdfast.types.references import IN_SPACE, Reference, read_reference
 from holdfast.types.where import check_where, conditions
 
 READ = 100  # messages that are read for one page

@@ -11,10 +11,10 @@ from holdfast.contract import Provider
 from holdfast.prompt.entry_marks import WITHHELD, harmless_value
 from holdfast.prompt.knowledge_block import RELEASED
 from holdfast.safety.guard import mask, mask_name, masked_message
-from holdfast.text.references import IN_SPACE, write_reference
 from holdfast.tools.memory_internals import internals_of
 from holdfast.tools.results import ChangeItem, MemoryItem
 from holdfast.types import Change, Hit, Message, Record, Summary
+from holdfast.types.references import IN_SPACE, write_reference
 
 SNIPPET = 500  # characters of a hit; `expand` returns the rest
 HELD = "It looks like an order to the model, so it is neither shown nor recalled until the user releases it."

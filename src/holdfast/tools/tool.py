@@ -126,12 +126,12 @@ def _tool(
     action: Action, function: Callable[..., object], fail: Callable[[Exception], ToolResult] = failure
 ) -> Tool:
     def run(arguments: Mapping[str, object]) -> object:
-        return function(**checked(arguments, action.parameters, f"`{action.name}`"))
+        return function(**action.checked(arguments))
 
     return Tool(
         action.name,
         action.description,
-        schema(action.parameters),
+        action.schema(),
         action.read_only,
         action.destructive,
         action.idempotent,

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used, by its `__getattr__`."""
+"""Names of a module that are imported when they are first used, by its `__getattr__`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
-def importer(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
-    """Return the `__getattr__` of a package; `modules` maps each of its late names to the module within."""
+def importer(module: str, modules: Mapping[str, str], package: str = "") -> Callable[[str], object]:
+    """Return the `__getattr__` of a module; `modules` maps each of its late names to one of its package.
+
+    Without a name of the package, the module is the package.
+    """
 
     def find(name: str) -> object:
         if name not in modules:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value: object = getattr(import_module(f"{package}.{modules[name]}"), name)
-        setattr(sys.modules[package], name, value)
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        value: object = getattr(import_module(f"{package or module}.{modules[name]}"), name)
+        setattr(sys.modules[module], name, value)
         return value
 
     return find

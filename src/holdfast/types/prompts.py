@@ -66,7 +66,7 @@ class Prompt:
     was recalled, which is the budget to compact for; and `unchanged` to the tokens at its beginning that are
     those of the last prompt of this chat through the same open memory. `omitted` counts the records that had
     no room in the prompt, by kind and target, such as "fact/user": recall finds them. `degraded` is that of
-    what was recalled (see `Hits`).
+    what was recalled (see `Hits`), and `recalled` the text of the message that shows it, "" for none.
     """
 
     system: str
@@ -78,6 +78,7 @@ class Prompt:
     tokens: Mapping[str, int] = field(hash=False)
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
     degraded: str | None = None
+    recalled: str = ""
 
     __repr__ = brief
 

@@ -58,12 +58,12 @@ class Scope:
     @property
     def shared(self) -> Scope:
         """The scope of what all users of the tenant share."""
-        return Scope(self.tenant, "", self.agent)
+        return _derived(self.tenant, "", self.agent)
 
     @property
     def owner(self) -> Scope:
         """The scope of the user, without a project or a team."""
-        return Scope(self.tenant, self.user, self.agent)
+        return _derived(self.tenant, self.user, self.agent)
 
     @property
     def acting(self) -> str:
@@ -78,7 +78,10 @@ class Scope:
     @property
     def spaces(self) -> tuple[str, ...]:
         """The spaces that are read, nearest first: the written one, the user's, `reads`, the tenant's."""
-        return _spaces(self, self.space)
+        if self.actor:
+            return (self.space,)
+        others = (self.named(reference).space for reference in self.reads)
+        return tuple(dict.fromkeys((self.space, self.owner.space, *others, self.shared.space)))
 
     def is_own(self, space: str) -> bool:
         """Return whether a space needs no grant: the user's, one of its projects, or the shared one.
@@ -106,13 +109,13 @@ class Scope:
             return self.owner
         name = _unescape(name)
         if kind == "team" and name and not rest:
-            return Scope(self.tenant, "", self.agent, team=name)
+            return _derived(self.tenant, "", self.agent, team=name)
         if kind == "project" and name and not rest:
-            return Scope(self.tenant, self.user, self.agent, project=name)
+            return _derived(self.tenant, self.user, self.agent, name)
         if kind == "user" and name and colon and len(rest) <= 1:
             kind, _, project = (rest or ["project:"])[0].partition(":")
             if kind == "project" and bool(project) == bool(rest):
-                return Scope(self.tenant, name, self.agent, project=_unescape(project))
+                return _derived(self.tenant, name, self.agent, _unescape(project))
         raise _no_reference(reference)
 
     def seen(self, space: str) -> Scope:
@@ -127,7 +130,14 @@ class Scope:
 
     def reference(self, space: str) -> str:
         """Return the reference by which a space of this tenant is named from here."""
-        return _reference(self.acting, space)
+        other = scope_of(space)
+        if other.team:
+            return f"team:{_escape(other.team)}"
+        project = f"project:{_escape(other.project)}" if other.project else ""
+        if other.user == self.acting:
+            return project or ("user" if self.acting else "tenant")
+        user = f"user:{_escape(other.user)}" if other.user else "tenant"
+        return f"{user}/{project}" if project else user
 
     def __repr__(self) -> str:
         told = ((one.name, getattr(self, one.name)) for one in fields(self) if one.init)
@@ -135,30 +145,11 @@ class Scope:
         return f"Scope({', '.join(f'{name}={value!r}' for name, value in told if value or name in usual)})"
 
 
-# Asked for in each recall.
+# A prompt derives five: the parts are checked when the first is made.
 @lru_cache(maxsize=4_096)
-def _spaces(scope: Scope, own: str) -> tuple[str, ...]:
-    """Return the spaces that a scope reads whose own one is `own`; see `Scope.spaces`."""
-    if scope.actor:
-        return (own,)
-    shared = scope.shared.space
-    if not scope.is_layered:
-        return tuple(dict.fromkeys((own, shared)))
-    others = (scope.named(reference).space for reference in scope.reads)
-    return tuple(dict.fromkeys((own, scope.owner.space, *others, shared)))
-
-
-@lru_cache(maxsize=4_096)
-def _reference(acting: str, space: str) -> str:
-    """Return how a user names a space; see `Scope.reference`."""
-    other = scope_of(space)
-    if other.team:
-        return f"team:{_escape(other.team)}"
-    project = f"project:{_escape(other.project)}" if other.project else ""
-    if other.user == acting:
-        return project or ("user" if acting else "tenant")
-    user = f"user:{_escape(other.user)}" if other.user else "tenant"
-    return f"{user}/{project}" if project else user
+def _derived(tenant: str, user: str, agent: str, project: str = "", team: str = "") -> Scope:
+    """Return a scope of the parts of another one."""
+    return Scope(tenant, user, agent, project=project, team=team)
 
 
 def _checked(references: object) -> tuple[str, ...]:
@@ -187,7 +178,7 @@ def _unescape(part: str) -> str:
 def scope_of(space: str) -> Scope:
     """Return the tenant, the user and the project or team of a space, as a scope of all their agents."""
     tenant, user, project, team = map(_unescape, (*space.split("/", 3), "", "", "")[:4])
-    return Scope(tenant, user, project=project, team=team)
+    return _derived(tenant, user, "", project, team)
 
 
 def is_space(text: str) -> bool:

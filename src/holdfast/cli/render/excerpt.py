@@ -4,8 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from holdfast.cli.render.screen import Part, safe
-from holdfast.text.clean import normalized
-from holdfast.text.snippet import find, merge
+from holdfast.port.texts import find, merge, normalized
 
 WIDTH = 240  # characters: three lines on a usual terminal
 _LEAD = 60  # characters before the first word that matched

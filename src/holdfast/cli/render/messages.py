@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable
 
 from holdfast.cli.render.screen import Part, Screen, count, when
-from holdfast.text.references import write_reference
 from holdfast.types import Message
+from holdfast.types.references import write_reference
 
 _TOOL_RESULT = (12, 1_000)  # lines and characters that are shown of one
 SPOKEN = (200, 20_000)

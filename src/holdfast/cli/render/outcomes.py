@@ -6,16 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
-from typing import get_args
 
 import typer
 
+from holdfast import Extraction, WorkResult
 from holdfast.cli.options import INTERRUPTED, Options, complain
 from holdfast.cli.render.record_lines import called, place, short
 from holdfast.cli.render.screen import Part, Screen, count, plain, when
 from holdfast.cli.render.wording import in_options
-from holdfast.errors import Reason
-from holdfast.learning.results import Extraction, Relearning, WorkResult
+from holdfast.port.handles import Relearning
 from holdfast.types import CompactionResult, Job, Record
 
 Titles = Mapping[str, str]
@@ -67,16 +66,6 @@ def thinking(llm: str | None) -> AbstractContextManager[object]:
 def is_due(job: Job) -> bool:
     """Return whether a worker would take a job now, including one whose lease has expired."""
     return job.status in ("open", "running") and (job.due is None or job.due <= datetime.now(UTC))
-
-
-def needs_model(job: Job) -> bool:
-    """Return whether a job needs a model, by its kind or because it failed with one."""
-    # What learns is loaded by those who work.
-    from holdfast.learning.scheduler import OWN
-    from holdfast.learning.worker import NEED_A_MODEL
-
-    # A guard or an embedder that failed is no language model.
-    return job.kind in NEED_A_MODEL or (job.reason in get_args(Reason) and job.kind not in OWN)
 
 
 def until(at: datetime | None) -> str:

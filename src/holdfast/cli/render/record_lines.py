@@ -3,13 +3,13 @@
 import json
 from collections.abc import Iterable, Sequence
 
+from holdfast import Memory
 from holdfast.cli.options import Options
 from holdfast.cli.render.screen import Part, Screen, count, plain, when
-from holdfast.memory import Memory
-from holdfast.text.references import write_reference
-from holdfast.text.shorten import shorten_line
+from holdfast.port.texts import shorten_line
 from holdfast.types import Change, Record, Wording
 from holdfast.types.records import CONFLICT
+from holdfast.types.references import write_reference
 
 _SHORT = 160  # characters of a text in a list
 _OWN = ("user", "agent", "app")  # whose words come from nowhere else

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.text.references import write_reference
 from holdfast.types import Hit, Message, Omission, Record, Shortened, Summary, Why, Wording
+from holdfast.types.references import write_reference
 
 Part = str | tuple[str, str]
 """A piece of a line: text, or text and its style."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from holdfast.cli.render.messages import SPOKEN, say_cut
 from holdfast.cli.render.screen import Part, Screen, count, fitted, period, safe, when
-from holdfast.text.references import write_reference
 from holdfast.types import Summary
+from holdfast.types.references import write_reference
 
 _PIPED = 120  # characters of a text where no terminal limits it
 _DAY = re.compile(r"\d{1,2} \w+ \d{4}")  # the heading that a summary without a model begins with

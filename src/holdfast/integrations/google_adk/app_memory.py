@@ -9,7 +9,7 @@ from holdfast.integrations.framework_keys import chat_id, escape
 from holdfast.types import check_name
 
 if TYPE_CHECKING:
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
 # The beginning of the ids of chats, and the collection of the items.
 FRAMEWORK = "google-adk"

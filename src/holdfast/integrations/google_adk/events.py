@@ -14,7 +14,7 @@ from holdfast.errors import Damaged, InvalidInput
 from holdfast.integrations.framework_keys import digest
 from holdfast.integrations.google_adk.app_memory import FRAMEWORK
 from holdfast.integrations.opaque_items import read_message
-from holdfast.text.clean import clean
+from holdfast.port.texts import clean
 from holdfast.types import Message, Role
 
 if TYPE_CHECKING:

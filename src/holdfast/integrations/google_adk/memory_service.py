@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Unpack
 from holdfast.contract import check_provider
 from holdfast.errors import InvalidInput, MissingExtra
 from holdfast.integrations.google_adk.app_memory import FRAMEWORK, app_memory, memory_chat, session_chat
-from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.off_loop import off_loop
-from holdfast.search.query import is_searchable
-from holdfast.store import items, log
-from holdfast.store.database import retry_transaction
-from holdfast.text.references import read_reference, write_reference
+from holdfast.port import prompts
+from holdfast.port.items import Items, retry_transaction
 from holdfast.types import check_count
+from holdfast.types.references import read_reference, write_reference
 
 try:
     from google.adk.events.event import Event
@@ -29,9 +27,8 @@ except ImportError as error:
 if TYPE_CHECKING:
     from google.adk.sessions import Session
 
-    from holdfast.memory import Memory
-    from holdfast.records.options import NewRecord, RecallOptions
-    from holdfast.store.database import Reader
+    from holdfast import Memory
+    from holdfast.port.handles import NewRecord, RecallOptions
     from holdfast.types import Hit
 
 # The items that have the ids of deleted events as their keys.
@@ -106,7 +103,7 @@ class HoldfastMemoryService(BaseMemoryService):
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return what answers a query, best first; nothing for one without words, which a model may pass."""
-        if not is_searchable(query):
+        if not prompts.is_searchable(query):
             return SearchMemoryResponse()
         memory = app_memory(self._memory, app_name, user_id)
         hits = await off_loop(self._memory, memory.recall, query, limit=self._limit, **self._options)
@@ -143,21 +140,20 @@ def _store(
     memory: Memory, session_id: str | None, events: Mapping[str, Event], meta: Mapping[str, object]
 ) -> None:
     """Append events to the chat of what was added to memory, without those that are stored or deleted."""
-    table = ItemTable(memory, _DELETED)
+    table = Items(memory, _DELETED)
     chats = [memory_chat(session_id), *([session_chat(session_id)] if session_id else [])]
 
-    def new(db: Reader, ids: Iterable[str]) -> list[str]:
+    def new(db: Items, ids: Iterable[str]) -> list[str]:
         asked = list(ids)
-        there = {one for chat in chats for one in log.given_ids(db, table.space, chat, asked)}
-        there |= items.get(db, table.place(), asked, table.now()).keys()
+        there = db.get_many(asked).keys() | {one for chat in chats for one in db.log(chat).given_ids(asked)}
         return [id for id in asked if id not in there]
 
     # Most of a session is stored already, and what is new is converted before the space is locked.
-    with table.reading() as reader:
-        fresh = {id: to_message(events[id], meta) for id in new(reader, events)}
+    with table.reading():
+        fresh = {id: to_message(events[id], meta) for id in new(table, events)}
     if fresh:
         with table.writing() as tx:
-            table.append(tx, chats[0], [fresh[id] for id in new(tx, fresh)])
+            tx.log(chats[0]).append([fresh[id] for id in new(tx, fresh)])
 
 
 def _delete(memory: Memory, memory_id: str) -> None:
@@ -170,7 +166,7 @@ def _delete(memory: Memory, memory_id: str) -> None:
     for message in memory.chat(found.chat).history(before=found.first + 1, limit=1):
         if message.seq == found.first:
             # First of all, so that it is not added again meanwhile.
-            ItemTable(memory, _DELETED).put({message.id: b""})
+            Items(memory, _DELETED).put({message.id: b""})
             memory.erase(chat=found.chat, messages=found.first, rewrite=None)
 
 

@@ -9,8 +9,8 @@ from uuid import uuid4
 from holdfast.contract import check_provider
 from holdfast.errors import MissingExtra
 from holdfast.integrations.google_adk.app_memory import FRAMEWORK, app_memory
-from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.off_loop import off_loop
+from holdfast.port.items import Items
 
 try:
     from google.adk.sessions import BaseSessionService
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.adk.sessions import Session
 
-    from holdfast.memory import Memory
+    from holdfast import Memory
 
 
 class HoldfastSessionService(BaseSessionService):
@@ -104,11 +104,11 @@ class HoldfastSessionService(BaseSessionService):
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, object]:
         """Return the state that the sessions of a user share, by names without `user:`."""
-        table = ItemTable(app_memory(self._memory, app_name, user_id), FRAMEWORK)
+        table = Items(app_memory(self._memory, app_name, user_id), FRAMEWORK)
 
         def read() -> dict[str, object]:
-            with table.reading() as reader:
-                return read_shared(reader, table.space, table.now())
+            with table.reading():
+                return read_shared(table)
 
         return await off_loop(self._memory, read)
 

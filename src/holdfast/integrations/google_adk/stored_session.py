@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Self, cast
 
 from google.adk.errors.already_exists_error import AlreadyExistsError
@@ -15,10 +16,7 @@ from holdfast.errors import Conflict, InvalidInput
 from holdfast.integrations.google_adk.app_memory import FRAMEWORK, app_memory, session_chat
 from holdfast.integrations.google_adk.events import is_event, to_event
 from holdfast.integrations.google_adk.state import own_state, read_state, write_state
-from holdfast.integrations.item_table import ItemTable
-from holdfast.store import items, log
-from holdfast.store.database import retry_transaction
-from holdfast.store.items import Item
+from holdfast.port.items import Item, Items, retry_transaction
 
 try:
     from google.adk.errors._stale_session_error import StaleSessionError
@@ -29,13 +27,11 @@ except ImportError:
 if TYPE_CHECKING:
     from google.adk.sessions.base_session_service import GetSessionConfig
 
-    from holdfast.memory import Memory
-    from holdfast.store.database import Reader
+    from holdfast import Memory
     from holdfast.types import Message
 
 # The key of the item of the session itself; those of its state come after it.
 _HEAD = ""
-_PAGE = 256  # messages read at once
 
 
 class SessionExists(Conflict, AlreadyExistsError):
@@ -74,8 +70,7 @@ class StoredSession:
         self._chat = session_chat(session_id)
         self._app, self._user, self._id = app_name, user_id, session_id
         self._memory = app_memory(memory, app_name, user_id)
-        self._table = ItemTable(self._memory, FRAMEWORK)
-        self._place = self._table.place(self._chat)
+        self._table = Items(self._memory, FRAMEWORK)
 
     @retry_transaction
     def create(self, state: Mapping[str, object]) -> Session:
@@ -85,14 +80,13 @@ class StoredSession:
             SessionExists: it is there.
 
         """
-        now = self._table.now()
-        head = SessionHead(self._id, now / 1_000_000)
         with self._table.writing() as tx:
-            if items.get_one(tx, self._place, _HEAD, now):
+            if tx.get(_HEAD, self._chat):
                 raise SessionExists(f"The session {self._id!r} exists.", "Get it, or choose another id.")
-            items.put(tx, self._place, head.packed(), now)
-            write_state(tx, self._memory.scope, self._chat, state, now)
-            return self._session(tx, head, items.scan(tx, self._place, now))
+            head = SessionHead(self._id, tx.now / 1_000_000)
+            tx.put(head.packed(), self._chat)
+            write_state(tx, self._chat, state)
+            return self._session(tx, head, tx.scan(self._chat))
 
     def get(self, config: GetSessionConfig) -> Session | None:
         """Return the session with its events, or those that are asked for; None if it is not there.
@@ -101,13 +95,13 @@ class StoredSession:
             Damaged: a stored event is not one of ADK any more.
 
         """
-        with self._table.reading() as reader:
-            found = items.scan(reader, self._place, self._table.now())
+        with self._table.reading():
+            found = self._table.scan(self._chat)
             head = SessionHead.of(found)
             if head is None:
                 return None
-            session = self._session(reader, head, found)
-            newest = list(self._newest(reader, config.num_recent_events, config.after_timestamp))
+            session = self._session(self._table, head, found)
+            newest = list(self._newest(config.num_recent_events, config.after_timestamp))
         session.events = [to_event(message) for message in reversed(newest)]
         return session
 
@@ -124,12 +118,12 @@ class StoredSession:
             Conflict: another event has its id.
 
         """
-        now, event = self._table.now(), cast("Mapping[str, dict[str, object]]", message.raw)
+        event = cast("Mapping[str, dict[str, object]]", message.raw)
         with self._table.writing() as tx:
-            stored = SessionHead.of(items.get(tx, self._place, [_HEAD], now).values())
+            stored = SessionHead.of(tx.get_many([_HEAD], self._chat).values())
             if stored is None:
                 raise NoSession(f"There is no session {self._id!r}.", "Create it first.")
-            if not self._table.append(tx, self._chat, [message]):
+            if not tx.log(self._chat).append([message]):
                 return None
             # Events that were never stored may be at the end of those in hand.
             if stored.updated != known.updated and stored.newest != known.newest:
@@ -140,9 +134,9 @@ class StoredSession:
             same = timestamp == stored.updated
             updated = math.nextafter(timestamp, math.inf) if same else timestamp
             head = SessionHead(self._id, updated, str(event["id"]))
-            items.put(tx, self._place, head.packed(), now)
+            tx.put(head.packed(), self._chat)
             state = cast("Mapping[str, object]", event.get("actions", {}).get("state_delta", {}))
-            write_state(tx, self._memory.scope, self._chat, state, now)
+            write_state(tx, self._chat, state)
             return updated
 
     def delete(self) -> None:
@@ -156,37 +150,27 @@ class StoredSession:
             if self._table.get(_HEAD, self._chat) is not None:
                 raise
 
-    def _session(self, db: Reader, head: SessionHead, found: Iterable[Item]) -> Session:
-        state = read_state(db, self._memory.scope, found, self._table.now())
-        return bare_session(self._app, self._user, head, state)
+    def _session(self, db: Items, head: SessionHead, found: Iterable[Item]) -> Session:
+        return bare_session(self._app, self._user, head, read_state(db, found))
 
-    def _newest(self, db: Reader, limit: int | None, after: float | None) -> Iterator[Message]:
+    def _newest(self, limit: int | None, after: float | None) -> Iterator[Message]:
         """Yield the messages of the newest events, newest first, until one is older than `after`."""
-        before, left = None, limit
-        size = _PAGE if limit is not None or after is not None else None
-        while left is None or left > 0:
-            asked = size if left is None else min(_PAGE, left)
-            page = log.read(db, self._table.space, self._chat, before=before, limit=asked)
-            for message in filter(is_event, reversed(page)):
-                # Of the event itself: that of the message is rounded.
-                time = (message.raw or {}).get("timestamp")
-                if after is not None and isinstance(time, int | float) and time < after:
-                    return
-                yield message
-                left = None if left is None else left - 1
-            if asked is None or len(page) < asked:
+        for message in islice(filter(is_event, self._table.log(self._chat).backward()), limit):
+            # Of the event itself: that of the message is rounded.
+            time = (message.raw or {}).get("timestamp")
+            if after is not None and isinstance(time, int | float) and time < after:
                 return
-            before = page[0].seq
+            yield message
 
 
 def sessions_of(memory: Memory, app_name: str, user_id: str) -> list[Session]:
     """Return the sessions of a user of an app with their state, and without their events."""
-    own, found = app_memory(memory, app_name, user_id), dict[str, list[Item]]()
-    table = ItemTable(own, FRAMEWORK)
-    with table.reading() as reader:
-        for chat, item in items.scan_chats(reader, table.space, FRAMEWORK, table.now()):
+    table = Items(app_memory(memory, app_name, user_id), FRAMEWORK)
+    found: dict[str, list[Item]] = {}
+    with table.reading():
+        for chat, item in table.scan_chats():
             found.setdefault(chat, []).append(item)
-        shared = read_state(reader, own.scope, (), table.now()) if found else {}
+        shared = read_state(table, ()) if found else {}
     heads = [(head, each) for each in found.values() if (head := SessionHead.of(each))]
     return [bare_session(app_name, user_id, head, {**own_state(each), **shared}) for head, each in heads]
 

@@ -11,13 +11,11 @@ from holdfast.integrations.framework_keys import unescape
 from holdfast.integrations.langgraph import thread_items as rows
 from holdfast.integrations.langgraph.known_messages import is_message_list
 from holdfast.integrations.langgraph.thread_items import StoredCheckpoint, ThreadHead, ThreadItems
-from holdfast.store.database import decoding
+from holdfast.port.items import Items
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from langchain_core.runnables import RunnableConfig
-
-    from holdfast.store.database import Database
 
 
 def read_tuple(
@@ -32,7 +30,7 @@ def read_tuple(
             numbers[row.channels[key]] = kind
     missing = [n for some in numbers.values() for n in some if n not in loaded]
     loaded |= thread.loaded(missing)
-    with decoding("A list of messages"):
+    with Items.decoding("A list of messages"):
         values |= {channel: [loaded[n] for n in some] for channel, some in numbers.items()}
     read = CheckpointTuple(
         rows.to_config(head.thread, row.ns, row.id),
@@ -49,7 +47,7 @@ def read_tuple(
 
 
 def tuples(
-    database: Database,
+    table: Items,
     threads: Iterable[ThreadItems],
     config: RunnableConfig | None,
     metadata: Mapping[str, object],
@@ -70,7 +68,7 @@ def tuples(
             continue
         if given.get("checkpoint_id") not in (None, "", id) or given.get("checkpoint_ns", ns) != ns:
             continue
-        with database.one_read():
+        with table.reading():
             head, row, read = thread.head(), thread.checkpoint(ns, id), None
             if head and row and all(row.metadata.get(key) == value for key, value in metadata.items()):
                 read, _ = read_tuple(thread, head, row, loaded.setdefault(chat, {}))

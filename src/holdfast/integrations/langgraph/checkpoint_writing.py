@@ -16,15 +16,13 @@ from holdfast.integrations.langgraph import thread_items as rows
 from holdfast.integrations.langgraph.known_messages import KnownList, fingerprint, is_message_list
 from holdfast.integrations.langgraph.message_log import MessageLog, log_id
 from holdfast.integrations.langgraph.thread_items import ThreadHead, ThreadItems
-from holdfast.store import items
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
     from langgraph.checkpoint.serde.base import SerializerProtocol
 
-    from holdfast.integrations.item_table import ItemTable
     from holdfast.integrations.langgraph.thread_items import ThreadPlace
-    from holdfast.store.database import Connection
+    from holdfast.port.items import Items
 
 # So many unknown messages are looked up among those of the parent, which another process may have stored.
 _MANY = 8
@@ -35,10 +33,9 @@ _PAGE = 256
 class ThreadWriter(ThreadItems):
     """Changes the items of a thread within a transaction, beside which no other one changes the space."""
 
-    def __init__(self, tx: Connection, table: ItemTable, chat: str, serde: SerializerProtocol) -> None:
-        super().__init__(tx, table.space, chat, serde)
-        self._tx, self._log, self._now = tx, MessageLog(table, chat), table.now()
-        tx.lock(table.space)
+    def __init__(self, tx: Items, chat: str, serde: SerializerProtocol) -> None:
+        super().__init__(tx, chat, serde)
+        self._log = MessageLog(tx, chat)
 
     # Storing ----------------------------------------------------------------------------------------------
 
@@ -67,7 +64,7 @@ class ThreadWriter(ThreadItems):
                 head = head._replace(messages=head.messages + len(fresh))
                 values[key], lists[channel] = rows.pack(rows.to_ranges(new.numbers)), new
                 if channel == said:
-                    self._log.add(self._tx, fresh)
+                    self._log.add(fresh)
             else:
                 values[key] = self._packed(value) if channel in given else rows.pack(None)
         if said in versions:
@@ -126,7 +123,7 @@ class ThreadWriter(ThreadItems):
         if numbers[: len(prior)] != prior and (gone := set(prior).difference(numbers)):
             left = {_log_id(one, n) for n, one in enumerate(new.messages if new else ())}
             removed = [id for _, one, _, _ in self.messages(gone) if (id := one.decode()) not in left]
-            self._log.remove(self._tx, checkpoint, removed)
+            self._log.remove(checkpoint, removed)
 
     # Removing and copying ---------------------------------------------------------------------------------
 
@@ -146,7 +143,7 @@ class ThreadWriter(ThreadItems):
     def remove_runs(self, run_ids: Collection[str]) -> None:
         """Delete the checkpoints of runs, with a tombstone for messages that no other one has."""
         kept = {row.key for row in self.checkpoints() if row.metadata.get("run_id") not in run_ids}
-        self._log.remove(self._tx, " ".join(sorted(run_ids)), self._keep(kept))
+        self._log.remove(" ".join(sorted(run_ids)), self._keep(kept))
 
     def _keep(self, kept: Collection[str]) -> list[str]:
         """Delete all checkpoints but some, with what only they need; return the ids of lost messages."""
@@ -178,7 +175,7 @@ class ThreadWriter(ThreadItems):
             Conflict: this one is there already.
 
         """
-        other = ThreadItems(self._tx, self._space, source, self._serde)
+        other = ThreadItems(self._items, source, self._serde)
         if (head := other.head()) is None:
             return
         if self.head() is not None:
@@ -190,15 +187,15 @@ class ThreadWriter(ThreadItems):
             while page := {item.key: item.data for item in islice(found, _PAGE)}:
                 self._put(collection, page)
         self._put(rows.HEAD, {"": rows.pack(head._replace(thread=name, epoch=token_hex(8)))})
-        self._log.copy(self._tx, source)
+        self._log.copy(source)
 
     # ------------------------------------------------------------------------------------------------------
 
     def _put(self, collection: str, data: Mapping[str, bytes]) -> None:
-        items.put(self._tx, self.place(collection), data, self._now)
+        self._items.of(collection).put(data, self.chat)
 
     def _delete(self, collection: str, keys: Collection[str]) -> None:
-        items.delete(self._tx, self.place(collection), list(keys))
+        self._items.of(collection).delete(keys, self.chat)
 
     def _packed(self, value: object, *head: object) -> bytes:
         kind, data = self._serde.dumps_typed(value)

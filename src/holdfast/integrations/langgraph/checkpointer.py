@@ -12,10 +12,8 @@ from random import SystemRandom
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.errors import InvalidInput, MissingExtra
-from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.off_loop import awaited, off_loop
-from holdfast.store import items
-from holdfast.store.database import retry_transaction
+from holdfast.port.items import Items
 
 try:
     from langgraph.checkpoint.base import BaseCheckpointSaver, get_checkpoint_metadata
@@ -39,8 +37,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
     from langgraph.checkpoint.serde.base import SerializerProtocol
 
-    from holdfast.chat import Chat
-    from holdfast.memory import Memory
+    from holdfast import Chat, Memory
 
 T = TypeVar("T")
 # Checkpoints that are awaited at once.
@@ -77,7 +74,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         strict = JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None)
         super().__init__(serde=strict if serde is None else _checked(serde))
         self._memory, self._messages_key = memory, messages_key
-        self._table, self._known = ItemTable(memory, HEAD), KnownMessages()
+        self._table, self._known = Items(memory, HEAD), KnownMessages()
 
     def chat(self, thread_id: str) -> Chat:
         """Return the chat of a thread, for its history, windows and prompts."""
@@ -89,7 +86,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         """Return a checkpoint of a thread by its id, without one the newest; None if there is none."""
         place = ThreadPlace.of(config)
         thread = self._thread(place.chat)
-        with self._table.database.one_read():
+        with self._table.reading():
             head, row = thread.head(), thread.checkpoint(place.ns, place.id)
             if head is None or row is None:
                 return None
@@ -119,7 +116,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         """
         chats = self._chats() if config is None else [ThreadPlace.of(config).chat]
         threads = map(self._thread, chats)
-        return islice(tuples(self._table.database, threads, config, filter or {}, before), limit)
+        return islice(tuples(self._table, threads, config, filter or {}, before), limit)
 
     # Writing ----------------------------------------------------------------------------------------------
 
@@ -234,15 +231,13 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     # ------------------------------------------------------------------------------------------------------
 
     def _thread(self, chat: str) -> ThreadItems:
-        return ThreadItems(self._table.database, self._table.space, chat, self.serde)
+        return ThreadItems(self._table, chat, self.serde)
 
     def _chats(self) -> Iterator[str]:
-        return items.chats(self._table.database, self._table.space, HEAD)
+        return self._table.chats()
 
-    @retry_transaction
     def _write(self, chat: str, work: Callable[[ThreadWriter], T]) -> T:
-        table, serde = self._table, self.serde
-        return table.database.write_together(lambda tx: work(ThreadWriter(tx, table, chat, serde)))
+        return self._table.write_together(lambda tx: work(ThreadWriter(tx, chat, self.serde)))
 
 
 def _checked(serde: SerializerProtocol) -> SerializerProtocol:

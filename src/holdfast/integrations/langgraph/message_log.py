@@ -12,17 +12,15 @@ from langchain_core.messages import BaseMessage, ChatMessage, ToolMessage
 from holdfast.errors import InvalidInput
 from holdfast.integrations.framework_keys import digest
 from holdfast.integrations.opaque_items import read_message
-from holdfast.messages.normalize import ready
-from holdfast.store import log
-from holdfast.text.clean import clean
-from holdfast.text.references import write_reference
+from holdfast.port import formats
+from holdfast.port.texts import clean
 from holdfast.types import ROLES, Message, Role, ToolCall, check_name
+from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from langchain_core.messages import ToolCall as LangChainCall
 
-    from holdfast.integrations.item_table import ItemTable
-    from holdfast.store.database import Connection
+    from holdfast.port.items import Items
 
 # The key in `meta` of messages of the log.
 _MARK = "langgraph"
@@ -33,17 +31,17 @@ _ROLES: dict[str, Role] = {"ai": "assistant", "system": "system", "tool": "tool"
 
 
 class MessageLog:
-    """The chat of a thread; all methods are part of the transaction that they are given."""
+    """The chat of a thread, in a transaction."""
 
-    def __init__(self, table: ItemTable, chat: str) -> None:
-        self._table, self._chat = table, chat
+    def __init__(self, tx: Items, chat: str) -> None:
+        self._tx, self._log, self._chat = tx, tx.log(chat), chat
 
-    def add(self, tx: Connection, messages: Iterable[tuple[str, BaseMessage]]) -> None:
+    def add(self, messages: Iterable[tuple[str, BaseMessage]]) -> None:
         """Append what messages say under their ids, unless it is in the chat under the same id."""
         drafts = [message for id, one in messages if (message := log_message(id, one))]
         versions = [_version(draft) for draft in drafts]
         ids = [one.id for one in (*drafts, *versions)]
-        there = {one.id: one for one in log.by_ids(tx, self._table.space, self._chat, ids)}
+        there = {one.id: one for one in self._log.find(ids)}
         fresh: dict[str, Message] = {}
         for draft, version in zip(drafts, versions, strict=True):
             first = there.get(draft.id) or fresh.get(draft.id)
@@ -51,11 +49,11 @@ class MessageLog:
                 fresh[draft.id] = draft
             elif _said(first) != _said(draft) and version.id not in there:
                 fresh[version.id] = version
-        self._table.append(tx, self._chat, list(fresh.values()))
+        self._log.append(list(fresh.values()))
 
-    def remove(self, tx: Connection, checkpoint: str, ids: Sequence[str]) -> None:
+    def remove(self, checkpoint: str, ids: Sequence[str]) -> None:
         """Append a tombstone for messages that a checkpoint does not have any more."""
-        there = sorted(log.by_ids(tx, self._table.space, self._chat, ids), key=lambda one: one.seq)
+        there = sorted(self._log.find(ids), key=lambda one: one.seq)
         if not there:
             return
         names = [write_reference(self._chat, one.seq) for one in (there[0], there[-1])]
@@ -64,14 +62,14 @@ class MessageLog:
             text = f"[{len(there)} messages from {names[0]} to {names[1]} were removed]"
         meta = {_MARK: "removed", "messages": [one.id for one in there]}
         tombstone = Message("system", text, id=f"removed-{digest(f'{checkpoint} {ids}')}", meta=meta)
-        if not log.by_ids(tx, self._table.space, self._chat, [tombstone.id]):
-            self._table.append(tx, self._chat, [tombstone])
+        if not self._log.find([tombstone.id]):
+            self._log.append([tombstone])
 
-    def copy(self, tx: Connection, source: str) -> None:
+    def copy(self, source: str) -> None:
         """Append all messages of another chat."""
         after = 0
-        while page := log.read(tx, self._table.space, source, after=after, limit=_PAGE):
-            self._table.append(tx, self._chat, [replace(one, seq=0) for one in page])
+        while page := self._tx.log(source).read(_PAGE, after=after):
+            self._log.append([replace(one, seq=0) for one in page])
             after = page[-1].seq
 
 
@@ -86,10 +84,10 @@ def log_message(id: str, message: BaseMessage) -> Message | None:
     call_id = clean(message.tool_call_id) if isinstance(message, ToolMessage) else None
     draft = Message(_role(message), text, id=id, calls=calls, call_id=call_id)
     try:
-        return ready(replace(draft, name=name or None))
+        return formats.ready(replace(draft, name=name or None))
     except InvalidInput:
         # Calls or a name that the log does not take; the message itself is stored whole beside it.
-        return ready(replace(draft, content=text or "[calls of tools]", calls=(), call_id=None))
+        return formats.ready(replace(draft, content=text or "[calls of tools]", calls=(), call_id=None))
 
 
 def log_id(identity: str) -> str:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput, MissingExtra, shown
-from holdfast.integrations.item_table import ItemTable
 from holdfast.integrations.off_loop import off_loop
-from holdfast.runtime import runtime_of
-from holdfast.store.message_rows import from_micros
+from holdfast.port.items import Items
+from holdfast.port.vectors import item_embedder
 from holdfast.types import check_count
 
 try:
@@ -40,6 +39,7 @@ from holdfast.integrations.langgraph.store_items import (
     encoded,
     item_key,
     parsed_key,
+    time_of,
     vectors_key,
 )
 from holdfast.integrations.langgraph.store_namespaces import list_namespaces
@@ -51,12 +51,9 @@ from holdfast.integrations.langgraph.ttl_sweeper import TTLSweeper
 if TYPE_CHECKING:
     from langgraph.store.base import IndexConfig, TTLConfig
 
+    from holdfast import Memory
     from holdfast.integrations.langgraph.store_search import StoreSearch
-    from holdfast.integrations.langgraph.store_vectors import StoreEmbedder
-    from holdfast.llm.embedding import Embed, Embedder
-    from holdfast.memory import Memory
-    from holdfast.runtime import Runtime
-    from holdfast.store.items import Item as StoredItem
+    from holdfast.port.items import Item as StoredItem
 
 _MINUTE = 60_000_000
 _SWEEP = 5  # minutes between sweeps, as with LangGraph's own stores
@@ -92,12 +89,14 @@ class HoldfastStore(BaseStore):
     def __init__(
         self, memory: Memory, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
     ) -> None:
-        self._table = ItemTable(memory, COLLECTION)
-        self._memory, self._runtime = memory, cast("Runtime", runtime_of(memory))
+        self._table = Items(memory, COLLECTION)
+        self._memory = memory
         self.index_config, self.ttl_config = index, ttl
         config: Mapping[str, object] = index or {}
         self._fields = check_fields(config.get("fields") or [WHOLE])
-        self._embedder = self._make_embedder(config)
+        self._embedder = item_embedder(
+            memory, config.get("embed"), check_count(config.get("dims") or 0, "dims")
+        )
         self._search: StoreSearch | None = None
         self._sweeper = TTLSweeper(self.sweep_ttl)
 
@@ -118,7 +117,7 @@ class HoldfastStore(BaseStore):
 
     def sweep_ttl(self) -> int:
         """Delete the items that have expired, and return their number."""
-        return sweep(self._table, self._runtime.now())
+        return sweep(self._table)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Sweep at intervals on a thread, which ends with the memory; cancelling the future stops it.
@@ -134,22 +133,10 @@ class HoldfastStore(BaseStore):
         """Stop sweeping, and return whether a sweep that runs has ended within so many seconds."""
         return self._sweeper.stop(timeout)
 
-    def _make_embedder(self, config: Mapping[str, object]) -> StoreEmbedder | None:
-        dims = check_count(config.get("dims") or 0, "dims")
-        given = config.get("embed")
-        if given is None and self._runtime.embedder is None:
-            return None
-        # Only for those who have an embedder.
-        from holdfast.integrations.langgraph.store_vectors import StoreEmbedder
-        from holdfast.llm.embedding import embedder
-
-        found = self._runtime.embedder if given is None else embedder(cast("Embed", given))
-        return StoreEmbedder(self._runtime, self._memory.scope, cast("Embedder", found), dims)
-
     def _run(self, ops: Sequence[Op], loop: asyncio.AbstractEventLoop | None = None) -> list[Result]:
         for op in ops:
             check_op(op)
-        now = self._runtime.now()
+        now = self._table.now
         gets = {n: item_key(op.namespace, op.key) for n, op in enumerate(ops) if isinstance(op, GetOp)}
         keys = gets.values()
         found = self._table.get_many(keys) if len(keys) > 1 else {key: self._table.get(key) for key in keys}
@@ -167,7 +154,7 @@ class HoldfastStore(BaseStore):
         # Of several that put one item, the last one does.
         puts = {(op.namespace, op.key): op for op in ops if isinstance(op, PutOp)}
         if puts or renewed:
-            written = write(self._table, self._puts(list(puts.values()), now, loop), renewed, now)
+            written = write(self._table, self._puts(list(puts.values()), now, loop), renewed)
             if self._search is not None:
                 for namespace, change in written.items():
                     self._search.take_over(namespace, change)
@@ -183,8 +170,8 @@ class HoldfastStore(BaseStore):
             value=value,
             key=op.key,
             namespace=op.namespace,
-            created_at=from_micros(created),
-            updated_at=from_micros(stored.at),
+            created_at=time_of(created),
+            updated_at=time_of(stored.at),
         )
 
     def _found(
@@ -192,26 +179,21 @@ class HoldfastStore(BaseStore):
     ) -> list[SearchItem]:
         # numpy is loaded by the first search.
         from holdfast.integrations.langgraph.store_search import ItemQuery, StoreSearch
-        from holdfast.search.query import is_searchable, parse
 
         if self._search is None:
             unpack = None if self._embedder is None else self._embedder.unpack
             self._search = StoreSearch(self._table, self._fields, unpack)
-        query = vector = None
-        if op.query and self._embedder is not None:
-            vector = self._embedder.query(op.query, loop)
-        elif op.query and is_searchable(op.query):
-            query = parse(op.query)
-        wanted = ItemQuery(tuple(op.namespace_prefix), query, vector, op.filter, op.offset, op.limit)
+        words, vector = op.query or "", None
+        if words and self._embedder is not None:
+            vector = self._embedder.query(words, loop)
+        wanted = ItemQuery(tuple(op.namespace_prefix), words, vector, op.filter, op.offset, op.limit)
         results = []
         for namespace, stored, score in self._search.search(wanted, now):
             key = parsed_key(stored.key)[1]
             created, ttl, _, value = decoded(stored)
             if op.refresh_ttl and ttl is not None:
                 renewed |= _renewals(namespace, key, ttl, now)
-            results.append(
-                SearchItem(namespace, key, value, from_micros(created), from_micros(stored.at), score)
-            )
+            results.append(SearchItem(namespace, key, value, time_of(created), time_of(stored.at), score))
         return results
 
     def _puts(self, ops: Sequence[PutOp], now: int, loop: asyncio.AbstractEventLoop | None) -> list[Put]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput, shown
-from holdfast.store.database import DECODING_ERRORS, damaged
-from holdfast.text.json_text import dump, load
+from holdfast.port.items import Items
 
 if TYPE_CHECKING:
-    from holdfast.store.items import Item as StoredItem
+    from holdfast.port.items import Item as StoredItem
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COLLECTION = "langgraph-store"
 Namespace = tuple[str, ...]
 # Paths of the fields by which an item is found, False for none, None for those of the store.
@@ -85,7 +87,7 @@ def encoded(ttl: float | None, fields: Fields, value: Mapping[str, object]) -> s
         InvalidInput: the value is not JSON.
 
     """
-    return dump([ttl, fields, dict(value)], "The value of the item")
+    return Items.dump([ttl, fields, dict(value)], "The value of the item")
 
 
 def with_created(body: str, created: int) -> bytes:
@@ -95,10 +97,13 @@ def with_created(body: str, created: int) -> bytes:
 
 def decoded(item: StoredItem) -> StoreItem:
     """Return what is stored of an item."""
-    try:
-        return StoreItem(*load(item.data.decode()))
-    except DECODING_ERRORS as error:
-        raise damaged("An item of the LangGraph store", error) from error
+    with Items.decoding("An item of the LangGraph store"):
+        return StoreItem(*json.loads(item.data))
+
+
+def time_of(micros: int) -> datetime:
+    """Return the time of an item, from microseconds since the epoch."""
+    return _EPOCH + timedelta(microseconds=micros)
 
 
 def encoded_marker(*, expiring: bool, vectors: bool) -> bytes:
@@ -108,6 +113,5 @@ def encoded_marker(*, expiring: bool, vectors: bool) -> bytes:
 
 def decoded_marker(data: bytes) -> Marker:
     """Return a marker from its bytes."""
-    if len(data) != 9:
-        raise damaged("A namespace of the LangGraph store", ValueError("not 9 bytes"))
-    return Marker(data, bool(data[8] & 1), bool(data[8] & 2))
+    with Items.decoding("A namespace of the LangGraph store"):
+        return Marker(data, bool(data[8] & 1), bool(data[8] & 2))

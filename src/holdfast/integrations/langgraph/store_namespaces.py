@@ -16,12 +16,12 @@ from holdfast.integrations.langgraph.store_items import (
 if TYPE_CHECKING:
     from langgraph.store.base import ListNamespacesOp, MatchCondition
 
-    from holdfast.integrations.item_table import ItemTable
+    from holdfast.port.items import Items
 
 _ANY = "*"
 
 
-def list_namespaces(table: ItemTable, op: ListNamespacesOp) -> list[Namespace]:
+def list_namespaces(table: Items, op: ListNamespacesOp) -> list[Namespace]:
     """Return the namespaces that match all conditions, in order, cut to a depth."""
     conditions = op.match_conditions or ()
     known = [tuple(takewhile(lambda label: label != _ANY, one.path)) for one in conditions if _is_prefix(one)]

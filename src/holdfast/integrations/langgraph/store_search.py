@@ -6,7 +6,7 @@ read again; what this process writes itself is taken over without that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -26,15 +26,12 @@ from holdfast.integrations.langgraph.store_items import (
     vectors_key,
 )
 from holdfast.integrations.langgraph.store_texts import words_of
-from holdfast.search.bm25 import top
-from holdfast.search.item_index import NEVER, ItemIndex
+from holdfast.port.vectors import ItemIndex
 
 if TYPE_CHECKING:
-    from holdfast.integrations.item_table import ItemTable
-    from holdfast.search.columns import Floats, Mask
-    from holdfast.search.query import Query
-    from holdfast.search.vector_scan import Rows
-    from holdfast.store.items import Item as StoredItem
+    from holdfast.port.items import Item as StoredItem
+    from holdfast.port.items import Items
+    from holdfast.port.vectors import Rows
 
 # Items that are kept in memory before those that are not searched now are dropped.
 _MOST = 200_000
@@ -49,10 +46,10 @@ class ScoredItem(NamedTuple):
 
 
 class ItemQuery(NamedTuple):
-    """A search: where, the parsed query or its vector, the filter, and which of those that are found."""
+    """A search: where, the words or their vector, the filter, and which of those that are found."""
 
     prefix: Namespace
-    query: Query | None
+    words: str
     vector: Rows | None
     filter: Mapping[str, object] | None
     offset: int
@@ -103,7 +100,7 @@ class StoreSearch:
     """
 
     def __init__(
-        self, table: ItemTable, fields: Sequence[str], unpack: Callable[[bytes], Rows | None] | None
+        self, table: Items, fields: Sequence[str], unpack: Callable[[bytes], Rows | None] | None
     ) -> None:
         self._table, self._fields, self._unpack = table, fields, unpack
         self._lock = Lock()
@@ -121,18 +118,18 @@ class StoreSearch:
         with self._lock:
             if self._index.is_sparse or len(self._index) > self._most:
                 self._clear()
-            groups = self._refresh(wanted.prefix)
-            mask = self._index.of_groups(groups)
-            if expired := self._index.expired(mask, now):
+            found = self._refresh(wanted.prefix)
+            self._most = max(_MOST, 2 * sum(len(one.items) for one in found))
+            groups = [one.number for one in found]
+            if expired := self._index.expired(groups, now):
                 self._check_expired(expired)
-                mask = self._index.of_groups(groups)
-            self._most = max(_MOST, 2 * int(mask.sum()))
-            found = self._in_order(wanted, mask)
+            count = None if wanted.filter else wanted.offset + wanted.limit
+            ranked = self._index.ranked(groups, count, wanted.words, wanted.vector)
             if wanted.filter:
-                found = ((n, score) for n, score in found if self._entries[n].passes(wanted.filter or {}))
+                ranked = ((n, score) for n, score in ranked if self._entries[n].passes(wanted.filter or {}))
             return [
                 ScoredItem(self._entries[n].namespace, self._entries[n].stored, score)
-                for n, score in islice(found, wanted.offset, wanted.offset + wanted.limit)
+                for n, score in islice(ranked, wanted.offset, wanted.offset + wanted.limit)
             ]
 
     def take_over(self, namespace: Namespace, written: Written) -> None:
@@ -149,23 +146,8 @@ class StoreSearch:
                 self._remove(loaded, key)
             self._add(loaded, namespace, written.items)
 
-    def _in_order(self, wanted: ItemQuery, mask: Mask) -> Iterator[tuple[int, float | None]]:
-        if wanted.vector is not None:
-            scores, base = self._index.by_vector(wanted.vector, mask), 2.0
-        elif wanted.query is not None:
-            scores, base = self._index.by_words(wanted.query, mask), 0.0
-        else:
-            yield from ((int(n), None) for n in self._index.newest(mask))
-            return
-        yield from self._best(scores, base, len(scores) if wanted.filter else wanted.offset + wanted.limit)
-        yield from ((int(n), None) for n in self._index.newest(mask & (scores == 0)))
-
-    def _best(self, scores: Floats, base: float, count: int) -> Iterator[tuple[int, float | None]]:
-        best = top(scores, count)
-        yield from zip(best.tolist(), (scores[best] - base).tolist(), strict=True)
-
-    def _refresh(self, prefix: Namespace) -> list[int]:
-        """Bring the namespaces that begin with a prefix up to the table, and return their numbers."""
+    def _refresh(self, prefix: Namespace) -> list[_Loaded]:
+        """Bring the namespaces that begin with a prefix up to the table, and return them."""
         found = {
             namespace_of(stored.key[1:]): decoded_marker(stored.data)
             for stored in self._table.scan(prefix=marker_key(prefix))
@@ -177,7 +159,7 @@ class StoreSearch:
             known = self._loaded.get(namespace)
             if known is None or known.token != marker.token:
                 self._load(namespace, marker)
-        return [self._loaded[namespace].number for namespace in found]
+        return [self._loaded[namespace] for namespace in found]
 
     def _drop(self, namespace: Namespace) -> None:
         for number in self._loaded.pop(namespace).items.values():
@@ -212,8 +194,7 @@ class StoreSearch:
         for stored in items:
             key = parsed_key(stored.key)[1]
             self._remove(loaded, key)
-            expires = NEVER if stored.expires is None else stored.expires
-            number = self._index.add(loaded.number, stored.at, expires, partial(self._words, stored))
+            number = self._index.add(loaded.number, stored.at, stored.expires, partial(self._words, stored))
             self._entries.append(_Entry(namespace, stored))
             loaded.items[key] = number
             if (rows := vectors.get(key)) is not None:

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Damaged, InvalidInput
 from holdfast.integrations.framework_keys import chat_id, escape, unescape
-from holdfast.store import items
-from holdfast.store.database import DECODING_ERRORS, damaged, decoding
-from holdfast.store.items import ItemPlace
+from holdfast.port.items import Items
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -27,8 +25,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
     from langgraph.checkpoint.serde.base import SerializerProtocol
 
-    from holdfast.store.database import Reader
-    from holdfast.store.items import Item
+    from holdfast.port.items import Item
     from holdfast.types import Range
 
 # The collections. The first one sorts before the others, so that the threads are found by it.
@@ -89,14 +86,10 @@ class ThreadPlace(NamedTuple):
 
 
 class ThreadItems:
-    """Reads the items of a thread; `db` is a database, or a transaction."""
+    """Reads the items of a thread. Nothing of it expires."""
 
-    def __init__(self, db: Reader, space: str, chat: str, serde: SerializerProtocol) -> None:
-        self._db, self._space, self.chat, self._serde = db, space, chat, serde
-
-    def place(self, collection: str) -> ItemPlace:
-        """Return where the items of a collection are."""
-        return ItemPlace(self._space, self.chat, collection)
+    def __init__(self, items: Items, chat: str, serde: SerializerProtocol) -> None:
+        self._items, self.chat, self._serde = items, chat, serde
 
     def head(self) -> ThreadHead | None:
         """Return what is known of the thread as a whole; None if there is no such thread."""
@@ -105,8 +98,8 @@ class ThreadItems:
 
     def checkpoint(self, ns: str, id: str) -> StoredCheckpoint | None:
         """Return a checkpoint of a namespace, with "" as its id the newest; None if there is none."""
-        key, place = checkpoint_key(ns, id), self.place(CHECKPOINTS)
-        found = items.scan(self._db, place, 0, prefix=key, descending=not id, limit=1)
+        key = checkpoint_key(ns, id)
+        found = self._items.of(CHECKPOINTS).scan(self.chat, prefix=key, descending=not id, limit=1)
         return self._read(found[0]) if found and (not id or found[0].key == key) else None
 
     def checkpoints(self) -> Iterator[StoredCheckpoint]:
@@ -119,23 +112,23 @@ class ThreadItems:
         Each is the path and the id of a task, a place, a channel, a type and bytes.
         """
         prefix = f"{checkpoint_key(ns, id)}/"
-        found = items.scan(self._db, self.place(WRITES), 0, prefix=prefix)
+        found = self._items.of(WRITES).scan(self.chat, prefix=prefix)
         return sorted(unpack(item.data, str, str, int, str, str) for item in found)
 
     def all(self, collection: str) -> Iterator[Item]:
         """Iterate over the items of a collection, which are read in pages."""
         after = None
-        while found := items.scan(self._db, self.place(collection), 0, after=after, limit=_PAGE):
+        while found := self._items.of(collection).scan(self.chat, after=after, limit=_PAGE):
             yield from found
             after = found[-1].key
 
     def keys(self, collection: str) -> list[str]:
         """Return the keys of a collection."""
-        return items.keys(self._db, self.place(collection), 0)
+        return self._items.of(collection).keys(self.chat)
 
     def get(self, collection: str, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return the bytes of the items that have some keys. Nothing of a thread expires."""
-        found = items.get(self._db, self.place(collection), keys, 0)
+        """Return the bytes of the items that have some keys."""
+        found = self._items.of(collection).get_many(keys, self.chat)
         return {key: item.data for key, item in found.items()}
 
     def values(self, keys: Iterable[str], most: int) -> dict[str, tuple[Any, bytes]]:
@@ -152,10 +145,10 @@ class ThreadItems:
 
     def messages(self, numbers: Collection[int]) -> Iterator[tuple[int, bytes, bytes, bytes]]:
         """Iterate over messages by their numbers: each number, id in the log, head and data."""
-        place, wanted = self.place(MESSAGES), set(numbers)
+        messages, wanted = self._items.of(MESSAGES), set(numbers)
         for first, last in to_ranges(sorted({number // _BLOCK for number in wanted})):
             bounds = message_key(first * _BLOCK), message_key((last + 1) * _BLOCK)
-            for key, item in items.scan_data(self._db, place, 0, *bounds):
+            for key, item in messages.scan_data(self.chat, *bounds):
                 if (number := int(key[:_DIGITS])) in wanted:
                     line, _, data = item.partition(b"\n")
                     yield number, key[_DIGITS + 1 :], line, data
@@ -186,7 +179,7 @@ class ThreadItems:
         ns, _, id = item.key.partition("/")
         parent, metadata, kind, data = unpack(item.data, str | None, dict, str)
         checkpoint = self.loads(kind, data)
-        with decoding("A checkpoint"):
+        with Items.decoding("A checkpoint"):
             versions = checkpoint["channel_versions"].items()
             channels = {value_key(unescape(ns), channel, version): channel for channel, version in versions}
         return StoredCheckpoint(unescape(ns), unescape(id), parent, metadata, checkpoint, channels)
@@ -238,7 +231,7 @@ def pack(head: object, data: bytes = b"") -> bytes:
 def unpack(item: bytes, *types: Any) -> list[Any]:
     """Return the head and the data that `pack` was given; of a head that is a list of types, its parts."""
     line, _, data = item.partition(b"\n")
-    with decoding("An item of a thread"):
+    with Items.decoding("An item of a thread"):
         head = json.loads(line.decode())
         parts = head if types else [head]
         if len(parts) != len(types or [head]) or not all(map(isinstance, parts, types)):
@@ -264,10 +257,12 @@ def _safe(kind: object) -> str:
 
 @contextmanager
 def _decoding() -> Iterator[None]:
-    try:
-        yield
-    except (*DECODING_ERRORS, NotImplementedError) as error:
-        raise damaged("A value of a thread", error) from error
+    with Items.decoding("A value of a thread"):
+        try:
+            yield
+        except NotImplementedError as error:
+            # Of a serializer that does not know the type.
+            raise ValueError(str(error)) from error
 
 
 def to_ranges(numbers: Iterable[int]) -> list[Range]:
@@ -283,7 +278,7 @@ def to_ranges(numbers: Iterable[int]) -> list[Range]:
 
 def _numbers(ranges: Any, most: int) -> list[int]:
     """Return the numbers of ranges."""
-    with decoding("A list of messages"):
+    with Items.decoding("A list of messages"):
         if not ranges or not all(1 <= first <= last <= most for first, last in ranges):
             raise ValueError("no such messages")
         return [*chain(*(range(first, last + 1) for first, last in ranges))]

@@ -9,14 +9,13 @@ from contextlib import suppress
 from threading import Event, Lock, Thread
 
 from holdfast.errors import Closed, HoldfastError
-from holdfast.events import debug
 
 
 class TTLSweeper:
     """Calls `sweep` at intervals on a thread of its own, until it is stopped or the memory is closed."""
 
     def __init__(self, sweep: Callable[[], int]) -> None:
-        self._sweep = sweep
+        self._sweep, self._log = sweep, logging.getLogger("holdfast")
         self._lock = Lock()
         self._stopped = Event()
         self._thread: Thread | None = None
@@ -52,9 +51,9 @@ class TTLSweeper:
                 break
             except HoldfastError:
                 # Such as a database that is locked; the next sweep deletes what this one did not.
-                logging.getLogger("holdfast").warning("A sweep of expired items failed.", exc_info=True)
+                self._log.warning("A sweep of expired items failed.", exc_info=True)
             else:
-                debug("swept %d expired items", count)
+                self._log.debug("swept %d expired items", count)
         # It may have been cancelled.
         with suppress(InvalidStateError):
             ended.set_result(None)

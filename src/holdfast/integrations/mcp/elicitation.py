@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Denied, InvalidInput, MissingExtra
-from holdfast.tools.action_base import quoted
+from holdfast.port.tools import quoted
 
 try:
     from mcp.server.mcpserver import Context
@@ -17,9 +17,7 @@ except ImportError as error:
     raise MissingExtra.of("mcp") from error
 
 if TYPE_CHECKING:
-    from holdfast.tools.actions import Actions
-    from holdfast.tools.permissions import Action
-    from holdfast.tools.results import MemoryItem
+    from holdfast.port.tools import Action, Actions, MemoryItem
 
 _SHOWN = 300  # characters of a stored text in a question
 _AGREED = 1_000  # characters of a new constraint, which is shown whole

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 from holdfast.contract import Capability, capabilities
 from holdfast.errors import HoldfastError, InvalidInput, MissingExtra
-from holdfast.tools import render
-from holdfast.tools.actions import Actions
-from holdfast.tools.results import ORIGIN, as_json
+from holdfast.port.tools import ORIGIN, Actions, as_json, of_record, of_summary
 
 try:
     import anyio.to_thread
@@ -80,7 +78,7 @@ class _Reading:
         found = self.provider.records(kind="fact")
         left_out = len(found) - _FACTS
         note = {"note": f"{left_out} older ones are left out; `recall` finds them."} if left_out > 0 else {}
-        return _json({"origin": ORIGIN, "facts": [render.of_record(one) for one in found[-_FACTS:]], **note})
+        return _json({"origin": ORIGIN, "facts": [of_record(one) for one in found[-_FACTS:]], **note})
 
     def fact(self, id: str) -> str:
         return _json(self.actions.expand(id))
@@ -98,7 +96,7 @@ class _Reading:
         return _json(
             {
                 "origin": ORIGIN,
-                "summary": render.of_summary(placed.summary),
+                "summary": of_summary(placed.summary),
                 "parents": placed.parents,
                 "items": behind.items,
                 "cursor": behind.cursor,

@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 from holdfast import __version__
 from holdfast.errors import Denied, HoldfastError, InvalidInput, MissingExtra
-from holdfast.tools.actions import Actions
-from holdfast.tools.json_schema import TYPES, Parameter, checked, parameters, schema
-from holdfast.tools.permissions import Action
-from holdfast.tools.results import as_json
-from holdfast.tools.search_fetch import Documents
-from holdfast.tools.usage import guidance_on
+from holdfast.port.tools import Action, Actions, Documents, Parameter, as_json, checked, guidance_on
 
 try:
     from mcp.server.mcpserver import Context, MCPServer
@@ -108,16 +103,9 @@ def _offers(provider: Provider, acting: Actions, *, read_only: bool) -> list[_Of
     ]
     documents = Documents(provider)
     there = {offer.action.name for offer in offers}
-    pair = ((Documents.search, "recall"), (Documents.fetch, "expand"))
-    return offers + [_reading(method, documents) for method, needed in pair if needed in there]
-
-
-def _reading(method: Callable[..., object], documents: Documents) -> _Offer:
-    description = (inspect.getdoc(method) or "").partition("\n")[0]
-    takes = parameters(method)
-    action = Action(method.__name__, description, takes, read_only=True, destructive=False, idempotent=True)
-    bound = getattr(documents, method.__name__)
-    return _Offer(action, bound, bound, None)
+    pair = ((documents.search, "recall"), (documents.fetch, "expand"))
+    reading = [method for method, needed in pair if needed in there]
+    return offers + [_Offer(Action.reading(method), method, method, None) for method in reading]
 
 
 # From an action to a tool
@@ -138,7 +126,7 @@ def _tool(offer: _Offer) -> Tool:
         ),
         structured_output=False,
     )
-    tool.parameters = schema(action.parameters)
+    tool.parameters = action.schema()
     gives = FuncMetadata(
         arg_model=tool.fn_metadata.arg_model, output_model=get_type_hints(offer.run)["return"]
     )
@@ -165,7 +153,7 @@ def _function(offer: _Offer) -> Callable[..., CallToolResult]:
         named = {name: value for name, value in given.items() if value is not None}
         return _result((offer.agreed if _agreed(consent) else offer.run)(**named))
 
-    hints: dict[str, Any] = {one.name: TYPES[one.type].python for one in offer.action.parameters}
+    hints: dict[str, Any] = offer.action.hints
     if offer.ask is not None:
         hints["consent"] = Annotated[ElicitationResult[Consent], Resolve(offer.ask)]
     needed = {one.name for one in offer.action.parameters if one.required}
@@ -246,7 +234,7 @@ class _Server(MCPServer[object]):
     ) -> CallToolResult | InputRequiredResult:
         name = action.name
         try:
-            given = checked(arguments, action.parameters, name)
+            given = action.checked(arguments)
             result = await super().call_tool(name, given, context)
         except HoldfastError as error:
             return _failure(str(error))
@@ -275,7 +263,7 @@ class _Server(MCPServer[object]):
                 there = f"There are {', '.join(takes)}." if takes else "There are none."
                 raise InvalidInput("There is no prompt of this name.", there)
             known = (Parameter(one.name, "string", "", bool(one.required)) for one in takes[name])
-            given = checked(arguments or {}, known, name)
+            given = checked(arguments or {}, known, f"`{name}`")
         return await super().get_prompt(name, given, context)
 
 

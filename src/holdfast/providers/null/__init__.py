@@ -16,22 +16,12 @@ from inspect import getmembers, isfunction, signature
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import holdfast
-from holdfast.chat import Chat
+from holdfast import Chat, Memory, Run, Scratchpad, View
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FEEDBACK
-from holdfast.learning import ranking, results
-from holdfast.learning.service import Learner
-from holdfast.memory import Memory
-from holdfast.messages.message_tokens import message_tokens
-from holdfast.messages.normalize import ready
-from holdfast.prompt.build import build
-from holdfast.prompt.window import LastN, Lossless, at_budget
-from holdfast.records.grants import Grants
-from holdfast.records.quarantine import Quarantine
-from holdfast.records.view import View
-from holdfast.run import Run
-from holdfast.runtime import THREADS
-from holdfast.scratchpad import Scratchpad
+from holdfast.port import prompts
+from holdfast.port.formats import message_tokens, ready
+from holdfast.port.handles import Grants, LastN, Learner, Quarantine, build
 from holdfast.types import (
     AnyMessage,
     Grant,
@@ -49,10 +39,9 @@ from holdfast.types.handles import check_arguments
 from holdfast.types.messages import UNSEEN
 
 if TYPE_CHECKING:
-    from holdfast.aio import AsyncMemory
-    from holdfast.prompt.assembly import PromptOptions
-    from holdfast.prompt.window import Policy
+    from holdfast.port.handles import AsyncMemory, Policy, PromptOptions
 
+_THREADS = 8  # as many as those of a memory
 _NO_DOCUMENT = "There is no such document: this memory stores none."
 C = TypeVar("C", bound=Callable[..., object])
 T = TypeVar("T")
@@ -70,7 +59,7 @@ def _empty_value(annotation: str, given: Mapping[str, object]) -> object:
     name = "None" if annotation.endswith(" None") else annotation.partition("[")[0]
     if name in _VALUES:
         return _VALUES[name]()
-    result = next(getattr(module, name) for module in (holdfast, ranking, results) if hasattr(module, name))
+    result = getattr(holdfast, name)
     return result(
         **{
             one.name: _as_field(one.name, given[one.name])
@@ -160,7 +149,7 @@ def _refused(method: C, problem: str) -> C:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast-null")
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix="holdfast-null")
 
 
 class NullScratchpad(Scratchpad):
@@ -272,14 +261,14 @@ class NullChat(_WithScratchpad, Chat):
     @_like(Chat.window)
     def window(self, budget: int | None = None, *, policy: Policy | None = None, **_: object) -> Window:
         """As `Chat.window`: a window without messages."""
-        chosen = at_budget(Lossless(), budget) if policy is None else policy
+        chosen = policy or prompts.unshortened(self, budget)
         return Window((), (), 0, None if isinstance(chosen, LastN) else chosen.budget, ())
 
     def _prompt(
         self, _run: Run[Chat] | None, budget: int | None, _query: str | None, options: PromptOptions
     ) -> Prompt:
         policy = options.policy
-        budget = (policy or Lossless()).budget if budget is None else budget
+        budget = (policy or prompts.unshortened(self, None)).budget if budget is None else budget
         window = partial(self.window, policy=policy)
         return build(window, (), chat=self.id, budget=budget, system=options.system)
 
@@ -365,7 +354,7 @@ class NullMemory(_WithScratchpad, Memory):
     def aio(self) -> AsyncMemory:
         """The same methods, awaited."""
         # asyncio is loaded only where it is used.
-        from holdfast.aio import AsyncMemory
+        from holdfast.port.handles import AsyncMemory
 
         return AsyncMemory(self, _threads)
 

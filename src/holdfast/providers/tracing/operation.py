@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
 
-from holdfast.learning.ranking import Ranking
-from holdfast.learning.results import Extraction, WorkResult
-from holdfast.text.clean import clean
+from holdfast import Extraction, WorkResult
+from holdfast.port.handles import Ranking
+from holdfast.port.texts import clean
 from holdfast.types import ChatStats, CompactionResult, Expansion, Hit, Hits, Message, Prompt, Record, Window
 
 # Characters of a text that are reported with content.

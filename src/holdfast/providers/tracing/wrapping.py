@@ -10,9 +10,9 @@ from inspect import iscoroutinefunction, isfunction, isroutine
 from typing import Any, TypeVar, cast
 
 from holdfast.contract import METHODS
+from holdfast.port.texts import clean
 from holdfast.providers.tracing.operation import Operation, query
 from holdfast.providers.tracing.spans import Reporter
-from holdfast.text.clean import clean
 from holdfast.types import MAX_NAME, Scope
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ from holdfast.testing.case import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.tools.tool import Tool
+    from holdfast import Tool
 
 NEEDS: dict[str, Capability] = {
     "recall": "recall",
@@ -54,7 +54,7 @@ WRONG_ARGUMENTS: tuple[dict[str, object], ...] = (
 def _tools(memory: FullProvider, chat: str | None = "c", **options: Any) -> dict[str, Tool]:
     """Make the tools of a provider, by their names."""
     # Only these cases need the module.
-    from holdfast.tools.tool import tools_for
+    from holdfast.port.tools import tools_for
 
     return {tool.name: tool for tool in tools_for(memory, chat, **options)}
 

@@ -1,4 +1,4 @@
-"""The vectors of items and of queries, and how they are stored beside the items."""
+"""Items found by words or by vectors: the index in memory, and the vectors in bytes beside the items."""
 
 from __future__ import annotations
 
@@ -6,34 +6,45 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from holdfast.errors import ModelFailed
-from holdfast.llm.embedding import LONGEST, Embedded, Embedder, request
+from holdfast.llm.embedding import LONGEST, Embedded, Embedder, embedder, request
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.model import hosted
+from holdfast.runtime import runtime_of
 from holdfast.safety.guard import mask
-from holdfast.search.item_index import packed, unpacked
+from holdfast.search.item_index import ItemIndex
 from holdfast.store.database import decoding
 
 if TYPE_CHECKING:
     import asyncio
 
+    from holdfast.llm.embedding import Embed
     from holdfast.llm.model import Model
+    from holdfast.memory import Memory
     from holdfast.runtime import Runtime
     from holdfast.search.vector_scan import Rows
     from holdfast.types import Scope
 
 
-class StoreEmbedder:
-    """Embeds texts of items and queries, metered as all calls of embedders are.
+def item_embedder(memory: Memory, embed: object, dims: int) -> ItemEmbedder | None:
+    """Return the embedder of items, `embed` or that of the memory; None if there is neither.
 
     Args:
-        runtime: what the memory has open.
-        scope: whose calls are metered.
-        embedder: what embeds.
+        memory: whose calls are metered.
+        embed: what `Memory(embed=…)` accepts, or None.
         dims: the numbers that each vector has; 0 for those of the first one.
 
     """
+    runtime = runtime_of(memory)
+    if runtime is None or (embed is None and runtime.embedder is None):
+        return None
+    found = runtime.embedder if embed is None else embedder(cast("Embed", embed))
+    return ItemEmbedder(runtime, memory.scope, cast("Embedder", found), dims)
 
-    def __init__(self, runtime: Runtime, scope: Scope, embedder: Embedder, dims: int = 0) -> None:
+
+class ItemEmbedder:
+    """Embeds texts of items and queries, metered as all calls of embedders are; see `item_embedder`."""
+
+    def __init__(self, runtime: Runtime, scope: Scope, embedder: Embedder, dims: int) -> None:
         self._runtime, self._scope, self._embedder, self._dims = runtime, scope, embedder, dims
 
     def documents(self, texts: Sequence[str], loop: asyncio.AbstractEventLoop | None = None) -> list[Rows]:
@@ -72,7 +83,7 @@ class StoreEmbedder:
 
     def pack(self, vectors: Iterable[Rows]) -> bytes:
         """Return vectors as the bytes to store, with the embedder that they are of."""
-        return b"".join([self._head(), *map(packed, vectors)])
+        return b"".join([self._head(), *map(ItemIndex.pack, vectors)])
 
     def unpack(self, data: bytes) -> Rows | None:
         """Return vectors from their bytes; None for those of another embedder."""
@@ -80,7 +91,7 @@ class StoreEmbedder:
         if not data.startswith(head):
             return None
         with decoding("The vectors of an item"):
-            return unpacked(data.removeprefix(head), self._dims)
+            return ItemIndex.unpack(data.removeprefix(head), self._dims)
 
     def _head(self) -> bytes:
         return f"{self._embedder.name}\0{self._dims}\0".encode()

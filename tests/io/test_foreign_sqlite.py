@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import Unavailable
-from holdfast.store import foreign_sqlite
-from holdfast.store.foreign_sqlite import open_foreign
+from holdfast.io import foreign_sqlite
+from holdfast.io.foreign_sqlite import open_foreign
 
 
 def make(path: Path, *statements: str) -> Path:

@@ -11,10 +11,11 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 from holdfast.errors import Unavailable
+from holdfast.io.files import File
 
 Cell = str | int | float | bytes | None
 
@@ -75,7 +76,8 @@ class ForeignSQLite:
             conditions += [f"{_quoted(of)} >= {_TEXT}", f"{_quoted(of)} < {_TEXT}"]
             first = _bytes(beginning)
             given += [first, first[:-1] + bytes([first[-1] + 1])]
-        sql = f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)}"
+        # Names that the file has, in quotes; values are parameters.
+        sql = f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)}"  # noqa: S608
         sql += f" WHERE {' AND '.join(conditions)}" if conditions else ""
         sql += f" ORDER BY {', '.join(map(_quoted, order))}" if order else ""
         return self._connection.execute(sql, given)
@@ -111,6 +113,19 @@ def fingerprint(path: Path) -> bytes:
         except FileNotFoundError:
             parts.append("")
     return "|".join(parts).encode()
+
+
+def opened(file: File) -> AbstractContextManager[ForeignSQLite]:
+    """Return the database that a file is.
+
+    Raises:
+        Unavailable: it is in a zip, or cannot be read.
+
+    """
+    if file.location is None:
+        what = "A database is not read in a zip; unpack the zip and import the folder."
+        raise Unavailable(what, "Unpack it.")
+    return open_foreign(file.location)
 
 
 @contextmanager

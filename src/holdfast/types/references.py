@@ -3,8 +3,8 @@
 import re
 from typing import NamedTuple
 
-from holdfast.types import MAX_COUNT, Scope
-from holdfast.types.scope import scope_of
+from holdfast.types.checks import MAX_COUNT
+from holdfast.types.scope import Scope, scope_of
 
 IN_SPACE = "|"  # between the name of a space and the reference of what is there
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.text.references import Reference, read_reference, write_reference
 from holdfast.types import MAX_COUNT
+from holdfast.types.references import Reference, read_reference, write_reference
 from tables import each
 
 numbers = st.integers(1, MAX_COUNT)

@@ -1,0 +1,74 @@
+"""What handles are and return beyond the public names, for those who stand in for them or tell them apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, get_args
+
+from holdfast.records.options import NewRecord, RecallOptions
+from holdfast.types.late import importer
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from holdfast.aio import AsyncMemory
+    from holdfast.chat import Chat
+    from holdfast.learning.ranking import Ranking
+    from holdfast.learning.results import Relearning
+    from holdfast.learning.service import Learner
+    from holdfast.llm.adapters import resolve
+    from holdfast.llm.model import LLM
+    from holdfast.memory import Memory
+    from holdfast.prompt.assembly import PromptOptions
+    from holdfast.prompt.build import build
+    from holdfast.prompt.window import LastN, Policy
+    from holdfast.records.grants import Grants
+    from holdfast.records.quarantine import Quarantine
+    from holdfast.tools.memory_internals import further_memories
+    from holdfast.types import Job
+
+# Each is a room of its own.
+__getattr__ = importer(
+    "holdfast.port.handles",
+    {
+        "AsyncMemory": "aio",
+        "Grants": "records.grants",
+        "LLM": "llm.model",
+        "LastN": "prompt.window",
+        "Learner": "learning.service",
+        "Policy": "prompt.window",
+        "PromptOptions": "prompt.assembly",
+        "Quarantine": "records.quarantine",
+        "Ranking": "learning.ranking",
+        "Relearning": "learning.results",
+        "build": "prompt.build",
+        "further_memories": "tools.memory_internals",
+        "resolve": "llm.adapters",
+    },
+    "holdfast",
+)
+R = TypeVar("R")
+
+
+def submit(handle: Memory | Chat, work: Callable[[], R]) -> asyncio.Future[R]:
+    """Begin some work on a thread of a memory, or of the loop; return what can be awaited.
+
+    Raises:
+        Closed: it is closed.
+
+    """
+    from holdfast import awaiting
+    from holdfast.runtime import runtime_of
+
+    runtime = runtime_of(handle)
+    return awaiting.submit(None if runtime is None else runtime.executor(), work)
+
+
+def needs_model(job: Job) -> bool:
+    """Return whether a job needs a language model, by its kind or because it failed with one."""
+    from holdfast.errors import Reason
+    from holdfast.learning.scheduler import OWN
+    from holdfast.learning.worker import NEED_A_MODEL
+
+    # A guard or an embedder that failed is none.
+    return job.kind in NEED_A_MODEL or (job.reason in get_args(Reason) and job.kind not in OWN)

@@ -1,0 +1,113 @@
+"""The parts of prompts, for those who show a model their own messages, or a session what came before it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.text.tokens import estimate_tokens
+from holdfast.types.late import importer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from holdfast.chat import Chat
+    from holdfast.memory import Memory
+    from holdfast.prompt.recall_block import RecallBlock
+    from holdfast.prompt.window import Policy
+    from holdfast.runtime import Runtime
+    from holdfast.search.query import has_words, is_searchable
+    from holdfast.types import Hit, Message, Record, Summary
+
+# Not all who need a part of a prompt analyse words.
+__getattr__ = importer(
+    "holdfast.port.prompts", {"has_words": "search.query", "is_searchable": "search.query"}, "holdfast"
+)
+
+
+def _runtime_of(handle: object) -> Runtime | None:
+    # Loaded with the first memory that is opened.
+    from holdfast.runtime import runtime_of
+
+    return runtime_of(handle)
+
+
+def unshortened(handle: Memory | Chat, budget: int | None) -> Policy:
+    """Return the policy of windows of a memory or a chat at a budget, with every message as it is."""
+    from holdfast.prompt import window
+
+    runtime = _runtime_of(handle)
+    return window.unshortened(window.at_budget(runtime.policy if runtime else window.Lossless(), budget))
+
+
+def known(chat: Chat) -> str:
+    """Return the knowledge block of a chat."""
+    from holdfast.prompt.window import LastN
+
+    return chat.prompt(policy=LastN(0)).system
+
+
+def compaction_target(budget: int) -> int:
+    """Return the tokens that a chat is compacted to at a budget, where no policy is named."""
+    from holdfast.prompt.window import Lossless, share_of
+
+    return share_of(budget, Lossless(budget).compaction.target)
+
+
+def leave_unanswered(memory: Memory) -> None:
+    """Let no answer be expected to the prompts that this process makes: they are only displayed."""
+    if runtime := _runtime_of(memory):
+        runtime.prompts.worker = ""
+
+
+def recall_limit(max_tokens: int) -> int:
+    """Return how many hits to look at for a recall block of some tokens."""
+    from holdfast.prompt.recall_block import hit_limit
+
+    return hit_limit(None, max_tokens)
+
+
+def recall_block(memory: Memory, chat: str, hits: Sequence[Hit], max_tokens: int) -> RecallBlock:
+    """Return the best hits that fit some tokens as one block for a prompt of a chat, framed as data."""
+    from holdfast.prompt.recall_block import fit
+
+    runtime, scope = _runtime_of(memory), memory.scope
+    count = runtime.count_tokens if runtime else estimate_tokens
+    return fit(hits, (scope.reference(scope.space), chat), max_tokens, count, named=scope.is_layered)
+
+
+def summary_text(summary: Summary) -> str:
+    """Return a summary as prompts show it, framed as data, with credentials masked."""
+    from holdfast.prompt.summary_block import summary_message
+
+    return str(summary_message(summary)["content"])
+
+
+def transcript(messages: Sequence[Message], max_tokens: int) -> str:
+    """Return the newest messages that fit some tokens as lines of text, framed as data; "" without words."""
+    from holdfast.prompt.transcript import Extent, review
+
+    return review((), reversed(messages), Extent(budget=max_tokens), estimate_tokens).text
+
+
+def known_here(memory: Memory) -> tuple[str, Iterable[str]]:
+    """Return the knowledge block of the next chat, and the ids of records that it shows only while they fit.
+
+    Of a project, what was learned elsewhere is left out, which may be of any other one.
+    """
+    from holdfast.prompt.known_records import known_at
+    from holdfast.store import snapshots
+
+    runtime = _runtime_of(memory)
+    if runtime is None:
+        return "", ()
+    now = snapshots.now(runtime.database, memory.scope, runtime.now())
+    block = known_at(runtime.database, memory.scope, runtime.kinds, now, learned_elsewhere=False)
+    return block.text, block.records
+
+
+def newest_records(memory: Memory, kind: str, limit: int, outside: str) -> list[Record]:
+    """Return the newest records of a kind, newest first, without those of a chat and those in quarantine."""
+    from holdfast.store import records
+
+    runtime = _runtime_of(memory)
+    return records.newest(runtime.database, memory.scope.space, kind, limit, outside) if runtime else []

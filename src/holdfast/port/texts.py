@@ -1,0 +1,26 @@
+"""Texts cleaned, counted, on one line and in a normal form, words found in them, and tables of words."""
+
+from typing import TYPE_CHECKING
+
+from holdfast.text.clean import clean, normalized
+from holdfast.text.shorten import shorten_line
+from holdfast.text.tables import headed_lists
+from holdfast.text.tokens import estimate_tokens
+from holdfast.types.late import importer
+
+if TYPE_CHECKING:
+    from holdfast.prompt.knowledge_block import escaped_line
+    from holdfast.text.sentences import one_line
+    from holdfast.text.snippet import find, merge
+
+# Not all who need one of them analyse words.
+__getattr__ = importer(
+    "holdfast.port.texts",
+    {
+        "escaped_line": "prompt.knowledge_block",
+        "find": "text.snippet",
+        "merge": "text.snippet",
+        "one_line": "text.sentences",
+    },
+    "holdfast",
+)
