@@ -21,14 +21,7 @@ from holdfast.aio import (
 )
 from holdfast.learning.service import Learner
 from holdfast.records.grants import Grants
-from holdfast.records.options import (
-    NewRecord,
-    RecallOptions,
-    RecordFields,
-    RecordFilters,
-    RememberOptions,
-    ReplaceOptions,
-)
+from holdfast.records.options import NewRecord
 from holdfast.records.quarantine import Quarantine
 from tables import each
 
@@ -44,7 +37,7 @@ AWAITED: list[type] = [
     AsyncGrants,
     AsyncScratchpad,
 ]
-OPTIONS: list[type] = [NewRecord, RecallOptions, RecordFields, RecordFilters, RememberOptions, ReplaceOptions]
+OPTIONS: list[type] = [NewRecord]
 EXPORTED: list[type] = [
     value for name in holdfast.__all__ if isinstance(value := getattr(holdfast, name), type)
 ]

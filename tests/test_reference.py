@@ -107,7 +107,7 @@ def test_a_page_shows_signatures_and_docstrings_in_their_order(pages: dict[str, 
         shown.index(name) for name in ("Memory.name", "Memory.chat", "Memory.recall", "Memory.remember")
     ]
     assert places == sorted(places)
-    assert "scoped(**parts: Unpack[ScopeParts]) -> Self" in page
+    assert "    reads: str | Iterable[str] | None = None,\n) -> Self" in page
     assert "- `limit`: at most so many hits." in page
     assert "append(messages: Sequence[AnyMessage], /) -> list[Message]" in page
     assert not re.search(r"^##+ .*\b_[a-z]", page, re.MULTILINE)

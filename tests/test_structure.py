@@ -310,11 +310,10 @@ def test_there_is_no_sql_outside_of_the_store(package: list[Source]) -> None:
 # What is exported
 
 NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied
-    Description Erasure Event Expansion ExplainedWord Explanation Extraction Finding Grant Hit Hits
-    HoldfastError InvalidInput Job Kind Learning Limit Memory Message MissingExtra ModelFailed NewerSchema
-    Omission Prompt Ranking Receipt Record Relearning Role Run Scope Scratchpad Shortened Summary Thresholds
-    Tool ToolCall Unavailable UnknownFormat UnreleasedSchema Usage Verification View Why Window Wording
-    WorkResult Writer acting_as""".split()
+    Erasure Event Explanation Extraction Grant Hit Hits HoldfastError InvalidInput Job Kind Learning
+    Limit Memory Message MissingExtra ModelFailed NewerSchema Omission Prompt Receipt Record Role Run Scope
+    Scratchpad Summary Thresholds Tool ToolCall Unavailable UnknownFormat UnreleasedSchema Usage
+    Verification View Window WorkResult Writer acting_as""".split()
 
 
 def test_the_exported_names_are_these() -> None:
@@ -507,13 +506,22 @@ def test_files_of_tests_stay_small() -> None:
     assert long == set()
 
 
+def lines_of(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def documentation_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the lines of the docstring: what a program calls says all of its options there."""
+    return 0 if ast.get_docstring(node, clean=False) is None else lines_of(node.body[0])
+
+
 def large_parts(source: Source) -> Iterator[str]:
     """Yield a file that is too long, its functions that are, and its classes with too many methods."""
     if len(source.text.splitlines()) > FILE_LINES:
         yield source.name
     for node in source.documented:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if (node.end_lineno or node.lineno) - node.lineno >= FUNCTION_LINES:
+            if lines_of(node) - documentation_of(node) > FUNCTION_LINES:
                 yield f"{source.name} {node.name}"
         elif isinstance(node, ast.ClassDef):
             methods = {

@@ -12,35 +12,14 @@ from pathlib import Path
 import pytest
 
 from holdfast import Chat, Denied, HoldfastError, InvalidInput, Memory, Message, ToolCall
-from holdfast.compaction.explorer import SearchOptions
 from holdfast.learning.service import Learner
-from holdfast.messages.fields import MessageFields
-from holdfast.prompt.assembly import PromptOptions
 from holdfast.records.grants import Grants
-from holdfast.records.options import (
-    ExplainOptions,
-    RecallFilters,
-    RecallOptions,
-    RecordFilters,
-    RememberOptions,
-    ReplaceOptions,
-)
 from holdfast.records.quarantine import Quarantine
 from holdfast.records.view import View
 from holdfast.run import Run
-from holdfast.tools.tool import ToolOptions
-from holdfast.types.scope import ScopeParts
 from tables import each
 
 HANDLES: tuple[type, ...] = (Memory, Chat, View, Run, Learner, Quarantine, Grants)
-# What a method takes as `**options: Unpack[…]`.
-OPTIONS: dict[str, type] = {
-    f"Unpack[{one.__name__}]": one
-    for one in (
-        ExplainOptions, MessageFields, PromptOptions, RecallFilters, RecallOptions, RecordFilters,
-        RememberOptions, ReplaceOptions, ScopeParts, SearchOptions, ToolOptions,
-    )
-}  # fmt: skip
 # Of no type that anything here takes; and those that pass for numbers, lists and texts until somebody writes
 # them out.
 NOTHING = object()
@@ -62,10 +41,8 @@ def parameters() -> Iterator[tuple[type, str, str]]:
             if name.startswith("_") or name == "close":
                 continue
             for one in inspect.signature(method).parameters.values():
-                if one.annotation in OPTIONS:
-                    yield from ((handle, name, field) for field in OPTIONS[one.annotation].__annotations__)
-                elif one.name != "self" and one.kind is not one.VAR_POSITIONAL:
-                    assert one.kind is not one.VAR_KEYWORD, f"{name} takes options that are not known here"
+                if one.name != "self" and one.kind is not one.VAR_POSITIONAL:
+                    assert one.kind is not one.VAR_KEYWORD, f"{name} hides its options"
                     yield handle, name, one.name
 
 

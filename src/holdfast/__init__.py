@@ -21,7 +21,6 @@ from holdfast.errors import (
 )
 from holdfast.safety.guard import find_flags, mask, undisguise
 from holdfast.types import (
-    Finding,
     Hit,
     Hits,
     Message,
@@ -29,8 +28,6 @@ from holdfast.types import (
     Role,
     Scope,
     ToolCall,
-    Why,
-    Wording,
     Writer,
 )
 from holdfast.types.late import importer
@@ -40,8 +37,7 @@ if TYPE_CHECKING:
     from holdfast.chat import Chat
     from holdfast.events import Event
     from holdfast.kinds import Kind, Thresholds
-    from holdfast.learning.ranking import Ranking
-    from holdfast.learning.results import Extraction, Relearning, Usage, WorkResult
+    from holdfast.learning.results import Extraction, Usage, WorkResult
     from holdfast.memory import Memory
     from holdfast.records.view import View
     from holdfast.run import Run
@@ -53,17 +49,13 @@ if TYPE_CHECKING:
         ChatInfo,
         ChatStats,
         CompactionResult,
-        Description,
         Erasure,
-        Expansion,
-        ExplainedWord,
         Explanation,
         Grant,
         Job,
         Omission,
         Prompt,
         Receipt,
-        Shortened,
         Summary,
         Verification,
         Window,
@@ -80,14 +72,10 @@ __all__ = [
     "Conflict",
     "Damaged",
     "Denied",
-    "Description",
     "Erasure",
     "Event",
-    "Expansion",
-    "ExplainedWord",
     "Explanation",
     "Extraction",
-    "Finding",
     "Grant",
     "Hit",
     "Hits",
@@ -104,15 +92,12 @@ __all__ = [
     "NewerSchema",
     "Omission",
     "Prompt",
-    "Ranking",
     "Receipt",
     "Record",
-    "Relearning",
     "Role",
     "Run",
     "Scope",
     "Scratchpad",
-    "Shortened",
     "Summary",
     "Thresholds",
     "Tool",
@@ -123,9 +108,7 @@ __all__ = [
     "Usage",
     "Verification",
     "View",
-    "Why",
     "Window",
-    "Wording",
     "WorkResult",
     "Writer",
     "acting_as",
@@ -147,11 +130,8 @@ __getattr__ = importer(
         "ChatInfo": "types",
         "ChatStats": "types",
         "CompactionResult": "types",
-        "Description": "types",
         "Erasure": "types",
         "Event": "events",
-        "Expansion": "types",
-        "ExplainedWord": "types",
         "Explanation": "types",
         "Extraction": "learning.results",
         "Grant": "types",
@@ -162,12 +142,9 @@ __getattr__ = importer(
         "Memory": "memory",
         "Omission": "types",
         "Prompt": "types",
-        "Ranking": "learning.ranking",
         "Receipt": "types",
-        "Relearning": "learning.results",
         "Run": "run",
         "Scratchpad": "scratchpad",
-        "Shortened": "types",
         "Summary": "types",
         "Thresholds": "kinds",
         "Tool": "tools.tool",

@@ -7,11 +7,11 @@ finishes, so a message whose `append` was cancelled is stored whole or not at al
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from holdfast.awaiting import Awaited, all_answers, asking, awaited, metered, run_on
+from holdfast.awaiting import Awaited, all_answers, asking, awaited, made, metered, run_on
 from holdfast.chat import Chat
 from holdfast.compaction.compactor import ChatCompactor, resolved, summary_question
 from holdfast.errors import Closed
@@ -27,7 +27,6 @@ from holdfast.types.current_run import enter, leave
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-    from typing import Unpack
 
     from holdfast.compaction.compactor import Progress
     from holdfast.compaction.driver import TimeLimit
@@ -35,9 +34,8 @@ if TYPE_CHECKING:
     from holdfast.llm.model import LLM
     from holdfast.prompt.window import Lossless, SummaryBuffer
     from holdfast.runtime import Runtime
-    from holdfast.tools.tool import Tool, ToolOptions, ToolResult
+    from holdfast.tools.tool import Style, Tool, ToolResult
     from holdfast.types import Scope
-    from holdfast.types.scope import ScopeParts
 
 # Summaries that an asynchronous model writes at the same time.
 AT_ONCE = 4
@@ -317,26 +315,20 @@ class AsyncMemory(Awaited[MemoryHandle]):
         """Whose memory this handle is."""
         return self.__wrapped__.scope
 
-    def scoped(self, **parts: Unpack[ScopeParts]) -> AsyncMemory:
-        """Make a handle for another tenant, user, agent, project or team, as `Memory.scoped` does."""
-        return AsyncMemory(self.__wrapped__.scoped(**parts), self._executor, self._runtime)
+    def _other(self, sync: MemoryHandle) -> AsyncMemory:
+        return AsyncMemory(sync, self._executor, self._runtime)
+
+    def _chat(self, sync: Chat) -> AsyncChat:
+        compactor = None if self._runtime is None else partial(self._runtime.compactor, self.scope, sync.id)
+        return AsyncChat(sync, self._executor, compactor)
+
+    scoped = made(MemoryHandle.scoped, _other)
+    chat = made(MemoryHandle.chat, _chat)
 
     @property
     def scratchpad(self) -> AsyncScratchpad:
         """The scratchpad of the user."""
         return AsyncScratchpad(self.__wrapped__.scratchpad, self._executor)
-
-    def chat(
-        self,
-        id: str | None = None,
-        *,
-        channel: str | None = None,
-        meta: Mapping[str, object] | None = None,
-    ) -> AsyncChat:
-        """Open a chat, as `Memory.chat` does."""
-        chat, scope = self.__wrapped__.chat(id, channel=channel, meta=meta), self.scope
-        compactor = None if self._runtime is None else partial(self._runtime.compactor, scope, chat.id)
-        return AsyncChat(chat, self._executor, compactor)
 
     @property
     def learning(self) -> AsyncLearner:
@@ -357,10 +349,20 @@ class AsyncMemory(Awaited[MemoryHandle]):
         """Call a function at each event of a name, as `Memory.on` does: on a thread, not on the loop."""
         return self.__wrapped__.on(event, observer)
 
-    def tools(self, chat: AsyncChat | str | None = None, **options: Unpack[ToolOptions]) -> list[AsyncTool]:
+    def tools(
+        self,
+        chat: AsyncChat | str | None = None,
+        *,
+        style: Style = "many",
+        allow: str | Iterable[str] | None = None,
+        read_only: bool | str | Iterable[str] = False,
+        confirm: Callable[[str], bool] | None = None,
+        max_tokens: int = 2_000,
+    ) -> list[AsyncTool]:
         """Make tools for an agent, as `Memory.tools` does; `confirm` runs on a thread, not on the loop."""
-        made = self.__wrapped__.tools(chat.__wrapped__ if isinstance(chat, AsyncChat) else chat, **options)
-        return [AsyncTool(tool, self._executor) for tool in made]
+        make = partial(self.__wrapped__.tools, chat.__wrapped__ if isinstance(chat, AsyncChat) else chat)
+        tools = make(style=style, allow=allow, read_only=read_only, confirm=confirm, max_tokens=max_tokens)
+        return [AsyncTool(tool, self._executor) for tool in tools]
 
     version = awaited(MemoryHandle.version)
     get = awaited(MemoryHandle.get)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 from holdfast.compaction.compactor import resolved
 from holdfast.errors import Closed
+from holdfast.types.handles import Handle
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
+W = TypeVar("W")
 P = ParamSpec("P")
 
 
-class Awaited(Generic[T_co]):
+class Awaited(Handle, Generic[T_co]):
     """The awaited form of a handle, which is its `__wrapped__`."""
 
     def __init__(self, sync: T_co, executor: Callable[[], Executor]) -> None:
@@ -42,6 +44,9 @@ class Awaited(Generic[T_co]):
         return f"{self.__wrapped__!r}.aio"
 
 
+A = TypeVar("A", bound=Awaited[Any])
+
+
 def awaited(
     method: Callable[Concatenate[T, P], R],
 ) -> Callable[Concatenate[Awaited[T], P], Coroutine[Any, Any, R]]:
@@ -52,6 +57,17 @@ def awaited(
         # Of a class of one's own, its own.
         own = getattr(self.__wrapped__, method.__name__)
         return await run_on(self._executor, partial(own, *args, **kwargs))
+
+    return call
+
+
+def made(method: Callable[Concatenate[T, P], R], make: Callable[[A, R], W]) -> Callable[Concatenate[A, P], W]:
+    """Make the awaited form of a method that asks no database: a plain one that wraps its result."""
+
+    @wraps(method)
+    def call(self: A, /, *args: P.args, **kwargs: P.kwargs) -> W:
+        own = getattr(self.__wrapped__, method.__name__)
+        return make(self, own(*args, **kwargs))
 
     return call
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack, cast, overload
+from typing import TYPE_CHECKING, overload
 
-from holdfast.compaction.explorer import SearchOptions, SearchScope, SummaryExplorer
-from holdfast.errors import InvalidInput, shown
+from holdfast.compaction.explorer import SearchScope, Sort, SummaryExplorer
+from holdfast.errors import InvalidInput
 from holdfast.events import logged
-from holdfast.messages.fields import MessageFields, from_fields
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.normalize import check_list, ready
-from holdfast.prompt.assembly import PromptOptions
+from holdfast.prompt.assembly import PromptMaker, PromptOptions
 from holdfast.prompt.knowledge_block import run_text
 from holdfast.prompt.window import Lossless, Policy, SummaryBuffer
-from holdfast.records.options import RecordFilters
-from holdfast.records.view import count_uses
+from holdfast.records.reader import count_uses
+from holdfast.records.remember import Rememberer
 from holdfast.run import Run
+from holdfast.safety.guard import Secrets
 from holdfast.scratchpad import Scratchpad, fill_system_text
 from holdfast.store import log, prompt_receipts, sessions, snapshots
 from holdfast.store.pads import ScratchpadKey
@@ -34,10 +34,13 @@ from holdfast.types import (
     Prompt,
     Receipt,
     Record,
+    Role,
     Scope,
     Summary,
     Time,
+    ToolCall,
     Window,
+    as_time,
     check_count,
     check_flag,
     check_name,
@@ -48,11 +51,11 @@ if TYPE_CHECKING:
     from holdfast.compaction.compactor import Progress
     from holdfast.learning.results import Extraction
     from holdfast.llm.model import LLM
-    from holdfast.records.options import RememberOptions
+    from holdfast.records.writing import RecordWriter
     from holdfast.runtime import Runtime
 
 
-class Chat:
+class Chat(Rememberer, PromptMaker):
     """Append to a chat and read it back. Made by `Memory.chat`; handles of one chat are equal."""
 
     def __init__(
@@ -82,21 +85,52 @@ class Chat:
     @overload
     def append(self, messages: Sequence[AnyMessage], /) -> list[Message]: ...
     @overload
-    def append(self, message: AnyMessage, /) -> Message: ...
-    @overload
-    def append(self, messages: None = None, /, **fields: Unpack[MessageFields]) -> Message: ...
+    def append(
+        self,
+        message: AnyMessage | None = None,
+        /,
+        *,
+        role: Role | None = None,
+        content: str = "",
+        id: str = "",
+        name: str | None = None,
+        at: Time | None = None,
+        calls: ToolCall | Sequence[ToolCall] = (),
+        call_id: str | None = None,
+        meta: Mapping[str, object] | None = None,
+    ) -> Message: ...
     @logged
     def append(
-        self, messages: Sequence[AnyMessage] | AnyMessage | None = None, /, **fields: Unpack[MessageFields]
+        self,
+        messages: Sequence[AnyMessage] | AnyMessage | None = None,
+        /,
+        *,
+        role: Role | None = None,
+        content: str = "",
+        id: str = "",
+        name: str | None = None,
+        at: Time | None = None,
+        calls: ToolCall | Sequence[ToolCall] = (),
+        call_id: str | None = None,
+        meta: Mapping[str, object] | None = None,
     ) -> Message | list[Message]:
         """Store one message, or many in one transaction, and return them as stored.
 
-        When the call returns they are durable, readable and recallable. Pass the fields of one message by
-        name; or a `Message`, a dict in the OpenAI or Anthropic chat format, or the message of a client's
-        response, such as `response.choices[0].message` (whatever has `model_dump`), also if it says nothing;
-        or a list of these. The
-        same `id` twice in one chat is one message. Calls are serialized per chat, across threads and
-        processes; an empty list does nothing.
+        When the call returns they are durable, readable and recallable. Calls are serialized per chat, across
+        threads and processes; an empty list does nothing.
+
+        Args:
+            messages: a `Message`, a dict in the OpenAI or Anthropic chat format, or the message of a client's
+                response, such as `response.choices[0].message` (whatever has `model_dump`), also if it says
+                nothing; or a list of these. None where the fields of one message are passed by name.
+            role: "user", "assistant", "tool", "system" or "developer".
+            content: what is said.
+            id: yours, or one that is made; the same twice in one chat is one message.
+            name: the speaker, beside the role.
+            at: when it was said; None for now.
+            calls: the tool calls of an assistant.
+            call_id: the call that a tool message answers.
+            meta: JSON values.
 
         Raises:
             InvalidInput: a message is empty, has an unknown role, or is otherwise not a message; none was
@@ -105,8 +139,17 @@ class Chat:
 
         """
         if messages is None:
-            return self._store([from_fields(**fields)])[0]
-        if any(fields.values()):
+            if role is None:
+                raise InvalidInput(
+                    "There is nothing to append.", "Pass role= and content=, a message, or a list."
+                )
+            called = (calls,) if isinstance(calls, ToolCall) else tuple(calls or ())
+            when = as_time(at, "at")
+            message = Message(
+                role, content, id=id, name=name, at=when, calls=called, call_id=call_id, meta=meta or {}
+            )
+            return self._store([message])[0]
+        if any((role, content, id, name, at, calls, call_id, meta)):
             raise InvalidInput(
                 "A message is given, and fields of a message beside it.", "Put the fields into the message."
             )
@@ -133,11 +176,16 @@ class Chat:
     def history(
         self, limit: int | None = None, *, before: int | None = None, after: int | None = None
     ) -> list[Message]:
-        """Read messages, oldest first.
+        """Read messages, oldest first; an unknown chat has none.
 
-        A limit gives the latest; page back with `before=` the first `seq` of what you have. `after=` reads
-        the other way: the first messages after that `seq`, from the beginning with `after=0`. An unknown chat
-        has none.
+        Args:
+            limit: the latest so many; page back with `before`.
+            before: only messages with a smaller `seq`: the first of what you have.
+            after: reads the other way, the first messages after that `seq`; 0 for the beginning.
+
+        Raises:
+            InvalidInput: a negative number.
+
         """
         return log.read(
             self._database,
@@ -161,23 +209,25 @@ class Chat:
     ) -> Window:
         """Return what a model will see of the chat: summaries of the older part, then the newest messages.
 
-        Of at most `budget` tokens, but for what the policy guarantees, such as the newest `tail` messages;
-        see `ChatReader.window`.
+        Costs what the window costs, however long the chat is. A large tool result in a turn that is over, or
+        no longer fits, is shown as a placeholder, which says how it begins and where it is;
+        `window.shortened` names each.
+
+        Args:
+            budget: tokens at most; exceeded only by what the policy guarantees, and the window says so. None
+                for that of the policy, 8,000 by default.
+            tail: the newest messages that are there whatever they cost; None leaves that to the policy.
+            policy: how to choose, with its own budget; see `holdfast.prompt.window`. None for that of
+                `Memory(policy=…)` at this budget: by default `Lossless`, which shows the summaries and all
+                messages after them while that fits, and never less than the newest request.
+
+        Raises:
+            InvalidInput: a negative budget or tail, or a tail beside a policy, which has its own.
+
         """
         return self._runtime.reader(self._scope, self._id).window(budget, tail, policy)
 
-    @logged
-    def prompt(
-        self,
-        budget: int | None = None,
-        query: str | None = None,
-        **options: Unpack[PromptOptions],
-    ) -> Prompt:
-        """Assemble a prompt in one budget: system text, what is known, the window, and what recall finds.
-
-        A budget of None is that of the policy; what is known is shown whole. `query` is what to recall,
-        usually the user's newest message; None recalls nothing. See `ChatReader.prompt`, `PromptOptions`.
-        """
+    def _assemble(self, budget: int | None, query: str | None, options: PromptOptions) -> Prompt:
         run = current_run(self)
         return self._prompt(run if isinstance(run, Run) else None, budget, query, options)
 
@@ -188,14 +238,19 @@ class Chat:
             return run_text(run.notes(), run.scratchpad.stored()) if run else ""
 
         pads = self.scratchpad, run.scratchpad if run else None
-        options = fill_system_text(self._runtime, self._scope, options, *pads)
+        system = fill_system_text(self._runtime, self._scope, options.system, *pads)
+        options = replace(options, system=system)
         return self._runtime.reader(self._scope, self._id).prompt(budget, query, options, notes)
 
     def receipts(self, limit: int | None = None) -> list[Receipt]:
-        """Read what the answered prompts of this chat were made of, oldest first; a limit gives the latest.
+        """Read what the answered prompts of this chat were made of, oldest first.
 
         There is one for each answer, the first assistant's message that was appended after a prompt, in this
         process or another; they are kept for the newest 2,000 messages. An unknown chat has none.
+
+        Args:
+            limit: the latest so many; None for all.
+
         """
         most = None if limit is None else check_count(limit, "limit")
         return prompt_receipts.read(self._database, self._scope.space, self._id, most)
@@ -211,33 +266,28 @@ class Chat:
         """Return the version that the prompts of this chat show; None before the first one."""
         return found.version if (found := snapshots.read(self._database, self._scope, self._id)) else None
 
-    @logged
-    def remember(self, text: str, kind: str = "fact", **options: Unpack[RememberOptions]) -> Record:
-        """Store something that was learned in this chat; see `Memory.remember`. The next prompt shows it."""
-        if options.setdefault("chat", self._id) not in (None, self._id):
-            raise InvalidInput(
-                f"`chat` is {shown(options['chat'])}.", "Leave it out, or call `Memory.remember`."
-            )
-        options["chat"] = self._id
-        return cast("Record", self._runtime.writer(self._scope).remember(text, kind, **options))
+    @property
+    def _writer(self) -> RecordWriter:
+        return self._runtime.writer(self._scope, self._id)
 
     def notes(
         self,
         target: str | None = None,
         *,
         category: str | None = None,
-        tags: Iterable[str] | None = None,
+        tags: str | Iterable[str] | None = None,
         text: str | None = None,
     ) -> list[Record]:
         """Read the notes of this chat, those of high priority and the often used first. Each counts as used.
 
-        `target` is "session" or "plan", None for both; for the others see `RecordFilters`.
+        Args:
+            target: "session" or "plan"; None for both.
+            category, tags, text: as for `Memory.records`.
+
         """
         runtime = self._runtime
-        filters = RecordFilters(
-            kind="note", target=target, chat=self._id, category=category, tags=tags, text=text
-        )
-        found = runtime.view(self._scope).records(**filters)
+        view, own = runtime.view(self._scope), self._id
+        found = view.records(kind="note", target=target, chat=own, category=category, tags=tags, text=text)
         found.sort(key=lambda note: (-note.priority, -note.uses))
         return count_uses(self._database, self._scope, runtime.kinds, runtime.now(), found)
 
@@ -249,7 +299,12 @@ class Chat:
     def run(self, id: str | None = None) -> Run[Chat]:
         """Begin a run of this chat, for `with chat.run() as run`; or resume an interrupted one by its id.
 
-        One that has ended, or is one of another chat, raises Conflict.
+        Args:
+            id: of the run; None for a new one.
+
+        Raises:
+            Conflict: the run has ended, or is one of another chat.
+
         """
         return Run(self, id, self._runtime, self._scope, self._prompt)
 
@@ -262,7 +317,17 @@ class Chat:
     ) -> bool:
         """Return whether the chat takes more than a share of the budget, and compaction can change that.
 
-        See `ChatCompactor.is_due`.
+        Args:
+            budget: tokens of the window; what a prompt leaves to it is `prompt.tokens["room"]`. None for that
+                of the policy.
+            threshold: the share of the budget, above 0; None for that of the policy, 0.75 by default.
+            policy: how the window is made, with its own budget; None for that of `Memory(policy=…)` at this
+                one.
+
+        Raises:
+            InvalidInput: a negative budget, a threshold that is no share, or a policy that does not say how
+                to compact.
+
         """
         return self._runtime.compactor(self._scope, self._id).is_due(budget, threshold, policy)
 
@@ -279,8 +344,26 @@ class Chat:
     ) -> CompactionResult:
         """Let summaries stand for the older messages; the log keeps every word, and `expand` returns them.
 
-        Goes over the chat once if it needs compaction; with `full`, on until it is under its target; see
-        `ChatCompactor.compact`.
+        The newest turns are never touched, tool calls never parted from their results. The chat may be
+        appended to meanwhile. Of two compactions at once, one ends with a conflict, which its result names.
+
+        Args:
+            full: False goes over the chat once if it needs compaction, which is what to call after each turn;
+                True goes on until the chat is under its target, nothing more can be done, or a limit of the
+                policy is reached (24 calls of a model, 120 seconds).
+            budget: tokens of the window that the chat is to fit, as for `needs_compaction`.
+            llm: what writes the summaries: a function from text to text, synchronous or not, or, with the
+                extra `llm`, a model of pydantic-ai or its name. None for sentences of the messages.
+            progress: called after each summary with the result so far, and before a model is asked: then its
+                `why` names the messages. On another thread where the call is awaited.
+            policy: how the window is made, with its own budget; its `compaction` has all limits.
+            prompts: others, by "leaf", "condensed" and "arc": a version ("v1") or the path of a file.
+
+        Raises:
+            InvalidInput: a negative budget, no model, a wrong prompt, or a policy that cannot compact.
+            ModelFailed: the model raised an error. What was stored before stays; nothing is stored half.
+            MissingExtra: the model needs a package that is not installed.
+
         """
         return self._runtime.compactor(self._scope, self._id).compact(
             full=full, budget=budget, llm=llm, progress=progress, policy=policy, prompts=prompts
@@ -291,23 +374,71 @@ class Chat:
         return self._explorer.tree()
 
     def describe(self, id: str) -> Description:
-        """Describe a summary, of this chat or of another one of the same user, and its place in the tree."""
+        """Describe a summary, of this chat or of another one of the same user, and its place in the tree.
+
+        Args:
+            id: of the summary.
+
+        Raises:
+            InvalidInput: there is no such summary in this space.
+
+        """
         return self._explorer.describe(id)
 
     @logged
     def expand(self, id: str, max_tokens: int = 4_000, *, cursor: str | None = None) -> Expansion:
-        """Read what stands behind a summary: the messages of a leaf, the children of a condensed one."""
+        """Read what stands behind a summary: the messages of a leaf, the children of a condensed one.
+
+        Args:
+            id: of a summary of this chat, or of another one of the same user.
+            max_tokens: tokens at most; but always one item at least, so that walking on reaches everything.
+            cursor: where to go on, from the expansion before.
+
+        Raises:
+            InvalidInput: there is no such summary in this space, or the cursor is none of it.
+
+        """
         return self._explorer.expand(id, max_tokens, cursor=cursor)
 
     @logged
     def search(
-        self, query: str, scope: SearchScope = "both", limit: int = 20, **options: Unpack[SearchOptions]
+        self,
+        query: str,
+        scope: SearchScope = "both",
+        limit: int = 20,
+        *,
+        regex: bool = False,
+        since: Time | None = None,
+        before: Time | None = None,
+        sort: Sort | None = None,
+        secrets: Secrets = "mask",
     ) -> list[Hit]:
-        """Find messages and summaries of this chat by words or a pattern, each with a snippet of the match.
+        r"""Find messages and summaries of this chat by words or a pattern, each with a snippet of the match.
 
-        See `SummaryExplorer.search`, and `SearchOptions` for regex, since, before, sort and secrets.
+        As `Memory.recall`, but within this chat, and the texts of hits are cut to 500 characters. Without
+        `regex`, all characters of the query are plain text, and one without letters and digits finds nothing.
+
+        Args:
+            query: words, or with `regex` a pattern.
+            scope: "messages", "summaries" or "both".
+            limit: at most so many hits.
+            regex: the query is a regular expression, such as `r"ORA-\d{5}"`, for the words as they are shown,
+                masked or not, as for `re`, with `^` and `$` at each line, `(?i)` at its start for any case,
+                and no lookarounds or backreferences. Takes time that is linear in the length of the chat.
+            since: only what was said at this time or later; of summaries the latest message counts.
+            before: only what was said before this time.
+            sort: "relevance", best first, which a regular expression has not; "newest" or "oldest" first.
+                None for "relevance", and for "newest" with `regex`. Of words the best hits are put in order.
+            secrets: "mask" or "show", as in `Memory.recall`.
+
+        Raises:
+            InvalidInput: an unknown scope or sort order, a query that is not text, a negative limit, what is
+                no time, or no such regular expression.
+
         """
-        return self._explorer.search(query, scope, limit, **options)
+        return self._explorer.search(
+            query, scope, limit, regex=regex, since=since, before=before, sort=sort, secrets=secrets
+        )
 
     def review(
         self,
@@ -317,7 +448,22 @@ class Chat:
         limit: int = 200,
         budget: int | None = None,
     ) -> str:
-        """Write the chat as text for a reviewer: what is new since a time, after summaries of the rest."""
+        """Write the chat as text for a reviewer: what is new since a time, after summaries of the rest.
+
+        Everything in it is framed as data. "" for an unknown chat, and where nothing was said since. Where
+        messages between the summaries and those shown are left out, a line says how many.
+
+        Args:
+            since: the messages after this time; None for those of the whole chat.
+            after: only messages with a larger `seq`.
+            limit: the newest so many of them.
+            budget: of these, the newest that take about so many tokens as they are written here, and one at
+                least; None for all.
+
+        Raises:
+            InvalidInput: `since` is no time, or a negative number.
+
+        """
         count = self._runtime.count_tokens
         return self._explorer.review(since, after=after, limit=limit, budget=budget, count_tokens=count)
 
@@ -344,6 +490,16 @@ class Chat:
         """Extract findings, insights and lessons from the chat, and remember them; see `Learner.extract`.
 
         What the agent recalled, and what its prompts showed it from memory, is not learned again.
+
+        Args:
+            messages: the `seq` of one message, or of the first and the last; None for all that are new.
+            step: the name of the step; the id of the chat by default.
+            type: its type, such as "GOAL"; the records have the source "{type}:{step}".
+            llm: the model, as for `compact`.
+
+        Raises:
+            InvalidInput: an argument of the wrong type, unknown messages, or an invalid model.
+
         """
         # A chat is of one scope, so there is none to check.
         learner = self._runtime.learner(self._scope, lambda _: None)
@@ -383,7 +539,12 @@ class Chat:
     def archive(self, *, archived: bool = True) -> None:
         """Archive the chat, so that lists leave it out, or bring it back. It stays readable and recallable.
 
-        A chat without messages raises InvalidInput.
+        Args:
+            archived: False brings it back.
+
+        Raises:
+            InvalidInput: the chat has no messages.
+
         """
         check_flag(archived, "archived")
         sessions.archive(self._database, self._scope.space, self._id, archived=archived)

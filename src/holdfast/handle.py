@@ -7,46 +7,38 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Self, overload
+from typing import TYPE_CHECKING, Self
 
 from holdfast.errors import InvalidInput
 from holdfast.events import logged
 from holdfast.records.point_in_time import point_in_time
 from holdfast.records.quarantine import Quarantine
-from holdfast.records.view import View
+from holdfast.records.remember import RecordWrites
+from holdfast.records.view import RecordReads
 from holdfast.records.writers import check_chat_id, writer_of
 from holdfast.safety.guard import check_name_is_open
 from holdfast.scratchpad import Scratchpad
 from holdfast.store import grants, sessions
 from holdfast.store.pads import ScratchpadKey
-from holdfast.types import Hit, Hits, Record, Scope, Time, check_count, check_flag, check_key, check_name
+from holdfast.types import Hit, Record, Scope, Time, check_count, check_flag, check_key, check_name
 from holdfast.types.acting import chat_id, current
 from holdfast.types.scope import check_actor, scoped
 from holdfast.types.where import check_where
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from holdfast.chat import Chat
     from holdfast.events import Event
     from holdfast.learning.service import Learner
     from holdfast.records.grants import Grants
-    from holdfast.records.options import (
-        ExplainOptions,
-        NewRecords,
-        RecallOptions,
-        RecordFilters,
-        RememberOptions,
-        ReplaceOptions,
-    )
+    from holdfast.records.reader import RecordReader
+    from holdfast.records.view import View
     from holdfast.records.writing import RecordWriter
     from holdfast.runtime import Runtime
-    from holdfast.tools.tool import Tool, ToolOptions
-    from holdfast.types import Change, ChatInfo, Erasure, Explanation, Verification, Writer
-    from holdfast.types.scope import ScopeParts
+    from holdfast.tools.tool import Style, Tool
+    from holdfast.types import ChatInfo, Erasure, Verification, Writer
 
 
-class MemoryHandle:
+class MemoryHandle(RecordReads, RecordWrites):
     """The operations of a memory on an open database, for one scope.
 
     `Memory` opens the database; `scoped` makes further handles on it. `bound` is the scope that the handle
@@ -68,8 +60,17 @@ class MemoryHandle:
     ) -> Chat:
         """Return a handle on a chat, which exists from its first message on, for its user and agent.
 
-        Without an id it is the one that `acting_as` names, or else a new one. `channel` and `meta` are stored
-        with the next message that is appended through this handle; see `Chat.rename`.
+        `channel` and `meta` are stored with the next message that is appended through this handle; see
+        `Chat.rename`.
+
+        Args:
+            id: yours; without one it is that which `acting_as` names, or else a new one.
+            channel: where the chat takes place, such as "telegram".
+            meta: any JSON object.
+
+        Raises:
+            InvalidInput: the id or the channel is no name, or the metadata is no JSON object.
+
         """
         # Half of the package, which a program that only asks does not need.
         from holdfast.chat import Chat
@@ -91,9 +92,21 @@ class MemoryHandle:
         offset: int = 0,
         where: Mapping[str, object] | None = None,
     ) -> list[ChatInfo]:
-        """List chats, the one with the newest message first; `where` is a filter on their metadata.
+        """List chats, the one with the newest message first.
 
-        None for `agent` and `user` is this handle's, "" for `agent` all agents, None for `archived` both.
+        Args:
+            agent: those that this agent opened; None for this handle's, "" for all agents.
+            user: those of this user; None for this handle's.
+            archived: whether those that are archived, or the others; None for both.
+            channel: those that take place there; "" for those without a channel.
+            limit: at most so many, after the first `offset`.
+            offset: how many of the first are left out.
+            where: a filter on their metadata; see `docs/filters.md`.
+
+        Raises:
+            InvalidInput: a filter of the wrong type.
+            Denied: `user` is another one than that of this handle; see `Memory`.
+
         """
         scope = scoped(self.scope, {"user": user, "agent": agent})
         self._check_scope(scope)
@@ -109,134 +122,70 @@ class MemoryHandle:
                 where=check_where(where),
             )
 
-    # What is known: records/, search/ ---------------------------------------------------------------------
+    # What is known, and its versions: records/, search/ ---------------------------------------------------
 
-    @logged
-    def recall(self, query: str, *, limit: int = 10, **options: Unpack[RecallOptions]) -> Hits:
-        """Find the messages, summaries and records that answer a question, best first.
-
-        See `View.recall` for sources, chat, roles, kinds, per_kind, tags, trust, since, until, valid_at,
-        where, min_score, prefer, secrets, meaning and fresh.
-        """
-        return self._view.recall(query, limit=limit, **options)
-
-    @logged
-    def explain(
-        self, query: str, what: Hit | str, *, limit: int = 10, **options: Unpack[ExplainOptions]
-    ) -> Explanation:
-        """Explain why a hit, a message (`chat#12`), record or summary is a hit or not; see `View.explain`."""
-        return self._view.explain(query, what, limit=limit, **options)
+    # What `RecordReads` and `RecordWrites` have, and:
 
     @logged
     def feedback(self, hit: Hit | str, *, helpful: bool, query: str = "", by: Writer | None = None) -> Record:
-        """Store whether a hit (or what `explain` takes for one) helped; a change that ranks nothing."""
+        """Store whether a hit helped; a change that ranks nothing.
+
+        Args:
+            hit: a hit, or what `explain` takes for one.
+            helpful: whether it did.
+            query: what was asked for.
+            by: who says so, the user unless another writer is named; see `Memory`.
+
+        """
         found = hit if isinstance(hit, Hit) else self.explain(query, hit).hit
         return self._writer.feedback(found, query, helpful=helpful, by=by)
 
-    @overload
-    def remember(self, text: str, kind: str = "fact", **options: Unpack[RememberOptions]) -> Record: ...
-    @overload
-    def remember(
-        self, text: NewRecords, kind: str = "fact", **options: Unpack[RememberOptions]
-    ) -> list[Record]: ...
-    @logged
-    def remember(
-        self, text: str | NewRecords, kind: str = "fact", **options: Unpack[RememberOptions]
-    ) -> Record | list[Record]:
-        """Store one thing that is known, or a list of them, all or none, and return the records they became.
-
-        See `RecordWriter.remember`, and `RecordFields` for target, category, tags, meta, priority, source,
-        chat and more.
-        """
-        return self._writer.remember(text, kind, **options)
-
-    @logged
-    def replace(self, what: str, text: str, **options: Unpack[ReplaceOptions]) -> Record:
-        """Replace the text of one record. It keeps its place, and its former text in its history.
-
-        See `RecordWriter.replace`, and `ReplaceOptions`; of fields that are left out the record keeps its
-        own.
-        """
-        return self._writer.replace(what, text, **options)
-
-    @logged
-    def retract(
-        self,
-        what: str,
-        *,
-        kind: str | None = None,
-        by: Writer | None = None,
-        why: str = "",
-        chat: str | None = None,
-        expected_version: int | None = None,
-    ) -> Record:
-        """Take one record back: it is in no list, recall or prompt any more, but in the history."""
-        return self._writer.retract(
-            what, kind=kind, by=by, why=why, chat=chat, expected_version=expected_version
-        )
-
-    def retract_all(
-        self,
-        *,
-        kind: str | None = None,
-        category: str | None = None,
-        tags: Iterable[str] | None = None,
-        target: str | None = None,
-        chat: str | None = None,
-        where: Mapping[str, object] | None = None,
-        by: Writer | None = None,
-    ) -> list[Record]:
-        """Retract the records that meet all conditions (of tags, one is enough), in one transaction."""
-        return self._writer.retract_all(
-            kind=kind, category=category, tags=tags, target=target, chat=chat, where=where, by=by
-        )
-
-    @logged
-    def get(self, what: str) -> Record | None:
-        """Return a record by its id, or the one text of a kind such as "profile", or None. See `View.get`."""
-        return self._view.get(what)
-
-    @logged
-    def records(
-        self, *, limit: int | None = None, offset: int = 0, **filters: Unpack[RecordFilters]
-    ) -> list[Record]:
-        """List records in the order in which they were first written; see `RecordFilters` for the filters."""
-        return self._view.records(limit=limit, offset=offset, **filters)
-
-    # Versions: records/ -----------------------------------------------------------------------------------
-
-    @logged
-    def changes(
-        self, *, kind: str | None = None, id: str | None = None, limit: int | None = None
-    ) -> list[Change]:
-        """List changes, newest first: by whom, when, and the text before and after. See `View.changes`."""
-        return self._view.changes(kind=kind, id=id, limit=limit)
-
-    def version(self) -> int:
-        """Return the number of the newest change of this space; 0 before the first."""
-        return self._view.version()
-
     def at(self, version: int | Time) -> View:
-        """Return a view of what was known at a version or a time, for reads and recall. See `View`."""
+        """Return a view of what was known at a version or a time, for reads and recall. See `View`.
+
+        Args:
+            version: the number of a change, as `version` and `changes` give it, or a time.
+
+        Raises:
+            InvalidInput: it is neither.
+
+        """
         scope = self.scope
         return self._runtime.view(scope, point_in_time(self._runtime.database_of(scope), scope, version))
 
-    @logged
-    def undo(self, *, by: Writer | None = None) -> list[Record]:
-        """Take back what the newest call changed that was not taken back yet; see `RecordWriter.undo`."""
-        return self._writer.undo(by=by)
-
-    @logged
-    def rollback(self, what: str, version: int, *, by: Writer | None = None) -> list[Record]:
-        """Write again, as new versions, what a record or all records of a kind were at a version."""
-        return self._writer.rollback(what, version, by=by)
-
     # Agents and background work: tools/, learning/, events ------------------------------------------------
 
-    def tools(self, chat: Chat | str | None = None, **options: Unpack[ToolOptions]) -> list[Tool]:
-        """Make tools for an agent, to be handed to any framework; see `holdfast.tools.tool.ToolOptions`.
+    def tools(
+        self,
+        chat: Chat | str | None = None,
+        *,
+        style: Style = "many",
+        allow: str | Iterable[str] | None = None,
+        read_only: bool | str | Iterable[str] = False,
+        confirm: Callable[[str], bool] | None = None,
+        max_tokens: int = 2_000,
+    ) -> list[Tool]:
+        """Make tools for an agent, to be handed to any framework; see `holdfast.tools`.
 
-        Tools of a chat stay with the user and the agent that they were made for, whoever acts later.
+        A call takes and returns JSON and never raises: an error is a result with what to do. See
+        `holdfast.tools.exports` for the forms of model providers, and `holdfast.tools.presets` for other
+        sets. Tools of a chat stay with the user and the agent that they were made for, whoever acts later.
+
+        Args:
+            chat: the chat that they are of, for the actions on one.
+            style: "many" for one tool for each action, "single" for one tool `memory` with an argument
+                `action`.
+            allow: only these actions; None for all.
+            read_only: True to permit no writes, or the parts that are read-only: "records", "profile",
+                "soul", "constraints", "notes", "scratchpad"; these cannot be rolled back either.
+            confirm: asks the user about a change of a constraint, and returns True if they agreed; without it
+                constraints cannot be changed, and the model learns that the user has to be asked.
+            max_tokens: of a result at most, 400 or more; a longer one has a cursor.
+
+        Raises:
+            InvalidInput: the style, an action or a part is unknown, another option is invalid, or the chat is
+                that of another user or database.
+
         """
         # Only for those who use tools.
         from holdfast.chat import Chat
@@ -246,7 +195,9 @@ class MemoryHandle:
         inner = getattr(chat, "__wrapped__", chat)
         if isinstance(inner, Chat) and inner != self.chat(inner.id):
             raise InvalidInput("The chat is that of another user or database.", "Make tools of its memory.")
-        return tools_for(self if chat is None else self._fixed(self.scope), chat, **options)
+        provider = self if chat is None else self._fixed(self.scope)
+        make = partial(tools_for, provider, chat, style=style, allow=allow, read_only=read_only)
+        return make(confirm=confirm, max_tokens=max_tokens)
 
     @property
     def learning(self) -> Learner:
@@ -281,6 +232,14 @@ class MemoryHandle:
         it hears as long as the user may read it; Denied is raised if that is not so now.
 
         >>> off = memory.on("learned", lambda event: print(event.record.text))
+
+        Args:
+            event: its name, such as "learned"; see `holdfast.Event`.
+            observer: a synchronous function of one event; what it raises is logged.
+
+        Raises:
+            InvalidInput: there is no such event, or what was passed cannot be called.
+
         """
         scope, database = self.scope, self._runtime.database
         grants.check(database, scope, scope.space)
@@ -293,10 +252,14 @@ class MemoryHandle:
     def verify(self, *, key: bytes | None = None, repair: bool = False) -> Verification:
         """Check that every message is reachable, every row as it was written, and the index true; linear.
 
-        Of a user, the projects are checked as well. `repair` first ends versions of records that a later one
-        of the same record has replaced, makes the index anew, and the files if an erasure deferred that.
-        `key` is the one that the rows were sealed with; None for that of `Memory(key=…)`. A row that somebody
-        took out from the end of the log is not noticed.
+        Of a user, the projects are checked as well. A row that somebody took out from the end of the log is
+        not noticed.
+
+        Args:
+            key: the one that the rows were sealed with; None for that of `Memory(key=…)`.
+            repair: whether first to end versions of records that a later one of the same record has replaced,
+                and to make the index anew, and the files if an erasure deferred that.
+
         """
         # Loads numpy, which most programs never need.
         from holdfast.store import record_changes
@@ -329,9 +292,21 @@ class MemoryHandle:
     ) -> Erasure:
         """Erase words from all tables, indexes and files, and return a receipt. See `docs/erasing.md`.
 
-        A user goes with all projects and grants; a project is one of this handle's user; a team is erased by
-        who acts for all. With None as `rewrite`, the words stay in the files until the next erasure or
-        `verify(repair=True)`.
+        Args:
+            chat: the id of the chat whose words go.
+            messages: of this chat only these: the `seq` of one, or of the first and the last.
+            record: the id of the record that goes, with its history.
+            user: goes with all projects and grants; "" is what all users share.
+            project: one of this handle's user.
+            team: is erased by who acts for all.
+            rewrite: None leaves the words in the files until the next erasure or `verify(repair=True)`.
+            by: who erases; see `Memory`.
+
+        Raises:
+            InvalidInput: it does not say what to erase, or more than one thing, or there is no such thing.
+            Denied: this writer or this handle may not.
+            Unavailable: remains are left in files; `receipt` names them.
+
         """
         # Only for those who erase.
         from holdfast.records.erasing import erase_spaces, spaces_of
@@ -350,7 +325,15 @@ class MemoryHandle:
 
     @logged
     def backup(self, path: str | os.PathLike[str]) -> Verification:
-        """Copy the whole database, with all users, into a new file while it is in use, and check the copy."""
+        """Copy the whole database, with all users, into a new file while it is in use, and check the copy.
+
+        Args:
+            path: of the new file.
+
+        Raises:
+            InvalidInput: there is a file already, or the path is none.
+
+        """
         # Loads numpy, which most programs never need.
         from holdfast.verify import backup
 
@@ -366,13 +349,32 @@ class MemoryHandle:
             return own
         return replace(own, user=own.user or acting.user, agent=own.agent or acting.agent)
 
-    def scoped(self, **parts: Unpack[ScopeParts]) -> Self:
+    def scoped(
+        self,
+        *,
+        tenant: str | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        project: str | None = None,
+        team: str | None = None,
+        reads: str | Iterable[str] | None = None,
+    ) -> Self:
         """Return a handle for another tenant, user, agent, project or team on the same connections.
 
-        It is of the same class, with its attributes; see `ScopeParts`. Raises Denied where `admin` would be
-        needed.
+        It is of the same class, with its attributes. None keeps what this handle has. Another tenant or user
+        begins without project, team and `reads`, and a project or team takes the place of both: `project=""`
+        names the space of the user.
+
+        Args:
+            tenant, user, agent, project, team, reads: as of `Memory`.
+
+        Raises:
+            Denied: `admin` would be needed.
+            InvalidInput: a name is invalid.
+
         """
-        scope = scoped(self._bound, parts)
+        parts = {"tenant": tenant, "user": user, "agent": agent, "project": project, "team": team}
+        scope = scoped(self._bound, {**parts, "reads": reads})
         self._check_scope(scope)
         if scope.agent != self._bound.agent:
             check_name_is_open(scope.agent, "The name of the agent")
@@ -390,11 +392,11 @@ class MemoryHandle:
         self._runtime.close()
 
     def __repr__(self) -> str:
-        return f"Memory({self.scope})"
+        return f"{type(self).__name__}({self.scope})"
 
     @property
-    def _view(self) -> View:
-        return self._runtime.view(self.scope)
+    def _reader(self) -> RecordReader:
+        return self._runtime.record_reader(self.scope)
 
     @property
     def _writer(self) -> RecordWriter:

@@ -158,12 +158,12 @@ KINDS: tuple[Kind, ...] = (
 )
 
 
-def table(more: Iterable[Kind] = ()) -> Mapping[str, Kind]:
+def table(more: Kind | Iterable[Kind] = ()) -> Mapping[str, Kind]:
     """Return the kinds by name: the rows above, and `more`, which replace those of the same name."""
     rows = {kind.name: kind for kind in KINDS}
-    if not isinstance(more, Iterable):
+    if not isinstance(more, Kind | Iterable):
         raise InvalidInput(f"`kinds` is {shown(more)}, not a list of kinds.", "Pass a list of holdfast.Kind.")
-    for kind in more:
+    for kind in (more,) if isinstance(more, Kind) else more:
         if not isinstance(kind, Kind):
             raise InvalidInput(f"{shown(kind)} is not a kind.", "Pass a list of holdfast.Kind.")
         if kind.learn and any(_plain(kind.name) == _plain(one) for one in rows):

@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from holdfast.handle import MemoryHandle
-from holdfast.kinds import Kind
-from holdfast.runtime import open_runtime
+from holdfast.kinds import Kind, table
+from holdfast.runtime import Runtime, check_policy, check_settings, checked_clock, embedder_of, guard_model
 from holdfast.safety.guard import check_name_is_open
+from holdfast.store.connect import open_database
 from holdfast.store.database import Durability
-from holdfast.text.tokens import CountBy, estimate_tokens
+from holdfast.text.tokens import CountBy, counter, estimate_tokens
 from holdfast.types import Scope, check_flag, check_key
 
 if TYPE_CHECKING:
@@ -96,11 +97,11 @@ class Memory(MemoryHandle):
         agent: str = "",
         project: str = "",
         team: str = "",
-        reads: Iterable[str] = (),
+        reads: str | Iterable[str] = (),
         durability: Durability = "full",
         count_tokens: CountBy = estimate_tokens,
         clock: Callable[[], datetime] = _now,
-        kinds: Iterable[Kind] = (),
+        kinds: Kind | Iterable[Kind] = (),
         learning: Learning | None = None,
         policy: Policy | None = None,
         admin: bool = False,
@@ -110,20 +111,14 @@ class Memory(MemoryHandle):
         read_only: bool = False,
     ) -> None:
         scope = _checked(Scope(tenant, user, agent, project=project, team=team, reads=cast("Any", reads)))
-        is_admin = check_flag(admin, "admin")
-        runtime = open_runtime(
-            location,
-            durability=durability,
-            count_tokens=count_tokens,
-            clock=clock,
-            kinds=kinds,
-            learning=learning,
-            policy=policy,
-            key=check_key(key),
-            guard=guard,
-            embed=embed,
-            read_only=check_flag(read_only, "read_only"),
-        )
+        is_admin, rows = check_flag(admin, "admin"), table(kinds)
+        check_policy(policy)
+        check_settings(learning)
+        model, embedder = guard_model(guard), embedder_of(embed)
+        count, time = counter(count_tokens), checked_clock(clock)
+        only_reads = check_flag(read_only, "read_only")
+        database = open_database(location, durability, check_key(key), read_only=only_reads)
+        runtime = Runtime(database, count, time, rows, learning, policy, guard=model, embedder=embedder)
         super().__init__(runtime, scope, admin=is_admin)
 
     @property

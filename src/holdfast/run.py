@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
+from holdfast.prompt.assembly import PromptMaker, PromptOptions
 from holdfast.scratchpad import Scratchpad
 from holdfast.store import records, runs
 from holdfast.store.pads import ScratchpadKey
@@ -14,10 +15,8 @@ from holdfast.types import Record, Scope, Writer, check_name
 from holdfast.types.current_run import enter, leave
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from holdfast.contract import Session
-    from holdfast.prompt.assembly import PromptOptions
+    from holdfast.records.options import RecordFields
     from holdfast.runtime import Runtime
     from holdfast.types import Prompt
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound="Session")
 
 
-class Run(Generic[C]):
+class Run(PromptMaker, Generic[C]):
     """Notes and a scratchpad for one run only. Made by `Chat.run`; a context manager that ends the run.
 
     Within the block, in this thread or task, `chat.prompt` shows what the run noted; `run.prompt` does so
@@ -70,29 +69,28 @@ class Run(Generic[C]):
         text: str,
         *,
         category: str = "",
-        tags: Iterable[str] = (),
+        tags: str | Iterable[str] = (),
         meta: Mapping[str, object] | None = None,
         priority: int | None = None,
-        source: str = "",
         by: Writer | None = None,
     ) -> Record:
         """Note something for this run; see `Memory.remember`.
+
+        Args:
+            text: what is known.
+            category: one word for what it belongs to.
+            tags: words to find it by.
+            meta: JSON values.
+            priority: 1 to 10; the higher are shown first; None for 5.
+            by: who writes; see `Memory`.
 
         Raises:
             InvalidInput: it cannot be accepted, the notes of the run are full, or the run has ended.
 
         """
-        return self._runtime.writer(self._scope).note(
-            text,
-            run=self._id,
-            chat=self._chat.id,
-            by=by,
-            category=category,
-            tags=tags,
-            meta=meta,
-            priority=priority,
-            source=source,
-        )
+        writer = self._runtime.writer(self._scope, self._chat.id)
+        fields: RecordFields = {"category": category, "tags": tags, "meta": meta, "priority": priority}
+        return writer.note(text, run=self._id, by=by, **fields)
 
     def notes(self) -> list[Record]:
         """Read the notes of this run, those of high priority first."""
@@ -101,17 +99,27 @@ class Run(Generic[C]):
         return sorted(found, key=lambda note: -note.priority)
 
     def replace(self, what: str, text: str, *, by: Writer | None = None) -> Record:
-        """Replace the text of one note of this run; see `Memory.replace`."""
+        """Replace the text of one note of this run; see `Memory.replace`.
+
+        Args:
+            what: the id of the note, or a part of its text.
+            text: the new text.
+            by: who writes; see `Memory`.
+
+        """
         return self._runtime.writer(self._scope).change_note(what, text, run=self._id, by=by)
 
     def retract(self, what: str, *, by: Writer | None = None) -> Record:
-        """Take one note of this run back; see `Memory.retract`."""
+        """Take one note of this run back; see `Memory.retract`.
+
+        Args:
+            what: the id of the note, or a part of its text.
+            by: who retracts it; see `Memory`.
+
+        """
         return self._runtime.writer(self._scope).change_note(what, None, run=self._id, by=by)
 
-    def prompt(
-        self, budget: int | None = None, query: str | None = None, **options: Unpack[PromptOptions]
-    ) -> Prompt:
-        """Assemble a prompt of the chat that shows what this run noted; see `Chat.prompt`."""
+    def _assemble(self, budget: int | None, query: str | None, options: PromptOptions) -> Prompt:
         return self._make_prompt(self, budget, query, options)
 
     def end(self) -> None:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Closed, InvalidInput, shown
-from holdfast.kinds import table
 from holdfast.learning.workers import Workers
 from holdfast.prompt.prompt_cache import PromptCache
 from holdfast.records.point_in_time import PointInTime
+from holdfast.records.reader import RecordReader
 from holdfast.records.view import View
-from holdfast.store.connect import open_database
 from holdfast.store.granted import granted
 from holdfast.store.jobs import finish
 from holdfast.store.message_rows import check_time, to_micros
-from holdfast.text.tokens import counter
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -42,9 +40,9 @@ if TYPE_CHECKING:
     from holdfast.search.meaning import QueryEmbedder
     from holdfast.search.search import Search
     from holdfast.settings import Learning
-    from holdfast.store.database import Database, Durability
+    from holdfast.store.database import Database
     from holdfast.store.pads import ScratchpadKey
-    from holdfast.text.tokens import CountBy, CountTokens
+    from holdfast.text.tokens import CountTokens
     from holdfast.types import Scope, Writer
 
 THREADS = 8  # that the awaited methods of one memory use at most
@@ -140,21 +138,25 @@ class Runtime:
     # Services ---------------------------------------------------------------------------------------------
 
     def view(self, scope: Scope, at: PointInTime | None = None) -> View:
+        """Return what a program reads the records of a scope with."""
+        return View(self.record_reader(scope, at))
+
+    def record_reader(self, scope: Scope, at: PointInTime | None = None) -> RecordReader:
         """Return what reads the records of a scope, and recalls."""
         # As of an earlier version no vectors are compared.
         embed_missing = partial(self._embed_missing, scope) if at is None else lambda: None
-        database = self.database_of(scope)
-        return View(database, scope, self.kinds, self.clock, self.search, at, embed_missing)
+        database, at = self.database_of(scope), at or PointInTime()
+        return RecordReader(database, scope, self.kinds, self.clock, self.search, at, embed_missing)
 
     def _embed_missing(self, scope: Scope) -> str | None:
         return self.runner(scope).embed_now()
 
-    def writer(self, scope: Scope) -> RecordWriter:
-        """Return what writes the records of a scope."""
+    def writer(self, scope: Scope, chat: str = "") -> RecordWriter:
+        """Return what writes the records of a scope, or only those of a chat."""
         # Who only asks writes nothing.
         from holdfast.records.writing import RecordWriter
 
-        return RecordWriter(self.database_of(scope), scope, self.kinds, self.intake, self.events)
+        return RecordWriter(self.database_of(scope), scope, self.kinds, self.intake, self.events, chat)
 
     def intake(self, scope: Scope, by: Writer, chat: str = "") -> Intake:
         """Return what checks, compares and stores records of a scope; see `Intake`."""
@@ -280,32 +282,7 @@ class Runtime:
             self.database.close()
 
 
-def open_runtime(
-    location: str | os.PathLike[str],
-    *,
-    durability: Durability,
-    count_tokens: CountBy,
-    clock: Callable[[], datetime],
-    kinds: Iterable[Kind],
-    learning: Learning | None,
-    policy: Policy | None,
-    key: bytes,
-    guard: Guard | None,
-    embed: Embed | None,
-    read_only: bool,
-) -> Runtime:
-    """Open a database with what belongs to it, after a check of every option; see `Memory`."""
-    if policy is not None:
-        _check_policy(policy)
-    if learning is not None:
-        _check_settings(learning)
-    rows, model, embedder = table(kinds), _guard_model(guard), _embedder(embed)
-    count, time = counter(count_tokens), _checked_clock(clock)
-    database = open_database(location, durability, key, read_only=read_only)
-    return Runtime(database, count, time, rows, learning, policy, guard=model, embedder=embedder)
-
-
-def _checked_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
+def checked_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
     """Return a clock that raises InvalidInput where the given one returns no time, or none in UTC."""
 
     def now() -> datetime:
@@ -320,21 +297,27 @@ def _checked_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
     return now
 
 
-def _check_settings(learning: Learning) -> None:
-    # Not needed to import all the rest.
-    from holdfast.settings import Learning
+def check_settings(learning: Learning | None) -> None:
+    """Raise InvalidInput for what is neither a `Learning` nor None."""
+    if learning is not None:
+        # Who only asks needs none.
+        from holdfast.settings import Learning
 
-    if not isinstance(learning, Learning):
-        raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
-
-
-def _check_policy(policy: Policy) -> None:
-    from holdfast.prompt.window import check_policy
-
-    check_policy(policy)
+        if not isinstance(learning, Learning):
+            raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
 
 
-def _guard_model(guard: Guard | None) -> Model | None:
+def check_policy(policy: Policy | None) -> None:
+    """Raise InvalidInput for what is neither a policy nor None."""
+    if policy is not None:
+        # Who only asks needs no windows.
+        from holdfast.prompt import window
+
+        window.check_policy(policy)
+
+
+def guard_model(guard: Guard | None) -> Model | None:
+    """Return a classifier of the caller's as a model."""
     if guard is None:
         return None
     # Only for those who have a guard.
@@ -343,7 +326,8 @@ def _guard_model(guard: Guard | None) -> Model | None:
     return model_of(guard)
 
 
-def _embedder(embed: Embed | None) -> Embedder | None:
+def embedder_of(embed: Embed | None) -> Embedder | None:
+    """Return an embedder of the caller's."""
     if embed is None:
         return None
     # Only for those who have an embedder.

@@ -14,15 +14,15 @@ from holdfast.store import grants, pads, runs
 from holdfast.store.pads import TEMPORARY, ScratchpadKey
 from holdfast.text.clean import clean
 from holdfast.types import check_name
+from holdfast.types.handles import Handle
 
 if TYPE_CHECKING:
-    from holdfast.prompt.assembly import PromptOptions
     from holdfast.runtime import Runtime
     from holdfast.types import Scope
     from holdfast.types.grants import Rights
 
 
-class Scratchpad(MutableMapping[str, str]):
+class Scratchpad(Handle, MutableMapping[str, str]):
     """Texts by name, durable when the assignment returns. `scratchpad` of a memory, a chat, or a run.
 
     Names that begin with "temp:" are kept in this process only, for as long as the memory is open, or the run
@@ -93,11 +93,19 @@ class Scratchpad(MutableMapping[str, str]):
             self._runtime.temporary.pop(self._place, None)
 
     def list(self, prefix: str = "") -> builtins.list[str]:
-        """List the names that begin with a prefix, sorted."""
+        """List the names that begin with a prefix, sorted.
+
+        Args:
+            prefix: the beginning; "" for all.
+
+        """
         return [name for name in self._all() if name.startswith(prefix)]
 
     def search(self, text: str) -> dict[str, str]:
         """Find the names that have a text in them or in their value, whatever its case.
+
+        Args:
+            text: what is looked for.
 
         Raises:
             InvalidInput: it is not text.
@@ -157,9 +165,9 @@ def check_entry(name: str, value: str) -> str:
 
 
 def fill_system_text(
-    runtime: Runtime, scope: Scope, options: PromptOptions, of_chat: Scratchpad, of_run: Scratchpad | None
-) -> PromptOptions:
-    """Return the options of a prompt with the placeholders of its system text filled from scratchpads.
+    runtime: Runtime, scope: Scope, system: str, of_chat: Scratchpad, of_run: Scratchpad | None
+) -> str:
+    """Return the system text of a prompt with its placeholders filled from scratchpads.
 
     Raises:
         InvalidInput: one that has no "?" has no value.
@@ -177,5 +185,4 @@ def fill_system_text(
             return next((one[prefix + name] for one in pads if prefix + name in one), None)
         return pad(scope.owner if prefix == "user:" else scope.shared).get(name)
 
-    system = options.get("system")
-    return {**options, "system": filled(system, look_up)} if isinstance(system, str) else options
+    return filled(system, look_up)

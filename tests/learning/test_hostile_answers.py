@@ -22,6 +22,7 @@ from learning_models import (
 )
 from learning_scripts import SESSION, Clock, Model
 from soak import cases
+from stored_texts import whole
 from tables import each
 
 pytest_plugins = ["learning_fixtures"]
@@ -97,7 +98,7 @@ def check_harmless(memory: Memory, ben: Memory, before: list[Record]) -> None:
         if record == known.get(record.id):
             continue
         assert record.by != "user"
-        assert KEY not in repr(record)
+        assert KEY not in whole(record)
         assert record.evidence <= 2
         held = guard.has_orders(guard.scan(record.text))
         assert (record.trust == "quarantined") >= held, record
@@ -111,7 +112,7 @@ def check_harmless(memory: Memory, ben: Memory, before: list[Record]) -> None:
         assert KEY not in repr(job)
         assert "Fridays" not in repr(job)
         assert job.status in ("open", "done")
-    assert not any(KEY in repr(change) for change in memory.changes())
+    assert not any(KEY in whole(change) for change in memory.changes())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -122,7 +123,7 @@ def test_an_answer_full_of_orders_does_no_harm(opened: Opened, clock: Clock, kin
     result = memory.learning.work(llm=answering(json.dumps(HOSTILE)))
     check_harmless(memory, ben, before)
     assert (result.failed, memory.verify().ok) == ((), True)
-    assert KEY not in repr(result)
+    assert KEY not in whole(result)
     assert {job.kind for job in result.done} == {kind}, [job.error for job in result.postponed]
     assert not any(ORDER in hit.text for hit in memory.recall("constraint Fridays instructions"))
 

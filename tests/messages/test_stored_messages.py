@@ -128,7 +128,7 @@ def test_exported_answers_to_many_calls_are_the_same_in_another_chat(memory: Mem
 
 
 def test_nan_in_a_payload_comes_back(memory: Memory) -> None:
-    memory.chat("monday").append(role="user", content="hello", raw={"loss": float("nan")})
+    memory.chat("monday").append(Message("user", "hello", raw={"loss": float("nan")}))
     assert str(memory.chat("monday").history()[0].raw) == "{'loss': nan}"
 
 
@@ -366,7 +366,7 @@ def test_a_refused_message_leaves_nothing_behind(memory: Memory, kind: str) -> N
 
 
 def test_a_message_of_199_levels_can_be_read_from_deep_within_a_program(memory: Memory) -> None:
-    memory.chat("monday").append(role="user", content="hello", raw={"x": nested(199)})
+    memory.chat("monday").append(Message("user", "hello", raw={"x": nested(199)}))
 
     def read(depth: int) -> list[Message]:
         return read(depth - 1) if depth else memory.chat("monday").history()
@@ -377,7 +377,7 @@ def test_a_message_of_199_levels_can_be_read_from_deep_within_a_program(memory: 
 def test_many_values_side_by_side_are_not_deep() -> None:
     wide: dict[str, object] = {"x": [{"y": []} for _ in range(500)]}
     with Memory(":memory:") as memory:
-        assert memory.chat("monday").append(role="user", content="hello", raw=wide).raw == wide
+        assert memory.chat("monday").append(Message("user", "hello", raw=wide)).raw == wide
 
 
 @each(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_cache_prefix import lasting
 
-from holdfast import Chat, InvalidInput, Memory, Message, Prompt, Shortened, ToolCall
+from holdfast import Chat, InvalidInput, Memory, Message, Prompt, ToolCall
 from holdfast.io.importing import import_paths
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.prompt.oversize import Placeholders
@@ -21,7 +21,7 @@ from holdfast.prompt.selector import selector
 from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, SummaryBuffer, TokenBudget, make_policy
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
 from holdfast.text.tokens import estimate_tokens
-from holdfast.types import ChatStats
+from holdfast.types import ChatStats, Shortened
 from tables import each
 from window_logs import LOGS
 

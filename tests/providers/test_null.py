@@ -26,7 +26,6 @@ from holdfast import (
     Message,
     Prompt,
     Record,
-    Relearning,
     Run,
     Scratchpad,
     Usage,
@@ -39,6 +38,7 @@ from holdfast import (
 from holdfast.aio import AsyncChat, AsyncMemory, AsyncRun, AsyncScratchpad
 from holdfast.contract import CAPABILITIES, capabilities
 from holdfast.learning.ranking import Ranking
+from holdfast.learning.results import Relearning
 from holdfast.learning.service import Learner
 from holdfast.prompt.window import LastN, TokenBudget
 from holdfast.providers import null

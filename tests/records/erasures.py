@@ -13,7 +13,7 @@ import pytest
 
 from holdfast import Memory, Message, ToolCall
 from holdfast.io.export import export_chats
-from stored_texts import erasures_of
+from stored_texts import erasures_of, whole
 
 TABLES = (
     "messages calls sessions segments records uses snapshots runs pads jobs watermarks spend spaces erasures"
@@ -131,7 +131,7 @@ def readable(memory: Memory, mark: Marks, *, recall: bool = True) -> str:
     out = io.StringIO()
     export_chats(memory, out)
     parts.append(out.getvalue())
-    return repr(parts)
+    return whole(parts)
 
 
 def stored(location: str) -> bytes:

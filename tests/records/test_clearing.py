@@ -65,7 +65,7 @@ def test_clearing_where_nothing_meets_the_conditions_writes_nothing(memory: Memo
         {"kind": "bogus"},
         {"kind": 5},
         {"category": 5},
-        {"tags": "x"},
+        {"tags": b"x"},
         {"tags": [5]},
         {"tags": 5},
         {"kind": "finding", "target": ["user"]},

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_provider import FakeProvider
-from holdfast import Denied, Finding, InvalidInput, Memory, Message, ToolCall, acting_as
+from holdfast import Denied, InvalidInput, Memory, Message, ToolCall, acting_as
 from holdfast.io.export import export_chats
 from holdfast.safety import guard
 from holdfast.safety.guard import mask, mask_values
 from holdfast.tools.actions import Actions
-from holdfast.types import Hit
+from holdfast.types import Finding, Hit
+from stored_texts import whole
 
 KEY = "AKIAQ3EGRGB2M4XPIX5T"
 SAID = f"The deploy user of the staging cluster has the key {KEY}, please use it."
@@ -31,7 +32,7 @@ PEM = (
 
 
 def written(*shown: object) -> str:
-    return json.dumps([repr(one) for one in shown])
+    return json.dumps([whole(one) for one in shown])
 
 
 def told(memory: Memory, text: str = SAID) -> None:

@@ -200,7 +200,7 @@ def test_a_rare_tag_is_found_among_many_better_hits(memory: Memory) -> None:
     "wrong",
     [
         {"sources": []},
-        {"sources": "record"},
+        {"sources": "recrd"},
         {"sources": ["file"]},
         {"sources": [None]},
         {"sources": 5},
@@ -212,7 +212,7 @@ def test_a_rare_tag_is_found_among_many_better_hits(memory: Memory) -> None:
         {"kinds": [5]},
         {"kinds": [["fact"]]},
         {"kinds": 5},
-        {"tags": "a"},
+        {"tags": b"a"},
         {"tags": [5]},
         {"tags": [["a"]]},
         {"tags": 5},

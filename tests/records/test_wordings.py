@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Memory, Record, Wording
+from holdfast import Memory, Record
+from holdfast.types import Wording
 
 FIRST = "User lives in Berlin"
 AGAIN = "The user resides in Berlin."

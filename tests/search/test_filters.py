@@ -139,7 +139,7 @@ def test_the_score_of_a_hit_as_minimal_score_keeps_it(spaces: Iterator[Memory]) 
         {"min_score": float("nan")},
         {"min_score": "high"},
         {"min_score": None},
-        {"roles": "user"},
+        {"roles": "usr"},
         {"roles": ["nobody"]},
         {"roles": [None]},
         {"roles": 5},

@@ -12,6 +12,7 @@ import pytest
 from embedders import built_model2vec, built_onnx, letters, meaning
 from holdfast import Hits, InvalidInput, Learning, Limit, Memory
 from holdfast.llm.embedding import Embed
+from stored_texts import whole
 
 QUIET = Learning(kinds=())
 FILLER = "The weather was fine all week.", "We painted the old fence.", "The train left late again."
@@ -148,9 +149,9 @@ def test_what_another_agent_has_is_not_near(near: Memory) -> None:
     near.scoped(agent="coach").remember("User has a pet snake")
     near.learning.work()
     for query in ("bevvy", "pet"):
-        assert "snake" not in str(near.scoped(agent="cook").recall(query))
-        assert "A pet and" not in str(near.scoped(agent="cook").recall(query))
-        assert "A pet and" in str(near.scoped(agent="coach").recall(query))
+        assert "snake" not in whole(near.scoped(agent="cook").recall(query))
+        assert "A pet and" not in whole(near.scoped(agent="cook").recall(query))
+        assert "A pet and" in whole(near.scoped(agent="coach").recall(query))
 
 
 def test_what_another_user_has_is_not_near(near: Memory) -> None:

@@ -51,7 +51,7 @@ def test_what_is_no_reference_is_refused(wrong: object) -> None:
         Memory(":memory:", user="ada", reads=[wrong])  # type: ignore[list-item]
 
 
-@each("reads", ["user", 7, None, ["tenant"] * 1 + [f"team:{n}" for n in range(32)]])
+@each("reads", ["shop", 7, None, ["tenant"] * 1 + [f"team:{n}" for n in range(32)]])
 def test_reads_is_a_list_of_few(reads: object) -> None:
     with pytest.raises(InvalidInput):
         Memory(":memory:", reads=reads)  # type: ignore[arg-type]

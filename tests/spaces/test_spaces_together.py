@@ -83,7 +83,7 @@ def test_a_scope_takes_no_other_parts(app: Memory, part: str) -> None:
     ada = app.scoped(user="ada")
     parts: dict[str, Any] = {part: "bob"}
     for open_handle in (ada.scoped, ada.aio.scoped):
-        with pytest.raises(TypeError, match=f"no part '{part}'"):
+        with pytest.raises(TypeError, match=f"no argument '{part}'"):
             open_handle(team="core", **parts)
 
 

@@ -10,9 +10,9 @@ from mutant import Mutant, fake_with, of_chats
 from fake_chat import LLM, FakeChat
 from fake_log import Log, Part
 from fake_provider import FakeProvider
-from holdfast import ChatStats, CompactionResult, Description, Expansion, Message, Summary, Window
+from holdfast import ChatStats, CompactionResult, Message, Summary, Window
 from holdfast.testing.case import FullChat, tokens_of
-from holdfast.types import Level
+from holdfast.types import Description, Expansion, Level
 
 
 class Forgetful(FakeChat):

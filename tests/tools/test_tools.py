@@ -159,7 +159,7 @@ def test_only_what_is_allowed_is_there(memory: Memory, chat: Chat) -> None:
     "options",
     [
         {"allow": ["recal"]},
-        {"allow": "recall"},
+        {"allow": "recal"},
         {"read_only": ["facts"]},
         {"read_only": [1]},
         {"style": "few"},

@@ -50,23 +50,7 @@ class ChatCompactor:
     def is_due(
         self, budget: int | None, threshold: float | None, policy: Lossless | SummaryBuffer | None
     ) -> bool:
-        """Return whether the chat takes more than a share of the budget, and compaction can free some of it.
-
-        So it is False right after a compaction that could do no more. Costs one small read while there is
-        room.
-
-        Args:
-            budget: tokens of the window: of a prompt, without what its system text and what is known take,
-                `prompt.tokens["room"]`. None for that of the policy.
-            threshold: the share of the budget, above 0; None for that of the policy, 0.75 by default.
-            policy: how the window is made, with its own budget; None for that of `Memory(policy=…)` at this
-                one.
-
-        Raises:
-            InvalidInput: a negative budget, a threshold that is no share, or a policy that does not say how
-                to compact.
-
-        """
+        """Return whether the chat needs compaction; see `Chat.needs_compaction`."""
         policy = self.policy_for(policy, budget)
         share = policy.compaction.threshold if threshold is None else threshold
         if not is_share(share):
@@ -88,28 +72,7 @@ class ChatCompactor:
         policy: Lossless | SummaryBuffer | None,
         prompts: Mapping[str, str] | None,
     ) -> CompactionResult:
-        """Let summaries stand for the older messages. Every word stays in the log, and `expand` reads it.
-
-        The newest turns are never touched, tool calls never parted from their results. The chat may be
-        appended to meanwhile. Of two compactions at once, one ends with a conflict, which its result names.
-
-        Args:
-            full: False goes over the chat once if it needs compaction, which is what to call after each turn;
-                True goes on until the chat is under its target, nothing more can be done, or a limit of the
-                policy is reached (24 calls of a model, 120 seconds).
-            budget: tokens of the window that the chat is to fit, as for `needs_compaction`.
-            llm: what writes the summaries: a function from text to text, synchronous or not, or, with the
-                extra `llm`, a model of pydantic-ai or its name. None for sentences of the messages.
-            progress: called after each summary with the result so far, and before a model is asked: then its
-                `why` names the messages. On another thread where the call is awaited.
-            policy: how the window is made, with its own budget; its `compaction` has all limits.
-            prompts: others, by "leaf", "condensed" and "arc": a version ("v1") or the path of a file.
-
-        Raises:
-            InvalidInput: a negative budget, no model, a wrong prompt, or a policy that cannot compact.
-            ModelFailed: the model raised an error. What was stored before stays; nothing is stored half.
-            MissingExtra: the model needs a package that is not installed.
-        """
+        """Let summaries stand for the older messages; see `Chat.compact`."""
         from holdfast.compaction.driver import finished, here
 
         async def ask(prompts: list[str], limit: TimeLimit) -> list[str]:

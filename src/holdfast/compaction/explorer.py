@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.safety.guard import Secrets, is_masked, mask_name, masked_hit
@@ -45,25 +45,6 @@ Sort = Literal["relevance", "newest", "oldest"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
 
 
-class SearchOptions(TypedDict, total=False):
-    r"""How `Chat.search` finds.
-
-    `regex`: the query is a regular expression, such as `r"ORA-\d{5}"`, for the words as they are shown,
-    masked or not: as for `re`, with `^` and `$` at each line, `(?i)` at its start for any case, and no
-    lookarounds or backreferences. Takes time that is linear in the length of the chat. `since`: only what was
-    said at this time or later; of summaries the latest message counts. `before`: only what was said before
-    this time. `sort`: "relevance", best first, which a regular expression has not; "newest" or "oldest"
-    first. None for "relevance", and for "newest" with `regex`. Of words the best hits are put in order.
-    `secrets`: "mask" or "show", as in `Memory.recall`.
-    """
-
-    regex: bool
-    since: Time | None
-    before: Time | None
-    sort: Sort | None
-    secrets: Secrets
-
-
 class SummaryExplorer:
     """Read one chat by its summaries, and find the words behind them."""
 
@@ -82,12 +63,7 @@ class SummaryExplorer:
         self._search = search
 
     def describe(self, id: str) -> Description:
-        """Describe a summary, of this chat or of another one of the same user, and its place in the tree.
-
-        Raises:
-            InvalidInput: there is no such summary in this space.
-
-        """
+        """Describe a summary, and its place in the tree; see `Chat.describe`."""
         database = self._database
         with database.one_read():
             space, summary = self._summary(id)
@@ -96,17 +72,7 @@ class SummaryExplorer:
         return Description(summary, tuple(above), tuple(part.id for part in parts))
 
     def expand(self, id: str, max_tokens: int, *, cursor: str | None) -> Expansion:
-        """Read what stands behind a summary: the messages of a leaf, the children of a condensed one.
-
-        Args:
-            id: of a summary of this chat, or of another one of the same user.
-            max_tokens: tokens at most; but always one item at least, so that walking on reaches everything.
-            cursor: where to go on, from the expansion before.
-
-        Raises:
-            InvalidInput: there is no such summary in this space, or the cursor is none of it.
-
-        """
+        """Read what stands behind a summary; see `Chat.expand`."""
         cap = check_count(max_tokens, "max_tokens")
         database = self._database
         with database.one_read():
@@ -147,16 +113,7 @@ class SummaryExplorer:
         sort: Sort | None = None,
         secrets: Secrets = "mask",
     ) -> list[Hit]:
-        """Find messages and summaries of this chat, each with a snippet around what matched, at most `limit`.
-
-        As `Memory.recall`, but within this chat, and the texts of hits are cut to 500 characters. Without
-        `regex`, all characters of the query are plain text, and one without letters and digits finds nothing.
-
-        Raises:
-            InvalidInput: an unknown scope or sort order, a query that is not text, a negative limit, what is
-                no time, or no such regular expression.
-
-        """
+        """Find messages and summaries of this chat, each with a snippet of the match; see `Chat.search`."""
         if scope not in tuple(_SCOPES):
             raise InvalidInput(f"{shown(scope)} is no scope.", f"Use one of {', '.join(_SCOPES)}.")
         if not isinstance(query, str):
@@ -241,22 +198,7 @@ class SummaryExplorer:
         budget: int | None,
         count_tokens: CountTokens,
     ) -> str:
-        """Write the chat as text for a reviewer: what is new since a time, after summaries of the rest.
-
-        Everything in it is framed as data. "" for an unknown chat, and where nothing was said since. Where
-        messages between the summaries and those shown are left out, a line says how many.
-
-        Args:
-            since: the messages after this time; None for those of the whole chat.
-            after: only messages with a larger `seq`.
-            limit: the newest so many of them.
-            budget: of these, the newest that take about so many tokens as they are written here, and one at
-                least; None for all.
-
-        Raises:
-            InvalidInput: `since` is no time, or a negative number.
-
-        """
+        """Write the chat as text for a reviewer; see `Chat.review`."""
         from holdfast.prompt.transcript import Extent, review
 
         extent = Extent(

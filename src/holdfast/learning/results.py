@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from holdfast.types import Job, Record
+from holdfast.types.reprs import brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class WorkResult:
     waiting: int = 0
     why: str = ""
     dry_run: bool = False
+
+    __repr__ = brief
 
     @property
     def count(self) -> int:

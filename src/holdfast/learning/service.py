@@ -25,6 +25,7 @@ from holdfast.types import (
     check_name,
     check_range,
 )
+from holdfast.types.handles import Handle
 
 if TYPE_CHECKING:
     from holdfast.learning.job_runner import JobRunner
@@ -36,18 +37,13 @@ if TYPE_CHECKING:
 _UNFINISHED: tuple[JobStatus, ...] = ("open", "running", "failed")
 
 
-class Learner:
+class Learner(Handle):
     """Learn from chats, in the background or now. `memory.learning`.
 
     `check_scope` raises Denied where this handle may not act for a scope; None stands for all users.
     """
 
-    def __init__(
-        self,
-        runner: JobRunner,
-        view: View,
-        check_scope: Callable[[Scope | None], None],
-    ) -> None:
+    def __init__(self, runner: JobRunner, view: View, check_scope: Callable[[Scope | None], None]) -> None:
         self._runner = runner
         self._context = runner.context
         self._scope = runner.context.scope
@@ -143,6 +139,10 @@ class Learner:
         profile and add observations, but no constraints and no soul. The changes are in `records`; chats that
         are open keep the profile that their prompts began with.
 
+        Args:
+            llm: the model, as for `Chat.compact`.
+            prompts: other prompts, as for `work`.
+
         Raises:
             InvalidInput: an invalid model.
 
@@ -210,9 +210,7 @@ class Learner:
                 facts.
 
         """
-        model = resolved(llm)
-        if model is None:
-            raise InvalidInput("There is no model.", "Pass llm=.")
+        model = _required(llm)
         # Not needed for any other method.
         from holdfast.learning.relearn import relearn
 
@@ -268,7 +266,10 @@ class Learner:
         return [hit.id for hit in self._view.recall(query, sources=("record",), kinds=(KIND,), limit=most)]
 
     def jobs(self, *, status: JobStatus | None = None) -> list[Job]:
-        """Return the jobs that wait, run, or have failed, the oldest first; or only those of a status.
+        """Return the jobs that wait, run, or have failed, the oldest first.
+
+        Args:
+            status: only those of this one: "open", "running", "failed" or "done".
 
         Raises:
             InvalidInput: an unknown status.
@@ -282,6 +283,9 @@ class Learner:
 
     def retry_job(self, id: str) -> Job:
         """Open a job that has failed, or make one that waits due now; one that runs is left as it is.
+
+        Args:
+            id: of the job.
 
         Raises:
             InvalidInput: there is no such job.
@@ -341,7 +345,7 @@ def _checked(progress: object) -> Callable[[WorkResult], object]:
     return progress
 
 
-def _required(llm: LLM) -> Model:
+def _required(llm: LLM | None) -> Model:
     model = resolved(llm)
     if model is None:
         raise InvalidInput("There is no model.", "Pass llm=.")

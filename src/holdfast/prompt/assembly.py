@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from holdfast.errors import BudgetExceeded, InvalidInput, shown
+from holdfast.events import logged
 from holdfast.messages.media import has_media
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.prompt.build import PromptStyle, build, conversation
@@ -35,6 +36,7 @@ from holdfast.types import (
     check_count,
     check_flag,
 )
+from holdfast.types.handles import Handle
 from holdfast.types.messages import flags_like
 from holdfast.types.references import noted, write_reference
 
@@ -52,42 +54,9 @@ Format = Literal["openai", "anthropic"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
-class PromptOptions(TypedDict, total=False):
-    """How a prompt is assembled; see `Chat.prompt`.
-
-    `system`: your own instructions, which stand first; behind them stands the newest system message that the
-    window does not reach, if the chat begins with one. In them `{topic}` is filled from the scratchpad of the
-    chat, `{user:topic}` from that of the user, `{app:topic}` from that which all users of the tenant share,
-    and `{temp:topic}` with what is kept in memory only; `{topic?}` may have no value, and `{{topic}}` stands
-    for itself. A value that looks like an order to the model is withheld.
-
-    `limit`: at most so many recalled messages and records; None for as many as fit. `policy`: how to choose
-    the window, within what is left of the budget; None for that of `Memory(policy=…)`.
-
-    `images`: "keep" sends images, files and sound as they came in, in the form that the `format` takes;
-    "placeholder" shows a line such as `[image: cat.png]` for each, for models that read text only. `secrets`:
-    "mask" masks credentials in what was recalled, in summaries and in placeholders; "show" shows those of the
-    first two. The messages of this chat are always shown as they were said. `format`: the form of `messages`:
-    "openai", of its chat completions, or "anthropic", of its Messages API.
-
-    `strict`: raise BudgetExceeded where what is always shown takes more than the budget, in place of noting
-    it in `tokens["over"]`. `expand`: whether the model has the tool `expand` (see `Memory.tools`): summaries
-    and placeholders then name it.
-    """
-
-    system: str
-    limit: int | None
-    policy: Policy | None
-    images: Images
-    secrets: Secrets
-    format: Format
-    strict: bool
-    expand: bool
-
-
 @dataclass(frozen=True, slots=True)
-class _Options:
-    """The same, checked."""
+class PromptOptions:
+    """How a prompt is assembled, checked; see `PromptMaker.prompt`."""
 
     system: str = ""
     limit: int | None = None
@@ -112,17 +81,74 @@ class _Options:
         check_flag(self.expand, "expand")
 
 
+class PromptMaker(Handle):
+    """What makes prompts: a chat, or a run of it."""
+
+    def _assemble(self, budget: int | None, query: str | None, options: PromptOptions) -> Prompt:
+        raise NotImplementedError
+
+    @logged
+    def prompt(
+        self,
+        budget: int | None = None,
+        query: str | None = None,
+        *,
+        system: str = "",
+        limit: int | None = None,
+        policy: Policy | None = None,
+        images: Images = "keep",
+        secrets: Secrets = "mask",
+        format: Format = "openai",
+        strict: bool = False,
+        expand: bool = False,
+    ) -> Prompt:
+        """Assemble a prompt in one budget: system text, what is known, the window, and what recall finds.
+
+        The first prompt of a chat freezes what is known: constraints, soul, profile and facts are from then
+        on the same to the byte, and what others learn meanwhile waits until the chat itself remembers
+        something or `refresh` is called. Then come the notes of the run, if there is one, and the window.
+        What was recalled is a message before the newest user message, framed as data, with dates and
+        speakers; what the window shows already is not repeated. So the beginning is the same from turn to
+        turn, for the caches of providers; `tokens["unchanged"]` counts how much that is. See
+        `docs/budgets.md`.
+
+        Args:
+            budget: tokens at most; None for those of the policy. What is known is shown whole.
+            query: what to recall, usually the user's newest message; None recalls nothing.
+            system: your own instructions, which stand first; behind them stands the newest system message
+                that the window does not reach, if the chat begins with one. In them `{topic}` is filled from
+                the scratchpad of the chat, `{user:topic}` from that of the user, `{app:topic}` from that
+                which all users of the tenant share, and `{temp:topic}` with what is kept in memory only;
+                `{topic?}` may have no value, and `{{topic}}` stands for itself. A value that looks like an
+                order to the model is withheld.
+            limit: at most so many recalled messages and records; None for as many as fit.
+            policy: how to choose the window, within what is left of the budget; None for that of
+                `Memory(policy=…)`.
+            images: "keep" sends images, files and sound as they came in, in the form that the `format` takes;
+                "placeholder" shows a line such as `[image: cat.png]` for each, for models that read text
+                only.
+            secrets: "mask" masks credentials in what was recalled, in summaries and in placeholders; "show"
+                shows those of the first two. The messages of this chat are always shown as they were said.
+            format: the form of `messages`: "openai", of its chat completions, or "anthropic", of its Messages
+                API.
+            strict: raise BudgetExceeded where what is always shown takes more than the budget, in place of
+                noting it in `tokens["over"]`.
+            expand: whether the model has the tool `expand` (see `Memory.tools`): summaries and placeholders
+                then name it.
+
+        Raises:
+            BudgetExceeded: what is always shown takes more than the budget, and `strict` is set.
+            InvalidInput: a negative budget or limit, a query or a system that is not text, or an unknown
+                option.
+
+        """
+        options = PromptOptions(system, limit, policy, images, secrets, format, strict, expand)
+        return self._assemble(budget, query, options)
+
+
 @dataclass(frozen=True, slots=True)
 class ChatReader:
-    """Make the windows and prompts of one chat. `policy` is that of the memory.
-
-    The first prompt of a chat freezes what is known: constraints, soul, profile and facts are from then on
-    the same to the byte, and what others learn meanwhile waits until the chat itself remembers something or
-    `refresh` is called. Then come the notes of the run, if there is one, and the window. What was recalled is
-    a message before the newest user message, framed as data, with dates and speakers; what the window shows
-    already is not repeated. So the beginning is the same from turn to turn, for the caches of providers;
-    `tokens["unchanged"]` counts how much that is. See `docs/budgets.md`.
-    """
+    """Make the windows and prompts of one chat. `policy` is that of the memory."""
 
     database: Database
     scope: Scope
@@ -135,24 +161,7 @@ class ChatReader:
     cache: PromptCache
 
     def window(self, budget: int | None, tail: int | None, policy: Policy | None) -> Window:
-        """Return what a model will see of the chat: summaries of the older part, then the newest messages.
-
-        Costs what the window costs, however long the chat is. A large tool result in a turn that is over, or
-        no longer fits, is shown as a placeholder, which says how it begins and where it is;
-        `window.shortened` names each.
-
-        Args:
-            budget: tokens at most; exceeded only by what the policy guarantees, and the window says so. None
-                for that of the policy, 8,000 by default.
-            tail: the newest messages that are there whatever they cost; None leaves that to the policy.
-            policy: how to choose, with its own budget; see `holdfast.prompt.window`. None for that of
-                `Memory(policy=…)` at this budget: by default `Lossless`, which shows the summaries and all
-                messages after them while that fits, and never less than the newest request.
-
-        Raises:
-            InvalidInput: a negative budget or tail, or a tail beside a policy, which has its own.
-
-        """
+        """Return what a model will see of the chat; see `Chat.window`."""
         if tail is not None and policy is not None:
             raise InvalidInput("Both a tail and a policy are given.", "Say in the policy what is kept.")
         if budget is not None:
@@ -172,17 +181,9 @@ class ChatReader:
     def prompt(
         self, budget: int | None, query: str | None, options: PromptOptions, run_notes: Callable[[], str]
     ) -> Prompt:
-        """Assemble a prompt as of one moment; `run_notes` writes the notes of the run, "" outside of any.
-
-        Raises:
-            BudgetExceeded: what is always shown takes more than the budget, and `strict` is set.
-            InvalidInput: a negative budget or limit, a query or a system that is not text, or an unknown
-                option.
-
-        """
-        chosen = _Options(**options)
+        """Assemble a prompt as of one moment; `run_notes` writes the notes of the run, "" outside of any."""
         given = None if budget is None else check_count(budget, "budget")
-        policy = self.policy_for(chosen.policy, given)
+        policy = self.policy_for(options.policy, given)
         budget = min(policy.budget, MAX_COUNT) if given is None else given
         if query is not None and not isinstance(query, str):
             raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
@@ -192,21 +193,21 @@ class ChatReader:
         writes = not self.database.read_only and grants.may(self.database, self.scope, "write")
         if writes:
             snapshots.freeze(self.database, self.scope, self.chat, self._now())
-        with self._one_read(query, chosen.limit) as read:
+        with self._one_read(query, options.limit) as read:
             stats = self._stats()
             snapshot, frozen = self._frozen()
             always = "\n\n".join(part for part in (frozen.text, run_notes()) if part)
-            text = f"{chosen.system}{always}"
+            text = f"{options.system}{always}"
             room = budget - (self.count_tokens(text) if text else 0)
-            hits = self._recalled(read, query, snapshot, frozen.records, room, chosen)
-            prompt = self._built(policy, budget, hits, stats, always, chosen)
-        if chosen.strict and prompt.tokens["over"]:
+            hits = self._recalled(read, query, snapshot, frozen.records, room, options)
+            prompt = self._built(policy, budget, hits, stats, always, options)
+        if options.strict and prompt.tokens["over"]:
             raise BudgetExceeded(
                 f"The prompt takes {prompt.tokens['total']:,} tokens at least; the budget is {budget:,}.",
                 "Raise the budget, shorten `system`, or choose a policy that keeps less.",
             )
         if writes:
-            receipt = self._receipt(prompt, snapshot, policy, chosen.system, query or "")
+            receipt = self._receipt(prompt, snapshot, policy, options.system, query or "")
             self._note(receipt, snapshot, exists=bool(stats.messages))
         return replace(prompt, omitted=frozen.omitted, degraded=read.degraded if read else None)
 
@@ -217,7 +218,7 @@ class ChatReader:
         hits: list[Hit],
         stats: ChatStats,
         always: str,
-        options: _Options,
+        options: PromptOptions,
     ) -> Prompt:
         """Build the prompt of what was read for it, reading messages as far as they fit."""
         images = options.images == "keep"
@@ -327,7 +328,7 @@ class ChatReader:
         snapshot: Snapshot,
         shown_already: frozenset[str],
         room: int,
-        options: _Options,
+        options: PromptOptions,
     ) -> list[Hit]:
         """Recall for a prompt what is not shown anyway, records as of the snapshot.
 

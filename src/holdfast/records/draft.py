@@ -22,6 +22,7 @@ from holdfast.types import (
     as_time,
     check_name,
     check_range,
+    check_several,
     is_whole,
 )
 
@@ -55,7 +56,7 @@ class RecordDraft:
     _: KW_ONLY
     target: str | None = None
     category: str = ""
-    tags: Iterable[str] = ()
+    tags: str | Iterable[str] = ()
     meta: Mapping[str, object] | None = None
     priority: int | None = None
     agent: str = ""
@@ -248,11 +249,8 @@ def check_room(kind: Kind, target: str, cap: int, used: int, size: int, freed: i
 
 def check_tags(tags: object) -> tuple[str, ...]:
     """Return tags as a tuple without repetitions, or raise InvalidInput."""
-    if isinstance(tags, str | bytes) or not isinstance(tags, Iterable):
-        raise InvalidInput(
-            f"Tags must be a list of texts, not {type(tags).__name__}.", "Pass a list of strings."
-        )
-    checked = tuple(dict.fromkeys(check_name(tag, "A tag", longest=_MAX_LABEL) for tag in tags))
+    several = check_several(tags, "tags")
+    checked = tuple(dict.fromkeys(check_name(tag, "A tag", longest=_MAX_LABEL) for tag in several))
     if len(checked) > MAX_TAGS:
         raise InvalidInput(f"There are {len(checked):,} tags.", f"Use at most {MAX_TAGS}.")
     return checked

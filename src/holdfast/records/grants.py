@@ -14,6 +14,7 @@ from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import from_micros
 from holdfast.types import Record, Scope, Writer, check_name
 from holdfast.types.grants import RIGHTS, Grant, Rights
+from holdfast.types.handles import Handle
 
 if TYPE_CHECKING:
     from holdfast.events import Events
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
 
 
-class Grants:
+class Grants(Handle):
     """The rights that users have on spaces of others. `memory.grants`; iterate over it, by space.
 
     A user grants what is the user's: the own space and its projects. What is a team's, or all users share, is
@@ -91,6 +92,10 @@ class Grants:
         """Take back what a user may do with a space, and return whether there was such a right.
 
         It ends at once, in handles that are open and in other processes; the history keeps it.
+
+        Args:
+            space, to, why, by: as for `add`.
+
         """
         return self._put(space, to, None, why, by)[0]
 
@@ -99,6 +104,11 @@ class Grants:
 
         It is taken back here and new there, with its text, kind, labels and author; each space has the
         change, and the history here stays. `undo`, in either space, takes both back. Both must be writable.
+
+        Args:
+            id: of the record.
+            to: the space, as in `reads`.
+            by: who does it; see `Memory`.
 
         Raises:
             InvalidInput: there is no such record, or it is there already.
@@ -109,7 +119,12 @@ class Grants:
         return self._carried(id, to, by, keep=False)
 
     def copy(self, id: str, to: str, *, by: Writer | None = None) -> Record:
-        """Copy a record to another space, as `move` does, but leave it here; `undo` there takes it back."""
+        """Copy a record to another space, as `move` does, but leave it here; `undo` there takes it back.
+
+        Args:
+            id, to, by: as for `move`.
+
+        """
         return self._carried(id, to, by, keep=True)
 
     def projects(self) -> list[str]:

@@ -27,7 +27,7 @@ from holdfast.records.draft import (
     quarantine_reason,
     writer_name,
 )
-from holdfast.records.view import agents_of
+from holdfast.records.reader import agents_of
 from holdfast.store import learned_texts, record_changes, record_rows, records, runs, snapshots
 from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.records.view import agents_of
+from holdfast.records.reader import agents_of
 from holdfast.store import records
 from holdfast.store.records import NOW, RecordFilter
 from holdfast.types import Record, Scope, Writer, check_name
+from holdfast.types.handles import Handle
 
 if TYPE_CHECKING:
     from holdfast.events import Events
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
 
 
-class Quarantine:
+class Quarantine(Handle):
     """The records that are in quarantine. `memory.quarantine`; iterate over it, the oldest record first.
 
     >>> for record in memory.quarantine:
@@ -43,8 +44,11 @@ class Quarantine:
     def release(self, id: str, *, to: str = "", by: Writer | None = None) -> Record:
         """Release a record from quarantine. If it was to replace another text, it does so now.
 
-        With `to`, such as "user" or "team:core", it goes to another space, as by `Grants.move`, in the same
-        change: where it cannot, it stays in quarantine.
+        Args:
+            id: of the record.
+            to: another space, such as "user" or "team:core", to which it goes in the same change, as by
+                `Grants.move`; where it cannot, it stays in quarantine.
+            by: who does it; see `Memory`.
 
         Raises:
             Denied: somebody else than the user wants it, or a right on the other space is missing.
@@ -62,7 +66,11 @@ class Quarantine:
         return self._announced(revision.release(intake, identity))
 
     def release_all(self, *, chat: str | None = None, by: Writer | None = None) -> list[Record]:
-        """Release all that is in quarantine, or what was learned in one chat, as one change to `undo`.
+        """Release all that is in quarantine, as one change to `undo`.
+
+        Args:
+            chat: only what was learned in this chat.
+            by: who does it; see `Memory`.
 
         Raises:
             Denied: somebody else than the user wants it.
@@ -79,6 +87,10 @@ class Quarantine:
 
     def discard(self, id: str, *, by: Writer | None = None) -> Record:
         """Retract a record that is in quarantine.
+
+        Args:
+            id: of the record.
+            by: who does it; see `Memory`.
 
         Raises:
             Denied, InvalidInput: as `release`.

@@ -53,7 +53,7 @@ def explain(
     filters: Filters,
     meaning: QueryVector | None = None,
 ) -> Explanation:
-    """Return why a document is a hit of a query, or why not; see `View.explain`.
+    """Return why a document is a hit of a query, or why not; see `Memory.explain`.
 
     Raises:
         InvalidInput: the query has nothing to search for, or the scope has no such document.

@@ -22,6 +22,7 @@ from holdfast.types import (
     as_time,
     check_count,
     check_name,
+    check_several,
 )
 from holdfast.types.where import Where, check_where
 
@@ -76,12 +77,12 @@ class Filters:
 
 def check(
     *,
-    sources: Iterable[Source] | None = None,
+    sources: Source | Iterable[Source] | None = None,
     chat: str | None = None,
     outside: str | None = None,
-    roles: Sequence[Role] | None = None,
-    kinds: Iterable[str] | None = None,
-    tags: Iterable[str] | None = None,
+    roles: Role | Iterable[Role] | None = None,
+    kinds: str | Iterable[str] | None = None,
+    tags: str | Iterable[str] | None = None,
     trust: Untrusted | None = None,
     since: Time | None = None,
     until: Time | None = None,
@@ -122,7 +123,7 @@ def _is_given(value: object, name: str, only: str) -> bool:
     return value is not None
 
 
-def _possible(sources: Iterable[Source] | None, **given: object) -> frozenset[str]:
+def _possible(sources: Source | Iterable[Source] | None, **given: object) -> frozenset[str]:
     """Return those of the sources that have what is filtered by."""
     chosen = frozenset[str](SOURCES) if sources is None else _names(sources, "sources", SOURCES)
     chosen = chosen.intersection(*(ONLY_OF[name] for name in given if given[name] is not None))
@@ -153,10 +154,9 @@ def _micros(value: object, what: str) -> int | None:
 
 
 def _names(values: object, what: str, allowed: Sequence[str] = ()) -> frozenset[str]:
-    choice = f"Pass a list of some of {', '.join(allowed)}." if allowed else "Pass a list of texts."
-    if not isinstance(values, Iterable) or isinstance(values, str | bytes):
-        raise InvalidInput(f"`{what}` is {shown(values)}.", choice)
-    names = list(values)
-    if any(not isinstance(name, str) or (allowed and name not in allowed) for name in names):
+    names = list(check_several(values, what, "texts"))
+    texts = [name for name in names if isinstance(name, str) and (not allowed or name in allowed)]
+    if len(texts) < len(names):
+        choice = f"Use some of {', '.join(allowed)}." if allowed else "Pass a text, or a list of texts."
         raise InvalidInput(f"`{what}` is {shown(names)}.", choice)
-    return frozenset(names)
+    return frozenset(texts)

@@ -45,7 +45,7 @@ class ActionOptions(TypedDict, total=False):
     by: Writer
     confirm: Confirm | None
     kinds: Iterable[str] | None
-    read_only: bool | Iterable[str]
+    read_only: bool | str | Iterable[str]
     max_tokens: int
     count_tokens: CountBy | None
 
@@ -105,7 +105,7 @@ class ActionBase:
         by: Writer = "agent",
         confirm: Confirm | None = None,
         kinds: Iterable[str] | None = None,
-        read_only: bool | Iterable[str] = False,
+        read_only: bool | str | Iterable[str] = False,
         max_tokens: int = 2_000,
         count_tokens: CountBy | None = None,
     ) -> None:

@@ -9,8 +9,9 @@ from functools import cache
 from typing import Literal, Self, get_args
 
 from holdfast.contract import Capability, Provider
-from holdfast.errors import InvalidInput, shown
+from holdfast.errors import InvalidInput
 from holdfast.tools.json_schema import TYPES, Parameter, checked, parameters, schema
+from holdfast.types import check_several
 
 Part = Literal["records", "profile", "soul", "constraints", "notes", "scratchpad"]
 """The parts of a memory that can be read-only; "records" are those of no other part."""
@@ -229,7 +230,7 @@ def locked_parts(read_only: object) -> frozenset[str]:
     return frozenset(read_names(read_only, "read_only", PARTS))
 
 
-def allowed_names(allow: Iterable[str] | None, names: Collection[str]) -> frozenset[str]:
+def allowed_names(allow: str | Iterable[str] | None, names: Collection[str]) -> frozenset[str]:
     """Return the actions that are allowed; None allows all.
 
     Raises:
@@ -246,10 +247,9 @@ def read_names(value: object, option: str, known: Collection[str] | None = None)
         InvalidInput: it is not, or one of them is not known.
 
     """
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InvalidInput(f"`{option}` is {shown(value)}.", "Pass a list of names.")
-    names = tuple(value)
-    if not all(isinstance(one, str) for one in names):
+    given = tuple(check_several(value, option, "names"))
+    names = tuple(one for one in given if isinstance(one, str))
+    if len(names) < len(given):
         raise InvalidInput(f"`{option}` has an item that is not text.", "Pass a list of names.")
     if known is not None and (unknown := set(names).difference(known)):
         raise InvalidInput(

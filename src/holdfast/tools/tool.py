@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypedDict, Unpack, get_args
+from typing import Literal, Unpack, get_args
 
 from holdfast.contract import Provider, Session
 from holdfast.errors import Closed, Conflict, Denied, HoldfastError, InvalidInput, shown
@@ -24,30 +24,6 @@ from holdfast.tools.results import as_json
 
 Style = Literal["many", "single"]
 STYLES: tuple[Style, ...] = get_args(Style)
-
-
-class ToolOptions(TypedDict, total=False):
-    """The options of `Memory.tools`.
-
-    A call takes and returns JSON and never raises: an error is a result with what to do. See
-    `holdfast.tools.exports` for the forms of model providers, and `holdfast.tools.presets` for other sets.
-
-    Args:
-        style: "many" for one tool for each action, "single" for one tool `memory` with an argument `action`.
-        allow: only these actions; None for all.
-        read_only: True to permit no writes, or the parts that are read-only: "records", "profile", "soul",
-            "constraints", "notes", "scratchpad"; these cannot be rolled back either.
-        confirm: asks the user about a change of a constraint, and returns True if they agreed; without it
-            constraints cannot be changed, and the model learns that the user has to be asked.
-        max_tokens: of a result at most, 400 or more; a longer one has a cursor.
-
-    """
-
-    style: Style
-    allow: Iterable[str] | None
-    read_only: bool | Iterable[str]
-    confirm: Callable[[str], bool] | None
-    max_tokens: int
 
 
 _LONGEST = 500  # characters of a sentence in an error
@@ -169,10 +145,10 @@ def tools_for(
     chat: Session | str | None = None,
     *,
     style: Style = "many",
-    allow: Iterable[str] | None = None,
+    allow: str | Iterable[str] | None = None,
     **options: Unpack[ActionOptions],
 ) -> list[Tool]:
-    """Return tools for what a provider of the contract can do; see `ToolOptions` and `Actions`.
+    """Return tools for what a provider of the contract can do; see `Memory.tools` and `Actions`.
 
     Raises:
         InvalidInput: the style, an action or a part is unknown, or another option is invalid.

@@ -16,6 +16,7 @@ from holdfast.types.checks import (
     check_key,
     check_name,
     check_range,
+    check_several,
     is_whole,
     to_time,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "check_key",
     "check_name",
     "check_range",
+    "check_several",
     "is_whole",
     "scope_of",
     "to_time",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from holdfast.errors import InvalidInput, shown
@@ -34,6 +35,20 @@ def check_name(value: object, what: str, *, empty: bool = False, longest: int = 
                     f"{what} contains {c!r}, a control character or half a character.", "Remove it."
                 )
     return value
+
+
+def check_several(values: object, what: str, items: str = "texts") -> Iterable[object]:
+    """Return the items of a list, or one text as a list of it.
+
+    Raises:
+        InvalidInput: it is neither.
+
+    """
+    if isinstance(values, str):
+        return (values,)
+    if not isinstance(values, Iterable) or isinstance(values, bytes):
+        raise InvalidInput(f"`{what}` is {shown(values)}.", f"Pass one, or a list of {items}.")
+    return values
 
 
 def is_whole(value: object) -> bool:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from holdfast.types.messages import speaker, with_flags_when_read
+from holdfast.types.reprs import brief
 
 Source = Literal["message", "summary", "record"]
 Prefer = Literal["latest"]
@@ -83,6 +84,8 @@ class Hit:
     flags: tuple[str, ...] = field(default=(), kw_only=True)
     wordings: tuple[str, ...] = field(default=(), kw_only=True)
     space: str = field(default="", kw_only=True)
+
+    __repr__ = brief
 
     @property
     def actor(self) -> str:

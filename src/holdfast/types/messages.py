@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal, Protocol, TypeAlias, TypeVar, cast
 
 from holdfast.errors import InvalidInput, shown
+from holdfast.types.reprs import brief
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant", "tool")
@@ -98,6 +99,8 @@ class Message:
     meta: Mapping[str, object] = field(default_factory=dict, kw_only=True, hash=False)
     flags: tuple[str, ...] = field(default=(), kw_only=True)
     shown: tuple[str, ...] = field(default=(), kw_only=True)
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:

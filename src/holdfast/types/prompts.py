@@ -9,6 +9,7 @@ from typing import Any
 
 from holdfast.types.hits import Hit
 from holdfast.types.messages import Message
+from holdfast.types.reprs import brief
 from holdfast.types.summaries import Summary
 
 
@@ -48,6 +49,8 @@ class Window:
     omitted: tuple[Omission, ...]
     shortened: tuple[Shortened, ...] = ()
 
+    __repr__ = brief
+
     @property
     def over_budget(self) -> bool:
         """Whether the part that is always kept was larger than the budget."""
@@ -67,7 +70,8 @@ class Prompt:
     """
 
     system: str
-    # Any: each client has typed dicts of its own for messages, and no other type passes for all of them.
+    # Any: each client has typed dicts of its own for messages, and no other type passes for all of them; so a
+    # type checker takes these for what OpenAI's and Anthropic's clients send, which are not imported.
     messages: list[Any] = field(hash=False)
     window: Window
     hits: tuple[Hit, ...]
@@ -75,6 +79,8 @@ class Prompt:
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
     degraded: str | None = None
     recalled: str = ""
+
+    __repr__ = brief
 
 
 @dataclass(frozen=True, slots=True)

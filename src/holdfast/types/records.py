@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from holdfast.types.reprs import brief
 from holdfast.types.writers import Writer
 
 Trust = Literal["trusted", "quarantined", "released"]
@@ -75,6 +76,8 @@ class Record:
     uses: int = field(default=0, kw_only=True)
     used: datetime | None = field(default=None, kw_only=True)
     space: str = field(default="", kw_only=True, compare=False)
+
+    __repr__ = brief
 
     def valid(self, at: datetime) -> bool:
         """Return whether it is true in the world at a time: from `since` on, and before `until`."""

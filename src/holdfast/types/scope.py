@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Any, TypedDict
+from typing import Any
 
 from holdfast.errors import Denied, InvalidInput, shown
-from holdfast.types.checks import check_name
+from holdfast.types.checks import check_name, check_several
 
 # References of one handle beside its own: each costs a recall its part.
 MAX_READS = 32
@@ -154,14 +154,13 @@ def _derived(tenant: str, user: str, agent: str, project: str = "", team: str = 
 
 def _checked(references: object) -> tuple[str, ...]:
     """Return references as a tuple, each once."""
-    if isinstance(references, str) or not isinstance(references, Iterable):
-        raise InvalidInput(f"`reads` is {shown(references)}.", f"Pass a list of {_FORMS}.")
-    some = tuple(references)
+    some = tuple(check_several(references, "reads", _FORMS))
     if len(some) > MAX_READS:
         raise InvalidInput(f"`reads` names {len(some):,} spaces.", f"Name at most {MAX_READS}.")
+    texts = tuple(dict.fromkeys(one for one in some if isinstance(one, str)))
     if not all(isinstance(one, str) for one in some):
         raise _no_reference(next(one for one in some if not isinstance(one, str)))
-    return tuple(dict.fromkeys(some))
+    return texts
 
 
 def _no_reference(value: object) -> InvalidInput:
@@ -190,30 +189,8 @@ def is_space(text: str) -> bool:
         return False
 
 
-class ScopeParts(TypedDict, total=False):
-    """The parts of another scope; None keeps what the handle has.
-
-    Another tenant or user begins without project, team and `reads`, and a project or team takes the place of
-    both: `project=""` names the space of the user. See `Memory` for each.
-    """
-
-    tenant: str | None
-    user: str | None
-    agent: str | None
-    project: str | None
-    team: str | None
-    reads: Iterable[str] | None
-
-
-def scoped(own: Scope, parts: ScopeParts) -> Scope:
-    """Return a scope with other parts.
-
-    Raises:
-        TypeError: one is no part of `ScopeParts`, such as `actor`, whose rights would be used.
-
-    """
-    if unknown := parts.keys() - ScopeParts.__annotations__.keys():
-        raise TypeError(f"A scope has no part {min(unknown)!r}; use {', '.join(ScopeParts.__annotations__)}.")
+def scoped(own: Scope, parts: Mapping[str, object]) -> Scope:
+    """Return a scope with other parts; None keeps one, see `Memory.scoped`."""
     given: dict[str, Any] = {name: value for name, value in parts.items() if value is not None}
     moved = any(given.get(part, getattr(own, part)) != getattr(own, part) for part in ("tenant", "user"))
     kept: dict[str, Any] = {"project": "", "team": "", "reads": ()} if moved else {}

@@ -19,7 +19,7 @@ import holdfast
 from holdfast import Chat, Memory, Run, Scratchpad, View
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FEEDBACK
-from holdfast.port import prompts
+from holdfast.port import handles, prompts
 from holdfast.port.formats import message_tokens, ready
 from holdfast.port.handles import Grants, LastN, Learner, Quarantine, build
 from holdfast.types import (
@@ -35,6 +35,7 @@ from holdfast.types import (
     to_time,
 )
 from holdfast.types.acting import chat_id, current
+from holdfast.types.handles import check_arguments
 from holdfast.types.messages import UNSEEN
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def _empty_value(annotation: str, given: Mapping[str, object]) -> object:
     name = "None" if annotation.endswith(" None") else annotation.partition("[")[0]
     if name in _VALUES:
         return _VALUES[name]()
-    result = getattr(holdfast, name)
+    result = next(
+        getattr(module, name) for module in (holdfast, holdfast.types, handles) if hasattr(module, name)
+    )
     return result(
         **{
             one.name: _as_field(one.name, given[one.name])
@@ -76,7 +79,9 @@ def _as_field(name: str, value: Any) -> object:
         return datetime.now(UTC) - value if isinstance(value, timedelta) else to_time(value, name)
     if name == "messages":
         return (value, value) if isinstance(value, int) else tuple(value)
-    return tuple(value) if name == "tags" else value
+    if name == "tags":
+        return (value,) if isinstance(value, str) else tuple(value)
+    return value
 
 
 def _empty(method: Callable[..., object]) -> Callable[..., object]:
@@ -87,6 +92,7 @@ def _empty(method: Callable[..., object]) -> Callable[..., object]:
 
     @wraps(method)
     def call(*args: object, **kwargs: object) -> object:
+        check_arguments(method, kwargs)
         bound, now = takes.bind(*args, **kwargs), datetime.now(UTC)
         bound.apply_defaults()
         arguments = {**bound.arguments, **bound.kwargs}
@@ -263,10 +269,10 @@ class NullChat(_WithScratchpad, Chat):
     def _prompt(
         self, _run: Run[Chat] | None, budget: int | None, _query: str | None, options: PromptOptions
     ) -> Prompt:
-        policy = options.get("policy")
+        policy = options.policy
         budget = (policy or prompts.unshortened(self, None)).budget if budget is None else budget
         window = partial(self.window, policy=policy)
-        return build(window, (), chat=self.id, budget=budget, system=options.get("system", ""))
+        return build(window, (), chat=self.id, budget=budget, system=options.system)
 
     @_like(Chat.run)
     def run(self, id: str | None = None) -> Run[Chat]:
@@ -368,6 +374,3 @@ class NullMemory(_WithScratchpad, Memory):
     def grants(self) -> Grants:
         """The grants, of which there are none."""
         return NullGrants(self.scope)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.scope})"

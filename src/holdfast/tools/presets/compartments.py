@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from holdfast.contract import Provider, Session
 from holdfast.errors import InvalidInput
-from holdfast.records.view import count_uses, selection
+from holdfast.records.reader import count_uses, selection
 from holdfast.store.record_rows import capped_length
 from holdfast.store.records import first_written
 from holdfast.text.tokens import estimate_tokens

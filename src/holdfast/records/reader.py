@@ -1,0 +1,171 @@
+"""How records are read, and recalled, as of now or as of an earlier version; nothing here writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Denied, InvalidInput
+from holdfast.records.draft import check_tags, policy
+from holdfast.records.point_in_time import PointInTime
+from holdfast.store import erasure_receipts, grants, record_changes, records, summaries
+from holdfast.store.message_rows import from_micros
+from holdfast.store.records import NOW, AsOf, RecordFilter
+from holdfast.text.clean import clean
+from holdfast.types import (
+    Record,
+    Scope,
+    Time,
+    as_time,
+    check_name,
+    check_several,
+)
+from holdfast.types.where import Values, check_where
+
+if TYPE_CHECKING:
+    from holdfast.kinds import Kind
+    from holdfast.records.options import RecallFilters
+    from holdfast.search import filters
+    from holdfast.search.meaning import QueryVector
+    from holdfast.search.search import Search
+    from holdfast.store.database import Database
+    from holdfast.types import Change
+
+
+# What is no version of a record, but a change as well.
+OTHER_CHANGES: Mapping[str, Callable[[Database, str], Iterator[Change]]] = {
+    "summary": summaries.changes,
+    "erasure": erasure_receipts.changes,
+    "grant": grants.changes,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReader:
+    """Read the records of a scope, and recall, as of a moment; `RecordReads` has what a program calls."""
+
+    database: Database
+    scope: Scope
+    kinds: Mapping[str, Kind]
+    clock: Callable[[], datetime]
+    search: Callable[[], Search]
+    at: PointInTime
+    embed_missing: Callable[[], str | None]
+
+    def moment(self) -> AsOf:
+        """Return the version and the message as of which the space is read."""
+        return self.at.moments.get(self.scope.space, NOW)
+
+    def labelled(self, record: Record) -> Record:
+        """Return a record with the name of its space, where several are read."""
+        scope = self.scope
+        return replace(record, space=scope.reference(scope.space)) if scope.is_layered else record
+
+    def checked(self, limit: int, wanted: RecallFilters) -> filters.Filters:
+        """Return the filters of a recall, checked."""
+        # numpy is loaded by the first recall.
+        from holdfast.search import filters
+
+        if (kinds := wanted.get("kinds")) is not None:
+            known = (policy(self.kinds, kind) for kind in check_several(kinds, "kinds", "kinds"))
+            wanted["kinds"] = [kind.name for kind in known]
+        if wanted.get("valid_at") is None:
+            wanted["valid_at"] = self.at.time or self.clock()
+        return filters.check(limit=limit, as_of=self.at.moments, **wanted)
+
+    def vector_of(self, query: str, weight: float | None, wanted: filters.Filters) -> QueryVector | None:
+        """Return the query as a vector; None for what has none, or as of an earlier version: scores stay."""
+        from holdfast.search.filters import check_share
+        from holdfast.search.fusion import WEIGHT
+
+        share = WEIGHT if weight is None else check_share(weight, "meaning")
+        if wanted.trust or self.at.moments or not isinstance(query, str):
+            return None
+        return self.search().meaning(self.scope, query, share)
+
+    def one_text(self, kind: str) -> Record | None:
+        """Return the record of a kind of which an agent has one text, as prompts show it."""
+        database, moments = self.database, self.at.moments
+        with database.one_read():
+            return records.read_effective(database, self.scope, kind, self.at.time or self.clock(), moments)
+
+    def written(self, kind: str | None, identity: str | None, limit: int | None) -> list[Change]:
+        """Return the changes of records; they are not read where only receipts are meant."""
+        if kind in tuple(OTHER_CHANGES):
+            return []
+        at, agents = self.moment().version, agents_of(self.scope)
+        return record_changes.read(
+            self.database, self.scope.space, at, kind=kind, identity=identity, agents=agents, limit=limit
+        )
+
+
+def agents_of(scope: Scope) -> tuple[str, ...] | None:
+    """Return the agents whose records a scope covers: its own and ""; None for all if it has none."""
+    return (scope.agent, "") if scope.agent else None
+
+
+def count_uses(
+    database: Database, scope: Scope, kinds: Mapping[str, Kind], now: int, found: list[Record]
+) -> list[Record]:
+    """Count a use of each record whose kind counts them, and return the records with their new counts."""
+    counted = [one.id for one in found if one.kind in kinds and kinds[one.kind].counts_use]
+    if not counted:
+        return found
+    try:
+        records.count_use(database, scope.space, counted, now)
+    except Denied:
+        # Who may only read leaves no trace in a space of others.
+        return found
+    return [
+        replace(one, uses=one.uses + 1, used=from_micros(now)) if one.id in counted else one for one in found
+    ]
+
+
+def selection(
+    scope: Scope,
+    kinds: Mapping[str, Kind],
+    *,
+    kind: str | None = None,
+    category: str | None = None,
+    tags: Iterable[str] | None = None,
+    text: str | None = None,
+    target: str | None = None,
+    chat: str | None = None,
+    source: str | None = None,
+    valid_at: Time | None = None,
+    where: Mapping[str, object] | None = None,
+) -> tuple[RecordFilter, Callable[[Record], bool]]:
+    """Return the filters that the store applies, and a test of a record by all others.
+
+    Raises:
+        InvalidInput: an unknown kind, or a filter of the wrong type.
+
+    """
+    names = None if kind is None else (policy(kinds, kind).name,)
+    of_target = None if target is None else check_name(target, "target", empty=True)
+    of_chat = None if chat is None else check_name(chat, "The id of a chat")
+    stored = RecordFilter(kinds=names, agents=agents_of(scope), target=of_target, chat=of_chat)
+    _check_texts(category=category, text=text, source=source)
+    any_of = None if tags is None else set(check_tags(tags))
+    part = None if text is None else clean(text).strip().casefold()
+    time, by_metadata = as_time(valid_at, "valid_at"), check_where(where)
+
+    def passes(record: Record) -> bool:
+        return (
+            category in (None, record.category)
+            and source in (None, record.source)
+            and (any_of is None or not any_of.isdisjoint(record.tags))
+            and (part is None or part in record.text.casefold() or part in record.category.casefold())
+            and (time is None or record.valid(time))
+            and (by_metadata is None or by_metadata.passes(Values(record.meta)))
+        )
+
+    return stored, passes
+
+
+def _check_texts(**values: object) -> None:
+    for name, value in values.items():
+        if value is not None and not isinstance(value, str):
+            raise InvalidInput(f"`{name}` must be text, not {type(value).__name__}.", "Pass a string.")

@@ -1,0 +1,315 @@
+"""What a program meets at the door: signatures with all options, and answers to what is not there."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast import Chat, HoldfastError, InvalidInput, Memory, Message, Run, Scratchpad, View
+from holdfast.aio import (
+    AsyncChat,
+    AsyncGrants,
+    AsyncLearner,
+    AsyncMemory,
+    AsyncQuarantine,
+    AsyncRun,
+    AsyncScratchpad,
+    AsyncView,
+)
+from holdfast.learning.service import Learner
+from holdfast.providers.null import NullMemory
+from holdfast.records.grants import Grants
+from holdfast.records.quarantine import Quarantine
+from tables import each
+
+HANDLES: tuple[type, ...] = (Memory, Chat, View, Run, Learner, Quarantine, Grants, Scratchpad)
+TWINS: tuple[type, ...] = (
+    AsyncMemory, AsyncChat, AsyncView, AsyncRun, AsyncLearner, AsyncQuarantine, AsyncGrants, AsyncScratchpad,
+)  # fmt: skip
+METHODS = [
+    (handle, name)
+    for handle in (*HANDLES, *TWINS)
+    for name, method in inspect.getmembers(handle, inspect.isfunction)
+    # A scratchpad has some of `MutableMapping`.
+    if not name.startswith("_") and method.__module__.startswith("holdfast")
+]
+NULL: Any = NullMemory()
+CONSTRUCTORS = [(Memory, "__init__")]
+
+
+# Signatures
+
+
+@each(("handle", "name"), METHODS)
+def test_every_option_is_in_the_signature_and_in_the_documentation(handle: type, name: str) -> None:
+    method = getattr(handle, name)
+    takes = [one for one in inspect.signature(method).parameters.values() if one.name != "self"]
+    assert all(one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for one in takes)
+    assert all(one.annotation is not one.empty for one in takes)
+    told = re.search(r"^Args:\n(.*?)(?=^\S|\Z)", inspect.getdoc(method) or "", re.DOTALL | re.MULTILINE)
+    named = re.findall(r"^    ((?:\w+, )*\w+):", told[1], re.MULTILINE) if told else []
+    if handle not in TWINS or told:
+        assert {part for names in named for part in names.split(", ")} == {one.name for one in takes}
+
+
+def test_help_shows_each_option_with_its_type_and_default() -> None:
+    shown = str(inspect.signature(Memory.recall))
+    assert "kinds: 'str | Iterable[str] | None' = None" in shown
+    assert inspect.signature(AsyncMemory.recall).parameters == inspect.signature(Memory.recall).parameters
+    assert "at most so many records of each kind" in (AsyncMemory.recall.__doc__ or "")
+
+
+# Arguments that are not there
+
+
+def test_every_method_refuses_an_unknown_argument(quick: Memory) -> None:
+    chat = quick.chat("a")
+    facets = (quick.learning, quick.quarantine, quick.grants, quick.scratchpad)
+    handles = (quick, chat, quick.at(0), chat.run(), *facets)
+    calls = [getattr(one, name) for one in handles for kind, name in METHODS if type(one) is kind]
+    for call in (*calls, partial(Memory, ":memory:")):
+        with pytest.raises(InvalidInput, match="has no argument 'bogus'") as refused:
+            call(bogus=1)
+        assert isinstance(refused.value, TypeError)
+        # What Python raised before it says nothing more.
+        assert refused.value.__suppress_context__
+
+
+def test_every_awaited_method_refuses_an_unknown_argument(quick: Memory) -> None:
+    async def outcome(call: Callable[..., Any]) -> BaseException | None:
+        try:
+            await call(bogus=1)
+        except InvalidInput as error:
+            return error
+        return None
+
+    async def use() -> list[BaseException | None]:
+        memory = quick.aio
+        chat, facets = memory.chat("a"), (memory.learning, memory.quarantine, memory.grants)
+        async with chat.run() as run:
+            handles = (memory, chat, run, await memory.at(0), *facets, memory.scratchpad)
+            calls = [getattr(one, name) for one in handles for kind, name in METHODS if type(one) is kind]
+            return [await outcome(call) for call in calls]
+
+    for error in asyncio.run(use()):
+        assert isinstance(error, TypeError)
+        assert "has no argument 'bogus'" in str(error)
+
+
+@each(
+    ("call", "said"),
+    [
+        (lambda memory: memory.recall("x", k=5), "recall() has no argument 'k'. Did you mean 'limit'?"),
+        (lambda memory: memory.recall("x", top_k=5), "Did you mean 'limit'?"),
+        (lambda memory: memory.recall("x", lmit=5), "Did you mean 'limit'?"),
+        (lambda memory: memory.recall(q="x"), "Did you mean 'query'?"),
+        (lambda memory: memory.recall("x", user_id="a"), "It is one of the handle: `memory.scoped(user=…)`."),
+        (lambda memory: memory.recall("x", user="a"), "It is one of the handle: `memory.scoped(user=…)`."),
+        (lambda memory: memory.recall("x", thread_id="a"), "Did you mean 'chat'?"),
+        (lambda memory: memory.recall("x", filters={}), "Did you mean 'where'?"),
+        (lambda memory: memory.remember(content="x"), "Did you mean 'text'?"),
+        (lambda memory: memory.remember("x", metadata={}), "Did you mean 'meta'?"),
+        (lambda memory: memory.undo(xyz=1), "undo() has no argument 'xyz'. Use by."),
+        (lambda memory: memory.close(xyz=1), "close() has no argument 'xyz'. Leave it out."),
+        (lambda memory: memory.chat(session_id="a"), "Did you mean 'id'?"),
+        (lambda memory: memory.scoped(user_id="a"), "Did you mean 'user'?"),
+        (lambda memory: memory.chat("a").append(role="user", text="x"), "Did you mean 'content'?"),
+        (lambda memory: memory.chat("a").append(messages=[]), "Pass it first, without its name: append(…)."),
+        (lambda memory: memory.chat("a").prompt(max_tokens=9), "Did you mean 'budget'?"),
+        (lambda memory: memory.learning.work(model="x"), "Did you mean 'llm'?"),
+        (lambda memory: asyncio.run(memory.aio.recall("x", k=5)), "Did you mean 'limit'?"),
+        (lambda memory: asyncio.run(memory.aio.chat("a").compact(max_tokens=5)), "Did you mean 'budget'?"),
+        (lambda memory: type(memory)(path="x"), "Memory() has no argument 'path'. Did you mean 'location'?"),
+        (lambda memory: NULL.recall("x", k=5), "Did you mean 'limit'?"),
+    ],
+)
+def test_the_argument_that_is_meant_is_named(quick: Memory, call: Callable[[Any], object], said: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(said)) as refused:
+        call(quick)
+    assert isinstance(refused.value, HoldfastError)
+
+
+def test_an_error_of_the_caller_stays_as_it_is(quick: Memory) -> None:
+    def broken(_: str) -> int:
+        raise TypeError("mine")
+
+    with Memory(":memory:", count_tokens=broken) as memory, pytest.raises(TypeError, match=r"^mine$"):
+        memory.chat("a").append(role="user", content="Hello")
+    with pytest.raises(TypeError, match="missing 1 required"):
+        quick.recall()  # type: ignore[call-arg]  # the mistake
+
+
+# Names of other libraries
+
+
+@each(
+    ("name", "ours"),
+    [
+        ("add", "remember"),
+        ("search", "recall"),
+        ("get_all", "records"),
+        ("update", "replace"),
+        ("delete", "retract"),
+        ("history", "changes"),
+        ("put", "remember"),
+        ("add_messages", ""),
+    ],
+)
+def test_a_name_of_another_library_names_ours(quick: Memory, name: str, ours: str) -> None:
+    for memory in (quick, quick.aio):
+        assert not hasattr(memory, name)
+        with pytest.raises(AttributeError, match=f"no .*{name!r}.*{ours}"):
+            getattr(memory, name)
+
+
+def test_a_chat_has_its_own(quick: Memory) -> None:
+    for name, ours in (("add", "append"), ("get_messages", "history"), ("get_context", "prompt")):
+        with pytest.raises(AttributeError, match=f"Chat has no {name!r}. Use {ours!r}."):
+            getattr(quick.chat("a"), name)
+
+
+def test_what_no_library_has_is_no_name(quick: Memory) -> None:
+    with pytest.raises(AttributeError, match="'Memory' object has no attribute 'nonsense'"):
+        _ = quick.nonsense  # type: ignore[attr-defined]  # the mistake
+
+
+# One value, or a list
+
+
+def lists() -> Iterator[tuple[type, str, str, str]]:
+    for handle, name in (*METHODS, *CONSTRUCTORS):
+        for one in inspect.signature(getattr(handle, name)).parameters.values():
+            if found := re.search(r"(?:Iterable|Sequence)\[(\w+)\]", str(one.annotation)):
+                yield handle, name, one.name, found[1]
+
+
+@each(("handle", "name", "parameter", "item"), list(lists()))
+def test_one_value_is_taken_wherever_a_list_is(handle: type, name: str, parameter: str, item: str) -> None:
+    annotation = str(inspect.signature(getattr(handle, name)).parameters[parameter].annotation)
+    assert re.search(rf"(?:^|\| ){item}(?: \||$)", re.sub(r"\w+\[\w+\]", "…", annotation)), annotation
+
+
+@each(
+    ("one", "several"),
+    [
+        (lambda memory: memory.recall("berlin", roles="user"), {"roles": ["user"]}),
+        (lambda memory: memory.recall("berlin", kinds="fact"), {"kinds": ["fact"]}),
+        (lambda memory: memory.recall("berlin", sources="record"), {"sources": ["record"]}),
+        (lambda memory: memory.recall("berlin", tags="race"), {"tags": ["race"]}),
+    ],
+)
+def test_one_value_finds_what_a_list_of_it_does(
+    known: Memory, one: Callable[[Memory], object], several: dict[str, Any]
+) -> None:
+    assert one(known) == known.recall("berlin", **several) != []
+
+
+@pytest.fixture
+def known(quick: Memory) -> Memory:
+    quick.chat("a").append(role="user", content="I run in Berlin.")
+    quick.remember("Trains for the Berlin marathon", tags="race")
+    return quick
+
+
+def test_one_value_stands_for_a_list_of_it(known: Memory) -> None:
+    [record] = known.records(tags="race")
+    assert record.tags == ("race",)
+    assert known.retract_all(tags="race") != []
+    assert [tool.name for tool in known.tools(allow="recall")] == ["recall"]
+    assert known.tools(allow="remember", read_only="records") == []
+    assert known.scoped(reads="project:shop").scope.reads == ("project:shop",)
+    assert NULL.remember("Trains", tags="race").tags == ("race",)
+    with Memory(":memory:", reads="project:shop", kinds=holdfast.Kind("decision")) as memory:
+        assert memory.remember("We keep it in one file.", "decision").kind == "decision"
+
+
+# What a debugger shows
+
+
+def test_a_repr_is_one_short_line(quick: Memory) -> None:
+    chat = quick.chat("a")
+    message = chat.append(role="user", content="Berlin, again.\n" * 100_000, meta={"n": ["x" * 10_000] * 9})
+    record = quick.remember("Trains for the Berlin marathon", tags=["race"], by="user")
+    long = quick.remember("A long text. " * 100, "finding", meta={"n": "x" * 10_000})
+    prompt, work = chat.prompt(2_000_000, "berlin"), quick.learning.work()
+    for one in (message, record, long, prompt, prompt.window, work, *quick.recall("berlin")):
+        assert len(repr(one)) < 700, repr(one)
+        assert "\n" not in repr(one)
+        assert repr(one).startswith(f"{type(one).__name__}(")
+    assert repr(record).startswith(f"Record(id={record.id!r}, kind='fact', text={record.text!r}")
+    assert "chat=" not in repr(record)
+    assert "messages=<1>" in repr(prompt)
+
+
+def test_a_repr_tells_what_is_particular() -> None:
+    at = datetime(2026, 1, 31, 9, tzinfo=UTC)
+    assert repr(Message("user", "Hello", at=at)) == (
+        "Message(role='user', content='Hello', at=2026-01-31 09:00:00+00:00)"
+    )
+
+
+# What a type checker takes
+
+PROGRAM = """
+from anthropic import Anthropic
+from openai import AsyncOpenAI, OpenAI
+
+from holdfast import Memory
+
+memory = Memory(":memory:", user="ada")
+chat = memory.chat("monday")
+prompt = chat.prompt(8_000, "Which race?")
+client = OpenAI()
+answer = client.chat.completions.create(model="…", messages=prompt.messages)
+system = {"role": "system", "content": prompt.system}
+client.chat.completions.create(
+    model="…", messages=[{"role": "system", "content": prompt.system}, *prompt.messages]
+)
+chat.append(answer.choices[0].message)
+Anthropic().messages.create(model="…", max_tokens=9, system=prompt.system, messages=prompt.messages)
+
+
+async def main() -> None:
+    awaited = await memory.aio.chat("monday").prompt(8_000)
+    await AsyncOpenAI().chat.completions.create(model="…", messages=awaited.messages)
+    hits = await memory.aio.recall("race", roles="user", kinds=["fact"], limit=3)
+    record = await memory.aio.remember("Trains for Berlin", by="user")
+    print(hits.degraded, record.id, (await memory.aio.remember(["a", "b"]))[0].id)
+    memory.recall("race", k=5)
+    await memory.aio.recall("race", limit="3")
+    memory.add("Trains for Berlin")
+"""
+
+
+@pytest.mark.slow
+def test_mypy_takes_a_prompt_for_what_clients_send_and_refuses_what_is_wrong(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, "utf-8")
+    source = Path(holdfast.__file__).parents[1]
+    ran = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir",
+         str(tmp_path / "cache"), "--config-file", os.devnull, str(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "MYPYPATH": str(source)},
+    )  # fmt: skip
+    wrong = re.findall(r"program\.py:(\d+): error: (.*)", ran.stdout)
+    lines = PROGRAM.splitlines()
+    assert [lines[int(line) - 1].strip() for line, _ in wrong] == [
+        'memory.recall("race", k=5)',
+        'await memory.aio.recall("race", limit="3")',
+        'memory.add("Trains for Berlin")',
+    ], ran.stdout + ran.stderr
