@@ -22,7 +22,7 @@ BUDGETS = {
     "tools": 2_663,
     "front": 1_839,
     "port integrations providers testing": 8_161,
-    "cli": 4_150,
+    "cli": 4_149,
     "hooks": 3_150,
     "io demo": 4_894,
     "benchmarks scripts": 7_720,
