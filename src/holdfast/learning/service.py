@@ -27,9 +27,9 @@ from holdfast.types import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.learning.job_runner import JobRunner
     from holdfast.learning.ranking import Ranking, Strategy
     from holdfast.learning.results import Relearning
+    from holdfast.learning.worker import Worker
     from holdfast.llm.model import LLM, Model
     from holdfast.records.view import View
 
@@ -44,13 +44,13 @@ class Learner:
 
     def __init__(
         self,
-        runner: JobRunner,
+        worker: Worker,
         view: View,
         check_scope: Callable[[Scope | None], None],
     ) -> None:
-        self._runner = runner
-        self._context = runner.context
-        self._scope = runner.context.scope
+        self._worker = worker
+        self._context = worker.context
+        self._scope = worker.context.scope
         self._view = view
         self._check_scope = check_scope
 
@@ -88,13 +88,12 @@ class Learner:
             Unavailable: the database cannot be written at the moment.
 
         """
-        model, stop_at = resolved(llm), as_time(until, "until")
+        worker = self._worker.using(resolved(llm), prompts, as_time(until, "until"))
         most = None if limit is None else check_count(limit, "limit")
-        worker = partial(self._runner.worker, model=model, prompts=prompts, until=stop_at)
         if check_flag(everyone, "everyone"):
             self._check_scope(None)
-        run = self._runner.run_for_everyone if everyone else self._runner.run
-        return run(worker, most, _checked(progress), dry_run=check_flag(dry_run, "dry_run"))
+        dry_run = check_flag(dry_run, "dry_run")
+        return worker.work(most, _checked(progress), everyone=everyone, dry_run=dry_run)
 
     @logged
     def extract(
@@ -131,10 +130,10 @@ class Learner:
             if text is not None:
                 raise InvalidInput("Both a text and a chat are given.", "Pass one of them.")
             span = check_range(messages, check_name(chat, "The id of a chat"))
-            return self._runner.extract_chat(chat, span, step, type, resolved(llm))
+            return self._worker.using(resolved(llm)).extract_chat(chat, span, step, type)
         if not isinstance(text, str):
             raise InvalidInput(f"The text must be text, not {text.__class__.__name__}.", "Pass a string.")
-        return self._runner.extract_text(text, step, type, resolved(llm))
+        return self._worker.using(resolved(llm)).extract_text(text, step, type)
 
     def reflect(self, *, llm: LLM, prompts: Mapping[str, str] | None = None) -> WorkResult:
         """Reflect now on the chats with new messages, of this agent or of all, as `work` does every hour.
@@ -147,7 +146,7 @@ class Learner:
             InvalidInput: an invalid model.
 
         """
-        return self._runner.run_now("reflect", _required(llm), prompts)
+        return self._worker.using(_required(llm), prompts).run_now("reflect")
 
     def consolidate(
         self, *, llm: LLM, prompts: Mapping[str, str] | None = None, target: str | None = None
@@ -167,7 +166,7 @@ class Learner:
 
         """
         unjudged = [job.id for job in self._unjudged(target)]
-        return self._runner.run_now("consolidate", _required(llm), prompts, target, unjudged)
+        return self._worker.using(_required(llm), prompts).run_now("consolidate", target, unjudged)
 
     def _unjudged(self, target: str | None) -> list[Job]:
         """Return the open jobs for pairs of records, or only those for facts about a target."""

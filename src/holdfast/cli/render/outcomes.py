@@ -72,7 +72,7 @@ def is_due(job: Job) -> bool:
 def needs_model(job: Job) -> bool:
     """Return whether a job needs a model, by its kind or because it failed with one."""
     # What learns is loaded by those who work.
-    from holdfast.learning.scheduler import OWN
+    from holdfast.learning.job_queue import OWN
     from holdfast.learning.worker import NEED_A_MODEL
 
     # A guard or an embedder that failed is no language model.
