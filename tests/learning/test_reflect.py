@@ -250,8 +250,7 @@ def test_a_job_that_another_worker_has_stores_nothing(memory: Memory) -> None:
         tx.lock(made.space)
         jobs.add(tx, made.space, "reflect", now=1)
     held, later = (
-        jobs.claim(made.database, made.space, jobs.Claim(now, lease=3, kinds=("reflect",), batches={}))
-        for now in (2, 4)
+        jobs.claim(made.database, made.space, jobs.Claim(now, lease=3, kinds=("reflect",))) for now in (2, 4)
     )
     assert later is not None
     with pytest.raises(LeaseLost):

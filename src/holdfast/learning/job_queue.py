@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from holdfast.learning import consolidate, reflect
+from holdfast.learning import reflect, tidy
 from holdfast.learning.job_context import JobContext, micros
 from holdfast.store import jobs, records, segments, sessions, vectors, verdicts, watermarks
 from holdfast.store.database import Connection, Database, retry_transaction
@@ -13,7 +13,7 @@ from holdfast.store.message_rows import to_micros
 from holdfast.types import Job
 
 _OF_A_CHAT = ("observe", "episode")
-_OF_AN_AGENT = ("consolidate", "reflect")
+_OF_AN_AGENT = (tidy.KIND, reflect.KIND)
 GUARD, EMBED = OWN = ("guard", "embed")
 """The kinds of jobs that use what the memory was opened with, in place of the model of the worker."""
 _PAGE = 200  # jobs that are queued in one transaction
@@ -70,10 +70,10 @@ def is_embedded(context: JobContext) -> bool:
 
 
 def agents(context: JobContext, kind: str) -> list[str]:
-    """Return the agents for which reflection, or consolidation, is due; "" is no agent."""
-    if kind == "reflect":
+    """Return the agents for which reflection, or tidying, is due; "" is no agent."""
+    if kind == reflect.KIND:
         return reflect.due(context)
-    return [agent for agent in owners(context) if consolidate.due(context.for_agent(agent))]
+    return [agent for agent in owners(context) if tidy.due(context.for_agent(agent))]
 
 
 def owners(context: JobContext) -> list[str]:

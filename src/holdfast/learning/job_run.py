@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.errors import Closed, Conflict, HoldfastError, ModelFailed
 from holdfast.events import Event
-from holdfast.learning import (
-    consolidate,
-    embed_job,
-    episodes,
-    guard_job,
-    merge_review_job,
-    reflect,
-    session,
-)
+from holdfast.learning import embed_job, episodes, guard_job, reflect, session, tidy
 from holdfast.learning.job_context import JobContext, WorkUnit, micros
 from holdfast.learning.job_queue import EMBED, GUARD, OWN
 from holdfast.learning.results import WorkResult, together
@@ -49,9 +41,8 @@ PLANS: Mapping[str, Callable[[JobContext], Iterator[WorkUnit]]] = {
     EMBED: embed_job.plan,
     "observe": session.plan,
     "episode": episodes.plan,
-    "judge": merge_review_job.plan,
-    "consolidate": consolidate.plan,
-    "reflect": reflect.plan,
+    tidy.KIND: tidy.plan,
+    reflect.KIND: reflect.plan,
 }
 
 

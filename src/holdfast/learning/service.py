@@ -66,7 +66,7 @@ class Learner:
         prompts: Mapping[str, str] | None = None,
         progress: Callable[[WorkResult], object] | None = None,
     ) -> WorkResult:
-        """Run the jobs that are due: embedding, extraction, episodes, reflection, consolidation.
+        """Run the jobs that are due: embedding, extraction, episodes, reflection, tidying.
 
         Chats are learned from after `Chat.end`, or after `Learning.idle` without a new message. Any number of
         workers may run at once; each job is run by one of them. A job that fails is tried again after
@@ -151,7 +151,7 @@ class Learner:
     def consolidate(
         self, *, llm: LLM, prompts: Mapping[str, str] | None = None, target: str | None = None
     ) -> WorkResult:
-        """Join facts that say parts of the same, and judge the pairs that merging left unsure, with a model.
+        """Join facts that say parts of the same, and settle the pairs that merging left unsure, with a model.
 
         Each decision is a change with its reason, which `undo` takes back. There are never more facts than
         before.
@@ -165,12 +165,12 @@ class Learner:
             InvalidInput: an invalid model, or an unknown target.
 
         """
-        unjudged = [job.id for job in self._unjudged(target)]
-        return self._worker.using(_required(llm), prompts).run_now("consolidate", target, unjudged)
+        unsettled = [job.id for job in self._unsettled(target)]
+        return self._worker.using(_required(llm), prompts).run_now("tidy", target, unsettled)
 
-    def _unjudged(self, target: str | None) -> list[Job]:
+    def _unsettled(self, target: str | None) -> list[Job]:
         """Return the open jobs for pairs of records, or only those for facts about a target."""
-        found = [job for job in self.jobs(status="open") if job.kind == "judge"]
+        found = [job for job in self.jobs(status="open") if job.records]
         if target is None:
             return found
         targets = self._context.kinds["fact"].targets

@@ -24,7 +24,7 @@ from holdfast.store.message_rows import to_micros
 from holdfast.text.references import write_reference
 from holdfast.types import Job, Range, Scope, scope_of
 
-NEED_A_MODEL = ("judge", "consolidate", "reflect")
+NEED_A_MODEL = ("tidy", "reflect")
 Progress: TypeAlias = Callable[[WorkResult], object]
 # Reasons for which a model fails for every user.
 _OUTAGES = ("authentication", "quota", "unavailable")
@@ -214,7 +214,7 @@ class Worker:
             now=context.now(),
             lease=self.lease_end(),
             kinds=[kind for kind in kinds if kind not in self.limited],
-            batches={"judge": context.settings.pairs},
+            pairs=context.settings.pairs,
             ids=ids,
             agent=context.scope.agent or None,
             but=() if self.model else get_args(Reason),
@@ -234,7 +234,7 @@ class Worker:
         context = self.context
         agents = [context.scope.agent]
         if not agents[0]:
-            all_agents = kind == "consolidate"
+            all_agents = kind == "tidy"
             agents = job_queue.owners(context) if all_agents else job_queue.agents(context, kind)
         # A job about one target has its own id, so that the one about all stays as it is.
         payload = {"target": target} if target else None

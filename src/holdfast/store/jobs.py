@@ -35,7 +35,7 @@ _ADD = """
         due = CASE WHEN excluded.due < jobs.ended + :pause THEN jobs.ended + :pause ELSE excluded.due END
     WHERE jobs.status = 'done' OR (:again = 1 AND jobs.status <> 'running')"""
 _DUE = """
-    SELECT id, kind, agent, attempts FROM jobs
+    SELECT id, kind, agent, attempts, record FROM jobs
     WHERE space = :space AND ((status = 'open' AND due <= :now) OR (status = 'running' AND lease <= :now))"""
 _CLAIM = f"""
     UPDATE jobs SET status = 'running', worker = :worker, lease = :lease, attempts = attempts + 1, due = 0
@@ -141,14 +141,14 @@ class Claim(NamedTuple):
     """What a worker may lease: jobs of some `kinds`, of some `ids` and of an `agent`, None for any.
 
     Jobs whose last failure had one of the reasons `but` are left out, unless they are of one of the kinds
-    `unless`. With `in_order`, episodes and reflections wait for what is observed of the same chats. `batches`
-    has how many jobs of a kind are leased together; `lease` is until when.
+    `unless`. With `in_order`, episodes and reflections wait for what is observed of the same chats. So many
+    jobs about `pairs` of records are leased together at most; `lease` is until when.
     """
 
     now: int
     lease: int
     kinds: Sequence[str]
-    batches: Mapping[str, int]
+    pairs: int = 1
     ids: Sequence[str] | None = None
     agent: str | None = None
     but: Sequence[str] = ()
@@ -214,11 +214,12 @@ def _claim(tx: Connection, space: str, wanted: Claim) -> list[Row]:
     due = tx.all(f"{sql} ORDER BY due, at, id LIMIT 1", space=space, now=wanted.now, **values)
     if not due:
         return []
-    _, kind, owner, attempts = due[0]
+    _, kind, owner, attempts, record = due[0]
     # One that failed is tried alone.
-    if kind in wanted.batches and not attempts:
-        sql += " AND kind = :batch AND agent = :owner AND attempts = 0 ORDER BY due, at, id LIMIT :most"
-        batch: dict[str, Value] = {"batch": kind, "owner": owner, "most": wanted.batches[kind]}
+    if record and not attempts:
+        sql += " AND kind = :batch AND agent = :owner AND record <> '' AND attempts = 0"
+        sql += " ORDER BY due, at, id LIMIT :most"
+        batch: dict[str, Value] = {"batch": kind, "owner": owner, "most": wanted.pairs}
         due = tx.all(sql, space=space, now=wanted.now, **batch, **values)
     claimed = [tx.all(_CLAIM, space=space, id=row[0], worker=worker, lease=wanted.lease)[0] for row in due]
     return [(*row, worker) for row in claimed]
