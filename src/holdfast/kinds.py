@@ -29,7 +29,7 @@ class Thresholds:
 
     Attributes:
         update: above it a new text supersedes the known one.
-        doubt: above it, that they are related at all, both are kept and a job judges them later.
+        doubt: above it, that they are related at all, both are kept, and a model settles it later.
 
     Raises:
         InvalidInput: one is not a number from 0 to 1.

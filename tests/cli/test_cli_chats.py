@@ -417,7 +417,8 @@ def test_window_with_a_query_shows_the_prompt(cli: Cli) -> None:
     assert "Prompt: " in text
     answer = cli.json("window", "retry-bug", "--budget", "500", "--query", "what was ERR_4312?")
     assert set(answer) == {"chat", "query", "prompt"}
-    assert set(answer["prompt"]) == {"system", "messages", "window", "hits", "tokens", "omitted", "degraded"}
+    kept = {"system", "messages", "window", "hits", "tokens", "omitted", "degraded", "recalled"}
+    assert set(answer["prompt"]) == kept
     assert answer["prompt"]["tokens"]["total"] <= 500
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from holdfast import Memory, WorkResult
+from holdfast import Memory, Relearning, WorkResult
 from holdfast.cli.arguments import chat_of, text_of
 from holdfast.cli.lookup import the_chat, titles_of
 from holdfast.cli.options import Options, given
@@ -23,7 +23,6 @@ from holdfast.cli.render.screen import Screen, count, plain, when
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import InvalidInput
 from holdfast.kinds import Kind
-from holdfast.port.handles import Relearning
 from holdfast.types.references import Reference
 
 
@@ -125,7 +124,7 @@ def consolidate(options: Options, *, llm: str) -> None:
 
     For example: holdfast learn consolidate --llm openai:gpt-5-mini
     """
-    _learn_now(options, "consolidate", llm, lambda memory: memory.learning.consolidate(llm=llm))
+    _learn_now(options, "tidy", llm, lambda memory: memory.learning.consolidate(llm=llm))
 
 
 def _learn_now(options: Options, kind: str, llm: str, run: Callable[[Memory], WorkResult]) -> None:

@@ -105,8 +105,7 @@ def window(
     show_messages(screen, info.id, selected.messages, full=full)
     if prompt and prompt.hits:
         screen.say(("Recalled, a message before the newest one of the user", "bold"))
-        texts = (str(message["content"]) for message in reversed(prompt.messages))
-        screen.say(next((text for text in texts if text.startswith("<recalled>")), ""), indent=4)
+        screen.say(prompt.recalled, indent=4)
         screen.say("")
     show_account(screen, selected, prompt)
 

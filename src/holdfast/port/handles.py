@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from holdfast.aio import AsyncMemory
     from holdfast.chat import Chat
-    from holdfast.learning.ranking import Ranking
-    from holdfast.learning.results import Relearning
     from holdfast.learning.service import Learner
     from holdfast.llm.adapters import resolve
     from holdfast.llm.model import LLM
@@ -39,8 +37,6 @@ __getattr__ = importer(
         "Policy": "prompt.window",
         "PromptOptions": "prompt.assembly",
         "Quarantine": "records.quarantine",
-        "Ranking": "learning.ranking",
-        "Relearning": "learning.results",
         "build": "prompt.build",
         "further_memories": "tools.memory_internals",
         "resolve": "llm.adapters",
@@ -67,7 +63,7 @@ def submit(handle: Memory | Chat, work: Callable[[], R]) -> asyncio.Future[R]:
 def needs_model(job: Job) -> bool:
     """Return whether a job needs a language model, by its kind or because it failed with one."""
     from holdfast.errors import Reason
-    from holdfast.learning.scheduler import OWN
+    from holdfast.learning.job_queue import OWN
     from holdfast.learning.worker import NEED_A_MODEL
 
     # A guard or an embedder that failed is none.

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
 
-from holdfast import Extraction, WorkResult
-from holdfast.port.handles import Ranking
+from holdfast import Extraction, Ranking, WorkResult
 from holdfast.port.texts import clean
 from holdfast.types import ChatStats, CompactionResult, Expansion, Hit, Hits, Message, Prompt, Record, Window
 
