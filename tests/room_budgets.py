@@ -21,7 +21,7 @@ BUDGETS = {
     "learning": 4_256,
     "tools": 2_663,
     "front": 1_839,
-    "port integrations providers testing": 8_161,
+    "port integrations providers testing": 8_149,
     "cli": 4_148,
     "hooks": 3_150,
     "io demo": 4_894,
