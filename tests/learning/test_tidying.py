@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import InvalidInput, Kind, Memory, Record, Thresholds, WorkResult, Writer
+from holdfast import InvalidInput, Kind, Memory, Record, WorkResult, Writer
+from holdfast.kinds import Thresholds
 from holdfast.types import WRITERS
 from learning_scripts import Clock, Model, failing, framed, says, texts
 from soak import cases

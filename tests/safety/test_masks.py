@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import Finding, Memory
+from holdfast import Memory
+from holdfast.types import Finding
 from holdfast.safety import guard
 from holdfast.safety.guard import mask, mask_values
 
