@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Memory
-from holdfast.types import Finding
 from holdfast.safety import guard
 from holdfast.safety.guard import mask, mask_values
+from holdfast.types import Finding
 
 KEY = "AKIAQ3EGRGB2M4XPIX5T"
 
