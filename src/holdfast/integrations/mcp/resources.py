@@ -56,7 +56,7 @@ def add(server: MCPServer[object], provider: Provider, actions: Actions) -> None
 
 
 class _Reading:
-    """The content of resources and prompts."""
+    """The content of prompts, and of resources, which have the names of its methods."""
 
     def __init__(self, provider: Provider, offered: Actions) -> None:
         # Its capabilities beyond the core were checked.
@@ -80,13 +80,13 @@ class _Reading:
         note = {"note": f"{left_out} older ones are left out; `recall` finds them."} if left_out > 0 else {}
         return _json({"origin": ORIGIN, "facts": [of_record(one) for one in found[-_FACTS:]], **note})
 
-    def fact(self, id: str) -> str:
+    def record(self, id: str) -> str:
         return _json(self.actions.expand(id))
 
     def session(self, id: str, limit: int = MESSAGES) -> str:
         return _json(self.actions.search_sessions(session=id, limit=limit))
 
-    def messages(self, id: str) -> str:
+    def message(self, id: str) -> str:
         return _json(self.actions.expand(id))
 
     def summary(self, id: str) -> str:
@@ -112,34 +112,22 @@ def _json(result: object) -> str:
 
 
 def _add_resources(server: MCPServer[object], reading: _Reading, can: frozenset[Capability]) -> None:
-    every: tuple[tuple[Capability | None, str, str, str, Callable[..., str]], ...] = (
-        (None, "status", "Status", "Which memory this is, and what it can do.", reading.status),
-        ("profile", "profile", "Profile", "Who the user is, and who the agent is to them.", reading.profile),
-        ("profile", "constraints", "Constraints", "What always holds.", reading.constraints),
-        ("records", "facts", "Facts", "What is known, the oldest first.", reading.facts),
-        ("records", "facts/{id}", "Record", "One thing that is known, whole.", reading.fact),
-        (
-            "sessions",
-            "sessions/{id}{?limit}",
-            "Session",
-            "The newest messages of a session.",
-            reading.session,
-        ),
-        (
-            "sessions",
-            "messages/{id}",
-            "Message",
-            "A message and those after it, or several.",
-            reading.messages,
-        ),
-        ("explore", "summary/{id}", "Summary", "A summary, and what it was made of.", reading.summary),
+    every: tuple[tuple[Capability | None, str, str, Callable[..., str]], ...] = (
+        (None, "status", "Which memory this is, and what it can do.", reading.status),
+        ("profile", "profile", "Who the user is, and who the agent is to them.", reading.profile),
+        ("profile", "constraints", "What always holds.", reading.constraints),
+        ("records", "facts", "What is known, the oldest first.", reading.facts),
+        ("records", "facts/{id}", "One thing that is known, whole.", reading.record),
+        ("sessions", "sessions/{id}{?limit}", "The newest messages of a session.", reading.session),
+        ("sessions", "messages/{id}", "A message and those after it, or several.", reading.message),
+        ("explore", "summary/{id}", "A summary, and what it was made of.", reading.summary),
     )
-    for needed, path, title, description, read in every:
+    for needed, path, description, read in every:
         if needed is None or needed in can:
             server.resource(
                 f"memory://{path}",
-                name=title.lower(),
-                title=title,
+                name=read.__name__,
+                title=read.__name__.capitalize(),
                 description=description,
                 mime_type="application/json",
                 security=_ANY,
