@@ -21,7 +21,7 @@ BUDGETS = {
     "learning": 4_525,
     "tools": 2_663,
     "front": 1_839,
-    "port integrations providers testing": 8_149,
+    "port integrations providers testing": 8_106,
     "cli": 4_149,
     "hooks": 3_150,
     "io demo": 4_894,
