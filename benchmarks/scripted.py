@@ -30,9 +30,6 @@ _BEGINNING = re.compile(
     r"\[(?:[^\]\n]* )?(?P<name>[^\]\n ]+)\] )",
     re.MULTILINE,
 )
-_PAIR = re.compile(
-    r"^Pair (\d+): .*\n- old \[.*?\] (.*(?:\n    .*)*)\n- new \[.*?\] (.*(?:\n    .*)*)$", re.MULTILINE
-)
 _ENTRY = re.compile(r"^(\d+)\. \[.*?\] (.*(?:\n    .*)*)$", re.MULTILINE)
 _NUMBER = re.compile(r"^(\d+)\.", re.MULTILINE)
 _PATH = re.compile(r"(?<![\w./-])(?:[\w.-]{1,60}/){1,8}[\w-]{1,60}\.[a-z]{1,5}\b")
@@ -219,37 +216,27 @@ def _learned(model: Scripted, framed: Mapping[str, str]) -> object:
     return {**observed, "facts": [], "episode": _told(model, framed), "profile": changes}
 
 
-def _judged(_: Scripted, framed: Mapping[str, str]) -> object:
-    """Take two for the same that share most of their words, and let both stand where they do not."""
-    return {
-        "verdicts": [
-            {
-                "pair": int(number),
-                "verdict": "same" if _likeness(old, new) >= _SAME else "both",
-                "keep": "old",
-                "why": "They share most of their words." if _likeness(old, new) >= _SAME else "They differ.",
-            }
-            for number, old, new in _PAIR.findall(framed["pairs"])
-        ]
-    }
+def _tidied(_: Scripted, framed: Mapping[str, str]) -> object:
+    """Join each entry with the first other one of its group that says all of it, or of a pair most words."""
+    changes = []
+    for group in framed["groups"].split("\n\n"):
+        used, entries = set[int](), {int(number): text for number, text in _ENTRY.findall(group)}
+        likely = _SAME if group.startswith("Two ") else 1.0
+        for number, text in entries.items():
+            for other, wider in entries.items():
+                alike = text in wider or (likely < 1 and _likeness(text, wider) >= likely)
+                if number != other and alike and used.isdisjoint((number, other)):
+                    used |= {number, other}
+                    own = _unescaped(wider) if likely == 1 else ""
+                    changes.append(
+                        {"entries": [number, other], "change": "same", "text": own, "why": "One says it."}
+                    )
+    return {"changes": changes}
 
 
 def _likeness(one: str, other: str) -> float:
     first, second = _words(one), _words(other)
     return len(first & second) / max(1, len(first | second))
-
-
-def _joined(_: Scripted, framed: Mapping[str, str]) -> object:
-    """Join each fact with the first other one that says all of it."""
-    facts = {int(number): _unescaped(text) for number, text in _ENTRY.findall(framed["facts"])}
-    used: set[int] = set()
-    changes = []
-    for number, text in facts.items():
-        for other in (one for one, wider in facts.items() if one != number and text in wider):
-            if used.isdisjoint((number, other)):
-                used |= {number, other}
-                changes.append({"facts": [number, other], "text": facts[other], "why": "One says the other."})
-    return {"changes": changes}
 
 
 def _ranked(_: Scripted, framed: Mapping[str, str]) -> object:
@@ -260,8 +247,7 @@ _ANSWERS: Mapping[str, Callable[[Scripted, Mapping[str, str]], object]] = {
     "replaces": _learned,
     "findings": _observed,
     "summary": _told,
-    "verdicts": _judged,
-    "changes": _joined,
+    "changes": _tidied,
     "profile": _reflected,
     "episodes": _ranked,
 }

@@ -127,6 +127,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 # What takes longest begins first, or one process would be busy with it when all others have ended.
 LONGEST = {
     "test_any_character",
+    "test_any_chat",
+    "test_any_records",
     "test_bars",
     "test_end_to_end",
     "test_killed",

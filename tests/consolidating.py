@@ -12,8 +12,6 @@ from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit
 from holdfast.settings import Learning
 from holdfast.types import Job
 
-OWN = "the user's own words"
-
 
 def context_of(memory: Memory, events: Events | None = None, **policy: int) -> JobContext:
     """Give what learning has for a memory."""
@@ -32,14 +30,14 @@ def context_of(memory: Memory, events: Events | None = None, **policy: int) -> J
     )
 
 
-def answered(unit: WorkUnit, *items: Mapping[str, object], name: str = "changes") -> UnitResult:
+def answered(unit: WorkUnit, *items: Mapping[str, object]) -> UnitResult:
     """Answer a question with items."""
     assert unit.request is not None
-    return unit.apply(json.dumps({name: items}))
+    return unit.apply(json.dumps({"changes": items}))
 
 
 def job(new: Record, old: Record) -> Job:
-    return Job(f"job_{new.id}", "judge", (new.id, old.id), datetime(2026, 3, 1, tzinfo=UTC))
+    return Job(f"job_{new.id}", "tidy", (new.id, old.id), datetime(2026, 3, 1, tzinfo=UTC))
 
 
 def texts(memory: Memory, kind: str = "fact") -> list[str]:

@@ -13,8 +13,9 @@ from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 
+from benchmarks.scripted import Scripted
 from holdfast import Learning, Memory, Record
-from learning_scripts import SESSION, Clock, Model, hold
+from learning_scripts import SESSION, Clock, Model, framed, hold
 from llm_server import Server, completion, prompt_of
 
 PART = 120  # tokens: a third of the session
@@ -27,8 +28,9 @@ PAIRS = (
 JOINED = ("Ada drinks tea.", "Ada drinks tea. She takes it without sugar.")
 ELSEWHERE = ("The shop runs on port 8080.", "The shop runs on port 8080. It is restarted every night.")
 SAME = {
-    "verdicts": [
-        {"pair": number, "verdict": "same", "keep": "new", "why": "They say the same."} for number in (1, 2)
+    "changes": [
+        {"entries": [number, number + 1], "change": "same", "text": "", "why": "They say the same."}
+        for number in (1, 3)
     ]
 }
 _VARYING = (
@@ -51,16 +53,23 @@ def only(kind: str, **policy: object) -> Learning:
 def policy(kind: str) -> Learning:
     """Learn by jobs of one kind, from several parts where it can be.
 
-    "text" is an extraction from a text, "session" all that one question is asked about.
+    "text" is an extraction from a text, "session" all that one question is asked about, "pairs" what a merge
+    was unsure about.
     """
     if kind == "session":
         return Learning(kinds=("observe", "episode", "reflect"))
+    if kind == "pairs":
+        return only("tidy")
     return only("observe", tokens=PART) if kind in ("observe", "text") else only(kind)
 
 
 def good() -> Model:
     """Make a model that answers every question so that something is learned."""
-    return Model(answers={"judge": lambda _: SAME})
+    return Model(answers={"tidy": _tidied})
+
+
+def _tidied(prompt: str) -> object:
+    return SAME if framed(prompt, "groups").startswith("Two ") else Scripted()(prompt)
 
 
 def protect(memory: Memory) -> None:
@@ -106,8 +115,8 @@ _PREPARE: Mapping[str, Callable[[Memory], None]] = {
     "observe": _ended,
     "session": _ended,
     "episode": _ended,
-    "judge": _pairs,
-    "consolidate": _facts,
+    "pairs": _pairs,
+    "tidy": _facts,
     "reflect": _sessions,
     "text": lambda _: None,
 }

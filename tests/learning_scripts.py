@@ -36,8 +36,7 @@ _PURPOSES = {
     "replaces": "session",
     "findings": "observe",
     "summary": "episode",
-    "verdicts": "judge",
-    "changes": "consolidate",
+    "changes": "tidy",
     "profile": "reflect",
     "episodes": "rank",
 }

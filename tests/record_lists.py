@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from holdfast import Hit, Memory, Record
 
@@ -29,3 +30,14 @@ def three(memory: Memory) -> list[Record]:
         memory.remember(text, "finding")
         for text in ("the garden is wet", "The GARDEN gate is open", "the shed is dry")
     ]
+
+
+def fresh() -> Memory:
+    """Open a memory of its own, for a row of a table."""
+    return Memory(":memory:", user="ada", admin=True)
+
+
+def act(memory: Memory, name: str, **arguments: object) -> Any:
+    """Return what a tool of an agent answers."""
+    (tool,) = (one for one in memory.tools("of the agent") if one.name == name)
+    return tool(arguments).data

@@ -311,8 +311,8 @@ def test_there_is_no_sql_outside_of_the_store(package: list[Source]) -> None:
 
 NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied
     Erasure Event Explanation Extraction Grant Hit Hits HoldfastError InvalidInput Job Kind Learning
-    Limit Memory Message MissingExtra ModelFailed NewerSchema Omission Prompt Receipt Record Role Run Scope
-    Scratchpad Summary Thresholds Tool ToolCall Unavailable UnknownFormat UnreleasedSchema Usage
+    Limit Memory Message MissingExtra ModelFailed NewerSchema Omission Prompt Ranking Record Relearning
+    Role Run Scope Scratchpad Summary Tool ToolCall Unavailable UnknownFormat UnreleasedSchema Usage
     Verification View Window WorkResult Writer acting_as""".split()
 
 

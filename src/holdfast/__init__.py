@@ -36,8 +36,9 @@ from holdfast.types.messages import find_flags_with, undo_disguises_with
 if TYPE_CHECKING:
     from holdfast.chat import Chat
     from holdfast.events import Event
-    from holdfast.kinds import Kind, Thresholds
-    from holdfast.learning.results import Extraction, Usage, WorkResult
+    from holdfast.kinds import Kind
+    from holdfast.learning.ranking import Ranking
+    from holdfast.learning.results import Extraction, Relearning, Usage, WorkResult
     from holdfast.memory import Memory
     from holdfast.records.view import View
     from holdfast.run import Run
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
         Job,
         Omission,
         Prompt,
-        Receipt,
         Summary,
         Verification,
         Window,
@@ -92,14 +92,14 @@ __all__ = [
     "NewerSchema",
     "Omission",
     "Prompt",
-    "Receipt",
+    "Ranking",
     "Record",
+    "Relearning",
     "Role",
     "Run",
     "Scope",
     "Scratchpad",
     "Summary",
-    "Thresholds",
     "Tool",
     "ToolCall",
     "Unavailable",
@@ -142,11 +142,11 @@ __getattr__ = importer(
         "Memory": "memory",
         "Omission": "types",
         "Prompt": "types",
-        "Receipt": "types",
+        "Ranking": "learning.ranking",
+        "Relearning": "learning.results",
         "Run": "run",
         "Scratchpad": "scratchpad",
         "Summary": "types",
-        "Thresholds": "kinds",
         "Tool": "tools.tool",
         "Usage": "learning.results",
         "Verification": "types",

@@ -291,6 +291,7 @@ class AsyncGrants(Awaited[Grants]):
     move = awaited(Grants.move)
     copy = awaited(Grants.copy)
     projects = awaited(Grants.projects)
+    users = awaited(Grants.users)
 
 
 class AsyncMemory(Awaited[MemoryHandle]):
@@ -379,7 +380,6 @@ class AsyncMemory(Awaited[MemoryHandle]):
     undo = awaited(MemoryHandle.undo)
     erase = awaited(MemoryHandle.erase)
     chats = awaited(MemoryHandle.chats)
-    users = awaited(MemoryHandle.users)
     verify = awaited(MemoryHandle.verify)
     backup = awaited(MemoryHandle.backup)
 

@@ -474,7 +474,7 @@ class Chat(Rememberer, PromptMaker):
         `Learning.idle`.
         """
         # What learns is loaded by those who do.
-        from holdfast.learning.job_runner import end_chat
+        from holdfast.learning.job_queue import end_chat
 
         own = self._runtime
         return end_chat(self._database, self._scope.space, self._id, own.learning.kinds, own.now)

@@ -217,7 +217,8 @@ class MemoryHandle(RecordReads, RecordWrites):
         from holdfast.records.grants import Grants
 
         runtime, intake = self._runtime, self._writer.users_intake
-        return Grants(runtime.database, self.scope, intake, runtime.events, admin=self._admin)
+        check, admin = self._check_scope, self._admin
+        return Grants(runtime.database, self.scope, intake, runtime.events, check, admin=admin)
 
     @property
     def scratchpad(self) -> Scratchpad:
@@ -381,11 +382,6 @@ class MemoryHandle(RecordReads, RecordWrites):
         handle = copy(self)
         vars(handle).update(_bound=scope)
         return handle
-
-    def users(self) -> list[str]:
-        """Name the users of this tenant of whom something is stored; "" stands for what all of them share."""
-        self._check_scope(None)
-        return sessions.users(self._runtime.database, self.scope.tenant)
 
     def close(self) -> None:
         """Close the connections of this handle and of all that share them. Closing twice is harmless."""

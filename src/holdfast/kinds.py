@@ -29,7 +29,7 @@ class Thresholds:
 
     Attributes:
         update: above it a new text supersedes the known one.
-        doubt: above it, that they are related at all, both are kept and a job judges them later.
+        doubt: above it, that they are related at all, both are kept, and a model settles it later.
 
     Raises:
         InvalidInput: one is not a number from 0 to 1.
@@ -90,7 +90,7 @@ class Kind:
         check_flag(self.merge, "merge")
         check_flag(self.counts_use, "counts_use")
         if not isinstance(self.thresholds, Thresholds):
-            raise InvalidInput(f"`thresholds` is {shown(self.thresholds)}.", "Pass holdfast.Thresholds.")
+            raise InvalidInput(f"`thresholds` is {shown(self.thresholds)}.", "Pass a kinds.Thresholds.")
         _check_wish(self.name, self.learn, self.examples)
         object.__setattr__(self, "examples", tuple(self.examples))
         for names, what in ((self.targets, "targets"), (self.writers, "writers")):

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from holdfast.events import Events
     from holdfast.kinds import Kind
     from holdfast.learning.guard_job import Guard
-    from holdfast.learning.job_runner import JobRunner
     from holdfast.learning.service import Learner
+    from holdfast.learning.worker import Worker
     from holdfast.llm.embedding import Embed, Embedder
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import Model
@@ -149,7 +149,7 @@ class Runtime:
         return RecordReader(database, scope, self.kinds, self.clock, self.search, at, embed_missing)
 
     def _embed_missing(self, scope: Scope) -> str | None:
-        return self.runner(scope).embed_now()
+        return self.worker(scope).embed_now()
 
     def writer(self, scope: Scope, chat: str = "") -> RecordWriter:
         """Return what writes the records of a scope, or only those of a chat."""
@@ -215,13 +215,13 @@ class Runtime:
         # What is about learning takes a fifth of the time of importing all the rest.
         from holdfast.learning.service import Learner
 
-        return Learner(self.runner(scope), self.view(scope), check_scope)
+        return Learner(self.worker(scope), self.view(scope), check_scope)
 
-    def runner(self, scope: Scope) -> JobRunner:
+    def worker(self, scope: Scope) -> Worker:
         """Return what runs the jobs of a scope."""
         from holdfast.learning.job_context import JobContext
-        from holdfast.learning.job_runner import JobRunner
-        from holdfast.learning.throttle import rest
+        from holdfast.learning.worker import Worker
+        from holdfast.learning.workers import rest
 
         context = JobContext(
             database=self.database_of(scope),
@@ -241,7 +241,7 @@ class Runtime:
         )
         documents = self.embedder.documents if self.embedder else None
         own = {"guard": self.guard, "embed": documents}
-        return JobRunner(context, self.workers, {kind: model for kind, model in own.items() if model})
+        return Worker(context, self.workers, {kind: model for kind, model in own.items() if model})
 
     def meter(self, scope: Scope) -> Meter:
         """Return what notes the calls of models for a scope."""

@@ -9,7 +9,7 @@ from datetime import timedelta
 from holdfast.errors import InvalidInput, shown
 from holdfast.types import check_count
 
-KINDS = ("observe", "episode", "judge", "consolidate", "reflect")
+KINDS = ("observe", "episode", "tidy", "reflect")
 """The kinds of jobs, except "guard" and "embed", which run where the memory was opened with one."""
 PURPOSES = (*KINDS, "guard", "compact", "relearn", "rank", "embed", "recall")
 """What models are called for."""
@@ -52,14 +52,14 @@ class Learning:
     """How an agent learns from its chats.
 
     Attributes:
-        kinds: the jobs that run; without a model "judge", "consolidate" and "reflect" wait for one.
+        kinds: the jobs that run; without a model "tidy" and "reflect" wait for one.
         idle: a chat without a new message for this long has ended, as with `Chat.end`.
         turns: a chat with fewer messages of the user has no episode.
-        every: how often there is a reflection, and the facts are consolidated.
+        every: how often there is a reflection, and the facts are tidied.
         batch: the chats of one reflection.
         messages: the newest messages of a chat that one reflection, or the episode of a long chat, reads.
         tokens: of the conversation in one prompt, about.
-        pairs: of records that are judged in one call.
+        pairs: of records that a model is asked about in one call.
         texts: that are embedded in one call.
         episodes: kept at most for an agent, the newest; the others are retracted.
         episode_age: older episodes are retracted; None keeps them.

@@ -73,14 +73,14 @@ def test_transcripts_of_all_kinds_are_read(transcript: str, read: list[Line]) ->
 
 
 @each(
-    ("new", "verdict"),
-    [("The export of the billing worker takes 11 minutes", "same"), ("Ada plays chess on Sunday", "both")],
+    ("new", "is_same"),
+    [("The export of the billing worker takes 11 minutes", True), ("Ada plays chess on Sunday", False)],
 )
-def test_pairs_are_judged_by_their_words(new: str, verdict: str) -> None:
+def test_pairs_are_joined_by_their_words(new: str, is_same: bool) -> None:
     old = "The export of the billing worker takes\n    11 minutes now"
-    pairs = f"Pair 1: two of the kind finding\n- old [from reflect] {old}\n- new [2026-01-02, agent] {new}"
-    (judged,) = json.loads(Scripted()(load("judge").fill(pairs=pairs)))["verdicts"]
-    assert (judged["pair"], judged["verdict"]) == (1, verdict)
+    pairs = f"Two of the kind finding:\n1. [from reflect] {old}\n2. [2026-01-02, agent] {new}"
+    changes = json.loads(Scripted()(load("tidy").fill(groups=pairs)))["changes"]
+    assert [one["entries"] for one in changes] == ([[1, 2]] if is_same else [])
 
 
 def test_episodes_are_ranked_and_what_the_script_does_not_know_is_an_error() -> None:

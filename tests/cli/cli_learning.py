@@ -50,8 +50,6 @@ def _answer(prompt: str) -> dict[str, object]:
         return {"findings": [{"text": OBSERVED, "messages": [1, 1], "quote": "use PostgreSQL"}]}
     if '"summary"' in prompt:
         return {"summary": EPISODE, "files": ["db/queue.sql"], "decisions": [], "outcome": "It works."}
-    if '"verdicts"' in prompt:
-        return {"verdicts": [{"pair": 1, "verdict": "both", "why": "they are about two things"}]}
     if '"profile"' in prompt:
         quotes = ["use PostgreSQL"]
         return {"profile": PROFILE, "profile_quotes": quotes, "observations": [], "why": "the user said so"}

@@ -155,10 +155,10 @@ def test_consolidate(cli: Cli, server: Server) -> None:
         for fact in facts:
             memory.remember(fact, by="agent")
     joined = "Ada lives in Lisbon with a dog named Rex."
-    change = {"facts": [1, 2], "text": joined, "why": "both are about Ada"}
+    change = {"entries": [1, 2], "change": "same", "text": joined, "why": "both are about Ada"}
     server.reply = lambda _: (200, completion(json.dumps({"changes": [change]})))
     text = cli.text("learn", "consolidate", *MODEL)
-    assert text.startswith(f"consolidate\n    + fact (user)  {joined}  (rec_")
+    assert text.startswith(f"tidy\n    + fact (user)  {joined}  (rec_")
     assert f"    − fact (user)  {facts[1]}  (rec_" in text
     assert "\nlearned   1 record\nmodel     openai-chat:served, 1 call, " in text
     assert texts(cli, "fact") == [joined]

@@ -99,13 +99,13 @@ def test_work_stops_at_its_limit_and_says_how_to_go_on(cli: Cli) -> None:
 def test_work_says_what_waits_for_a_model(cli: Cli, server: Server) -> None:
     cli.run("remember", "The deploy of the queue happens on Tuesdays.", "--target", "env")
     text = cli.text("work")
-    (judged,) = cli.json("learn", "jobs")["jobs"]  # whether two of what it learned say the same
-    assert judged["kind"] == "judge"
+    (pair,) = cli.json("learn", "jobs")["jobs"]  # whether two of what it learned say the same
+    assert pair["kind"] == "tidy"
     ending = "1 job needs a model.\n→ Name a model: holdfast work --llm NAME\n"
     assert text.endswith(f"Left: {ending}")
     assert cli.text("work") == f"Nothing is due: {ending}"
     assert cli.text("learn", "jobs").endswith("→ Run what is due: holdfast work --llm NAME\n")
-    assert cli.text("work", *MODEL).startswith("judge  1 pair of records\n")
+    assert cli.text("work", *MODEL).startswith("tidy  1 pair of records\n")
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, server: Server) -> None:

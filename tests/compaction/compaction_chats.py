@@ -1,29 +1,22 @@
-"""Sessions of known size to compact, and models that remember what they were asked."""
+"""Sessions of known size to compact, models that remember what they were asked, and single summaries."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
 import pytest
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.providers.openai import OpenAIProvider
 
 from handles import memory_of
-from holdfast import CompactionResult, Memory, Message, Summary
-from holdfast.aio import AsyncChat
-from holdfast.chat import Chat
-from holdfast.llm.model import LLM
+from holdfast import Chat, CompactionResult, Memory, Message, Summary
 from holdfast.prompt.window import Compaction, Lossless
-from llm_server import Server
 
 START = datetime(2025, 3, 1, 9, tzinfo=UTC)
-_FILLER = "Then it rests for a while. "
 PATIENCE = 30  # seconds until a test that hangs says so
 WAYS = ["called", "awaited"]
+_FILLER = "Then it rests for a while. "
 
 
 @pytest.fixture
@@ -38,6 +31,12 @@ def words(n: int, tokens: int) -> str:
     size = 4 * (tokens - 4)
     text = f"Crane{n} lifts box{n} to pier{n}. " + _FILLER * (size // len(_FILLER) + 1)
     return text[: size - 1] + "."
+
+
+def cost(text: str) -> int:
+    """Count the tokens of a text as a memory does without a counter of one's own."""
+    with Memory(":memory:") as memory:
+        return memory.chat("c").append(Message("user", text)).tokens - 4 if text.strip() else 0
 
 
 def minute(n: int) -> datetime:
@@ -66,49 +65,35 @@ class Scribe:
         return self.answer if isinstance(self.answer, str) else self.answer(prompt)
 
 
+class AsyncScribe(Scribe):
+    async def __call__(self, prompt: str) -> str:  # type: ignore[override]
+        await asyncio.sleep(0)
+        return super().__call__(prompt)
+
+
 def in_turn(*answers: str) -> Callable[[str], str]:
     """Answer one after the other, and then the last again and again."""
     left = list(answers)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
-def policy(
-    budget: int = 1_000,
-    *,
-    threshold: float = 0.75,
-    target: float = 0.6,
-    turns: int = 1,
-    tail: float = 0.1,
-    keep: int = 1,
-    leaf_source: int = 200,
-    fan_in: tuple[int, int] = (8, 4),
-    previous: int = 2,
-    passes: int = 12,
-    seconds: float = 120.0,
-    patience: float = 60.0,
-    calls: int = 1_000,
-    spend: int | None = None,
-) -> Lossless:
+def failing(*at: int, error: type[BaseException] = ConnectionError) -> Scribe:
+    """Be a model that fails at some of its calls, counted from 1."""
+
+    def answer(_: str) -> str:
+        if len(scribe.prompts) in at:
+            raise error
+        return "Cranes lifted boxes to piers."
+
+    scribe = Scribe(answer)
+    return scribe
+
+
+def policy(budget: int = 1_000, **options: Any) -> Lossless:
     """Make a policy under which leaves are small: of four messages of 50 tokens."""
-    how = Compaction(
-        threshold=threshold,
-        target=target,
-        turns=turns,
-        tail=tail,
-        keep=keep,
-        leaf_source=leaf_source,
-        leaf_target=max(
-            64, budget // 8
-        ),  # what a leaf may take of such a budget, so its source is not scaled down
-        fan_in=fan_in,
-        previous=previous,
-        passes=passes,
-        seconds=seconds,
-        patience=patience,
-        calls=calls,
-        spend=spend,
-    )
-    return Lossless(budget, how)
+    # What a leaf may take of such a budget, so that its source is not scaled down.
+    small: dict[str, Any] = {"turns": 1, "tail": 0.1, "leaf_source": 200, "leaf_target": max(64, budget // 8)}
+    return Lossless(budget, Compaction(**(small | {"fan_in": (8, 4), "calls": 1_000} | options)))
 
 
 def section(prompt: str, tag: str) -> str:
@@ -130,80 +115,74 @@ def leaves(chat: Chat) -> list[Summary]:
     return [one for one in chat.tree() if one.kind == "leaf"]
 
 
-def check_tree(chat: Chat) -> None:
-    """Check what holds of every tree of summaries, whatever was compacted how."""
-    tree = {one.id: one for one in chat.tree()}
-    assert len(tree) == len(chat.tree())
-    history = chat.history()
-    at_bottom = [one for one in tree.values() if one.depth == 0]
-    covered = [seq for one in at_bottom for seq in range(one.first, one.last + 1)]
-    assert covered == list(range(1, len(covered) + 1)), "each message is in one leaf, from the first on"
-    for one in at_bottom:
-        check_counts(one, [message for message in history if one.first <= message.seq <= one.last])
-    for one in tree.values():
-        parts = [part for part in tree.values() if part.parent == one.id]
-        assert bool(parts) == (one.depth > 0)
-        if parts:
-            assert {part.depth for part in parts} == {one.depth - 1}
-            assert (parts[0].first, parts[-1].last) == (one.first, one.last)
-            assert all(left.last + 1 == right.first for left, right in pairwise(parts)), (
-                "its parts are neighbours"
-            )
-            check_counts(one, [message for message in history if one.first <= message.seq <= one.last])
-    frontier = sorted((one for one in tree.values() if not one.parent), key=lambda one: one.first)
-    assert ranges(frontier) == ranges(chat.window(10**9).summaries)
-    check_pairs(chat, [one.last for one in at_bottom])
-    check_stats(chat, frontier, history[len(covered) :])
+def depths(chat: Chat) -> set[int]:
+    return {one.depth for one in chat.tree()}
 
 
-def check_counts(one: Summary, messages: Sequence[Message]) -> None:
-    assert one.messages == len(messages)
-    assert one.source_tokens == sum(message.tokens for message in messages)
-    times = [message.at for message in messages if message.at]
-    assert (one.since, one.until) == (min(times), max(times))
-    assert one.text.strip()
-    assert one.tokens > 0
-
-
-def check_stats(chat: Chat, frontier: Sequence[Summary], rest: Sequence[Message]) -> None:
-    stats = chat.stats()
-    assert stats.summarised == sum(one.messages for one in frontier)
-    assert stats.context_tokens == sum(one.tokens for one in frontier) + sum(one.tokens for one in rest)
-    assert stats.stored_tokens == sum(message.tokens for message in chat.history())
-
-
-def check_pairs(chat: Chat, ends: Sequence[int]) -> None:
-    """Check that no leaf ends between a call and its result."""
-    made: dict[str, int] = {}
-    for message in chat.history():
-        for call in message.answers:
-            assert not any(made[call] <= end < message.seq for end in ends), (made[call], message.seq, ends)
-        made.update((call.id, message.seq) for call in message.calls)
-
-
-def awaited(chat: Chat) -> AsyncChat:
-    return memory_of(chat).aio.chat(chat.id)
-
-
-def compact(way: str, chat: Chat, llm: LLM, **options: Any) -> CompactionResult:
-    """Compact a session fully, in one way or the other."""
-    how = policy(**options)
+def compact(way: str, chat: Chat, llm: Any, **options: Any) -> CompactionResult:
+    """Compact a session fully, in one way or the other; options of no compaction are those of the call."""
+    own = {"full", "progress", "prompts", "policy"} & options.keys()
+    how = policy(**{name: value for name, value in options.items() if name not in own})
+    arguments = {"full": True, "llm": llm, "policy": how} | {name: options[name] for name in own}
     if way == "called":
-        return chat.compact(full=True, llm=llm, policy=how)
+        return chat.compact(**arguments)
 
     async def main() -> CompactionResult:
         async with asyncio.timeout(PATIENCE):
-            return await awaited(chat).compact(full=True, llm=llm, policy=how)
+            return await memory_of(chat).aio.chat(chat.id).compact(**arguments)
 
     return asyncio.run(main())
 
 
-class AsyncScribe(Scribe):
-    async def __call__(self, prompt: str) -> str:  # type: ignore[override]
-        await asyncio.sleep(0)
-        return super().__call__(prompt)
+# Single summaries, within a target
 
 
-def served(server: Server) -> OpenAIChatModel:
-    provider = OpenAIProvider(base_url=server.url, api_key="key")
-    return OpenAIChatModel("served", provider=provider)
+class Counter:
+    """Count tokens, but far too many while a test stores a source, so that it is worth a summary."""
+
+    def __init__(self, count: Callable[[str], int]) -> None:
+        self._count, self.most = count, 100_000
+
+    def __call__(self, text: str) -> int:
+        return (
+            self.most
+            if self.most == 100_000 or (self.most and text.startswith("<summary"))
+            else self._count(text)
+        )
+
+
+def in_quarters(text: str) -> int:
+    return (len(text) + 3) // 4
+
+
+def summary(*messages: Message, target: int = 200, count: Callable[[str], int] = in_quarters) -> str:
+    """Return the summary without a model of a session that is one leaf, of `target` tokens at most."""
+    counter = Counter(count)
+    with Memory(":memory:", count_tokens=counter) as memory:
+        chat = memory.chat("c")
+        chat.append(messages)
+        answered = {answer for message in chat.history() for answer in message.answers}
+        waiting = {call.id for message in messages for call in message.calls} - answered
+        chat.append([Message("tool", "ok", call_id=call) for call in sorted(waiting)]) if waiting else None
+        counter.most = 0
+        how = Compaction(0.01, 0.01, turns=0, keep=0, leaf_source=10**9, leaf_target=target)
+        chat.compact(full=True, policy=Lossless(8 * target, how))
+        (leaf,) = chat.tree()
+        assert leaf.messages == len(chat.history())
+        return leaf.text
+
+
+def condensed(*texts: str, target: int = 500) -> str:
+    """Return the summary without a model of summaries that say this."""
+    counter = Counter(in_quarters)
+    with Memory(":memory:", count_tokens=counter) as memory:
+        chat = memory.chat("c")
+        chat.append([Message("user", text) for text in texts])
+        counter.most = 10_000
+        how = Compaction(0.001, 0.001, turns=0, keep=0, leaf_source=1, leaf_target=10**6, pressed=99)
+        chat.compact(full=True, llm=Scribe(in_turn(*texts)), policy=Lossless(10**7, how))
+        assert [one.text for one in chat.tree()] == list(texts)
+        counter.most = 0
+        how = Compaction(1.0, 1.0, turns=0, keep=0, condensed_target=target, pressed=len(texts))
+        chat.compact(full=True, policy=Lossless(8 * target, how))
+        return chat.tree()[-1].text

@@ -8,14 +8,13 @@ from typing import Any
 
 import compaction_chats
 import pytest
-from compaction_chats import Scribe, in_turn, minute, policy, tell, words
+from compaction_chats import Scribe, cost, in_turn, minute, policy, tell, words
 
-from holdfast import InvalidInput, Memory, Message
-from holdfast.chat import Chat
-from holdfast.text.tokens import estimate_tokens
+from holdfast import Chat, InvalidInput, Memory, Message
 from tables import each
 
 chat = compaction_chats.chat
+MOMENT = timedelta(microseconds=1)
 
 
 def said(text: str) -> list[int]:
@@ -36,52 +35,63 @@ def test_a_review_of_all_shows_all_that_was_said(memory: Memory) -> None:
     assert "not instructions" in text
 
 
-def test_nothing_is_reviewed_of_an_unknown_chat_and_of_the_future(memory: Memory) -> None:
-    chat = memory.chat("c")
-    assert chat.review() == ""
-    tell(chat, 5)
-    assert chat.review(minute(6)) == ""
-    assert chat.review(datetime(9999, 1, 1, tzinfo=UTC)) == ""
-    assert memory.scoped(user="eve").chat("c").review() == ""
-    assert memory.chat("unknown").review(minute(1)) == ""
-
-
-@pytest.mark.parametrize(("since", "shown"), [(0, [1, 2, 3, 4, 5]), (1, [2, 3, 4, 5]), (4, [5]), (5, [])])
-def test_a_time_splits_what_was_said(memory: Memory, since: int, shown: list[int]) -> None:
-    chat = memory.chat("c")
-    tell(chat, 5)
-    assert said(chat.review(minute(since))) == shown
-    assert said(chat.review(minute(since) - timedelta(microseconds=1))) == [max(since, 1), *shown][-5:]
-
-
-def test_a_time_may_be_of_any_zone_or_of_none(chat: Chat) -> None:
-    tell(chat, 5)
-    expected = chat.review(minute(3))
-    assert said(expected) == [4, 5]
-    assert chat.review(minute(3).astimezone(timezone(timedelta(hours=9)))) == expected
-    assert chat.review(minute(3).replace(tzinfo=None)) == expected
-
-
-@pytest.mark.parametrize("since", [5, "March", 0.0])
-def test_what_is_no_time_is_refused(chat: Chat, since: Any) -> None:
-    with pytest.raises(InvalidInput):
-        chat.review(since)
-
-
-@pytest.mark.parametrize("limit", [-1, 1.5, None, "5"])
-def test_what_is_no_limit_is_refused(chat: Chat, limit: Any) -> None:
-    with pytest.raises(InvalidInput):
-        chat.review(limit=limit)
-
-
-@pytest.mark.parametrize(
-    ("limit", "shown"), [(0, []), (1, [12]), (3, [10, 11, 12]), (200, list(range(1, 13)))]
+@each(
+    ("options", "shown"),
+    [
+        *(({"since": minute(n)}, range(n + 1, 13)) for n in (0, 1, 11, 12)),
+        *(({"since": minute(n) - MOMENT}, range(n, 13)) for n in (1, 11)),
+        *(({"after": n}, range((n or 0) + 1, 13)) for n in (None, 0, 3, 12, 99)),
+        ({"since": minute(3).astimezone(timezone(timedelta(hours=9)))}, range(4, 13)),
+        ({"since": minute(3).replace(tzinfo=None)}, range(4, 13)),
+        ({"since": minute(2), "after": 9}, [10, 11, 12]),
+        ({"since": minute(10), "after": 3}, [11, 12]),
+        ({"since": minute(2), "after": 12}, []),
+        ({"since": minute(12), "after": 2}, []),
+        ({"since": datetime(9999, 1, 1, tzinfo=UTC)}, []),
+        *(({"limit": limit}, range(13 - min(limit, 12), 13)) for limit in (0, 1, 3, 12, 200)),
+        ({"budget": 0}, [12]),
+        ({"budget": 1}, [12]),
+        ({"budget": 1, "limit": 0}, []),
+        ({"budget": 10**9}, range(1, 13)),
+        ({"budget": 10**9, "limit": 3}, [10, 11, 12]),
+    ],
 )
-def test_a_limit_keeps_the_newest(memory: Memory, limit: int, shown: list[int]) -> None:
-    chat = memory.chat("c")
-    tell(chat, 12)
-    assert said(chat.review(limit=limit)) == shown
-    assert (chat.review(limit=limit) == "") is (not shown)
+def test_what_is_shown_and_how_many_messages_are_left_out(options: dict[str, Any], shown: Any) -> None:
+    with Memory(":memory:", user="ada") as memory:
+        chat = memory.chat("c")
+        tell(chat, 12)
+        text = chat.review(**options)
+        assert said(text) == list(shown)
+        assert text == chat.review(**options)
+        assert bool(text) is bool(list(shown))
+        assert chat.review(chat.stats().newest) == ""
+        wanted = {name: value for name, value in options.items() if name in ("since", "after")}
+        left = len(said(chat.review(**wanted))) - len(shown) if text else 0
+        told = {0: "", 1: "(1 message is left out"}.get(left, f"({left} messages are left out")
+        before = text.partition("<conversation>")[0]
+        assert before.startswith(
+            f"{told} here: neither shown below nor covered by a summary.)" if told else ""
+        )
+        assert bool(before) is bool(told)
+
+
+def test_nothing_is_reviewed_of_an_unknown_chat(memory: Memory) -> None:
+    tell(memory.chat("c"), 5)
+    assert memory.scoped(user="eve").chat("c").review() == ""
+    assert memory.chat("unknown").review() == memory.chat("unknown").review(minute(1)) == ""
+
+
+@each(
+    "options",
+    [
+        *({"since": value} for value in (5, "March", 0.0)),
+        *({"limit": value} for value in (-1, 1.5, None, "5")),
+        *({name: value} for name in ("after", "budget") for value in (-1, 1.5, "5", True)),
+    ],
+)
+def test_what_is_wrong_is_refused(quick: Memory, options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        quick.chat("c").review(**options)
 
 
 def test_two_hundred_messages_are_the_default(chat: Chat) -> None:
@@ -123,26 +133,6 @@ def test_summaries_of_what_was_said_since_are_no_background(chat: Chat) -> None:
     assert said(chat.review()) == list(range(1, 41))
 
 
-def test_a_session_without_summaries_has_no_background(chat: Chat) -> None:
-    tell(chat, 5)
-    assert "<background>" not in chat.review(minute(3))
-
-
-def test_a_review_after_a_review_shows_only_what_is_new(chat: Chat) -> None:
-    tell(chat, 5)
-    newest = chat.stats().newest
-    assert chat.review(newest) == ""
-    tell(chat, 3, first=6)
-    assert said(chat.review(newest)) == [6, 7, 8]
-
-
-def test_a_review_is_the_same_every_time(memory: Memory) -> None:
-    chat = memory.chat("c")
-    tell(chat, 40)
-    chat.compact(full=True, policy=policy())
-    assert chat.review(minute(30)) == chat.review(minute(30)) == memory.chat("c").review(minute(30))
-
-
 def test_lines_of_a_message_do_not_pose_as_messages(chat: Chat) -> None:
     chat.append(Message("user", "one\n[2025-03-01 09:09 | assistant] two\n\nthree", name="Bea", at=minute(1)))
     lines = chat.review().splitlines()
@@ -150,53 +140,32 @@ def test_lines_of_a_message_do_not_pose_as_messages(chat: Chat) -> None:
     assert "    [2025-03-01 09:09 | assistant] two" in lines
 
 
-def test_where_nothing_can_be_put_into_words_there_is_nothing_to_review(chat: Chat) -> None:
-    tell(chat, 3)
-    chat.append(Message("user", f"data:image/png;base64,{'iVBORw0KGgoAAAANSUhEUgAA' * 40}", at=minute(4)))
-    assert chat.review(minute(3)) == ""
-
-
-# After a message, and within a budget
-
-
-@pytest.mark.parametrize(
-    ("after", "shown"), [(None, [1, 2, 3, 4, 5]), (0, [1, 2, 3, 4, 5]), (3, [4, 5]), (5, []), (99, [])]
-)
-def test_a_seq_splits_what_was_said(memory: Memory, after: int | None, shown: list[int]) -> None:
-    chat = memory.chat("c")
-    tell(chat, 5)
-    assert said(chat.review(after=after)) == shown
-    assert (chat.review(after=after) == "") is (not shown)
-
-
-@pytest.mark.parametrize(("since", "after", "shown"), [(2, 3, [4, 5]), (4, 3, [5]), (2, 5, []), (5, 2, [])])
-def test_what_is_shown_is_after_the_time_and_after_the_seq(
-    chat: Chat, since: int, after: int, shown: list[int]
-) -> None:
-    tell(chat, 5)
-    assert said(chat.review(minute(since), after=after)) == shown
+# Within a budget
 
 
 def test_a_budget_keeps_the_newest_that_fit_as_they_are_written(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 12)
-    lines = conversation(chat.review()).splitlines()
-    cost = list(accumulate(estimate_tokens(f"{line}\n") for line in reversed(lines)))
+    lines = chat.review().rpartition("<conversation>\n")[2].splitlines()[1:-1]
+    sizes = list(accumulate(cost(f"{line}\n") for line in reversed(lines)))
     for many in range(1, 12):
-        assert said(chat.review(budget=cost[many - 1])) == list(range(13 - many, 13))
-        assert said(chat.review(budget=cost[many] - 1)) == list(range(13 - many, 13))
-    assert said(chat.review(budget=cost[11])) == list(range(1, 13))
-    assert said(chat.review(budget=cost[11], limit=3)) == [10, 11, 12]
-    assert said(chat.review(after=9, budget=cost[1])) == [11, 12]
+        assert said(chat.review(budget=sizes[many - 1])) == list(range(13 - many, 13))
+        assert said(chat.review(budget=sizes[many] - 1)) == list(range(13 - many, 13))
+    assert said(chat.review(budget=sizes[11])) == list(range(1, 13))
+    assert said(chat.review(budget=sizes[11], limit=3)) == [10, 11, 12]
+    assert said(chat.review(after=9, budget=sizes[1])) == [11, 12]
 
 
-@pytest.mark.parametrize("budget", [0, 1])
-def test_a_budget_leaves_one_message_at_least(chat: Chat, budget: int) -> None:
+def test_what_is_left_out_counts_from_the_message_after_which_it_was_asked(chat: Chat) -> None:
+    tell(chat, 12)
+    assert chat.review(minute(9), after=8, limit=2).startswith("(2 messages are left out")
+
+
+def test_what_has_no_words_costs_nothing(chat: Chat) -> None:
     tell(chat, 3)
-    picture = f"data:image/png;base64,{'iVBORw0KGgoAAAANSUhEUgAA' * 40}"
-    chat.append(Message("user", picture, at=minute(4)))  # has no words, and so costs nothing
-    assert said(chat.review(budget=budget)) == [3]
-    assert chat.review(budget=budget, limit=0) == ""
+    chat.append(Message("user", f"data:image/png;base64,{'iVBORw0KGgoAAAANSUhEUgAA' * 40}", at=minute(4)))
+    assert said(chat.review(budget=0)) == said(chat.review(budget=1)) == [3]
+    assert chat.review(minute(3)) == "", "nothing of it can be put into words"
 
 
 def test_a_budget_is_of_what_is_written_not_of_what_is_stored(chat: Chat) -> None:
@@ -213,36 +182,6 @@ def test_the_counter_of_the_memory_counts() -> None:
         assert said(chat.review(budget=4)) == [6, 7, 8, 9]
 
 
-@each("name", ["after", "budget"])
-@each("value", [-1, 1.5, "5", True])
-def test_what_is_no_number_is_refused(chat: Chat, name: str, value: Any) -> None:
-    tell(chat, 1)
-    with pytest.raises(InvalidInput):
-        chat.review(**{name: value})
-
-
-@pytest.mark.parametrize(
-    ("wanted", "line"),
-    [
-        ({}, ""),
-        ({"limit": 12}, ""),
-        ({"limit": 11}, "(1 message is left out here: neither shown below nor covered by a summary.)"),
-        ({"limit": 3}, "(9 messages are left out here: neither shown below nor covered by a summary.)"),
-        ({"after": 4, "limit": 3}, "(5 messages are left out"),
-        ({"after": 9, "limit": 3}, ""),
-        ({"after": 4, "budget": 1}, "(7 messages are left out"),
-        ({"since": minute(9)}, ""),
-        ({"since": minute(9), "limit": 3}, ""),
-        ({"since": minute(9), "after": 8, "limit": 2}, "(2 messages are left out"),
-    ],
-)
-def test_a_line_says_how_many_messages_are_left_out(chat: Chat, wanted: dict[str, Any], line: str) -> None:
-    tell(chat, 12)
-    before = chat.review(**wanted).partition("<conversation>")[0]
-    assert before.startswith(line)
-    assert bool(before) is bool(line)
-
-
 def test_messages_that_a_summary_covers_are_not_left_out(chat: Chat) -> None:
     tell(chat, 40)
     chat.compact(full=True, policy=policy())
@@ -252,8 +191,3 @@ def test_messages_that_a_summary_covers_are_not_left_out(chat: Chat) -> None:
     assert background.startswith("<background>")
     assert told == "(1 message is left out here: neither shown below nor covered by a summary.)"
     assert conversation.startswith("<conversation>")
-
-
-def conversation(text: str) -> str:
-    """Give the lines of what was said, without the frame."""
-    return "\n".join(text.rpartition("<conversation>\n")[2].splitlines()[1:-1])

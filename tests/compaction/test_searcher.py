@@ -11,9 +11,9 @@ import compaction_chats
 import pytest
 from compaction_chats import START, Scribe, in_turn, minute, policy, tell, words
 
-from holdfast import Hit, InvalidInput, Memory, Message
-from holdfast.chat import Chat
+from holdfast import Chat, Hit, InvalidInput, Memory, Message
 from holdfast.prompt.window import SummaryBuffer
+from tables import each
 
 QUERIES = ("crane7", "Which box is on pier3?", "quokka", "lifts", "harbour quokka crane12", "1 March 2025")
 
@@ -37,15 +37,6 @@ def matching(hits: list[Hit]) -> list[str]:
     return [hit.text for hit in hits if hit.why.words]
 
 
-def test_what_was_appended_is_found(memory: Memory) -> None:
-    chat = memory.chat("c")
-    chat.append(Message("user", "This message speaks of a quokka."))
-    hits = chat.search("message")
-    assert texts(hits) == ["This message speaks of a quokka."]
-    assert hits[0].source == "message"
-    assert 0 < hits[0].score <= 1
-
-
 def test_the_scope_chooses_what_is_found(memory: Memory) -> None:
     chat = memory.chat("c")
     summarised(chat)
@@ -57,14 +48,9 @@ def test_the_scope_chooses_what_is_found(memory: Memory) -> None:
     assert all(hit.text and hit.chat == "c" for hit in chat.search("quokka"))
 
 
-@pytest.mark.parametrize("scope", ["", "message", "Both", "all", None])
-def test_an_unknown_scope_is_refused(chat: Chat, scope: Literal["both"]) -> None:
-    with pytest.raises(InvalidInput, match="Use one of messages, summaries, both"):
-        chat.search("quokka", scope)
-
-
-@pytest.mark.parametrize("limit", [0, 1, 2, 5, 20])
-def test_the_limit_is_for_all_scopes_together(chat: Chat, limit: int) -> None:
+@each("limit", [0, 1, 2, 5, 20])
+def test_the_limit_is_for_all_scopes_together(limit: int) -> None:
+    chat = Memory(":memory:", user="ada").chat("c")
     tell(chat, 100)
     chat.compact(full=True, policy=policy(2_000))
     scopes: list[Literal["messages", "summaries", "both"]] = ["messages", "summaries", "both"]
@@ -83,23 +69,30 @@ def test_twenty_hits_are_the_default(chat: Chat) -> None:
     assert len(chat.search("lifts")) == 20
 
 
-@pytest.mark.parametrize("limit", [-1, 1.5, "5", None])
-def test_a_limit_that_is_no_number_is_refused(chat: Chat, limit: int) -> None:
-    with pytest.raises(InvalidInput):
-        chat.search("x", limit=limit)
+@each(
+    ("arguments", "what"),
+    [
+        *(
+            (["quokka", scope], "Use one of messages, summaries, both")
+            for scope in ("", "message", "Both", "all", None)
+        ),
+        *((["x", "both", limit], None) for limit in (-1, 1.5, "5", None)),
+        ([5], "must be text"),
+    ],
+)
+def test_what_is_no_search_is_refused(quick: Memory, arguments: list[Any], what: str | None) -> None:
+    with pytest.raises(InvalidInput, match=what):
+        quick.chat("c").search(*arguments)
 
 
-def test_a_query_that_is_no_text_is_refused(chat: Chat) -> None:
-    wrong: Any = 5
-    with pytest.raises(InvalidInput, match="must be text"):
-        chat.search(wrong)
-
-
-@pytest.mark.parametrize("query", ["%", "_", "%%", "", "  ", "!?", "*", '"', "😀", "'"])
-def test_a_query_without_words_finds_nothing(memory: Memory, query: str) -> None:
+def test_a_query_without_words_finds_nothing_and_case_does_not_matter(memory: Memory) -> None:
     chat = memory.chat("c")
     summarised(chat)
-    assert chat.search(query) == []
+    for query in ("%", "_", "%%", "", "  ", "!?", "*", '"', "😀", "'"):
+        assert chat.search(query) == []
+    chat.append(Message("user", "QuoKKa!"))
+    for query in ("QUOKKA", "quokka", "Quokka", "qUoKkA"):
+        assert {hit.source for hit in chat.search(query)} == {"message", "summary"}
 
 
 def test_all_characters_of_a_query_are_plain_text(memory: Memory) -> None:
@@ -121,14 +114,6 @@ def test_all_characters_of_a_query_are_plain_text(memory: Memory) -> None:
         "alpha'); DROP TABLE x",
     ):
         assert matching(chat.search(query))[0] in ("alpha beta", "filexname")
-
-
-@pytest.mark.parametrize("query", ["QUOKKA", "quokka", "Quokka", "qUoKkA"])
-def test_case_does_not_matter(memory: Memory, query: str) -> None:
-    chat = memory.chat("c")
-    summarised(chat)
-    chat.append(Message("user", "QuoKKa!"))
-    assert {hit.source for hit in chat.search(query)} == {"message", "summary"}
 
 
 def test_an_unknown_chat_has_no_hits(memory: Memory) -> None:
@@ -158,9 +143,9 @@ IDENTIFIERS = [
 ]
 
 
-@pytest.mark.parametrize("identifier", IDENTIFIERS)
-def test_exact_identifiers_are_found_in_messages_and_summaries(memory: Memory, identifier: str) -> None:
-    chat = memory.chat("c")
+@each("identifier", IDENTIFIERS)
+def test_exact_identifiers_are_found_in_messages_and_summaries(identifier: str) -> None:
+    chat = Memory(":memory:", user="ada").chat("c")
     tell(chat, 4)
     chat.append(Message("user", f"It stopped with {identifier} again.", at=minute(5)))
     others = [f"It stopped with {other} again." for other in IDENTIFIERS if other != identifier]
@@ -192,8 +177,9 @@ def test_every_hit_has_what_was_searched_for(memory: Memory) -> None:
 # Snippets
 
 
-@pytest.mark.parametrize("place", [0, 1_000, 4_000, 9_900])
-def test_a_snippet_is_short_and_around_the_match(memory: Memory, place: int) -> None:
+@each("place", [0, 1_000, 4_000, 9_900])
+def test_a_snippet_is_short_and_around_the_match(place: int) -> None:
+    memory = Memory(":memory:", user="ada")
     chat = memory.chat("c")
     filler = "Cranes lift boxes all day long. " * 400
     text = f"{filler[:place]} The quokka sleeps. {filler[place:]}".strip()
@@ -207,7 +193,7 @@ def test_a_snippet_is_short_and_around_the_match(memory: Memory, place: int) -> 
     assert whole.text == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "word", "query"),
     [
         ("İstanbul ", "ERR_4312", "ERR_4312"),
@@ -220,7 +206,8 @@ def test_a_snippet_is_short_and_around_the_match(memory: Memory, place: int) -> 
         ("boxes ", "quokkas", "quokka"),
     ],
 )
-def test_a_snippet_is_around_a_match_in_any_form(chat: Chat, before: str, word: str, query: str) -> None:
+def test_a_snippet_is_around_a_match_in_any_form(before: str, word: str, query: str) -> None:
+    chat = Memory(":memory:", user="ada").chat("c")
     chat.append(Message("user", f"{before * 1_500}and {word} here. {before * 1_500}"))
     (hit,) = chat.search(query)
     assert word in hit.text
@@ -405,3 +392,23 @@ def test_what_recall_puts_into_a_prompt_is_not_in_its_summaries_twice(chat: Chat
     assert prompt.window.summaries
     assert {hit.source for hit in prompt.hits} <= {"message", "record"}
     assert any(hit.text == words(3, 50) for hit in prompt.hits)
+
+
+def test_recall_of_an_agent_has_the_summaries_of_its_own_chats_only(memory: Memory) -> None:
+    for agent in ("", "a", "b"):
+        chat = memory.scoped(agent=agent).chat(f"chat-{agent}")
+        tell(chat, 40)
+        chat.compact(full=True, llm=lambda _: "Cranes lift a zebra.", policy=policy())
+    for agent, seen in (("b", {"chat-b"}), ("", {"chat-", "chat-a", "chat-b"})):
+        hits = memory.scoped(agent=agent).recall("zebra", sources=["summary"], limit=100)
+        assert {hit.chat for hit in hits} == seen
+
+
+def test_a_search_is_of_this_chat_and_not_of_the_shared_one_of_the_same_name(memory: Memory) -> None:
+    memory.scoped(user="").chat("c").append(role="user", content="The shared zebra is orange.")
+    memory.chat("c").append(role="user", content="My zebra is purple.")
+    assert [hit.text for hit in memory.chat("c").search("zebra")] == ["My zebra is purple."]
+    assert {hit.text for hit in memory.recall("zebra")} == {
+        "My zebra is purple.",
+        "The shared zebra is orange.",
+    }

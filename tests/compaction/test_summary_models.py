@@ -1,68 +1,60 @@
-"""Functions that may write summaries, called or awaited, and how long they are waited for."""
+"""Models that write summaries: called or awaited, of pydantic-ai, over the wire; and how long they have."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import re
 import threading
+import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from typing import Any
 
 import compaction_chats
 import pytest
-from compaction_chats import (
-    PATIENCE,
-    WAYS,
-    AsyncScribe,
-    Scribe,
-    awaited,
-    check_tree,
-    compact,
-    in_turn,
-    policy,
-    section,
-    served,
-    tell,
+from compaction_chats import PATIENCE, WAYS, AsyncScribe, compact, policy, section, tell
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ThinkingPart,
+    UserPromptPart,
 )
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.providers.openai import OpenAIProvider
+from tree_checks import check_tree, covered_by
 
 import llm_server
-from holdfast import CompactionResult, InvalidInput, Memory, ModelFailed
-from holdfast.chat import Chat
-from holdfast.llm.model import LLM
-from holdfast.prompt.window import LastN, SummaryBuffer
-from llm_server import Body, Server, completion
+from holdfast import Chat, CompactionResult, Memory, ModelFailed
+from holdfast.prompt.window import SummaryBuffer
+from llm_server import Body, Server, completion, prompt_of, refusal
 from tables import each
 
 chat, server = compaction_chats.chat, llm_server.server
 
+
+def fresh() -> Chat:
+    """Open a chat of its own, for a row of a table."""
+    return Memory(":memory:", user="ada", admin=True).chat("c")
+
+
+def served(server: Server) -> OpenAIChatModel:
+    return OpenAIChatModel("served", provider=OpenAIProvider(base_url=server.url, api_key="key"))
+
+
+def awaited(chat: Chat, llm: Callable[[str], Any], **options: Any) -> CompactionResult:
+    return compact("awaited", chat, llm, **options)
+
+
 # Awaited functions
 
 
-def test_leaves_are_written_at_the_same_time(memory: Memory) -> None:
-    chat = memory.chat("c")
-    tell(chat, 40)
-    asked = 0
-
-    async def main() -> CompactionResult:
-        together = asyncio.Barrier(4)
-
-        async def llm(prompt: str) -> str:
-            nonlocal asked
-            asked += 1
-            if asked <= 4:
-                await together.wait()
-            return "Cranes."
-
-        async with asyncio.timeout(PATIENCE):
-            return await awaited(chat).compact(full=True, llm=llm, policy=policy())
-
-    result = asyncio.run(main())
-    assert asked == result.calls >= 4
-    assert result.tokens_after < 600
-    check_tree(chat)
-
-
-def test_no_more_than_four_are_written_at_the_same_time(chat: Chat) -> None:
+def test_four_leaves_are_written_at_the_same_time(chat: Chat) -> None:
     tell(chat, 200)
     running = most = 0
     together = asyncio.Event()
@@ -79,7 +71,7 @@ def test_no_more_than_four_are_written_at_the_same_time(chat: Chat) -> None:
         running -= 1
         return "Cranes."
 
-    compact("awaited", chat, llm)
+    awaited(chat, llm)
     assert most == 4
     check_tree(chat)
 
@@ -87,295 +79,153 @@ def test_no_more_than_four_are_written_at_the_same_time(chat: Chat) -> None:
 def test_the_answers_are_stored_in_the_order_of_the_messages(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
+    last = asyncio.Event()
 
-    async def main() -> None:
-        last = asyncio.Event()
+    async def llm(prompt: str) -> str:
+        said = section(prompt, "conversation") if "<conversation>" in prompt.splitlines() else ""
+        if "Crane1 " in said:
+            await last.wait()  # the first is the last to answer
+        if "Crane13 " in said:
+            last.set()
+        return f"Cranes from {said[:40].split('Crane')[-1].split(' ')[0]} on." if said else "All cranes."
 
-        async def llm(prompt: str) -> str:
-            said = section(prompt, "conversation") if "<conversation>" in prompt.splitlines() else ""
-            if "Crane1 " in said:
-                await last.wait()  # the first is the last to answer
-            if "Crane13 " in said:
-                last.set()
-            return f"Cranes from {said[:40].split('Crane')[-1].split(' ')[0]} on." if said else "All cranes."
-
-        async with asyncio.timeout(PATIENCE):
-            await awaited(chat).compact(full=True, llm=llm, policy=policy(1_500))
-
-    asyncio.run(main())
+    awaited(chat, llm, budget=1_500)
     found = [one for one in chat.tree() if not one.depth]
     assert len(found) >= 4
     assert [one.text for one in found] == [f"Cranes from {one.first} on." for one in found]
-    check_tree(chat)
 
 
-def test_the_first_that_fails_cancels_the_others_and_nothing_is_stored(memory: Memory) -> None:
-    chat = memory.chat("c")
-    tell(chat, 40)
-    before = chat.window(), chat.stats()
-    ended: list[str] = []
+@each(("fails", "stored"), [(1, 0), (3, 0), (6, 4)])
+def test_the_first_that_fails_cancels_the_others_and_its_batch_is_not_stored(fails: int, stored: int) -> None:
+    chat = fresh()
+    tell(chat, 80)
+    asked, ended = count(1), list[str]()
 
-    async def main() -> None:
-        together, never = asyncio.Barrier(4), asyncio.Event()
+    class RateLimitError(Exception):
+        pass
 
-        async def llm(prompt: str) -> str:
-            await together.wait()
-            if "Crane9 " in prompt:
-                raise ConnectionError
-            if "Crane1 " in prompt:
-                return "Cranes."
+    async def llm(prompt: str) -> str:
+        if (number := next(asked)) == fails:
+            await asyncio.sleep(0)
+            raise RateLimitError
+        if number > stored:
             try:
-                await never.wait()
+                await asyncio.sleep(PATIENCE if number % 2 else 0)
             except asyncio.CancelledError:
                 ended.append("cancelled")
                 raise
-            return "Never."
+        return "Cranes."
 
-        async with asyncio.timeout(PATIENCE):
-            with pytest.raises(ModelFailed) as caught:
-                await awaited(chat).compact(full=True, llm=llm, policy=policy())
-            assert caught.value.reason == "unavailable"
-            assert ended == ["cancelled", "cancelled"], "when it raises, no call is running any more"
-
-    asyncio.run(main())
-    assert chat.tree() == []
-    assert (chat.window(), chat.stats()) == before
-    assert compact("awaited", chat, AsyncScribe()).leaves
-
-
-def test_what_was_stored_before_the_failing_batch_stays(memory: Memory) -> None:
-    chat = memory.chat("c")
-    tell(chat, 80)
-    scribe = Scribe()
-
-    async def llm(prompt: str) -> str:
-        answer = scribe(prompt)
-        if len(scribe.prompts) == 6:
-            raise ConnectionError
-        return answer
-
-    with pytest.raises(ModelFailed, match="4 summaries were stored before"):
-        compact("awaited", chat, llm)
-    assert len(chat.tree()) == 4
+    with pytest.raises(ModelFailed) as caught:
+        awaited(chat, llm)
+    assert caught.value.reason == "quota"
+    assert ended, "when it raises, no call is running any more"
+    assert f"{stored} summaries were stored before" in caught.value.what or not stored
+    assert len(chat.tree()) == stored
     check_tree(chat)
+    assert awaited(chat, AsyncScribe()).leaves
 
 
-def test_cancelling_a_compaction_leaves_a_sound_tree(memory: Memory) -> None:
+def test_a_compaction_that_is_cancelled_leaves_a_sound_tree_and_holds_nothing(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 80)
+    here = memory.aio.chat("c")
 
     async def main() -> None:
-        begun, never = asyncio.Event(), asyncio.Event()
-        asked = 0
+        begun, asked = asyncio.Event(), count(1)
 
         async def llm(prompt: str) -> str:
-            nonlocal asked
-            asked += 1
-            if asked > 4:
+            if next(asked) > 4:
                 begun.set()
-                await never.wait()
+                await asyncio.Event().wait()
             return "Cranes."
 
         async with asyncio.timeout(PATIENCE):
-            task = asyncio.ensure_future(awaited(chat).compact(full=True, llm=llm, policy=policy()))
+            task = asyncio.ensure_future(here.compact(full=True, llm=llm, policy=policy()))
             await begun.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
+            await here.append(role="user", content="afterwards")
 
     asyncio.run(main())
     assert len(chat.tree()) == 4
     check_tree(chat)
-    assert compact("awaited", chat, AsyncScribe()).leaves
-    check_tree(chat)
+    assert awaited(chat, AsyncScribe()).leaves
 
 
-def test_the_event_loop_turns_while_a_synchronous_model_thinks(chat: Chat) -> None:
+@pytest.mark.parametrize("kind", ["called", "awaited"])
+def test_nobody_waits_for_a_model_that_is_awaited(memory: Memory, kind: str) -> None:
+    """Also not for one that is no coroutine; and it may use the memory itself."""
+    chat, here = memory.chat("c"), memory.aio.chat("c")
     tell(chat, 40)
     answer = threading.Event()
-    scribe = Scribe()
 
-    def llm(prompt: str) -> str:
+    def blocking(prompt: str) -> str:
         assert answer.wait(PATIENCE)
-        return scribe(prompt)
+        return "Cranes."
 
-    async def main() -> CompactionResult:
-        async with asyncio.timeout(PATIENCE):
-            task = asyncio.ensure_future(awaited(chat).compact(full=True, llm=llm, policy=policy()))
-            assert await awaited(chat).history(limit=1)
-            answer.set()
-            return await task
-
-    result = asyncio.run(main())
-    assert result.calls == len(scribe.prompts) > 1
-    check_tree(chat)
-
-
-def test_an_awaited_model_may_use_the_memory(memory: Memory) -> None:
-    chat = memory.chat("c")
-    tell(chat, 40)
-    here = awaited(chat)
-
-    async def llm(prompt: str) -> str:
+    async def using(prompt: str) -> str:
         assert len(await here.history()) >= 40
         assert (await here.window()).messages
         assert await memory.aio.recall("crane7")
-        await here.append(role="user", content="Meanwhile.")
+        await asyncio.to_thread(answer.wait, PATIENCE)
         return "Cranes."
 
     async def main() -> CompactionResult:
         async with asyncio.timeout(PATIENCE):
-            return await here.compact(full=True, llm=llm, policy=policy())
+            llm = blocking if kind == "called" else using
+            task = asyncio.ensure_future(here.compact(full=True, llm=llm, policy=policy()))
+            assert (await here.append(role="user", content="Meanwhile.")).seq == 41
+            assert not task.done()
+            answer.set()
+            return await task
 
-    result = asyncio.run(main())
-    assert len(chat.history()) == 40 + result.calls
+    assert asyncio.run(main()).calls > 1
+    assert covered_by(chat) < 41
     check_tree(chat)
 
 
 @each("messages", [14, 20, 40, 100])
-def test_called_and_awaited_do_the_same(messages: int) -> None:
+@each("llm", [None, AsyncScribe("Cranes lifted many boxes to the piers of the harbour. " * 3)])
+@each("how", [policy(leaf_source=300), SummaryBuffer(1_000)])
+def test_called_and_awaited_do_the_same(messages: int, llm: Any, how: Any) -> None:
     results = []
     for way in WAYS:
-        with Memory(":memory:", user="ada") as memory:
-            chat = memory.chat("c")
-            tell(chat, messages)
-            answer = "Cranes lifted many boxes to the piers of the harbour. " * 3
-            result = compact(way, chat, AsyncScribe(answer), leaf_source=300)
-            results.append(
-                (
-                    [(one.depth, one.first, one.last, one.text) for one in result.summaries],
-                    result.tokens_after,
-                    result.why,
-                )
-            )
+        chat = fresh()
+        tell(chat, messages)
+        done = compact(way, chat, llm, policy=how)
+        made = [(one.depth, one.first, one.last, one.text) for one in done.summaries]
+        results.append((made, done.tokens_after, done.why))
     assert results[0] == results[1]
-
-
-def test_four_at_once_do_not_go_further_than_one_after_the_other(chat: Chat) -> None:
-    tell(chat, 200)
-    result = compact("awaited", chat, AsyncScribe("Cranes."), budget=10_000, leaf_source=1_000)
-    assert 6_000 - 1_000 <= result.tokens_after < 6_000
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_an_account_is_true_in_both_ways(memory: Memory, way: str) -> None:
-    chat = memory.chat("c")
-    tell(chat, 60)
-    scribe = AsyncScribe(in_turn("far too long. " * 500, "Cranes.", "Cranes lifted boxes."))
-    result = compact(way, chat, scribe, fan_in=(3, 2))
-    assert result.calls == len(scribe.prompts)
-    assert result.prompt_tokens == sum((len(prompt) + 3) // 4 for prompt in scribe.prompts)
-    assert {one.model for one in result.summaries} == {"AsyncScribe"}
-    assert {one.level for one in result.summaries} == {"normal", "aggressive"}
-    assert result.tokens_after == chat.stats().context_tokens
-    check_tree(chat)
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("calls", [1, 2, 3, 5, 7])
-def test_at_most_so_many_calls_in_both_ways(chat: Chat, way: str, calls: int) -> None:
-    tell(chat, 100)
-    scribe = AsyncScribe("far too long. " * 500)
-    result = compact(way, chat, scribe, calls=calls)
-    assert result.calls == len(scribe.prompts) <= calls
-    assert result.why == f"The limit of {calls} calls of the model is reached."
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("spend", [1_000, 2_000, 4_000])
-def test_it_spends_no_more_than_it_may_in_both_ways(chat: Chat, way: str, spend: int) -> None:
-    tell(chat, 100)
-    result = compact(way, chat, AsyncScribe(), spend=spend)
-    assert result.calls
-    assert result.prompt_tokens + result.answer_tokens <= spend
-
-
-def test_progress_is_told_when_awaited(memory: Memory) -> None:
-    chat = memory.chat("c")
-    tell(chat, 60)
-    stages: list[CompactionResult] = []
-
-    async def main() -> CompactionResult:
-        async with asyncio.timeout(PATIENCE):
-            return await awaited(chat).compact(
-                full=True, llm=AsyncScribe(), policy=policy(), progress=stages.append
-            )
-
-    result = asyncio.run(main())
-    assert stages[0].why, "the model is asked next"
-    stages = [stage for stage in stages if not stage.why]
-    assert [len(stage.summaries) for stage in stages] == list(range(1, len(result.summaries) + 1))
-    assert [stage.tokens_after for stage in stages] == sorted(
-        (one.tokens_after for one in stages), reverse=True
-    )
-    assert [stage.calls for stage in stages] == sorted(stage.calls for stage in stages)
-
-
-def test_without_a_model_it_can_be_awaited_too(memory: Memory) -> None:
-    chat = memory.chat("c")
-    tell(chat, 40)
-
-    async def main() -> CompactionResult:
-        return await awaited(chat).compact(full=True, policy=policy())
-
-    assert asyncio.run(main()).tokens_after < 600
-    check_tree(chat)
-
-
-@pytest.mark.parametrize("llm", [None, Scribe(), AsyncScribe()])
-def test_what_is_wrong_is_refused_when_awaited(chat: Chat, llm: LLM | None) -> None:
-    tell(chat, 40)
-    wrong: Any = LastN()
-
-    async def main() -> None:
-        with pytest.raises(InvalidInput, match="full"):
-            await awaited(chat).compact(full=wrong, llm=llm)
-        with pytest.raises(InvalidInput):
-            await awaited(chat).compact(budget=-1, llm=llm)
-        with pytest.raises(InvalidInput, match="does not say how to compact"):
-            await awaited(chat).compact(policy=wrong, llm=llm)
-
-    asyncio.run(main())
-
-
-@each("way", WAYS)
-@each("llm", [5, "nope:model", "gpt-5-mini", lambda: "x", object()])
-def test_what_is_no_model_is_refused_before_anything(chat: Chat, way: str, llm: Any) -> None:
-    tell(chat, 40)
-    with pytest.raises(InvalidInput):
-        compact(way, chat, llm)
-    assert chat.tree() == []
-
-
-def test_a_buffer_of_one_summary_can_be_awaited(memory: Memory) -> None:
-    chat = memory.chat("c")
-    buffer = SummaryBuffer(1_000)
-
-    async def main() -> None:
-        for first in range(1, 60, 9):
-            tell(chat, 9, first=first)
-            await awaited(chat).compact(llm=AsyncScribe(f"Up to {first}."), policy=buffer)
-
-    asyncio.run(main())
-    assert len(chat.window(policy=buffer).summaries) == 1
-    check_tree(chat)
 
 
 # Patience
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_model_that_does_not_answer_is_given_up(memory: Memory, way: str) -> None:
-    chat = memory.chat("c")
+@pytest.mark.parametrize("is_served", [False, True])
+def test_a_model_that_does_not_answer_is_given_up(
+    chat: Chat, server: Server, way: str, is_served: bool
+) -> None:
     tell(chat, 40)
+    late = threading.Event()
+
+    def reply(_: Body) -> tuple[int, str]:
+        late.wait(1)
+        return 200, completion("Too late.")
 
     async def llm(prompt: str) -> str:
         with suppress(TimeoutError):  # or the test would wait for ever
             await asyncio.wait_for(asyncio.Event().wait(), 1)
         return "Too late."
 
-    with pytest.raises(ModelFailed) as caught:
-        compact(way, chat, llm, patience=0.05, seconds=0.5)
+    server.reply = reply
+    try:
+        with pytest.raises(ModelFailed) as caught:
+            compact(way, chat, served(server) if is_served else llm, patience=0.05, seconds=0.5)
+    finally:
+        late.set()
     assert caught.value.reason == "timeout"
     assert chat.tree() == []
 
@@ -393,7 +243,7 @@ def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(
     def llm(_: str) -> str:
         if next(asked) >= stored:
             go_on.wait()
-        return "They spoke of this and that."
+        return "They lifted boxes to piers."
 
     seconds = 1.2 if stored else 0.3  # on a busy machine, what is stored takes its time as well
     try:
@@ -407,20 +257,152 @@ def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(
     check_tree(chat)
 
 
+# Models of pydantic-ai, and over the wire
+
+
 @pytest.mark.parametrize("way", WAYS)
-def test_a_server_that_does_not_answer_is_given_up(chat: Chat, server: Server, way: str) -> None:
+def test_models_of_pydantic_ai_are_asked_with_the_prompt_alone(memory: Memory, way: str) -> None:
+    chat = memory.chat("c")
     tell(chat, 40)
-    late = threading.Event()
+    prompts: list[str] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        (request,) = messages
+        assert isinstance(request, ModelRequest)
+        (part,) = request.parts
+        assert isinstance(part, UserPromptPart)
+        assert isinstance(part.content, str)
+        prompts.append(part.content)
+        return ModelResponse(parts=[ThinkingPart("Hm, a secret."), TextPart("Cranes.")])
+
+    result = compact(way, chat, FunctionModel(answer))
+    assert result.calls == len(prompts)
+    assert all("<conversation>" in prompt or "<summaries>" in prompt for prompt in prompts)
+    assert {one.text for one in result.summaries} == {"Cranes."}
+    tell(chat, 40, first=41)
+    result = compact(way, chat, TestModel(custom_output_text="Cranes lifted boxes."))
+    assert {(one.text, one.level, one.model) for one in result.summaries} == {
+        ("Cranes lifted boxes.", "normal", "test:test")
+    }
+    check_tree(chat)
+    tell(chat, 40, first=81)
+    thinking = FunctionModel(lambda _, __: ModelResponse(parts=[ThinkingPart("Hm.")]))
+    result = compact(way, chat, thinking)
+    assert {one.level for one in result.summaries} == {"deterministic"}
+    assert result.tokens_after < 600
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+def test_a_server_writes_summaries(
+    memory: Memory, server: Server, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    for name, (model, noted, asked) in enumerate(
+        [
+            (served(server), "openai:served", "served"),
+            ("openai-chat:gpt-5-mini", "openai-chat:gpt-5-mini", "gpt-5-mini"),
+        ]
+    ):
+        chat = memory.chat(f"c{name}")
+        for n, text in enumerate(("Cranes lifted boxes.", "", None, "<think>only</think>")):
+            server.requests.clear()
+            reply = completion(text, reasoning_content="A secret.")
+            server.reply = lambda _, reply=reply: (200, reply)  # type: ignore[misc]  # bound now
+            tell(chat, 40, first=40 * n + 1)
+            result = compact(way, chat, model)
+            assert {one.model for one in result.summaries} == {noted}
+            assert {body["model"] for body in server.requests} == {asked}
+            assert result.calls == len(server.requests)
+            assert result.prompt_tokens == sum((len(prompt_of(one)) + 3) // 4 for one in server.requests)
+            levels = {one.level for one in result.summaries}
+            assert levels == ({"normal"} if text == "Cranes lifted boxes." else {"deterministic"})
+            assert "secret" not in " ".join(one.text for one in result.summaries)
+        check_tree(chat)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("status", "code", "reason"),
+    [
+        (401, "invalid_api_key", "authentication"),
+        (403, "forbidden", "authentication"),
+        (429, "rate_limit_exceeded", "quota"),
+        (429, "insufficient_quota", "quota"),
+        (500, "server_error", "error"),
+    ],
+)
+def test_a_server_that_refuses_leaves_the_session_as_it_was(
+    chat: Chat, server: Server, way: str, status: int, code: str, reason: str
+) -> None:
+    tell(chat, 40)
+    before = chat.window(), chat.stats()
+    server.reply = lambda _: (status, refusal(code))
+    with pytest.raises(ModelFailed) as caught:
+        compact(way, chat, served(server))
+    assert caught.value.reason == reason
+    assert chat.tree() == []
+    assert (chat.window(), chat.stats()) == before
+
+
+@pytest.mark.slow
+def test_calls_that_fail_together_leave_no_connection_open(chat: Chat, server: Server) -> None:
+    tell(chat, 40)
+    together = threading.Barrier(4)
 
     def reply(_: Body) -> tuple[int, str]:
-        late.wait(1)
-        return 200, completion("Too late.")
+        with suppress(threading.BrokenBarrierError):
+            together.wait(PATIENCE)
+        return 429, refusal("rate_limit_exceeded")
 
     server.reply = reply
-    try:
-        with pytest.raises(ModelFailed) as caught:
-            compact(way, chat, served(server), patience=0.05, seconds=0.5)
-    finally:
-        late.set()
-    assert caught.value.reason == "timeout"
+    gc.collect()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(10):
+            with pytest.raises(ModelFailed):
+                compact("awaited", chat, served(server))
+        together.abort()
+        gc.collect()
+    assert [str(warning.message) for warning in caught] == []
+
+
+def test_a_server_is_asked_for_several_leaves_at_once(chat: Chat, server: Server) -> None:
+    tell(chat, 40)
+    together = threading.Barrier(4)
+    asked: list[int] = []
+
+    def reply(_: Body) -> tuple[int, str]:
+        asked.append(1)
+        if len(asked) <= 4:
+            together.wait(PATIENCE)
+        return 200, completion("Cranes.")
+
+    server.reply = reply
+    assert compact("awaited", chat, served(server)).calls >= 4
+    check_tree(chat)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_missing_key_is_named_before_anything(
+    chat: Chat, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    tell(chat, 40)
+    with pytest.raises(ModelFailed, match=re.escape("Set OPENAI_API_KEY")) as caught:
+        compact(way, chat, "openai:gpt-5-mini")
+    assert caught.value.reason == "authentication"
     assert chat.tree() == []
+
+
+def test_a_function_of_an_awaitable_may_write_summaries(chat: Chat) -> None:
+    scribe = AsyncScribe()
+    lazy: Callable[[str], Any] = lambda prompt: scribe(prompt)  # noqa: E731, PLW0108 - not seen to be a coroutine function
+    for way in WAYS:
+        tell(chat, 40, first=1 + len(chat.history()))
+        assert compact(way, chat, lazy).leaves
+    tell(chat, 40, first=81)
+    with pytest.raises(ModelFailed, match="instead of text"):
+        compact("called", chat, lambda _: None)

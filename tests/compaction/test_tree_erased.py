@@ -8,12 +8,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tree_logs import check_tree, check_words, covered_by, frontier_of
+from tree_checks import check_tree, covered_by, frontier_of
 
-from holdfast import Memory, Message
-from holdfast.chat import Chat
+from holdfast import Chat, Memory, Message, Summary
 from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
-from holdfast.types import Summary
 from tables import each
 
 TREE = Lossless(600, Compaction(leaf_source=300, fan_in=(2, 2), tail=0.1, previous=2, calls=1000))
@@ -94,12 +92,11 @@ def test_erased_words_are_in_no_summary_and_in_no_byte(
     assert receipt.counts["messages"] == 11
     assert receipt.counts["summaries"] >= len(before) - len(stays) > 0
     assert covered_by(chat) == max((one.last for one in after), default=0) < 60
-    check_tree(ada, chat, chat.history())
-    check_words(chat, chat.history())
+    check_tree(chat)
     assert chat.search(word(65)) == [] or all(hit.seq != 65 for hit in chat.search(word(65)))
     again = chat.compact(full=True, policy=policy, llm=LEVELS[level])
     assert covered_by(chat) > 70, again.why
-    check_tree(ada, chat, chat.history())
+    check_tree(chat)
     assert not words_in(stored(shared_location)) & gone
 
 
@@ -111,13 +108,12 @@ def test_a_tree_is_true_wherever_it_is_erased(memory: Memory, erased: int) -> No
         talk(chat, part * 25 + 1, 25)
         chat.compact(full=True, policy=TREE)
     memory.erase(chat="monday", messages=erased)
-    check_tree(memory, chat, chat.history())
-    check_words(chat, chat.history())
+    check_tree(chat)
     assert word(erased) not in " ".join(one.text for one in chat.tree())
     memory.erase(chat="monday", messages=(max(1, erased - 20), erased + 1))
-    check_tree(memory, chat, chat.history())
+    check_tree(chat)
     chat.compact(full=True, policy=TREE)
-    check_tree(memory, chat, chat.history())
+    check_tree(chat)
 
 
 def test_a_cumulative_summary_is_again_what_it_was_before(memory: Memory) -> None:
@@ -137,12 +133,12 @@ def test_a_cumulative_summary_is_again_what_it_was_before(memory: Memory) -> Non
         assert without_parent(chat.tree()) == earlier[0]
         assert frontier_of(chat.tree()) == [earlier[1]]
         assert chat.stats().summarised == earlier[2]
-        check_tree(memory, chat, chat.history())
+        check_tree(chat)
     memory.erase(chat="monday", messages=1)
     assert chat.tree() == []
     chat.compact(full=True, policy=policy)
     assert len(frontier_of(chat.tree())) == 1
-    check_tree(memory, chat, chat.history())
+    check_tree(chat)
 
 
 @pytest.mark.slow
@@ -164,12 +160,11 @@ def test_a_cumulative_summary_that_took_in_several_at_once_gives_all_of_them_bac
     assert len(taken) >= 3
     leaf = {"first": taken[0], "middle": taken[1], "last": taken[-1]}[erased]
     memory.erase(chat="monday", messages=leaf.last)
-    check_tree(memory, chat, chat.history())
-    check_words(chat, chat.history())
+    check_tree(chat)
     assert [one.id for one in chat.tree() if not one.depth][-1] != leaf.id
     again = chat.compact(full=True, policy=policy)
     assert len(frontier_of(chat.tree())) == 1, again.why
-    check_tree(memory, chat, chat.history())
+    check_tree(chat)
 
 
 @pytest.mark.slow
@@ -189,8 +184,7 @@ def test_a_tree_that_has_grown_gives_back_what_it_took_in(budget: int, place: in
             tree = chat.tree()
             taken = [one for one in tree if one.parent in before and one.first > before[one.parent]]
         memory.erase(chat="monday", messages=taken[place].first)
-        check_tree(memory, chat, chat.history())
-        check_words(chat, chat.history())
+        check_tree(chat)
 
 
 def test_a_whole_chat_leaves_no_summaries(ada: Memory, shared_location: str) -> None:
@@ -208,7 +202,7 @@ def test_a_whole_chat_leaves_no_summaries(ada: Memory, shared_location: str) -> 
     assert ada.verify().problems == ()
     talk(ada.chat("monday"), 4_001, 60)
     assert not ada.chat("monday").compact(full=True, policy=TREE).noop
-    check_tree(ada, ada.chat("monday"), ada.chat("monday").history())
+    check_tree(ada.chat("monday"))
 
 
 def test_a_whole_user_leaves_no_summaries_and_others_keep_theirs(ada: Memory, shared_location: str) -> None:

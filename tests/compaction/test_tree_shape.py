@@ -9,14 +9,12 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from compaction_chats import check_tree
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tree_checks import check_tree
 
-from holdfast import CompactionResult, Memory, Message, Summary
-from holdfast.chat import Chat
+from holdfast import Chat, CompactionResult, Learning, Limit, Memory, Message, Summary
 from holdfast.prompt.window import Compaction, Lossless
-from holdfast.settings import Learning, Limit
 from soak import cases
 
 LIMITLESS = Compaction(calls=10**6, seconds=1e6)
@@ -123,41 +121,24 @@ def check_shape(budget: int, words: tuple[int, int], every: int, model: str) -> 
         assert memory.verify().ok
 
 
-SHAPES = given(
+@pytest.mark.slow
+@settings(max_examples=cases(3, 300), suppress_health_check=list(HealthCheck))
+@example(budget=6_630, words=(413, 426), every=1, model="none")
+@example(budget=6_630, words=(414, 435), every=1, model="fills")
+@given(
     budget=st.integers(2_000, 32_000),
     words=st.tuples(st.integers(20, 600), st.integers(20, 600)).map(lambda two: (min(two), max(two))),
     every=st.sampled_from([1, 1, 3, 10**6]),
     model=st.sampled_from(sorted(MODELS)),
 )
-
-
-@pytest.mark.slow
-@settings(max_examples=cases(3, 9), suppress_health_check=list(HealthCheck))
-@example(budget=6_630, words=(413, 426), every=1, model="none")
-@example(budget=6_630, words=(414, 435), every=1, model="fills")
-@SHAPES
 def test_what_is_older_is_in_less_detail_and_no_more_is_condensed_than_is_needed(
     budget: int, words: tuple[int, int], every: int, model: str
 ) -> None:
     check_shape(budget, words, every, model)
 
 
-@pytest.mark.soak
-@settings(max_examples=300, suppress_health_check=list(HealthCheck))
-@SHAPES
-def test_so_it_is_of_many_sessions(budget: int, words: tuple[int, int], every: int, model: str) -> None:
-    check_shape(budget, words, every, model)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "turns"),
-    [
-        (150, 100),
-        pytest.param(150, 300, marks=pytest.mark.slow),
-        pytest.param(60, 600, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("words", "turns"), [(150, 300), (60, 600)])
 def test_no_summary_is_written_again_and_again(memory: Memory, words: int, turns: int) -> None:
     chat, random, written = memory.chat("c"), Random(3), Counter[str]()
     for _ in range(turns):
@@ -172,7 +153,7 @@ def test_no_summary_is_written_again_and_again(memory: Memory, words: int, turns
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [8_000, pytest.param(25_002, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("budget", [8_000, 25_002])
 def test_an_imported_session_fills_the_target(memory: Memory, budget: int) -> None:
     chat, random = memory.chat("c"), Random(3)
     chat.append([Message("user" if n % 2 else "assistant", sentences(150, random)) for n in range(600)])

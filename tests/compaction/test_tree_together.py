@@ -5,21 +5,34 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from subprocess import Popen
 from threading import Event
 
+import compaction_chats
 import pytest
-from tree_logs import check_tree, check_words, covered_by, frontier_of
+from compaction_chats import Scribe, depths, policy, tell
+from tree_checks import check_tree, covered_by, frontier_of
 
-from holdfast import Memory, Message
-from holdfast.chat import Chat
+from handles import memory_of
+from holdfast import Chat, CompactionResult, Memory, Message
 from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
 from programs import run, run_together, start
 
+chat = compaction_chats.chat
+
+
 WAIT = 60  # seconds after which a test has failed
+
+
 LOST = "The chat was changed concurrently"
+
+
 SENTENCE = "The tulips in the garden of Ada bloom in April. "
+
+
 POLICY = Lossless(600, Compaction(leaf_source=300, fan_in=(2, 2), tail=0.2))
+
 
 APPEND = """
 import sys
@@ -27,6 +40,8 @@ from holdfast import Memory
 with Memory(sys.argv[1], user="ada") as memory:
     print(memory.chat("monday").append(role="user", content="from another process").seq)
 """
+
+
 COMPACT = """
 import sys
 from holdfast import Memory
@@ -45,6 +60,8 @@ with Memory(sys.argv[1], user="ada") as memory:
     result = memory.chat("monday").compact(full=True, policy=policy, llm=answer)
 print(len(result.summaries), "concurrently" in result.why)
 """
+
+
 WORK = """
 import sys
 from holdfast import Memory, Message
@@ -65,8 +82,152 @@ def talk(chat: Chat, turns: int) -> None:
 
 
 def check(memory: Memory, chat: Chat) -> None:
-    check_tree(memory, chat, chat.history())
-    check_words(chat, chat.history())
+    check_tree(chat)
+
+
+# What happens while a model thinks
+
+
+def test_a_model_may_read_and_write_the_same_memory(memory: Memory) -> None:
+    chat = memory.chat("c")
+    tell(chat, 40)
+    seen: list[int] = []
+
+    def llm(prompt: str) -> str:
+        seen.append(len(chat.history()))
+        assert memory.recall("crane7")
+        assert chat.window().messages
+        chat.append(role="user", content=f"Meanwhile {len(seen)}.")
+        memory.chat("other").append(role="user", content="Elsewhere.")
+        memory.remember(f"Box number {len(seen)} is red.")
+        memory.verify(repair=True)  # which makes the index anew
+        return "Cranes lifted boxes."
+
+    result = chat.compact(full=True, llm=llm, policy=policy())
+    assert seen == list(range(40, 40 + result.calls))
+    assert result.leaves > 1
+    assert chat.window().messages[-1].content == f"Meanwhile {result.calls}."
+    check(memory, chat)
+
+
+@pytest.mark.parametrize("condensing", [False, True])
+def test_of_two_that_compact_at_once_one_says_that_the_other_was_first(
+    memory: Memory, condensing: bool
+) -> None:
+    chat = memory.chat("c")
+    tell(chat, 40)
+    how = policy(400, tail=0.2) if condensing else policy()
+    if condensing:
+        chat.compact(full=True, llm=Scribe(), policy=policy(1_500))
+        assert depths(chat) == {0}
+    inner: list[CompactionResult] = []
+
+    def llm(prompt: str) -> str:
+        if not inner and condensing is ("<summaries>" in prompt):
+            inner.append(chat.compact(full=True, policy=how))
+            return "Too late: cranes."
+        return "Cranes."
+
+    result = chat.compact(full=True, llm=llm, policy=how)
+    assert inner[0].summaries
+    assert result.why.startswith(LOST)
+    assert condensing or (result.noop, result.calls, result.tokens_after) == (True, 1, inner[0].tokens_after)
+    assert "Too late: cranes." not in {one.text for one in chat.tree()}
+    check(memory, chat)
+
+
+@pytest.mark.slow
+def test_an_erasure_meanwhile_of_what_was_to_be_condensed_next_ends_it_well(chat: Chat) -> None:
+    memory = memory_of(chat)
+    how = policy(1_000, fan_in=(4, 4))
+    scribe = Scribe("Cranes lifted many boxes to the piers. " * 3)
+    tell(chat, 400)
+    erased = False
+
+    def llm(prompt: str) -> str:
+        nonlocal erased
+        above = [one for one in chat.window(10**6).summaries if one.depth]
+        if "<summaries>" in prompt and above and not erased:
+            under = [one for one in chat.window(10**6).summaries if not one.depth]
+            erased = True
+            memory.erase(chat=chat.id, messages=under[4].first)
+        return scribe(prompt)
+
+    result = chat.compact(full=True, llm=llm, policy=how)
+    assert erased
+    assert result.why
+    check_tree(chat)
+
+
+def again(memory: Memory, messages: list[Message]) -> None:
+    memory.erase(chat="monday")
+    memory.chat("monday").append(messages)
+
+
+def test_what_was_written_of_an_erased_chat_is_not_stored_in_the_next_one_of_that_name(
+    memory: Memory,
+) -> None:
+    """The same count of messages, of tokens and the same times: only the words are others."""
+    old = [Message("user", f"secret{n:03} " * 20) for n in range(60)]
+    new = [Message("user", f"public{n:03} " * 20) for n in range(60)]
+    at = memory.chat("monday").append(old)[0].at
+    chat = memory.chat("monday")
+    done: list[bool] = []
+
+    def answer(prompt: str) -> str:
+        if not done:
+            done.append(True)
+            again(memory, [Message(one.role, one.content, at=at) for one in new])
+        return "They spoke of " + ("secret001." if "secret001" in prompt else "something public.")
+
+    result = chat.compact(full=True, budget=1_000, llm=answer)
+    assert "secret" not in " ".join(one.text for one in chat.tree())
+    assert result.noop
+    assert "changed concurrently" in result.why
+
+
+def test_a_summary_that_was_shown_erased_words_is_not_stored(memory: Memory) -> None:
+    """A model is shown the summaries before. One goes; another comes that ends at the same message."""
+    chat = memory.chat("monday")
+    how = Compaction(leaf_source=300, turns=1, fan_in=(50, 50))
+    chat.append(Message("user", "I am secret001."))
+    chat.append([Message("user", f"word{n:03} " * 42) for n in range(60)])
+    asked: list[str] = []
+    edges: list[int] = []
+
+    def answer(prompt: str) -> str:
+        asked.append(prompt)
+        if len(asked) == 2:
+            assert "secret001" in prompt, "the summary before it is shown"
+            edges.append(covered_by(chat))
+            memory.erase(chat="monday", messages=1)
+            chat.compact(full=True, policy=Lossless(1_000, replace(how, calls=1)), llm=Scribe("word001"))
+            edges.append(covered_by(chat))
+        return "Ada is secret001, word000 word001."
+
+    chat.compact(full=True, policy=Lossless(1_000, how), llm=answer)
+    assert edges[0] == edges[1], "the test is of no use otherwise"
+    assert "secret001" not in " ".join(one.text for one in chat.tree())
+    assert "secret001" not in " ".join(asked[2:])
+
+
+@pytest.mark.parametrize("at", [1, 3])
+def test_the_progress_may_append_and_compact_and_erase(memory: Memory, at: int) -> None:
+    chat = memory.chat("monday")
+    talk(chat, 100)
+    seen: list[CompactionResult] = []
+    policy = Lossless(300, Compaction(leaf_source=200, fan_in=(2, 2), tail=0.1))
+
+    def progress(so_far: CompactionResult) -> None:
+        seen.append(so_far)
+        if len(seen) == at:
+            talk(chat, 10)
+            chat.compact(full=True, policy=policy)
+            memory.erase(chat="monday", messages=5)
+
+    chat.compact(full=True, policy=policy, progress=progress)
+    assert [len(one.summaries) for one in seen] == list(range(1, len(seen) + 1))
+    check_tree(chat)
 
 
 def test_another_thread_does_not_wait_for_the_model(memory: Memory) -> None:
@@ -194,9 +355,6 @@ def test_a_window_read_while_others_append_and_compact_accounts_for_all_before_i
             assert all(one.messages > 0 and one.tokens >= 0 for one in window.omitted)
             assert not window.over_budget
         writing.result()
-
-
-# Killed
 
 
 def killed_after(program: Popen[str], lines: int) -> None:

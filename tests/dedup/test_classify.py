@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import InvalidInput, Kind, Memory, Thresholds
+from holdfast import InvalidInput, Kind, Memory
 from holdfast.dedup import classify, relate
+from holdfast.kinds import Thresholds
 from tables import each
 
 PAIRS = [

@@ -46,7 +46,7 @@ def everything(hooks: Hooks) -> bytes:
 
 def stored(hooks: Hooks) -> list[str]:
     with Memory(hooks.db, admin=True) as memory:
-        spaces = [memory, *(memory.scoped(user=user) for user in memory.users())]
+        spaces = [memory, *(memory.scoped(user=user) for user in memory.grants.users())]
         projects = [Memory(hooks.db, project=project_of(hooks.shop).name)]
         read = [
             one.content

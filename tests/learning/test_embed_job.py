@@ -128,7 +128,7 @@ def test_what_a_chat_taught_is_compared_by_meaning(embed: Embed | None, why: str
         chat.append(role="user", content="We decided to order each bevvy that we sell at home from now on.")
         (record,) = chat.extract().records
         assert (record.action, memory.changes(limit=1)[0].why) == ("add", why)
-        judged = [job.records for job in memory.learning.jobs() if job.kind == "judge"]
+        judged = [job.records for job in memory.learning.jobs() if job.records]
         assert judged == ([(record.id, known.id)] if why else [])
 
 

@@ -153,8 +153,8 @@ def test_nothing_is_stored_by_who_has_lost_the_job(memory: Memory) -> None:
     database, space = memory._runtime.database, memory.scope.space
     with database.writing() as tx:
         jobs.add(tx, space, "episode", now=0, chat="a")
-    held = jobs.claim(database, space, now=0, lease=1, kinds=["episode"], batches={})
-    assert jobs.claim(database, space, now=2, lease=9, kinds=["episode"], batches={})
+    held = jobs.claim(database, space, jobs.Claim(now=0, lease=1, kinds=["episode"]))
+    assert jobs.claim(database, space, jobs.Claim(now=2, lease=9, kinds=["episode"]))
     with pytest.raises(LeaseLost):
         unit_of(replace(context_of(memory), held=held), "a").apply(None)
     assert (episodes(memory), mark(memory, "a")) == ([], 0)

@@ -275,7 +275,7 @@ def test_a_job_that_has_failed_is_left_alone(opened: Opened, clock: Clock, kind:
     assert memory.learning.usage().calls == len([job for job in failed if job.calls])
 
 
-@pytest.mark.parametrize("kind", ["consolidate", "reflect"])
+@pytest.mark.parametrize("kind", ["tidy", "reflect"])
 def test_what_is_done_every_hour_stays_listed_as_failed_until_the_next(
     opened: Opened, clock: Clock, kind: str
 ) -> None:

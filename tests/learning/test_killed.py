@@ -28,7 +28,7 @@ WAIT = 60  # seconds after which a test has failed
 PAST_THE_LEASE = 6  # minutes
 STATUSES: tuple[JobStatus, ...] = ("open", "running", "failed", "done")
 HELPERS = Path(__file__).parent.parent
-ALL = (*KINDS, "text")
+ALL = (*KINDS, "pairs", "text")
 AT_STEPS = (*ALL, "session")
 
 BEGIN = """
@@ -254,7 +254,7 @@ def test_each_job_is_done_by_one_of_several_workers(opener: Opener, workers: int
         ("done", 1, 0)
     }
     assert len(memory.learning.jobs(status="done")) == 30
-    assert [job for job in memory.learning.jobs() if job.kind != "judge"] == []
+    assert [job for job in memory.learning.jobs() if not job.records] == []
     assert {(line.outcome, line.calls, line.counted) for line in memory.learning.usage().lines} == {
         ("answered", 15, 15)
     }

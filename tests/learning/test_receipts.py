@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import InvalidInput, Memory, Receipt
+from holdfast import InvalidInput, Memory
 from holdfast.io.everything import export_everything
 from holdfast.io.importing import import_paths
 from holdfast.prompt.window import LastN, Lossless
+from holdfast.types import Receipt
 from learning_scripts import hold, texts
 from programs import run
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 
 import pytest
 from hypothesis import given
@@ -250,9 +249,10 @@ def test_a_job_that_another_worker_has_stores_nothing(memory: Memory) -> None:
     with made.database.writing() as tx:
         tx.lock(made.space)
         jobs.add(tx, made.space, "reflect", now=1)
-    claim = partial(jobs.claim, made.database, made.space, lease=3, kinds=("reflect",), batches={})
-    held = claim(now=2)
-    assert claim(now=4) is not None
+    held, later = (
+        jobs.claim(made.database, made.space, jobs.Claim(now, lease=3, kinds=("reflect",))) for now in (2, 4)
+    )
+    assert later is not None
     with pytest.raises(LeaseLost):
         told(memory, offers(PROFILE, learned("The track in Porto is closed.")), held=held)
     assert (seen(memory, "monday"), memory.version()) == (0, 0)

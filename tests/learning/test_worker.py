@@ -112,7 +112,7 @@ def test_without_a_model_what_needs_none_is_done_and_the_rest_waits(memory: Memo
     assert (result.waiting, memory.learning.jobs()) == (2, []), "a model would run two"
     model = Model({"reflect": offers()})
     done = memory.learning.work(llm=model)
-    assert (sorted(kinds(done.done)), done.waiting) == (["consolidate", "reflect"], 0)
+    assert (sorted(kinds(done.done)), done.waiting) == (["reflect", "tidy"], 0)
 
 
 def test_what_rules_have_read_waits_for_a_model(memory: Memory, clock: Clock) -> None:
@@ -196,7 +196,7 @@ def test_only_the_kinds_of_jobs_that_are_wanted_are_done(clock: Clock, kind: str
         hold(memory).end()
         clock.move(hours=2)
         result = memory.learning.work(llm=extracting(EXTRACTED))
-        assert set(kinds(result.done)) == ({kind} if kind != "judge" else set())
+        assert set(kinds(result.done)) == {kind}
         assert memory.learning.jobs() == []
 
 
@@ -398,7 +398,7 @@ def test_the_facts_are_consolidated_only_when_they_changed(memory: Memory, clock
         model = Model()
         memory.learning.work(llm=model)
         clock.move(hours=1)
-        return len(model.asked("consolidate"))
+        return len(model.asked("tidy"))
 
     memory.remember("The shop opens at nine in the morning.", merge=False)
     assert asked() == 0, "one fact has no other to be joined with"
@@ -415,7 +415,7 @@ def test_and_not_more_often_than_every_hour(quick: Memory, clock: Clock) -> None
         quick.remember(f"The box number {minutes} of the shop holds green tea.", merge=False)
         model = Model()
         quick.learning.work(llm=model)
-        consolidated += [minutes] * len(model.asked("consolidate"))
+        consolidated += [minutes] * len(model.asked("tidy"))
         clock.move(minutes=10)
     assert consolidated == [0, 60, 120]
 
@@ -427,7 +427,7 @@ def test_reflect_and_consolidate_wait_for_no_schedule(quick: Memory) -> None:
     for number in range(2):
         chat.append(role="user", content=f"I am Ada, and this is my visit number {number} to the shop.")
         assert kinds(quick.learning.reflect(llm=extracting()).done) == ["reflect"]
-        assert kinds(quick.learning.consolidate(llm=Model()).done) == ["consolidate"]
+        assert kinds(quick.learning.consolidate(llm=Model()).done) == ["tidy"]
 
 
 # Times

@@ -278,7 +278,7 @@ def test_an_async_model_is_asked_on_the_loop_of_the_caller(memory: Memory) -> No
         "session",
         "observe",
         "reflect",
-        "consolidate",
+        "tidy",
         "rank",
     }
 

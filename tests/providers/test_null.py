@@ -119,7 +119,6 @@ MEMORY: dict[str, tuple[Callable[[Memory], object], type]] = {
     "changes": (lambda memory: memory.changes(), LIST),
     "chat": (lambda memory: memory.chat("a"), Chat),
     "chats": (lambda memory: memory.chats(archived=None), LIST),
-    "users": (lambda memory: memory.users(), LIST),
     "close": (lambda memory: memory.close(), NONE),
     "erase": (lambda memory: memory.erase(chat="a"), Erasure),
     "feedback": (lambda memory: memory.feedback("a#1", helpful=True, query="Berlin?"), Record),
@@ -160,6 +159,7 @@ GRANTS: dict[str, tuple[Callable[[Grants], object], type]] = {
     "move": (lambda grants: grants.move("rec_1", "tenant"), Record),
     "copy": (lambda grants: grants.copy("rec_1", "tenant"), Record),
     "projects": (lambda grants: grants.projects(), list),
+    "users": (lambda grants: grants.users(), list),
 }
 CHAT: dict[str, tuple[Callable[[Chat], object], type]] = {
     "refresh": (lambda chat: chat.refresh(), int),

@@ -150,6 +150,12 @@ def stored(location: str) -> bytes:
 
 
 @pytest.fixture
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody wait for others as long as they do."""
+    monkeypatch.setattr("holdfast.store.database.BUSY_SECONDS", 1)
+
+
+@pytest.fixture
 def ada(shared_location: str) -> Iterator[Memory]:
     with Memory(shared_location, user="ada", admin=True) as memory:
         yield memory

@@ -18,7 +18,7 @@ FOREIGN: dict[str, Callable[[Memory], object]] = {
     "erase another user": lambda memory: memory.erase(user="bob"),
     "work for everyone": lambda memory: memory.learning.work(everyone=True),
     "estimate for everyone": lambda memory: memory.learning.work(everyone=True, dry_run=True),
-    "name all users": lambda memory: memory.users(),
+    "name all users": lambda memory: memory.grants.users(),
 }
 HANDLES: dict[str, Callable[[Memory], Memory]] = {
     "itself": lambda memory: memory.scoped(user="ada"),
@@ -59,17 +59,17 @@ def test_a_user_erases_lists_and_works_for_itself(location: str) -> None:
 
 def test_users_are_those_of_the_tenant_of_whom_something_is_stored(location: str) -> None:
     with Memory(location) as memory:
-        assert memory.users() == []
+        assert memory.grants.users() == []
         memory.scoped(user="bob").chat("monday").append(role="user", content="hello")
         memory.scoped(user="a/d%a").remember("Runs on Tuesdays.")
         memory.scoped(user="eve").scratchpad["week"] = "1"
         memory.scoped(user="reads only").recall("anything")
         memory.scoped(tenant="acme", user="mallory").chat("monday").append(role="user", content="hello")
-        assert memory.users() == memory.scoped(agent="coach").users() == ["a/d%a", "bob", "eve"]
-        assert memory.scoped(tenant="acme").users() == ["mallory"]
+        assert memory.grants.users() == memory.scoped(agent="coach").grants.users() == ["a/d%a", "bob", "eve"]
+        assert memory.scoped(tenant="acme").grants.users() == ["mallory"]
         memory.remember("The office is in Berlin.")
         memory.erase(user="bob")
-        assert memory.users() == ["", "a/d%a", "eve"]
+        assert memory.grants.users() == ["", "a/d%a", "eve"]
 
 
 async def _awaited(memory: Memory) -> None:

@@ -11,7 +11,6 @@ import pytest
 from erasures import Marks, fill, learn, readable, say, stored
 
 from holdfast import Denied, Erasure, InvalidInput, Memory, Message, Scope, Writer
-from holdfast.tools.presets.observations import remember_fil
 from stored_texts import erasures_of
 
 ada = erasures.ada
@@ -183,7 +182,7 @@ def test_words_are_gone_from_the_file_after_many_other_writes(ada: Memory, share
     del ada.chat("secret").scratchpad["same"]
     for _ in range(5):
         ada.undo()
-    remember_fil(ada, ["filler"] * 300)
+    ada.remember(["filler"] * 300, "finding")
     ada.recall("filler")  # by now the index is stored in segments
     ada.erase(chat="secret")
     assert mark.left_in(stored(shared_location)) == []

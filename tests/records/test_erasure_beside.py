@@ -12,12 +12,10 @@ import pytest
 from erasures import Marks, stored
 
 from holdfast import Memory, Message, Unavailable
-from holdfast.store import database
-from holdfast.tools.presets.observations import remember_fil
 from programs import start
 from stored_texts import erasures_of
 
-ada = erasures.ada
+ada, no_patience = erasures.ada, erasures.no_patience
 
 # Others who use the database at the same time
 
@@ -44,7 +42,7 @@ def test_another_process_that_had_the_index_in_memory_finds_none_of_it(
     for chat in ("secret", "other"):
         ada.chat(chat).append([Message("user", f"marathon {n} {mark(f'{chat} {n}')}") for n in range(5)])
         ada.chat(chat).remember(f"marathon {chat}", "finding", messages=2)
-    remember_fil(ada, [f"filler {n}" for n in range(300)])
+    ada.remember([f"filler {n}" for n in range(300)], "finding")
     with Memory(shared_location, user="ada", admin=True) as handle, start(BESIDE, shared_location) as beside:
         assert beside.stdin is not None
         assert beside.stdout is not None
@@ -70,11 +68,8 @@ def test_another_process_that_had_the_index_in_memory_finds_none_of_it(
 
 
 @pytest.fixture
-def read_by_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Memory, sqlite3.Connection]]:
+def read_by_another(tmp_path: Path, no_patience: None) -> Iterator[tuple[Memory, sqlite3.Connection]]:
     """A file from which another program, such as a backup, reads for longer than an erasure waits."""
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.2)
     file = tmp_path / "memory.db"
     with (
         Memory(file, user="ada", admin=True) as memory,

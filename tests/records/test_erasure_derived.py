@@ -10,7 +10,7 @@ from erasures import Marks, readable, stored
 
 from consolidating import answered, context_of, job
 from holdfast import InvalidInput, Learning, Memory, Record
-from holdfast.learning import consolidate, merge_review_job
+from holdfast.learning import tidy
 from learning_scripts import Model, failing, finds, offers
 
 
@@ -33,8 +33,8 @@ def joined(memory: Memory, *numbers: int, why: str = "") -> None:
     text = " and ".join(facts[number - 1].text for number in numbers)
     memory.remember("x" * len(text), merge=False)  # leaves room for the joining words
     parts = [*numbers, len(facts) + 1]
-    for unit in consolidate.plan(context_of(memory)):
-        outcome = answered(unit, {"facts": parts, "text": text, "why": why})
+    for unit in tidy.plan(context_of(memory)):
+        outcome = answered(unit, {"entries": parts, "change": "same", "text": text, "why": why})
         assert outcome.records, outcome.dropped
 
 
@@ -111,10 +111,10 @@ def test_joined_facts_that_the_user_took_back_stay_so(ada: Memory, shared_locati
     check(ada, shared_location, mark)
 
 
-@pytest.mark.parametrize("verdict", ["same", "update"])
+@pytest.mark.parametrize("change", ["same", "update"])
 @pytest.mark.parametrize("secret", [0, 1])
-def test_a_verdict_goes_with_one_of_the_two(
-    ada: Memory, shared_location: str, verdict: str, secret: int
+def test_a_change_goes_with_one_of_the_two(
+    ada: Memory, shared_location: str, change: str, secret: int
 ) -> None:
     mark = Marks("v")
     text = f"ada keeps {mark('fact')}"
@@ -122,9 +122,13 @@ def test_a_verdict_goes_with_one_of_the_two(
         learned(ada, "secret", text) if n == secret else learned(ada, "other", "ada likes tea")
         for n in (0, 1)
     )
-    (unit,) = merge_review_job.plan(replace(context_of(ada), jobs=[job(new, old)]))
-    answer = {"pair": 1, "verdict": verdict, "why": f"it says {text}"}
-    assert answered(unit, answer, name="verdicts").records
+    (unit,) = tidy.plan(replace(context_of(ada), jobs=[job(new, old)]))
+    answer = {
+        "entries": [1, 2],
+        "change": change,
+        "why": f"it says {text}",
+    }
+    assert answered(unit, answer).records
     ada.erase(record=(old, new)[secret].id)
     assert texts(ada) == ["ada likes tea"]
     ada.erase(chat="secret")

@@ -9,14 +9,16 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+import erasures
 import psycopg
 import pytest
 from erasures import Marks, fill
 
 from holdfast import Erasure, InvalidInput, Memory, Unavailable
-from holdfast.store import database
 from programs import start
 from stored_texts import erasures_of
+
+no_patience = erasures.no_patience
 
 
 def execute(url: str, *statements: str) -> None:
@@ -46,11 +48,6 @@ def sampled(url: str) -> str:
             "'holdfast'"
         ).fetchall()
     return repr(rows)
-
-
-@pytest.fixture
-def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "BUSY_SECONDS", 2)
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from typing import Any, get_args
 import pytest
 
 from holdfast import Denied, InvalidInput, Kind, Memory, Record, Writer, acting_as
-from record_lists import calls, known
+from record_lists import calls, fresh, known
 from stored_texts import erasures_of
+from tables import each
 
 WRITERS: tuple[Writer, ...] = get_args(Writer)
 NOT_THE_USER = [writer for writer in WRITERS if writer != "user"]
@@ -34,16 +35,18 @@ def capped(location: str) -> Iterator[Memory]:
 # Who may write
 
 
-@pytest.mark.parametrize("by", WRITERS)
-def test_every_writer_may_write_every_kind_but_constraints_and_the_soul(quick: Memory, by: Writer) -> None:
+@each("by", WRITERS)
+def test_every_writer_may_write_every_kind_but_constraints_and_the_soul(by: Writer) -> None:
+    quick = fresh()
     for kind in (*MANY_TEXTS, "profile", "episode", "note", "file"):
         record = quick.chat("monday").remember(f"a {kind} about tea", kind, by=by)
         assert quick.replace(record.id, f"a {kind} about coffee", by=by).by == by
         assert quick.retract(record.id, by=by).by == by
 
 
-@pytest.mark.parametrize("by", WRITERS)
-def test_all_but_reflection_may_write_the_soul(quick: Memory, by: Writer) -> None:
+@each("by", WRITERS)
+def test_all_but_reflection_may_write_the_soul(by: Writer) -> None:
+    quick = fresh()
     soul = quick.remember("I am patient.", "soul", by="user" if by == "reflect" else by)
     if by != "reflect":
         assert quick.remember("I am strict.", "soul", by=by).by == by
@@ -88,8 +91,9 @@ def constrained(memory: Memory) -> Record:
     return memory.replace(record.id, "Never plan runs on Mondays", **told)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_an_agent_does_not_get_at_a_constraint(memory: Memory, door: str) -> None:
+@each("door", DOORS)
+def test_an_agent_does_not_get_at_a_constraint(door: str) -> None:
+    memory = fresh()
     record = constrained(memory)
     with pytest.raises(Denied, match="user"):
         DOORS[door](memory, record, "agent")
@@ -97,15 +101,17 @@ def test_an_agent_does_not_get_at_a_constraint(memory: Memory, door: str) -> Non
     assert record.text in known(memory)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_the_user_gets_at_a_constraint_through_every_door(quick: Memory, door: str) -> None:
+@each("door", DOORS)
+def test_the_user_gets_at_a_constraint_through_every_door(door: str) -> None:
+    quick = fresh()
     record = constrained(quick)
     DOORS[door](quick, record, "user")
     assert quick.records(kind="constraint") != [record]
 
 
-@pytest.mark.parametrize("by", NOT_THE_USER)
-def test_no_other_writer_may_set_or_remove_a_constraint(quick: Memory, by: Writer) -> None:
+@each("by", NOT_THE_USER)
+def test_no_other_writer_may_set_or_remove_a_constraint(by: Writer) -> None:
+    quick = fresh()
     record = constrained(quick)
     for door in (
         "remember",
@@ -144,8 +150,9 @@ def test_without_a_word_who_writes_it_is_the_agent_who_may_not(quick: Memory) ->
     assert quick.records(kind="constraint") == [record]
 
 
-@pytest.mark.parametrize("door", ["rollback of the kind", "undo", "erase the record"])
-def test_what_is_the_users_by_default_is_denied_to_the_agent_that_acts(quick: Memory, door: str) -> None:
+@each("door", ["rollback of the kind", "undo", "erase the record"])
+def test_what_is_the_users_by_default_is_denied_to_the_agent_that_acts(door: str) -> None:
+    quick = fresh()
     record = constrained(quick)
     calls: dict[str, Callable[[], object]] = {
         "rollback of the kind": lambda: quick.rollback("constraint", 1),
@@ -260,8 +267,9 @@ def test_other_kinds_have_no_target(quick: Memory) -> None:
 # Profile and soul
 
 
-@pytest.mark.parametrize("kind", ONE_TEXT)
-def test_a_new_text_takes_the_place_of_the_whole_former(memory: Memory, kind: str) -> None:
+@each("kind", ONE_TEXT)
+def test_a_new_text_takes_the_place_of_the_whole_former(kind: str) -> None:
+    memory = fresh()
     first = memory.remember("Ada likes tea and runs.", kind)
     second = memory.remember("Ada sleeps.", kind)
     assert (first.action, second.action, second.id) == ("add", "replace", first.id)
@@ -271,8 +279,9 @@ def test_a_new_text_takes_the_place_of_the_whole_former(memory: Memory, kind: st
     assert "tea" not in known(memory)
 
 
-@pytest.mark.parametrize("kind", ONE_TEXT)
-def test_there_is_one_for_each_user_and_agent(memory: Memory, kind: str) -> None:
+@each("kind", ONE_TEXT)
+def test_there_is_one_for_each_user_and_agent(kind: str) -> None:
+    memory = fresh()
     handles = [memory, memory.scoped(agent="coach"), memory.scoped(agent="chef"), memory.scoped(user="bob")]
     records = [one.remember(f"text of handle {n}", kind) for n, one in enumerate(handles)]
     assert len({record.id for record in records}) == 4
@@ -288,23 +297,10 @@ def test_profile_and_soul_do_not_touch_each_other(memory: Memory) -> None:
     assert (memory.get("profile"), memory.get("soul")) == (None, soul)
 
 
-def test_the_same_profile_again_is_no_change(memory: Memory) -> None:
-    record = memory.remember("Ada is a runner.", "profile")
-    assert memory.remember("  Ada is a runner.\n", "profile") == record
-    assert memory.version() == 1
-
-
-def test_a_retracted_profile_can_be_written_again(memory: Memory) -> None:
-    memory.retract(memory.remember("Ada is a runner.", "profile").id)
-    assert (memory.get("profile"), known(memory)) == (None, "")
-    again = memory.remember("Ada is a runner.", "profile")
-    assert (again.action, memory.get("profile")) == ("add", again)
-
-
 # The longest text of a kind
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "longest"),
     [
         ("constraint", 4_000),
@@ -315,7 +311,8 @@ def test_a_retracted_profile_can_be_written_again(memory: Memory) -> None:
         ("file", 100_000),
     ],
 )
-def test_a_text_has_at_most_the_characters_of_its_kind(quick: Memory, kind: str, longest: int) -> None:
+def test_a_text_has_at_most_the_characters_of_its_kind(kind: str, longest: int) -> None:
+    quick = fresh()
     chat = quick.chat("monday")
     record = chat.remember("界" * longest, kind, by="user")
     assert len(record.text) == longest
@@ -371,10 +368,9 @@ def test_a_note_belongs_to_the_session_unless_it_says_the_plan(memory: Memory) -
     assert known(memory) == ""
 
 
-@pytest.mark.parametrize(
-    ("target", "why"), [("session", "chat"), ("run", "run"), ("week", "session, plan, run")]
-)
-def test_a_note_without_its_place_is_refused(quick: Memory, target: str, why: str) -> None:
+@each(("target", "why"), [("session", "chat"), ("run", "run"), ("week", "session, plan, run")])
+def test_a_note_without_its_place_is_refused(target: str, why: str) -> None:
+    quick = fresh()
     with pytest.raises(InvalidInput, match=why):
         quick.remember("the door is red", "note", target=target)
     assert quick.version() == 0
@@ -461,13 +457,6 @@ def test_notes_are_filtered_as_records_are(memory: Memory) -> None:
     assert [one.text for one in chat.notes(text="DOOR")] == ["red door", "garden"]
     assert [one.text for one in chat.notes(category="house", tags=["b", "c"])] == ["roof"]
     assert chat.notes(category="") == []
-
-
-def test_ten_priorities_are_kept(memory: Memory) -> None:
-    assert [memory.remember(f"number {n}", "finding", priority=n).priority for n in range(1, 11)] == [
-        *range(1, 11)
-    ]
-    assert [one.priority for one in memory.records()] == [*range(1, 11)]
 
 
 # What is in every prompt

@@ -5,21 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import asdict
 from io import StringIO
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fake_provider import FakeProvider
 from holdfast import Denied, InvalidInput, Memory, Message, ToolCall, acting_as
 from holdfast.io.export import export_chats
-from holdfast.safety import guard
-from holdfast.safety.guard import mask, mask_values
-from holdfast.tools.actions import Actions
-from holdfast.types import Finding, Hit
+from holdfast.types import Hit
+from record_lists import act, fresh
 from stored_texts import whole
+from tables import each
 
 KEY = "AKIAQ3EGRGB2M4XPIX5T"
 SAID = f"The deploy user of the staging cluster has the key {KEY}, please use it."
@@ -63,11 +58,11 @@ SHOWN: dict[str, Callable[[Memory], object]] = {
     "the tool": lambda memory: [
         tool({"query": QUERY}).text for tool in memory.tools() if tool.name == "recall"
     ],
-    "expand": lambda memory: Actions(memory).expand("monday#1"),
-    "sessions": lambda memory: Actions(memory).search_sessions(),
-    "a session": lambda memory: Actions(memory).search_sessions(session="monday"),
-    "sessions about": lambda memory: Actions(memory).search_sessions(QUERY),
-    "within a session": lambda memory: Actions(memory).search_sessions(QUERY, "monday"),
+    "expand": lambda memory: act(memory, "expand", id="monday#1"),
+    "sessions": lambda memory: act(memory, "search_sessions"),
+    "a session": lambda memory: act(memory, "search_sessions", session="monday"),
+    "sessions about": lambda memory: act(memory, "search_sessions", query=QUERY),
+    "within a session": lambda memory: act(memory, "search_sessions", query=QUERY, session="monday"),
     "titles": lambda memory: memory.chats(),
     "review": lambda memory: memory.chat("monday").review(),
 }
@@ -77,8 +72,9 @@ async def recalled(memory: Memory) -> list[Hit]:
     return await memory.aio.recall(QUERY)
 
 
-@pytest.mark.parametrize("shown", SHOWN)
-def test_others_are_shown_what_it_is_in_its_place(memory: Memory, shown: str) -> None:
+@each("shown", SHOWN)
+def test_others_are_shown_what_it_is_in_its_place(shown: str) -> None:
+    memory = fresh()
     told(memory)
     seen = written(SHOWN[shown](memory))
     assert KEY not in seen
@@ -96,8 +92,9 @@ def test_the_program_may_ask_to_see_it(memory: Memory) -> None:
         assert SAID not in str(prompt(query=QUERY).messages)
 
 
-@pytest.mark.parametrize("secrets", ["", "hide", None, True])
-def test_another_wish_is_refused(memory: Memory, secrets: object) -> None:
+@each("secrets", ["", "hide", None, True])
+def test_another_wish_is_refused(secrets: object) -> None:
+    memory = fresh()
     with pytest.raises(InvalidInput, match="show"):
         memory.recall(QUERY, secrets=secrets)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="show"):
@@ -117,9 +114,11 @@ def test_a_snippet_does_not_cut_one_in_half(memory: Memory) -> None:
         chat = memory.chat(f"chat {shift}")
         chat.append(role="user", content=f"quokka{shift} {'x ' * (shift // 2)} key {KEY} {'y ' * 400}")
         (hit,) = chat.search(f"quokka{shift}")
-        (item,) = (item for item in Actions(memory).recall(f"quokka{shift}").hits if item.session == chat.id)
+        (item,) = (
+            one for one in act(memory, "recall", query=f"quokka{shift}")["hits"] if one["session"] == chat.id
+        )
         prompt = memory.chat("elsewhere").prompt(2_000, query=f"quokka{shift}")
-        for seen in (hit.text, item.text, str(prompt.messages)):
+        for seen in (hit.text, item["text"], str(prompt.messages)):
             assert KEY[:6] not in seen
             assert KEY[-6:] not in seen
 
@@ -139,8 +138,9 @@ CALLS: dict[str, dict[str, object] | str] = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_one_in_the_arguments_of_a_call_is_flagged_and_masked(memory: Memory, call: str) -> None:
+@each("call", CALLS)
+def test_one_in_the_arguments_of_a_call_is_flagged_and_masked(call: str) -> None:
+    memory = fresh()
     chat, arguments = memory.chat("monday"), CALLS[call]
     said = Message("assistant", "", calls=(ToolCall("c1", "run", arguments),))
     stored = chat.append(said)
@@ -148,8 +148,8 @@ def test_one_in_the_arguments_of_a_call_is_flagged_and_masked(memory: Memory, ca
     assert chat.history()[0].calls[0].arguments == arguments
     secret = next(one for one in (KEY, "kX9!vbq2Lm", "q8Zr4tYw2LpX9cVb") if one in str(arguments))
     for seen in (
-        Actions(memory).expand("monday#1"),
-        Actions(memory).search_sessions(session="monday"),
+        act(memory, "expand", id="monday#1"),
+        act(memory, "search_sessions", session="monday"),
         chat.review(),
     ):
         assert secret not in written(seen)
@@ -182,7 +182,7 @@ def test_one_in_a_name_is_masked(memory: Memory) -> None:
     for seen in (
         memory.recall(QUERY),
         memory.chat("tuesday").prompt(query=QUERY),
-        Actions(memory).expand("monday#1"),
+        act(memory, "expand", id="monday#1"),
     ):
         assert KEY not in written(seen)
 
@@ -219,8 +219,9 @@ IDS: dict[str, Callable[[Memory], object]] = {
 }
 
 
-@pytest.mark.parametrize("what", IDS)
-def test_one_that_is_to_be_an_id_is_refused_and_not_repeated(memory: Memory, what: str) -> None:
+@each("what", IDS)
+def test_one_that_is_to_be_an_id_is_refused_and_not_repeated(what: str) -> None:
+    memory = fresh()
     with pytest.raises(InvalidInput, match="credential") as refused:
         IDS[what](memory)
     assert KEY not in repr(refused.value) + str(refused.value)
@@ -254,8 +255,9 @@ ERRORS: dict[str, Callable[[Memory], object]] = {
 }
 
 
-@pytest.mark.parametrize("what", ERRORS)
-def test_no_error_repeats_one(memory: Memory, what: str) -> None:
+@each("what", ERRORS)
+def test_no_error_repeats_one(what: str) -> None:
+    memory = fresh()
     with pytest.raises((InvalidInput, Denied)) as refused:
         ERRORS[what](memory)
     assert KEY[:10] not in repr(refused.value) + str(refused.value)
@@ -273,59 +275,8 @@ def test_no_tool_repeats_one_in_its_error(memory: Memory) -> None:
             assert KEY[:10] not in tool(arguments).text
 
 
-def test_what_a_provider_of_another_kind_holds_is_masked_as_well() -> None:
-    provider = FakeProvider()
-    provider.chat("monday").append([Message("user", SAID)])
-    actions = Actions(provider)
-    for seen in (actions.recall(QUERY), actions.expand("monday#1"), actions.search_sessions(QUERY)):
-        assert "staging" in written(seen)
-        assert KEY not in written(seen)
-
-
 def test_an_export_has_every_word(memory: Memory) -> None:
     told(memory)
     exported = StringIO()
     export_chats(memory, exported)
     assert SAID in exported.getvalue()
-
-
-@given(st.text(max_size=60), st.text(max_size=60))
-def test_masking_twice_changes_nothing(before: str, after: str) -> None:
-    once = mask(f"{before} {KEY} {after}")
-    assert KEY not in once
-    assert mask(once) == once
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(VALUES)
-def test_values_without_one_stay_as_they_are_and_keep_their_shape(value: object) -> None:
-    masked = mask_values(value)
-    if "redacted" not in repr(masked):
-        assert masked == value
-
-
-def test_hits_that_were_not_flagged_are_not_looked_at(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    memory.chat("monday").append(
-        [{"role": "user", "content": f"The quokka {n} ate leaves."} for n in range(50)]
-    )
-    looked: list[str] = []
-    real = guard._find_secrets
-
-    def find(text: str) -> list[Finding]:
-        looked.append(text)
-        return real(text)
-
-    monkeypatch.setattr(guard, "_find_secrets", find)
-    assert len(memory.recall("quokka", limit=50)) == 50
-    assert looked == []
-    told(memory)
-    assert asdict(memory.recall(QUERY, limit=50)[0])["text"] == MASKED
-    assert set(looked) <= {SAID, MASKED}

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import Closed, InvalidInput, Memory
-from holdfast.tools.presets.observations import recall_fil, remember_fil
-from record_lists import calls, texts
+from record_lists import calls, fresh, texts
 from tables import each
 
 HOSTILE = [
@@ -67,8 +66,9 @@ def test_a_list_finds_a_text_by_what_was_given_though_it_was_stored_otherwise(qu
         assert kept in texts(quick.records(text=text))
 
 
-@pytest.mark.parametrize("blank", ["", " ", "\n\t\r", "\u00a0", "\u3000\u2003", "\u2028"], ids=ascii)
-def test_a_blank_text_is_refused(quick: Memory, blank: str) -> None:
+@each("blank", ["", " ", "\n\t\r", "\u00a0", "\u3000\u2003", "\u2028"])
+def test_a_blank_text_is_refused(blank: str) -> None:
+    quick = fresh()
     record = quick.remember("apricot", "finding")
     for attempt in calls(lambda: quick.remember(blank, "finding"), lambda: quick.replace(record.id, blank)):
         with pytest.raises(InvalidInput, match="blank"):
@@ -76,8 +76,9 @@ def test_a_blank_text_is_refused(quick: Memory, blank: str) -> None:
     assert quick.records() == [record]
 
 
-@pytest.mark.parametrize("text", ["\u200b", "\ufeff", "\u2060\u200d"], ids=ascii)
-def test_a_text_without_a_visible_character_is_blank(quick: Memory, text: str) -> None:
+@each("text", ["\u200b", "\ufeff", "\u2060\u200d"])
+def test_a_text_without_a_visible_character_is_blank(text: str) -> None:
+    quick = fresh()
     with pytest.raises(InvalidInput, match="blank"):
         quick.remember(text, "finding", by="user")
 
@@ -87,7 +88,7 @@ def test_a_megabyte_of_text_is_refused_with_its_size_and_what_to_do(memory: Memo
     for attempt in calls(
         lambda: memory.remember("x" * 2**20, "finding"),
         lambda: memory.replace(record.id, "界" * 2**20),
-        lambda: remember_fil(memory, ["fine", "x" * 2**20]),
+        lambda: memory.remember(["fine", "x" * 2**20], "finding"),
     ):
         with pytest.raises(
             InvalidInput, match=r"1,048,576 characters.* 100,000.*messages of a chat"
@@ -135,8 +136,9 @@ WRONG: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [None, 5, b"bytes", {"a": 1}, True], ids=str)
-def test_a_text_that_is_no_text_is_refused(quick: Memory, text: Any) -> None:
+@each("text", [None, 5, b"bytes", {"a": 1}, True])
+def test_a_text_that_is_no_text_is_refused(text: Any) -> None:
+    quick = fresh()
     record = quick.remember("apricot", "finding")
     for attempt in calls(lambda: quick.remember(text, "finding"), lambda: quick.replace(record.id, text)):
         with pytest.raises(InvalidInput, match="text"):
@@ -163,19 +165,21 @@ def test_a_wrong_argument_is_refused_and_nothing_is_remembered(quick: Memory, wr
     assert (quick.records(), quick.version()) == ([], 0)
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [one for one in WRONG if "target" not in one and one != {"kind": None}],
 )
-def test_a_wrong_argument_is_refused_and_nothing_is_replaced(quick: Memory, wrong: dict[str, Any]) -> None:
+def test_a_wrong_argument_is_refused_and_nothing_is_replaced(wrong: dict[str, Any]) -> None:
+    quick = fresh()
     record = quick.remember("it rains", "finding")
     with pytest.raises(InvalidInput):
         quick.replace(record.id, "it snows", **wrong)
     assert (quick.records(), quick.version()) == ([record], 1)
 
 
-@pytest.mark.parametrize("meta", [{"deep": DEEP}, CYCLE], ids=["deep", "cycle"])
-def test_metadata_that_cannot_be_written_down_is_refused(quick: Memory, meta: dict[str, object]) -> None:
+@each("meta", [{"deep": DEEP}, CYCLE])
+def test_metadata_that_cannot_be_written_down_is_refused(meta: dict[str, object]) -> None:
+    quick = fresh()
     with pytest.raises(InvalidInput, match="meta"):
         quick.remember("it rains", "finding", meta=meta)
     assert quick.version() == 0
@@ -210,8 +214,9 @@ def test_a_wrong_filter_is_refused(quick: Memory, wrong: dict[str, Any]) -> None
         quick.records(**wrong)
 
 
-@pytest.mark.parametrize("identity", [None, 5, "", " ", "a\nb", b"rec", "x" * 513], ids=ascii)
-def test_what_cannot_be_an_id_is_refused(quick: Memory, identity: Any) -> None:
+@each("identity", [None, 5, "", " ", "a\nb", b"rec", "x" * 513])
+def test_what_cannot_be_an_id_is_refused(identity: Any) -> None:
+    quick = fresh()
     with pytest.raises(InvalidInput):
         quick.get(identity)
 
@@ -221,14 +226,13 @@ def test_a_closed_memory_says_so(memory: Memory) -> None:
     memory.close()
     for attempt in calls(
         lambda: memory.remember("it rains", "finding"),
-        lambda: remember_fil(memory, ["it rains"]),
+        lambda: memory.remember(["it rains"], "finding"),
         lambda: memory.get("rec_1"),
         memory.records,
         lambda: memory.replace("rains", "it snows"),
         lambda: memory.retract("rains"),
         lambda: memory.retract_all(kind="finding"),
         lambda: memory.recall("rain"),
-        lambda: recall_fil(memory, "rain"),
         memory.version,
     ):
         with pytest.raises(Closed):

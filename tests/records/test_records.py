@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import programs
 from holdfast import Conflict, Damaged, InvalidInput, Memory, Record
-from holdfast.tools.presets.observations import remember_fil
-from record_lists import calls, texts, three
+from record_lists import calls, fresh, texts, three
+from tables import each
 
 MAY = datetime(2024, 5, 1, tzinfo=UTC)
 JUNE = datetime(2024, 6, 1, tzinfo=UTC)
@@ -77,20 +80,6 @@ def test_a_record_says_where_it_was_learned(memory: Memory) -> None:
 def test_a_record_knows_when_it_was_written() -> None:
     with Memory(":memory:", clock=lambda: MAY) as memory:
         assert memory.remember("the sky is blue", "finding").at == MAY
-
-
-def test_versions_count_the_changes_of_the_space(memory: Memory) -> None:
-    records = three(memory)
-    changed = memory.replace(records[0].id, "the garden is dry")
-    gone = memory.retract(records[1].id)
-    assert [one.version for one in (*records, changed, gone)] == [1, 2, 3, 4, 5]
-    assert memory.version() == 5
-
-
-def test_the_same_text_twice_is_two_records_without_merge(memory: Memory) -> None:
-    first, second = (memory.remember("the sky is blue", merge=False) for _ in range(2))
-    assert first.id != second.id
-    assert len(memory.records()) == 2
 
 
 def test_an_id_that_nobody_has_is_none(memory: Memory) -> None:
@@ -175,27 +164,6 @@ import os; os._exit(0)  # without a close, as if it had been killed
 # Lists and filters
 
 
-def test_records_are_listed_in_the_order_they_were_written(memory: Memory) -> None:
-    written = [
-        memory.remember(f"number {n}", kind) for n, kind in enumerate(("lesson", "finding", "insight") * 3)
-    ]
-    assert memory.records() == written
-
-
-def test_a_removal_keeps_the_order_of_the_others(memory: Memory) -> None:
-    for n in range(6):
-        memory.remember(f"number {n}", "finding")
-    memory.retract("number 1")
-    memory.retract("number 4")
-    assert texts(memory.records()) == ["number 0", "number 2", "number 3", "number 5"]
-
-
-def test_a_replaced_record_keeps_its_place(memory: Memory) -> None:
-    three(memory)
-    memory.replace("gate", "the gate is closed")
-    assert texts(memory.records()) == ["the garden is wet", "the gate is closed", "the shed is dry"]
-
-
 def test_filters_leave_what_meets_all_of_them(memory: Memory) -> None:
     kinds, categories, sources, chats = ("finding", "lesson"), ("", "fruit"), ("", "GOAL:eat"), ("", "monday")
     tags: list[tuple[str, ...]] = [(), ("ripe",), ("ripe", "red"), ("old",)]
@@ -261,24 +229,6 @@ def test_valid_at_lists_what_was_true_then(memory: Memory) -> None:
     assert len(memory.records()) == 3
 
 
-def test_limit_and_offset_cut_the_filtered_list(memory: Memory) -> None:
-    for n in range(10):
-        memory.remember(f"number {n}", "lesson" if n % 2 else "finding")
-    odd = memory.records(kind="lesson")
-    for limit, offset in product((0, 1, 3, 5, 2**100, None), (0, 1, 4, 5, 2**100)):
-        expected = odd[offset:] if limit is None else odd[offset:][:limit]
-        assert memory.records(kind="lesson", limit=limit, offset=offset) == expected
-
-
-def test_an_empty_memory_has_no_records(memory: Memory) -> None:
-    assert (memory.records(), memory.get("profile"), memory.version(), memory.recall("anything")) == (
-        [],
-        None,
-        0,
-        [],
-    )
-
-
 # Replace
 
 
@@ -313,13 +263,6 @@ def test_a_replacement_can_set_the_usual_priority(quick: Memory) -> None:
     assert quick.replace(old.id, "tea at five", priority=5).priority == 5
 
 
-def test_the_former_text_is_not_found_any_more(memory: Memory) -> None:
-    memory.remember("apricot", "finding")
-    memory.replace("apricot", "blackberry")
-    assert (memory.recall("apricot"), memory.records(text="apricot")) == ([], [])
-    assert [hit.text for hit in memory.recall("blackberry")] == ["blackberry"]
-
-
 def test_a_replacement_of_an_unexpected_version_is_a_conflict(memory: Memory) -> None:
     old = memory.remember("apricot", "finding")
     memory.replace(old.id, "blackberry", expected_version=old.version)
@@ -328,8 +271,9 @@ def test_a_replacement_of_an_unexpected_version_is_a_conflict(memory: Memory) ->
     assert texts(memory.records()) == ["blackberry"]
 
 
-@pytest.mark.parametrize("wrong", [-1, True, "1", 1.0])
-def test_an_expected_version_that_is_no_number_is_refused(quick: Memory, wrong: Any) -> None:
+@each("wrong", [-1, True, "1", 1.0])
+def test_an_expected_version_that_is_no_number_is_refused(wrong: Any) -> None:
+    quick = fresh()
     old = quick.remember("apricot", "finding")
     with pytest.raises(InvalidInput):
         quick.replace(old.id, "blackberry", expected_version=wrong)
@@ -357,7 +301,7 @@ def test_a_part_that_several_have_shows_them_and_changes_nothing(memory: Memory)
 
 
 def test_of_many_candidates_the_error_shows_some_and_counts_all(memory: Memory) -> None:
-    remember_fil(memory, [f"garden {n} {'long ' * 500}" for n in range(300)])
+    memory.remember([f"garden {n} {'long ' * 500}" for n in range(300)], "finding")
     with pytest.raises(InvalidInput, match="300 records") as caught:
         memory.retract("garden")
     assert len(str(caught.value)) < 2_000
@@ -402,8 +346,9 @@ def test_a_former_text_and_a_retracted_record_are_not_meant(memory: Memory) -> N
             memory.replace(what, "x")
 
 
-@pytest.mark.parametrize("what", ["", "  ", "\n", None, 5, b"garden", ["garden"]])
-def test_nothing_is_meant_by_what_is_blank_or_no_text(quick: Memory, what: Any) -> None:
+@each("what", ["", "  ", "\n", None, 5, b"garden", ["garden"]])
+def test_nothing_is_meant_by_what_is_blank_or_no_text(what: Any) -> None:
+    quick = fresh()
     records = three(quick)
     for attempt in calls(lambda: quick.replace(what, "x"), lambda: quick.retract(what)):
         with pytest.raises(InvalidInput):
@@ -428,19 +373,12 @@ def test_a_retracted_record_is_in_no_list_and_no_recall_but_in_the_history(memor
     )
 
 
-def test_what_was_retracted_can_be_remembered_again(memory: Memory) -> None:
-    memory.remember("the garden is wet", "finding")
-    memory.retract("wet")
-    again = memory.remember("the garden is wet", "finding")
-    assert memory.records() == [again]
-    assert [hit.id for hit in memory.recall("garden")] == [again.id]
-
-
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [{"chat": ""}, {"chat": 5}, {"why": 5}, {"kind": "bogus"}, {"kind": []}, {"by": ""}, {"by": "god"}],
 )
-def test_a_refused_retraction_retracts_nothing(quick: Memory, wrong: dict[str, Any]) -> None:
+def test_a_refused_retraction_retracts_nothing(wrong: dict[str, Any]) -> None:
+    quick = fresh()
     record = quick.remember("the garden is wet", "finding")
     with pytest.raises(InvalidInput):
         quick.retract(record.id, **wrong)
@@ -489,18 +427,18 @@ def test_an_agent_sees_and_changes_its_own_records_and_those_of_none(memory: Mem
 # What is said of a record, and what is left out
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "first", "second"),
     [
         ("fact", "The shop opens at nine in the morning.", "The shop opens at ten in the morning."),
         ("fact", "The shop opens at nine in the morning.", "The shop opens at nine in the morning."),
         ("profile", "Ada, 36", "Ada, 37"),
     ],
-    ids=["update", "duplicate", "replace"],
 )
 def test_a_priority_that_is_said_counts_and_one_that_is_left_out_keeps(
-    memory: Memory, kind: str, first: str, second: str
+    kind: str, first: str, second: str
 ) -> None:
+    memory = fresh()
     assert memory.remember(first, kind, priority=9).priority == 9
     assert memory.remember(second, kind).priority == 9
     assert memory.remember(first, kind, priority=5).priority == 5
@@ -515,24 +453,28 @@ def test_a_text_in_quarantine_keeps_the_priority_of_what_it_will_replace(memory:
     assert memory.quarantine.release(held.id).priority == 9
 
 
-def test_a_page_of_records_reads_no_more_than_it_shows(memory: Memory) -> None:
-    written = [
-        memory.remember(f"finding {n}", "finding", tags=[f"t{n % 2}"], meta={"n": n}) for n in range(12)
-    ]
-    with memory._runtime.database.writing() as tx:  # what is damaged is noticed by who reads it
-        tx.all("UPDATE records SET meta = '{' WHERE version = :version", version=written[-1].version)
-    assert memory.records(limit=10) == written[:10]
-    assert memory.records(kind="finding", limit=3, offset=7) == written[7:10]
-    assert memory.records(tags=["t0"], limit=6) == written[0:11:2]
-    wanted: list[dict[str, Any]] = [{}, {"limit": 12}, {"tags": ["t1"]}]
-    for filters in wanted:
-        with pytest.raises(Damaged):
-            memory.records(**filters)
+def test_a_page_of_records_reads_no_more_than_it_shows(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with Memory(path, user="ada") as memory:
+        written = [
+            memory.remember(f"finding {n}", "finding", tags=[f"t{n % 2}"], meta={"n": n}) for n in range(12)
+        ]
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        # What is damaged is noticed by who reads it.
+        other.execute("UPDATE records SET meta = '{' WHERE version = ?", [written[-1].version])
+    with Memory(path, user="ada") as memory:
+        assert memory.records(limit=10) == written[:10]
+        assert memory.records(kind="finding", limit=3, offset=7) == written[7:10]
+        assert memory.records(tags=["t0"], limit=6) == written[0:11:2]
+        wanted: list[dict[str, Any]] = [{}, {"limit": 12}, {"tags": ["t1"]}]
+        for filters in wanted:
+            with pytest.raises(Damaged):
+                memory.records(**filters)
 
 
 def test_all_pages_together_are_all_records(memory: Memory) -> None:
     for part in range(3):
-        remember_fil(memory, [f"finding {part} {n}" for n in range(200)])
+        memory.remember([f"finding {part} {n}" for n in range(200)], "finding")
     memory.replace("finding 0 0", "changed since")
     every = memory.records()
     assert [one.text for one in every[:2]] == ["changed since", "finding 0 1"]
@@ -545,3 +487,41 @@ def test_a_chat_remembers_for_no_other_chat(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="tuesday"):
         chat.remember("likes tea", chat="tuesday")
     assert memory.records() == []
+
+
+# Clear
+
+
+def test_clearing_can_be_limited_to_a_target_and_a_chat(memory: Memory) -> None:
+    for chat, target in product(("monday", "tuesday"), ("session", "plan")):
+        memory.chat(chat).remember(f"{chat} {target}", "note", target=target)
+    assert texts(memory.retract_all(kind="note", chat="monday", target="plan")) == ["monday plan"]
+    assert texts(memory.records()) == ["monday session", "tuesday session", "tuesday plan"]
+
+
+@each(
+    "wrong",
+    [
+        {},
+        {"target": "user"},
+        {"chat": "monday"},
+        {"kind": "bogus"},
+        {"kind": 5},
+        {"category": 5},
+        {"tags": b"x"},
+        {"tags": [5]},
+        {"tags": 5},
+        {"kind": "finding", "target": ["user"]},
+        {"kind": "finding", "target": 5},
+        {"kind": "finding", "chat": ["monday"]},
+        {"kind": "finding", "chat": 5},
+        {"kind": "finding", "chat": "a\x00"},
+        {"kind": "finding", "by": "god"},
+    ],
+)
+def test_clearing_on_a_wrong_condition_is_refused(wrong: dict[str, Any]) -> None:
+    quick = fresh()
+    records = three(quick)
+    with pytest.raises(InvalidInput):
+        quick.retract_all(**wrong)
+    assert quick.records() == records

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast import Denied, InvalidInput, Memory, Writer, acting_as
-from holdfast.tools.presets.observations import remember_fil
-from record_lists import found, texts
+from record_lists import fresh, texts
 from stored_texts import text_of
+from tables import each
 
 # The way back: rollback
 
@@ -23,26 +23,6 @@ def test_a_record_is_rolled_back_as_a_new_version_by_the_user(memory: Memory) ->
     assert texts(memory.at(2).records()) == ["Ada swims"]
 
 
-def test_what_was_retracted_comes_back_in_its_place(memory: Memory) -> None:
-    first = memory.remember("first", "finding")
-    memory.remember("second", "finding")
-    memory.retract(first.id)
-    memory.rollback(first.id, 1)
-    assert texts(memory.records()) == ["first", "second"]
-    assert "first" in found(memory.recall("first"))
-
-
-def test_a_single_text_is_rolled_back_by_its_kind(memory: Memory) -> None:
-    memory.remember("I am strict.", "soul")
-    memory.remember("I am kind.", "soul")
-    memory.remember("Ada, 36", "profile")
-    memory.rollback("soul", 1)
-    soul, profile = memory.get("soul"), memory.get("profile")
-    assert soul is not None
-    assert profile is not None
-    assert (soul.text, soul.version, profile.text) == ("I am strict.", 4, "Ada, 36")
-
-
 def test_a_single_text_of_one_agent_is_rolled_back_alone(memory: Memory) -> None:
     coach, cook = memory.scoped(agent="coach"), memory.scoped(agent="cook")
     for agent in (coach, cook):
@@ -51,27 +31,6 @@ def test_a_single_text_of_one_agent_is_rolled_back_alone(memory: Memory) -> None
     coach.rollback("soul", 1)
     souls = [agent.get("soul") for agent in (coach, cook)]
     assert [one and one.text for one in souls] == ["old", "new"]
-
-
-def test_a_kind_with_many_records_becomes_what_it_was(memory: Memory) -> None:
-    ids = [memory.remember(f"finding {n}", "finding").id for n in range(6)]
-    memory.remember("lesson", "lesson")
-    before = memory.version()
-    then = texts(memory.records(kind="finding"))
-    memory.replace(ids[0], "another 0")
-    memory.retract(ids[1])
-    memory.remember("too much", "finding")
-    memory.remember("lesson 2", "lesson")
-    written = memory.rollback("finding", before)
-    assert len(written) == 3, "what is the same as then needs no new version"
-    assert texts(memory.records(kind="finding")) == then
-    assert texts(memory.records(kind="lesson")) == ["lesson", "lesson 2"]
-    memory.undo()
-    assert texts(memory.records(kind="finding")) == [
-        "another 0",
-        *(f"finding {n}" for n in range(2, 6)),
-        "too much",
-    ]
 
 
 def test_a_kind_that_fits_its_cap_then_and_now_is_rolled_back_whatever_lies_between(memory: Memory) -> None:
@@ -90,15 +49,9 @@ def test_one_text_for_each_chat_is_rolled_back_in_all_chats(memory: Memory) -> N
     assert texts(memory.records(kind="episode")) == ["old monday", "old tuesday"]
 
 
-def test_a_kind_can_be_rolled_back_to_a_version_before_it_had_records(memory: Memory) -> None:
-    memory.remember("lesson", "lesson")
-    remember_fil(memory, ["f1", "f2"])
-    memory.rollback("finding", 1)
-    assert texts(memory.records()) == ["lesson"]
-
-
-@pytest.mark.parametrize("version", [-1, 3, True, "1", 1.0, None])
-def test_rollback_to_a_version_that_does_not_exist_is_refused(memory: Memory, version: object) -> None:
+@each("version", [-1, 3, True, "1", 1.0, None])
+def test_rollback_to_a_version_that_does_not_exist_is_refused(version: object) -> None:
+    memory = fresh()
     record = memory.remember("one", "finding")
     memory.replace(record.id, "two")
     for what in (record.id, "finding"):
@@ -118,8 +71,9 @@ def test_rollback_to_where_there_was_nothing_is_refused(memory: Memory) -> None:
     assert memory.version() == 3
 
 
-@pytest.mark.parametrize("version", [0, 1])
-def test_one_text_goes_back_to_where_there_was_none(memory: Memory, version: int) -> None:
+@each("version", [0, 1])
+def test_one_text_goes_back_to_where_there_was_none(version: int) -> None:
+    memory = fresh()
     memory.remember("lesson", "lesson")
     memory.remember("soul", "soul")
     (gone,) = memory.rollback("soul", version)
@@ -128,8 +82,9 @@ def test_one_text_goes_back_to_where_there_was_none(memory: Memory, version: int
     assert text_of(memory.get("soul")) == "soul"
 
 
-@pytest.mark.parametrize("writer", ["agent", "tool", "reflect", "system", "import"])
-def test_nobody_but_the_user_rolls_back_or_undoes_a_constraint(memory: Memory, writer: Writer) -> None:
+@each("writer", ["agent", "tool", "reflect", "system", "import"])
+def test_nobody_but_the_user_rolls_back_or_undoes_a_constraint(writer: Writer) -> None:
+    memory = fresh()
     constraint = memory.remember("Never on Mondays", "constraint", by="user")
     memory.replace(constraint.id, "Never on Sundays", by="user")
     for by in (writer, None):
@@ -156,65 +111,6 @@ def test_an_agent_does_not_roll_back_what_is_of_another_agent(memory: Memory) ->
 
 
 # The way back: undo
-
-
-def test_undo_takes_back_one_call_after_the_other(memory: Memory) -> None:
-    fact = memory.remember("Ada runs", "finding")
-    memory.replace(fact.id, "Ada swims")
-    memory.retract(fact.id)
-    states = []
-    for _ in range(3):
-        memory.undo()
-        states.append(texts(memory.records()))
-    assert states == [["Ada swims"], ["Ada runs"], []]
-    assert memory.version() == 6
-    with pytest.raises(InvalidInput, match="nothing to undo"):
-        memory.undo()
-
-
-def test_without_a_write_there_is_nothing_to_undo(memory: Memory) -> None:
-    with pytest.raises(InvalidInput, match="nothing to undo"):
-        memory.undo()
-    assert memory.version() == 0
-
-
-def test_after_an_undo_a_new_write_is_undone_first(memory: Memory) -> None:
-    memory.remember("one", "finding")
-    memory.remember("two", "finding")
-    memory.undo()
-    memory.remember("three", "finding")
-    memory.undo()
-    assert texts(memory.records()) == ["one"]
-    memory.undo()
-    assert memory.records() == []
-
-
-def test_a_batch_is_undone_as_a_whole(memory: Memory) -> None:
-    memory.remember("kept", "finding")
-    remember_fil(memory, ["f1", "f2"], ["i1"], ["l1"])
-    assert len(memory.undo()) == 4
-    assert texts(memory.records()) == ["kept"]
-
-
-def test_what_was_cleared_comes_back_as_it_was(memory: Memory) -> None:
-    for n in range(5):
-        memory.remember(
-            f"finding {n}", "finding", category="a" if n % 2 else "b", tags=[f"t{n}"], priority=n + 1
-        )
-    before = [(one.id, one.text, one.category, one.tags, one.priority) for one in memory.records()]
-    assert len(memory.retract_all(kind="finding", category="b")) == 3
-    memory.undo()
-    assert [(one.id, one.text, one.category, one.tags, one.priority) for one in memory.records()] == before
-
-
-def test_the_undo_of_a_rollback_brings_the_later_text_back(memory: Memory) -> None:
-    memory.remember("old", "profile")
-    memory.remember("new", "profile")
-    memory.rollback("profile", 1)
-    memory.undo()
-    profile = memory.get("profile")
-    assert profile is not None
-    assert profile.text == "new"
 
 
 def test_an_undo_is_a_change_by_the_user_that_says_of_what(memory: Memory) -> None:

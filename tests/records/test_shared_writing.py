@@ -11,7 +11,6 @@ import pytest
 
 import programs
 from holdfast import Conflict, InvalidInput, Kind, Memory, Record
-from holdfast.tools.presets.observations import remember_fil
 
 T = TypeVar("T")
 
@@ -98,11 +97,6 @@ def test_other_writing_in_the_space_is_no_conflict(memory: Memory) -> None:
     assert memory.remember("Ada swims.", "profile", expected_version=seen).version == 4
 
 
-def test_each_space_counts_its_own_versions(memory: Memory) -> None:
-    for handle in (memory, memory.scoped(user="bob"), memory.scoped(tenant="acme"), memory.scoped(user="")):
-        assert [handle.remember(f"number {n}", "finding").version for n in range(3)] == [1, 2, 3]
-
-
 # Threads
 
 
@@ -123,7 +117,7 @@ def test_calls_at_once_stay_whole(reopen: Callable[[], Memory]) -> None:
 
     def add(number: int) -> Callable[[], list[Record]]:
         texts = [f"{number} {part}" for part in "abc"]
-        return lambda: remember_fil(handles[number % 2], texts[:1], texts[1:2], texts[2:])
+        return lambda: handles[number % 2].remember(texts, "finding")
 
     for written in at_once([add(n) for n in range(12)]):
         assert not isinstance(written, Exception)
@@ -190,14 +184,6 @@ def test_a_cap_holds_for_those_who_write_at_once(location: str) -> None:
         assert len([one for one in outcomes if isinstance(one, Record)]) == 4
         assert len([one for one in outcomes if isinstance(one, InvalidInput)]) == 4
         check_history(memory, 4)
-
-
-def test_a_record_is_retracted_once(memory: Memory) -> None:
-    record = memory.remember("it rains", "finding")
-    outcomes = at_once([lambda: memory.retract(record.id)] * 6)
-    assert len([one for one in outcomes if isinstance(one, Record)]) == 1
-    assert len([one for one in outcomes if isinstance(one, InvalidInput)]) == 5
-    check_history(memory, 2)
 
 
 def test_additions_and_clearings_at_once_agree_with_the_history(memory: Memory) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from handles import memory_of
-from holdfast import Chat, Memory, Writer, acting_as
-from holdfast.tools.presets.observations import remember_fil
+from holdfast import Chat, Memory, acting_as
 from programs import run, start
-from soak import cases
+from record_lists import fresh
+from tables import each
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -80,14 +78,6 @@ def test_a_prompt_of_a_chat_that_does_not_exist_writes_nothing_and_shows_what_is
     assert chat.snapshot() == 3
 
 
-def test_a_new_chat_gets_what_is_known_now(memory: Memory) -> None:
-    memory.remember("old", "soul")
-    frozen(memory.chat("monday"))
-    memory.remember("new", "soul")
-    assert "new" in frozen(memory.chat("tuesday"))
-    assert memory.chat("tuesday").snapshot() == 2
-
-
 def test_what_is_remembered_before_the_first_prompt_is_shown_by_it(memory: Memory) -> None:
     chat = memory.chat("monday")
     chat.remember("Ada runs", merge=False)
@@ -120,10 +110,9 @@ OUTSIDE: dict[str, Callable[[Memory], object]] = {
 }
 
 
-@pytest.mark.parametrize("write", OUTSIDE.values(), ids=OUTSIDE.keys())
-def test_what_others_write_does_not_change_a_prompt(
-    memory: Memory, write: Callable[[Memory], object]
-) -> None:
+@each("write", OUTSIDE.values())
+def test_what_others_write_does_not_change_a_prompt(write: Callable[[Memory], object]) -> None:
+    memory = fresh()
     memory.remember("first", "soul")
     memory.remember("second", "soul")
     memory.remember("known marathons", "finding")
@@ -163,11 +152,11 @@ FOREGROUND: dict[str, Callable[[Memory], object]] = {
     "memory.remember": lambda memory: memory.remember("Ada swims", chat="monday", merge=False),
     "replace": lambda memory: memory.replace("Ada runs", "Ada swims", chat="monday"),
     "a retraction": lambda memory: memory.retract("Ada runs", chat="monday"),
-    "a batch": lambda memory: remember_fil(memory, ["Ada swims"], chat="monday"),
+    "a batch": lambda memory: memory.remember(["Ada swims"], "finding", chat="monday"),
 }
 ACTING: dict[str, Callable[[Memory], object]] = {
     "remember": lambda memory: memory.remember("Ada swims", merge=False),
-    "remember_fil": lambda memory: remember_fil(memory, ["Ada swims"]),
+    "several": lambda memory: memory.remember(["Ada swims", "Ada rows"], "finding"),
     "replace": lambda memory: memory.replace("Ada runs", "Ada swims"),
     "retract": lambda memory: memory.retract("Ada runs"),
     "clear": lambda memory: memory.retract_all(kind="fact"),
@@ -176,10 +165,9 @@ ACTING: dict[str, Callable[[Memory], object]] = {
 }
 
 
-@pytest.mark.parametrize("write", FOREGROUND.values(), ids=FOREGROUND.keys())
-def test_what_a_chat_writes_itself_is_in_its_next_prompt(
-    memory: Memory, write: Callable[[Memory], object]
-) -> None:
+@each("write", FOREGROUND.values())
+def test_what_a_chat_writes_itself_is_in_its_next_prompt(write: Callable[[Memory], object]) -> None:
+    memory = fresh()
     memory.remember("Ada runs", merge=False)
     chat = memory.chat("monday")
     before = frozen(chat)
@@ -190,10 +178,9 @@ def test_what_a_chat_writes_itself_is_in_its_next_prompt(
     assert "of another chat" in frozen(chat)
 
 
-@pytest.mark.parametrize("write", ACTING.values(), ids=ACTING.keys())
-def test_what_is_written_on_behalf_of_a_chat_is_in_its_next_prompt(
-    memory: Memory, write: Callable[[Memory], object]
-) -> None:
+@each("write", ACTING.values())
+def test_what_is_written_on_behalf_of_a_chat_is_in_its_next_prompt(write: Callable[[Memory], object]) -> None:
+    memory = fresh()
     memory.remember("first", "soul")
     memory.remember("second", "soul")
     memory.remember("Ada runs", merge=False)
@@ -218,19 +205,6 @@ def test_a_refused_write_does_not_move_a_chat_on(memory: Memory) -> None:
     with pytest.raises(PermissionError):
         chat.remember("Obey", "constraint")
     assert frozen(chat) == before
-
-
-def test_refresh_shows_what_is_known_now_and_says_which_version(memory: Memory) -> None:
-    chat = memory.chat("monday")
-    memory.remember("old", "soul")
-    frozen(chat)
-    memory.remember("new", "soul")
-    memory.scoped(user="").remember("Of the tenant", "constraint", by="user")
-    memory.remember("marathons need shoes", "finding")
-    assert chat.refresh() == 3 == chat.snapshot()
-    assert "new" in frozen(chat)
-    assert "Of the tenant" in frozen(chat)
-    assert recalled(chat) == ["marathons need shoes"]
 
 
 def test_refreshing_before_the_first_prompt_freezes(memory: Memory) -> None:
@@ -265,8 +239,9 @@ AROUND: dict[str, Callable[[Memory], object]] = {
 }
 
 
-@pytest.mark.parametrize("write", AROUND.values(), ids=AROUND.keys())
-def test_what_is_known_stays_the_same_to_the_byte(memory: Memory, write: Callable[[Memory], object]) -> None:
+@each("write", AROUND.values())
+def test_what_is_known_stays_the_same_to_the_byte(write: Callable[[Memory], object]) -> None:
+    memory = fresh()
     memory.chat("monday").append(role="user", content="hello")
     memory.remember("Never on Mondays", "constraint", by="user")
     memory.remember("Ada runs", priority=3, merge=False)
@@ -334,73 +309,6 @@ with Memory(sys.argv[1], user="ada") as memory:
 
 
 # A property: whatever happens, the frozen part changes only when the chat itself writes or refreshes
-
-TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30).filter(
-    lambda text: any(char.isalnum() for char in text)
-)
-STEPS = st.one_of(
-    st.tuples(st.just("append"), TEXTS),
-    st.tuples(st.sampled_from(["soul", "profile", "fact", "finding", "constraint"]), TEXTS),
-    st.tuples(st.sampled_from(["reflect", "note", "pad", "undo", "own", "refresh", "run"]), TEXTS),
-)
-
-
-@pytest.fixture(scope="module")
-def spaces() -> Iterator[Iterator[Memory]]:
-    """Give one empty memory after the other, for the examples of a property."""
-    with Memory(":memory:") as memory:
-        yield (memory.scoped(user=f"user{n}") for n in range(1_000_000))
-
-
-def step(memory: Memory, what: str, text: str) -> bool:
-    """Do something, and say whether it lets the chat move on."""
-    chat, writer = memory.chat("monday"), {"constraint": "user"}
-    if what == "append":
-        chat.append(role="user", content=text)
-    elif what == "pad":
-        chat.scratchpad["name"] = "value"
-    elif what == "note":
-        memory.remember(text, "note", chat="monday", by="reflect")
-    elif what == "reflect":
-        chat.remember(text, by="reflect", merge=False)
-    elif what == "undo":
-        if [one for one in memory.changes() if one.action == "add"][:1]:
-            try:
-                memory.undo(by="user")
-            except ValueError:
-                return False
-    elif what == "run":
-        with chat.run() as run_:
-            run_.remember(text)
-    elif what == "own":
-        chat.remember(text, merge=False)
-        return True
-    elif what == "refresh":
-        chat.refresh()
-        return True
-    else:
-        by: Writer = "user" if what in writer else "agent"
-        memory.remember(text, what, by=by, merge=False)
-    return False
-
-
-@settings(max_examples=cases(15, 180))
-@given(steps=st.lists(STEPS, min_size=1, max_size=12))
-def test_only_the_chat_itself_changes_the_frozen_part(
-    spaces: Iterator[Memory], steps: list[tuple[str, str]]
-) -> None:
-    memory = next(spaces)
-    chat = memory.chat("monday")
-    before = frozen(chat)
-    for what, text in steps:
-        moved = step(memory, what, text)
-        after = frozen(chat)
-        if moved:
-            assert chat.snapshot() == memory.version()
-            assert after == frozen(memory.chat(f"new {memory.version()} {len(after)}")), "as for a new chat"
-        else:
-            assert after == before
-        before = after
 
 
 # What a chat writes and what its prompts show are one transaction

@@ -8,15 +8,12 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from holdfast import Denied, InvalidInput, Memory, Message, Record, View
-from holdfast.tools.presets.observations import recall_fil, remember_fil
+from holdfast import InvalidInput, Memory, Message, View
 from learning_scripts import Clock
 from programs import run
-from record_lists import found, texts
-from soak import cases
+from record_lists import found, fresh, texts
+from tables import each
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -37,52 +34,15 @@ def timed(location: str, times: list[datetime]) -> Iterator[Memory]:
 # One counter, and a change for every write
 
 
-def test_every_write_takes_the_next_number_of_one_counter(memory: Memory) -> None:
-    assert memory.version() == 0
-    constraint = memory.remember("Never on Mondays", "constraint", by="user")
-    soul = memory.remember("I am a patient coach.", "soul")
-    fact = memory.remember("Ada runs marathons", merge=False)
-    replaced = memory.replace(fact.id, "Ada runs half marathons")
-    retracted = memory.retract(fact.id)
-    noted = memory.remember("ask about shoes", "note", chat="monday")
-    assert [one.version for one in (constraint, soul, fact, replaced, retracted, noted)] == [1, 2, 3, 4, 5, 6]
-    assert memory.version() == 6
-    assert [change.version for change in memory.changes()] == [6, 5, 4, 3, 2, 1]
-
-
 def test_a_call_that_writes_several_records_is_one_batch(memory: Memory) -> None:
     memory.remember("I am a patient coach.", "soul")
-    remember_fil(memory, ["f1", "f2"], ["i1"], ["l1"])
+    memory.remember(["f1", "f2", "f3"], "finding")
     memory.retract_all(kind="finding")
     assert [(one.version, one.batch) for one in memory.changes()] == [
-        (7, 6),
-        (6, 6),
-        (5, 2),
-        (4, 2),
-        (3, 2),
-        (2, 2),
+        *((version, 5) for version in (7, 6, 5)),
+        *((version, 2) for version in (4, 3, 2)),
         (1, 1),
     ]
-
-
-def test_a_write_that_failed_takes_no_number(memory: Memory) -> None:
-    memory.remember("Ada runs", "finding")
-    with pytest.raises(InvalidInput):
-        remember_fil(memory, ["fine", "   "])
-    with pytest.raises(Denied):
-        memory.remember("Obey", "constraint", by="agent")
-    with pytest.raises(InvalidInput):
-        memory.retract("nothing like it")
-    assert memory.version() == 1
-    assert memory.remember("Ada swims", "finding").version == 2
-
-
-def test_spaces_count_for_themselves(memory: Memory) -> None:
-    memory.remember("Ada runs", "finding")
-    others = (memory.scoped(user="bob"), memory.scoped(tenant="acme"), memory.scoped(user=""))
-    assert [other.version() for other in others] == [0, 0, 0]
-    assert [other.remember("Something", "finding").version for other in others] == [1, 1, 1]
-    assert memory.version() == 1
 
 
 def test_a_change_tells_before_after_by_why_where_and_when(timed: Memory, times: list[datetime]) -> None:
@@ -125,10 +85,9 @@ def test_changes_are_the_newest_first_filtered_and_limited(memory: Memory) -> No
     assert memory.changes(id="rec_unknown") == memory.changes(limit=0) == []
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"kind": "unknown"}, {"limit": -1}, {"limit": True}, {"id": ""}, {"id": 5}]
-)
-def test_wrong_filters_of_changes_are_refused(memory: Memory, wrong: dict[str, object]) -> None:
+@each("wrong", [{"kind": "unknown"}, {"limit": -1}, {"limit": True}, {"id": ""}, {"id": 5}])
+def test_wrong_filters_of_changes_are_refused(wrong: dict[str, object]) -> None:
+    memory = fresh()
     with pytest.raises(InvalidInput):
         memory.changes(**wrong)  # type: ignore[arg-type]
 
@@ -139,12 +98,6 @@ def test_an_agent_sees_its_own_changes_and_those_of_no_agent(memory: Memory) -> 
     memory.scoped(agent="cook").remember("of the cook", "soul")
     assert [one.after for one in memory.scoped(agent="cook").changes()] == ["of the cook", "for all"]
     assert len(memory.changes()) == 3
-
-
-def test_writing_the_same_single_text_again_is_no_change(memory: Memory) -> None:
-    first = memory.remember("I am a patient coach.", "soul")
-    assert memory.remember("I am a patient coach.", "soul").version == first.version
-    assert memory.version() == 1
 
 
 # Reads as of an earlier version
@@ -168,20 +121,7 @@ def grown(memory: Memory) -> str:
     return fact.id
 
 
-def test_records_are_listed_as_of_then(memory: Memory) -> None:
-    grown(memory)
-    seen = [texts(memory.at(version).records()) for version in range(6)]
-    assert seen == [
-        [],
-        ["Ada runs marathons"],
-        ["Ada swims lakes"],
-        ["Ada swims lakes", "The soul of a coach"],
-        ["Ada swims lakes", "The soul of a coach", "Marathons need a plan"],
-        ["The soul of a coach", "Marathons need a plan"],
-    ]
-
-
-@pytest.mark.parametrize(
+@each(
     ("matching", "version_1", "version_2"),
     [
         ({"kind": "fact"}, True, True),
@@ -200,19 +140,11 @@ def test_records_are_listed_as_of_then(memory: Memory) -> None:
         ({"offset": 1}, False, False),
     ],
 )
-def test_filters_hold_as_of_then(
-    memory: Memory, matching: dict[str, object], version_1: bool, version_2: bool
-) -> None:
+def test_filters_hold_as_of_then(matching: dict[str, object], version_1: bool, version_2: bool) -> None:
+    memory = fresh()
     grown(memory)
     one, two = (memory.at(version).records(**matching) for version in (1, 2))  # type: ignore[arg-type]
     assert (bool(one), bool(two)) == (version_1, version_2)
-
-
-def test_a_record_is_read_as_of_then(memory: Memory) -> None:
-    identity = grown(memory)
-    read = [memory.at(version).get(identity) for version in range(6)]
-    assert [one and one.text for one in read] == [None, "Ada runs marathons", *["Ada swims lakes"] * 3, None]
-    assert [bool(memory.at(version).get("soul")) for version in range(6)] == [False] * 3 + [True] * 3
 
 
 def test_changes_and_version_are_those_of_then(memory: Memory) -> None:
@@ -224,15 +156,6 @@ def test_changes_and_version_are_those_of_then(memory: Memory) -> None:
     assert [one.version for one in memory.at(4).changes(kind="fact", limit=1)] == [2]
 
 
-def test_recall_finds_what_was_known_then(memory: Memory) -> None:
-    grown(memory)
-    asked = [sorted(found(memory.at(version).recall("marathons lakes coach"))) for version in range(6)]
-    assert asked == [sorted(texts(memory.at(version).records())) for version in range(6)]
-    assert found(recall_fil(memory.at(3), "plan")["finding"]) == []
-    assert found(recall_fil(memory.at(4), "plan")["finding"]) == ["Marathons need a plan"]
-    assert set(recall_fil(memory.at(0), "plan")) == {"finding", "insight", "lesson"}
-
-
 @pytest.mark.parametrize("point", [0, NOON - timedelta(microseconds=1)])
 def test_before_the_first_write_nothing_is_known(timed: Memory, point: int | datetime) -> None:
     timed.chat("monday").append(role="user", content="marathons on lakes", at=NOON)
@@ -240,7 +163,6 @@ def test_before_the_first_write_nothing_is_known(timed: Memory, point: int | dat
     view = timed.at(point)
     assert view.version() == 0
     assert (view.records(), view.changes(), view.recall("marathons lakes coach")) == ([], [], [])
-    assert recall_fil(view, "plan") == {"finding": [], "insight": [], "lesson": []}
     assert view.get(identity) is view.get("soul") is view.get("profile") is None
 
 
@@ -295,24 +217,13 @@ def test_what_the_tenant_shares_is_recalled_as_of_then(timed: Memory, times: lis
     assert "Holidays are in August" in found(timed.at(2).recall("holidays"))
 
 
-@pytest.mark.parametrize("point", [-1, 3, 10**30, True, False, "1", 1.0, None])
-def test_a_version_that_does_not_exist_is_refused(memory: Memory, point: object) -> None:
+@each("point", [-1, 3, 10**30, True, False, "1", 1.0, None])
+def test_a_version_that_does_not_exist_is_refused(point: object) -> None:
+    memory = fresh()
     memory.remember("one", "finding")
     memory.remember("two", "finding")
     with pytest.raises(InvalidInput, match="version"):
         memory.at(point)  # type: ignore[arg-type]
-
-
-def test_a_view_stays_what_it_was_when_more_is_written(memory: Memory) -> None:
-    fact = memory.remember("Ada runs", "finding")
-    view = memory.at(1)
-    memory.replace(fact.id, "Ada swims")
-    memory.verify(repair=True)
-    assert (texts(view.records()), found(view.recall("Ada")), view.version()) == (
-        ["Ada runs"],
-        ["Ada runs"],
-        1,
-    )
 
 
 def test_a_view_has_no_method_that_writes(memory: Memory) -> None:
@@ -329,18 +240,6 @@ def test_looking_back_counts_no_use_of_a_note(memory: Memory) -> None:
     now = memory.get(note.id)
     assert now is not None
     assert now.uses == 1
-
-
-def test_a_view_of_one_user_shows_nothing_of_another(memory: Memory) -> None:
-    fact = memory.remember("Ada runs", "finding")
-    bob = memory.scoped(user="bob")
-    bob.remember("Bob swims", "finding")
-    view = bob.at(1)
-    assert (texts(view.records()), found(view.recall("Ada swims")), view.get(fact.id)) == (
-        ["Bob swims"],
-        ["Bob swims"],
-        None,
-    )
 
 
 # What was recalled at a version is what is recalled as of it, to the last bit
@@ -374,7 +273,7 @@ def write(memory: Memory, action: str, number: int, text: str) -> None:
             memory.chat(f"chat{number % 3}").append(role="user", content=text)
             memory.remember(text, "finding")
         elif action == "batch":
-            remember_fil(memory, [text, f"{text} plan"], [], [text])
+            memory.remember([text, f"{text} plan"], "finding")
         elif action == "undo":
             memory.undo()
         elif action == "clear":
@@ -394,44 +293,6 @@ def write(memory: Memory, action: str, number: int, text: str) -> None:
 
 
 ACTIONS = ("remember", "say", "batch", "undo", "clear", "rollback", "rollback kind", "replace", "retract")
-
-
-@pytest.fixture(scope="module")
-def spaces() -> Iterator[Iterator[Memory]]:
-    """Give one empty memory after the other, for the examples of a property."""
-    with Memory(":memory:") as memory:
-        yield (memory.scoped(user=f"user{n}") for n in range(1_000_000))
-
-
-@settings(max_examples=cases(10, 120))
-@given(
-    history=st.lists(
-        st.tuples(
-            st.sampled_from(ACTIONS),
-            st.integers(0, 60),
-            st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join),
-        ),
-        min_size=1,
-        max_size=25,
-    )
-)
-@pytest.mark.slow
-def test_recall_as_of_a_version_is_what_it_was_to_the_last_bit(
-    spaces: Iterator[Memory], history: list[tuple[str, int, str]]
-) -> None:
-    memory = next(spaces)
-    then: dict[int, tuple[list[Recalled], list[Record]]] = {}
-    for action, number, text in history:
-        before = memory.version()
-        write(memory, action, number, text)
-        if memory.version() > before:
-            then[memory.version()] = recalled(memory), memory.records()
-    for version, (hits, records) in then.items():
-        assert recalled(memory.at(version)) == hits
-        assert memory.at(version).records() == records
-    memory.verify(repair=True)
-    for version, (hits, _) in then.items():
-        assert recalled(memory.at(version)) == hits
 
 
 RECALL_AT = """
@@ -455,7 +316,7 @@ def test_a_long_history_is_recalled_the_same_after_a_rebuild_and_in_another_proc
         if chance.random() < 0.2:
             write(memory, chance.choice(ACTIONS), chance.randrange(60), text)
         else:
-            remember_fil(memory, [text] * chance.randint(1, 30))
+            memory.remember([text] * chance.randint(1, 30), "finding")
         if chance.random() < 0.3:
             then[memory.version()] = recalled(memory)
     asked = sorted(then)[:: max(1, len(then) // 6)]
@@ -466,33 +327,6 @@ def test_a_long_history_is_recalled_the_same_after_a_rebuild_and_in_another_proc
     assert [json.loads(line) for line in printed] == [
         [list(hit[:3]) for hit in then[version][0]] for version in asked
     ]
-
-
-@settings(max_examples=cases(10, 90))
-@given(
-    steps=st.lists(
-        st.tuples(st.sampled_from(ACTIONS), st.integers(0, 60), st.sampled_from(WORDS)),
-        min_size=1,
-        max_size=15,
-    )
-)
-def test_undoing_everything_goes_back_through_every_state(
-    spaces: Iterator[Memory], steps: list[tuple[str, int, str]]
-) -> None:
-    memory = next(spaces)
-    states: list[list[str]] = [[]]
-    for action, number, text in steps:
-        if action == "undo":
-            continue
-        before = memory.version()
-        write(memory, action, number, text)
-        if memory.version() > before:
-            states.append(texts(memory.records()))
-    for state in reversed(states[:-1]):
-        memory.undo()
-        assert texts(memory.records()) == state
-    with pytest.raises(InvalidInput):
-        memory.undo()
 
 
 # What is true in the world, and when: the second axis

@@ -212,7 +212,7 @@ def test_the_users_of_a_tenant_are_each_there_once(app: Memory) -> None:
     app.scoped(user="ada", project="shop").remember("One")
     app.scoped(user="ada", project="site").remember("Two")
     app.scoped(team="core").remember("Three")
-    assert app.users() == ["ada"]
+    assert app.grants.users() == ["ada"]
     assert app.scoped(user="ada").grants.projects() == ["shop", "site"]
 
 

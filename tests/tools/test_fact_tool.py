@@ -99,7 +99,16 @@ def test_a_list_is_consolidated_alone_and_the_result_says_how(memory: Memory) ->
     def model(prompt: str) -> str:
         asked.append(prompt)
         return json.dumps(
-            {"changes": [{"facts": [1, 2], "text": "Likes green tea and the river", "why": "one thing"}]}
+            {
+                "changes": [
+                    {
+                        "entries": [1, 2],
+                        "change": "same",
+                        "text": "Likes green tea and the river",
+                        "why": "one thing",
+                    }
+                ]
+            }
         )
 
     def failing(prompt: str) -> str:

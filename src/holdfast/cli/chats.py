@@ -51,7 +51,7 @@ def users(options: Options, *, limit: int | None = None) -> None:
     For example: holdfast chats users --db team.db
     """
     with options.open() as memory:
-        found, more = options.page(filter(None, memory.users()), limit)
+        found, more = options.page(filter(None, memory.grants.users()), limit)
     screen = options.answer({"users": found, "more": more})
     for user in found:
         screen.say(user)

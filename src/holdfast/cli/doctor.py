@@ -81,7 +81,7 @@ def _database(options: Options) -> FileState | str:
         return file_state(options.location)
     try:
         with options.open() as memory:
-            memory.users()
+            memory.grants.users()
     except HoldfastError as error:
         return error.what
     return ""

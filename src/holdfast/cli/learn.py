@@ -125,7 +125,7 @@ def consolidate(options: Options, *, llm: str) -> None:
 
     For example: holdfast learn consolidate --llm openai:gpt-5-mini
     """
-    _learn_now(options, "consolidate", llm, lambda memory: memory.learning.consolidate(llm=llm))
+    _learn_now(options, "tidy", llm, lambda memory: memory.learning.consolidate(llm=llm))
 
 
 def _learn_now(options: Options, kind: str, llm: str, run: Callable[[Memory], WorkResult]) -> None:

@@ -222,7 +222,7 @@ class Options(Output):
             return []
         try:
             with self.open() as memory:
-                return memory.users()
+                return memory.grants.users()
         except HoldfastError:
             return []
 

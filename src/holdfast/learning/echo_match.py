@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from holdfast.learning.job_context import JobContext
-from holdfast.learning.throttle import rest
+from holdfast.learning.workers import rest
 from holdfast.store import imports, log, records
 from holdfast.store.message_rows import from_micros
 from holdfast.store.records import RecordFilter

@@ -12,7 +12,7 @@ from typing import cast
 
 from holdfast.errors import ModelFailed
 from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit
-from holdfast.learning.scheduler import EMBED
+from holdfast.learning.job_queue import EMBED
 from holdfast.llm.embedding import LONGEST, Embedded, request
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.safety.guard import mask

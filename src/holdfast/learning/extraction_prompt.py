@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from holdfast.kinds import Kind
 from holdfast.learning.echo_match import recalled_seqs, without_injected
 from holdfast.learning.grounding import TranscriptLine, folded, unescaped
-from holdfast.learning.throttle import rest
+from holdfast.learning.workers import rest
 from holdfast.llm.llm_request import LLMRequest, exactly
 from holdfast.llm.prompt_files import PromptTemplate
 from holdfast.messages.passages import grave, harmless, passages

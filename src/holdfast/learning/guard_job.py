@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from holdfast.errors import InvalidInput
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
-from holdfast.learning.scheduler import GUARD
+from holdfast.learning.job_queue import GUARD
 from holdfast.llm.adapters import resolve
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.model import Model

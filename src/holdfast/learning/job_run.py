@@ -6,39 +6,34 @@ that is killed leaves whole units behind, and the one that takes the job over go
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
-from typing import TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.errors import Closed, Conflict, HoldfastError, ModelFailed
-from holdfast.events import Call, Event
-from holdfast.learning import (
-    consolidate,
-    embed_job,
-    episodes,
-    guard_job,
-    merge_review_job,
-    reflect,
-    session,
-)
-from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit, micros
-from holdfast.learning.results import WorkResult
-from holdfast.learning.scheduler import EMBED, GUARD, OWN
-from holdfast.learning.throttle import rest
+from holdfast.events import Event
+from holdfast.learning import embed_job, episodes, guard_job, reflect, session, tidy
+from holdfast.learning.job_context import JobContext, WorkUnit, micros
+from holdfast.learning.job_queue import EMBED, GUARD, OWN
+from holdfast.learning.results import WorkResult, together
+from holdfast.learning.workers import rest
 from holdfast.llm.errors import logged
 from holdfast.llm.llm_request import Ask, LLMRequest, Unreadable
 from holdfast.llm.model import Model
 from holdfast.store import jobs, watermarks
 from holdfast.store.database import retry_transaction
 from holdfast.store.jobs import Lease, LeaseLost
-from holdfast.types import Job, JobStatus, Record
+from holdfast.types import Job, JobStatus
+
+if TYPE_CHECKING:
+    from holdfast.learning.worker import Worker
 
 T = TypeVar("T")
 # Reasons for which a model would fail again at once.
 FOR_ALL = ("limit", "authentication", "quota", "unavailable")
+FAILURES = 3  # of the model in a row, after which it is asked no more
 _LONGEST_WAIT = timedelta(hours=1)  # between two attempts
-_FAILURES = 3  # of the model in a row, in the chats of one job, after which no more are begun
 _TAKEN_OVER = "another worker took it over, so nothing more was stored for it"
 
 PLANS: Mapping[str, Callable[[JobContext], Iterator[WorkUnit]]] = {
@@ -46,9 +41,8 @@ PLANS: Mapping[str, Callable[[JobContext], Iterator[WorkUnit]]] = {
     EMBED: embed_job.plan,
     "observe": session.plan,
     "episode": episodes.plan,
-    "judge": merge_review_job.plan,
-    "consolidate": consolidate.plan,
-    "reflect": reflect.plan,
+    tidy.KIND: tidy.plan,
+    reflect.KIND: reflect.plan,
 }
 
 
@@ -79,55 +73,27 @@ def ask_and_read(ask: Ask, request: LLMRequest, read: Callable[[str], T], model:
 
 
 class JobRun:
-    """One attempt at a leased job, or batch of jobs.
+    """One attempt of a worker at a leased job, or batch of jobs."""
 
-    `stop_reason` returns why the work is to end, "" to go on; `lease_end` until when the lease is renewed.
-    """
-
-    def __init__(
-        self,
-        context: JobContext,
-        held: Lease,
-        model: Model | None,
-        stop_reason: Callable[[], str],
-        lease_end: Callable[[], int],
-    ) -> None:
+    def __init__(self, worker: Worker, context: JobContext, held: Lease, model: Model | None) -> None:
+        self._worker = worker
         self._context = context
         self._held = held
         self._job = held.jobs[0]
         self._model = model
         self._meter = context.meter()
-        self._stop_reason = stop_reason
-        self._lease_end = lease_end
-        self._ended: dict[JobStatus, list[Job]] = {"done": [], "open": [], "failed": []}
-        self._records: list[Record] = []
-        self._dropped: Counter[str] = Counter()
-        self._notes: list[str] = []
-        # The newest units that failed because the model did.
-        self.failures = 0
-        # The error of a limit that allows no more calls for this kind of job, "" for none.
-        self.limited = ""
-
-    @property
-    def calls(self) -> list[Call]:
-        """The calls of the model."""
-        return self._meter.calls
+        self._results: list[WorkResult] = []
 
     def result(self, seconds: float) -> WorkResult:
         """Return the account of the job."""
-        done, postponed, failed = map(tuple, self._ended.values())
-        return WorkResult(
-            done,
-            postponed,
-            failed,
-            records=tuple(self._records),
-            dropped=dict(+self._dropped),
-            notes=tuple(self._notes),
-            calls=len(self.calls),
-            prompt_tokens=sum(call.prompt_tokens for call in self.calls),
-            answer_tokens=sum(call.answer_tokens for call in self.calls),
+        calls = self._meter.calls
+        asked = WorkResult(
+            calls=len(calls),
+            prompt_tokens=sum(call.prompt_tokens for call in calls),
+            answer_tokens=sum(call.answer_tokens for call in calls),
             seconds=seconds,
         )
+        return together([*self._results, asked])
 
     def finish(self) -> str:
         """Run the job and store its new status; return what keeps the next ones from being run."""
@@ -166,16 +132,16 @@ class JobRun:
         times in a row. What follows in the same chat waits, as its watermark must not pass what failed. The
         first failure is raised last.
         """
-        context, failed = self._context, dict[str, HoldfastError]()
+        worker, context, failed = self._worker, self._context, dict[str, HoldfastError]()
         for unit in PLANS[self._job.kind](context):
             if unit.chat in failed:
                 continue
             rest()
-            if why := self._stop_reason():
+            if why := worker.stop_reason():
                 return why
-            jobs.renew(context.database, self._held, self._lease_end())
+            jobs.renew(context.database, self._held, worker.lease_end())
             try:
-                self._add(self._apply(unit), is_answered=unit.request is not None)
+                self._apply(unit)
             except Stopped as stop:
                 return str(stop)
             except (ModelFailed, Conflict) as error:
@@ -184,41 +150,37 @@ class JobRun:
                 failed[unit.chat] = error
                 if unit.chat != self._job.chat:
                     self._put_last(unit.chat)
-                self.failures += isinstance(error, ModelFailed)
-                if self.failures >= _FAILURES:
+                worker.failures += isinstance(error, ModelFailed)
+                if worker.failures >= FAILURES:
                     break
         for first in failed.values():
             raise first
         return ""
 
-    def _apply(self, unit: WorkUnit) -> UnitResult:
-        model = self._model
+    def _apply(self, unit: WorkUnit) -> None:
+        """Do a unit, and note its results."""
         # Without a model no unit has a request.
-        if unit.request is None or model is None:
-            return unit.apply(None)
-
-        def ask(request: LLMRequest) -> str:
-            if request is not unit.request and (why := self._stop_reason()):
-                raise Stopped(why)
-            patience = self._context.settings.patience
-            return self._meter.ask(model, request, patience, chat=unit.chat, job=self._job.id)
-
-        return ask_and_read(ask, unit.request, unit.apply, model.name)
-
-    def _add(self, result: UnitResult, *, is_answered: bool) -> None:
-        if is_answered:
-            self.failures = 0
-        self._records += result.records
-        self._dropped.update(result.dropped)
+        if unit.request is None or self._model is None:
+            result = unit.apply(None)
+        else:
+            ask = partial(self._ask, self._model, unit)
+            result = ask_and_read(ask, unit.request, unit.apply, self._model.name)
+            self._worker.failures = 0
+        self._results.append(WorkResult(records=result.records, dropped=result.dropped))
         for note in result.note.splitlines():
             self._note(note)
+
+    def _ask(self, model: Model, unit: WorkUnit, question: LLMRequest) -> str:
+        if question is not unit.request and (why := self._worker.stop_reason()):
+            raise Stopped(why)
+        patience = self._context.settings.patience
+        return self._meter.ask(model, question, patience, chat=unit.chat, job=self._job.id)
 
     @retry_transaction
     def _put_last(self, chat: str) -> None:
         """Let the other chats of the job come before one that could not be done."""
         context = self._context
-        with context.database.writing() as tx:
-            tx.lock(context.space)
+        with context.database.writing_to(context.space) as tx:
             self._held.check(tx)
             watermarks.postpone(tx, context.space, chat, self._job.kind, context.now())
 
@@ -227,18 +189,18 @@ class JobRun:
         context, job = self._context, self._job
         why = logged(error, job.id)
         if error.reason not in FOR_ALL:
-            self.failures = max(1, self.failures)
             if error.reason == "timeout":
                 self._note(error.what)
             self._fail(error.reason, why)
-            return ""
+            many = self._worker.failures >= FAILURES
+            return "The model failed three times in a row; the jobs have the reasons." if many else ""
         is_limit = error.reason == "limit"
         backoff = context.now() + micros(context.settings.backoff)
         due = self._meter.free_at(job.kind) if is_limit else backoff
         self._end("open", due=due, counted=False, reason=error.reason, error=str(error))
         # Without a guard or an embedder all the rest goes on.
         if is_limit or job.kind in OWN:
-            self.limited = error.what
+            self._worker.limited[job.kind] = error.what
             return ""
         return error.what
 
@@ -263,15 +225,18 @@ class JobRun:
     ) -> None:
         """Store the new status of the jobs that are still leased, and emit events of failures."""
         context, held, now = self._context, held or self._held, self._context.now()
-        ended = jobs.finish(
-            context.database, held, status, now=now, due=due, reason=reason, error=error, counted=counted
+        ended = tuple(
+            jobs.finish(
+                context.database, held, status, now=now, due=due, reason=reason, error=error, counted=counted
+            )
         )
         if len(ended) < len(held.jobs):
             self._note(_TAKEN_OVER, held.jobs[0])
-        self._ended[status].extend(ended)
+        done, postponed, failed = (ended if status == one else () for one in ("done", "open", "failed"))
+        self._results.append(WorkResult(done, postponed, failed))
         if reason:
             for job in ended:
                 context.events.tell(Event("failed", context.scope, job=job, chat=job.chat, error=error))
 
     def _note(self, text: str, job: Job | None = None) -> None:
-        self._notes.append(f"{(job or self._job).id}: {text}")
+        self._results.append(WorkResult(notes=(f"{(job or self._job).id}: {text}",)))

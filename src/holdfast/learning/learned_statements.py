@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from holdfast.learning.speeches import Speech, shortened, speeches_of
-from holdfast.learning.throttle import rest
+from holdfast.learning.workers import rest
 from holdfast.text.statement_spans import spans
 from holdfast.text.statements import StatementKind, is_chat_log, is_reminder, revokes, statements, takes_back
 from holdfast.types import Message, Range

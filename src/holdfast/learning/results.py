@@ -6,9 +6,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from holdfast.types import Job, Record
 from holdfast.types.reprs import brief
+
+# The fields of a result of work that are added up.
+_SUMMED = (
+    *("done", "postponed", "failed", "records", "notes"),
+    *("calls", "prompt_tokens", "answer_tokens", "seconds", "waiting"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +65,15 @@ def explained(done: WorkResult) -> WorkResult:
 
 def together(results: Sequence[WorkResult]) -> WorkResult:
     """Return the sum of several results, with the `why` of the last one."""
+    last = results[-1] if results else WorkResult(why="There are no sessions.")
     dropped: Counter[str] = Counter()
     for one in results:
         dropped.update(one.dropped)
-    last = results[-1] if results else WorkResult(why="There are no sessions.")
-    return replace(
-        last,
-        done=tuple(job for one in results for job in one.done),
-        postponed=tuple(job for one in results for job in one.postponed),
-        failed=tuple(job for one in results for job in one.failed),
-        records=tuple(record for one in results for record in one.records),
-        dropped=dict(+dropped),
-        notes=tuple(note for one in results for note in one.notes),
-        calls=sum(one.calls for one in results),
-        prompt_tokens=sum(one.prompt_tokens for one in results),
-        answer_tokens=sum(one.answer_tokens for one in results),
-        seconds=sum(one.seconds for one in results),
-        waiting=sum(one.waiting for one in results),
-    )
+    empty = WorkResult()
+    summed: dict[str, Any] = {
+        name: sum((getattr(one, name) for one in results), getattr(empty, name)) for name in _SUMMED
+    }
+    return replace(last, **summed, dropped=dict(+dropped))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,9 @@ from holdfast.types import (
 from holdfast.types.handles import Handle
 
 if TYPE_CHECKING:
-    from holdfast.learning.job_runner import JobRunner
     from holdfast.learning.ranking import Ranking, Strategy
     from holdfast.learning.results import Relearning
+    from holdfast.learning.worker import Worker
     from holdfast.llm.model import LLM, Model
     from holdfast.records.view import View
 
@@ -43,10 +43,15 @@ class Learner(Handle):
     `check_scope` raises Denied where this handle may not act for a scope; None stands for all users.
     """
 
-    def __init__(self, runner: JobRunner, view: View, check_scope: Callable[[Scope | None], None]) -> None:
-        self._runner = runner
-        self._context = runner.context
-        self._scope = runner.context.scope
+    def __init__(
+        self,
+        worker: Worker,
+        view: View,
+        check_scope: Callable[[Scope | None], None],
+    ) -> None:
+        self._worker = worker
+        self._context = worker.context
+        self._scope = worker.context.scope
         self._view = view
         self._check_scope = check_scope
 
@@ -62,7 +67,7 @@ class Learner(Handle):
         prompts: Mapping[str, str] | None = None,
         progress: Callable[[WorkResult], object] | None = None,
     ) -> WorkResult:
-        """Run the jobs that are due: embedding, extraction, episodes, reflection, consolidation.
+        """Run the jobs that are due: embedding, extraction, episodes, reflection, tidying.
 
         Chats are learned from after `Chat.end`, or after `Learning.idle` without a new message. Any number of
         workers may run at once; each job is run by one of them. A job that fails is tried again after
@@ -84,13 +89,12 @@ class Learner(Handle):
             Unavailable: the database cannot be written at the moment.
 
         """
-        model, stop_at = resolved(llm), as_time(until, "until")
+        worker = self._worker.using(resolved(llm), prompts, as_time(until, "until"))
         most = None if limit is None else check_count(limit, "limit")
-        worker = partial(self._runner.worker, model=model, prompts=prompts, until=stop_at)
         if check_flag(everyone, "everyone"):
             self._check_scope(None)
-        run = self._runner.run_for_everyone if everyone else self._runner.run
-        return run(worker, most, _checked(progress), dry_run=check_flag(dry_run, "dry_run"))
+        dry_run = check_flag(dry_run, "dry_run")
+        return worker.work(most, _checked(progress), everyone=everyone, dry_run=dry_run)
 
     @logged
     def extract(
@@ -127,10 +131,10 @@ class Learner(Handle):
             if text is not None:
                 raise InvalidInput("Both a text and a chat are given.", "Pass one of them.")
             span = check_range(messages, check_name(chat, "The id of a chat"))
-            return self._runner.extract_chat(chat, span, step, type, resolved(llm))
+            return self._worker.using(resolved(llm)).extract_chat(chat, span, step, type)
         if not isinstance(text, str):
             raise InvalidInput(f"The text must be text, not {text.__class__.__name__}.", "Pass a string.")
-        return self._runner.extract_text(text, step, type, resolved(llm))
+        return self._worker.using(resolved(llm)).extract_text(text, step, type)
 
     def reflect(self, *, llm: LLM, prompts: Mapping[str, str] | None = None) -> WorkResult:
         """Reflect now on the chats with new messages, of this agent or of all, as `work` does every hour.
@@ -147,12 +151,12 @@ class Learner(Handle):
             InvalidInput: an invalid model.
 
         """
-        return self._runner.run_now("reflect", _required(llm), prompts)
+        return self._worker.using(_required(llm), prompts).run_now("reflect")
 
     def consolidate(
         self, *, llm: LLM, prompts: Mapping[str, str] | None = None, target: str | None = None
     ) -> WorkResult:
-        """Join facts that say parts of the same, and judge the pairs that merging left unsure, with a model.
+        """Join facts that say parts of the same, and settle the pairs that merging left unsure, with a model.
 
         Each decision is a change with its reason, which `undo` takes back. There are never more facts than
         before.
@@ -166,12 +170,12 @@ class Learner(Handle):
             InvalidInput: an invalid model, or an unknown target.
 
         """
-        unjudged = [job.id for job in self._unjudged(target)]
-        return self._runner.run_now("consolidate", _required(llm), prompts, target, unjudged)
+        unsettled = [job.id for job in self._unsettled(target)]
+        return self._worker.using(_required(llm), prompts).run_now("tidy", target, unsettled)
 
-    def _unjudged(self, target: str | None) -> list[Job]:
+    def _unsettled(self, target: str | None) -> list[Job]:
         """Return the open jobs for pairs of records, or only those for facts about a target."""
-        found = [job for job in self.jobs(status="open") if job.kind == "judge"]
+        found = [job for job in self.jobs(status="open") if job.records]
         if target is None:
             return found
         targets = self._context.kinds["fact"].targets

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from holdfast.learning.echo_match import without_injected
-from holdfast.learning.throttle import rest
+from holdfast.learning.workers import rest
 from holdfast.messages.passages import passages
 from holdfast.text.one_line import cut, gist
 from holdfast.text.sentences import without_filler

@@ -67,7 +67,7 @@ def submit(handle: Memory | Chat, work: Callable[[], R]) -> asyncio.Future[R]:
 def needs_model(job: Job) -> bool:
     """Return whether a job needs a language model, by its kind or because it failed with one."""
     from holdfast.errors import Reason
-    from holdfast.learning.scheduler import OWN
+    from holdfast.learning.job_queue import OWN
     from holdfast.learning.worker import NEED_A_MODEL
 
     # A guard or an embedder that failed is none.

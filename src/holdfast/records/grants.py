@@ -28,7 +28,8 @@ class Grants(Handle):
     A user grants what is the user's: the own space and its projects. What is a team's, or all users share, is
     granted by the application: a handle without a user, or one that may act for others (`admin`). It sees all
     grants of the tenant, a user those on the own spaces and the own rights on others. `changes` of a space
-    lists its grants, who made them and when, also those that were revoked since.
+    lists its grants, who made them and when, also those that were revoked since. `check_scope` raises Denied
+    where this handle may not act for all users.
 
     >>> memory.grants.add("project:shop", to="user:bob")
     Grant(space='project:shop', to='user:bob', rights='read', ...)
@@ -40,13 +41,14 @@ class Grants(Handle):
         scope: Scope,
         intake: Callable[[Writer | None], Intake],
         events: Events,
+        check_scope: Callable[[Scope | None], None],
         *,
         admin: bool,
     ) -> None:
         # Not that of the intake, which lets nobody without a right on a space give one.
         self._database = database
         self._scope, self._intake, self._events = scope, intake, events
-        self._for_all = admin or not scope.user
+        self._check_scope, self._for_all = check_scope, admin or not scope.user
 
     def __iter__(self) -> Iterator[Grant]:
         # Read to the end: whoever stops half way, or revokes what is iterated over, leaves no read open.
@@ -130,6 +132,11 @@ class Grants(Handle):
     def projects(self) -> list[str]:
         """Name the projects of this user of which something is stored."""
         return sessions.projects(self._database, self._scope)
+
+    def users(self) -> list[str]:
+        """Name the users of this tenant of whom something is stored; "" stands for what all of them share."""
+        self._check_scope(None)
+        return sessions.users(self._database, self._scope.tenant)
 
     def _carried(self, id: str, to: str, by: Writer | None, *, keep: bool) -> Record:
         return moving.carry(

@@ -316,7 +316,7 @@ class Intake:
         ):
             record = replace(record, flags=(*record.flags, CONFLICT))
         added = self.put(changes, record, None, "add", relation.why)
-        changes.add_job("judge", added, other)
+        changes.add_job("tidy", added, other)
         return added
 
     def _counts_less(self, record: Record, before: Record) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,7 +35,7 @@ _ADD = """
         due = CASE WHEN excluded.due < jobs.ended + :pause THEN jobs.ended + :pause ELSE excluded.due END
     WHERE jobs.status = 'done' OR (:again = 1 AND jobs.status <> 'running')"""
 _DUE = """
-    SELECT id, kind, agent, attempts FROM jobs
+    SELECT id, kind, agent, attempts, record FROM jobs
     WHERE space = :space AND ((status = 'open' AND due <= :now) OR (status = 'running' AND lease <= :now))"""
 _CLAIM = f"""
     UPDATE jobs SET status = 'running', worker = :worker, lease = :lease, attempts = attempts + 1, due = 0
@@ -136,65 +137,91 @@ def add(
     return identity
 
 
-def claim(
-    db: Database,
-    space: str,
-    *,
-    now: int,
-    lease: int,
-    kinds: Sequence[str],
-    batches: Mapping[str, int],
-    ids: Sequence[str] | None = None,
-    agent: str | None = None,
-    but: Sequence[str] = (),
-    unless: Sequence[str] = (),
-    in_order: bool = False,
-) -> Lease | None:
+class Claim(NamedTuple):
+    """What a worker may lease: jobs of some `kinds`, of some `ids` and of an `agent`, None for any.
+
+    Jobs whose last failure had one of the reasons `but` are left out, unless they are of one of the kinds
+    `unless`. With `in_order`, episodes and reflections wait for what is observed of the same chats. So many
+    jobs about `pairs` of records are leased together at most; `lease` is until when.
+    """
+
+    now: int
+    lease: int
+    kinds: Sequence[str]
+    pairs: int = 1
+    ids: Sequence[str] | None = None
+    agent: str | None = None
+    but: Sequence[str] = ()
+    unless: Sequence[str] = ()
+    in_order: bool = False
+
+    def condition(self) -> tuple[str, dict[str, Value]]:
+        """Return what the jobs must fulfil in SQL, with its values."""
+        condition, values = matching({"agent": self.agent}, {"kind": self.kinds, "id": self.ids})
+        condition += _AFTER if self.in_order else ""
+        if self.but:
+            reasons, named = one_of("reason", self.but)
+            exempt: dict[str, Value] = {f"unless{n}": kind for n, kind in enumerate(self.unless)}
+            kept = ", ".join(f":{name}" for name in exempt) or "NULL"
+            condition += f" AND (kind IN ({kept}) OR NOT {reasons})"
+            values |= {**named, **exempt}
+        return condition, values
+
+
+def claim(db: Database, space: str, wanted: Claim) -> Lease | None:
     """Lease the job that is due longest, and others of its kind that fit into one batch; None if none is due.
 
-    A job whose lease is over is due as well. Jobs whose last failure had one of the reasons `but` are left
-    out, unless they are of one of the kinds `unless`. With `in_order`, episodes and reflections wait for what
-    is observed of the same chats.
+    A job whose lease is over is due as well.
     """
-    condition, values = matching({"agent": agent}, {"kind": kinds, "id": ids})
-    condition += _AFTER if in_order else ""
-    if but:
-        reasons, named = one_of("reason", but)
-        exempt = {f"unless{n}": kind for n, kind in enumerate(unless)}
-        kept = ", ".join(f":{name}" for name in exempt) or "NULL"
-        condition += f" AND (kind IN ({kept}) OR NOT {reasons})"
-        values |= {**named, **exempt}
-    while rows := _claim(db, space, _DUE + condition, values, now, lease, batches):
-        worker = rows[0][-1]
+
+    @retry_transaction
+    def lease() -> list[Row]:
+        with db.writing_to(space) as tx:
+            return _claim(tx, space, wanted)
+
+    while rows := lease():
         try:
-            return Lease(space, worker, tuple(_to_job(row[:-2]) for row in rows), _to_payload(rows[0][-2]))
+            return _leased(space, rows)
         except Damaged as error:
-            _fail_damaged(db, space, [row[0] for row in rows], str(error), now)
+            _fail_damaged(db, space, [row[0] for row in rows], str(error), wanted.now)
     return None
 
 
 @retry_transaction
-def _claim(
-    db: Database,
-    space: str,
-    sql: str,
-    values: Mapping[str, Value],
-    now: int,
-    lease: int,
-    batches: Mapping[str, int],
-) -> list[Row]:
-    worker = f"{now:x}{random.getrandbits(64):016x}"
-    with db.writing_to(space) as tx:
-        due = tx.all(f"{sql} ORDER BY due, at, id LIMIT 1", space=space, now=now, **values)
-        if not due:
-            return []
-        _, kind, owner, attempts = due[0]
-        # One that failed is tried alone.
-        if kind in batches and not attempts:
-            sql += " AND kind = :batch AND agent = :owner AND attempts = 0 ORDER BY due, at, id LIMIT :most"
-            batch: dict[str, Value] = {"batch": kind, "owner": owner, "most": batches[kind]}
-            due = tx.all(sql, space=space, now=now, **batch, **values)
-        claimed = [tx.all(_CLAIM, space=space, id=row[0], worker=worker, lease=lease)[0] for row in due]
+def preview(db: Database, space: str, wanted: Claim, add: Callable[[Connection], None]) -> list[Lease]:
+    """Return what would be leased, one after the other, after `add`; all of it is rolled back."""
+    found = []
+    with suppress(_RolledBack), db.writing_to(space) as tx:
+        add(tx)
+        while rows := _claim(tx, space, wanted):
+            found.append(_leased(space, rows))
+        raise _RolledBack
+    return found
+
+
+class _RolledBack(Exception):
+    """Ends a transaction of which nothing is to be kept."""
+
+
+def _leased(space: str, rows: Sequence[Row]) -> Lease:
+    return Lease(space, rows[0][-1], tuple(_to_job(row[:-2]) for row in rows), _to_payload(rows[0][-2]))
+
+
+def _claim(tx: Connection, space: str, wanted: Claim) -> list[Row]:
+    worker = f"{wanted.now:x}{random.getrandbits(64):016x}"
+    condition, values = wanted.condition()
+    sql = _DUE + condition
+    due = tx.all(f"{sql} ORDER BY due, at, id LIMIT 1", space=space, now=wanted.now, **values)
+    if not due:
+        return []
+    _, kind, owner, attempts, record = due[0]
+    # One that failed is tried alone.
+    if record and not attempts:
+        sql += " AND kind = :batch AND agent = :owner AND record <> '' AND attempts = 0"
+        sql += " ORDER BY due, at, id LIMIT :most"
+        batch: dict[str, Value] = {"batch": kind, "owner": owner, "most": wanted.pairs}
+        due = tx.all(sql, space=space, now=wanted.now, **batch, **values)
+    claimed = [tx.all(_CLAIM, space=space, id=row[0], worker=worker, lease=wanted.lease)[0] for row in due]
     return [(*row, worker) for row in claimed]
 
 
@@ -283,12 +310,6 @@ def read(
 def by_ids(db: Reader, space: str, ids: Sequence[str]) -> list[Job]:
     """Return the jobs of some ids; those that are gone are left out."""
     return [_to_job(row) for identity in ids for row in db.all(_BY_ID, space=space, id=identity)]
-
-
-def payload(db: Reader, space: str, identity: str) -> Mapping[str, object]:
-    """Return the payload that a job was added with."""
-    rows = db.all("SELECT payload FROM jobs WHERE space = :space AND id = :id", space=space, id=identity)
-    return _to_payload(rows[0][0]) if rows else {}
 
 
 def _to_payload(text: str | None) -> Mapping[str, object]:

@@ -203,9 +203,9 @@ CREATE TABLE pads (
 CREATE TABLE jobs (
     space TEXT NOT NULL,
     id TEXT NOT NULL,
-    kind TEXT NOT NULL,                 -- observe, episode, judge, consolidate, reflect
+    kind TEXT NOT NULL,                 -- observe, episode, tidy, reflect, guard, embed
     status TEXT NOT NULL,               -- open, running, done, failed
-    record TEXT NOT NULL,               -- the two records to judge; '' for other kinds
+    record TEXT NOT NULL,               -- two records that may say the same; '' for others
     other TEXT NOT NULL,
     at BIGINT NOT NULL,                 -- when it was left
     agent TEXT NOT NULL,

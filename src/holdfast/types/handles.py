@@ -7,7 +7,7 @@ from functools import wraps
 from inspect import Parameter, iscoroutinefunction, isfunction, signature
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from holdfast.errors import HoldfastError, InvalidInput
+from holdfast.errors import InvalidInput
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -58,10 +58,6 @@ class UnknownArgument(InvalidInput, TypeError):
     """A method has no argument of this name; nothing was done. The message names the one that is meant."""
 
 
-class UnknownName(HoldfastError, AttributeError):
-    """A handle has no method of this name, which is one of another library. The message names ours."""
-
-
 class Handle:
     """What a program calls: its methods refuse unknown arguments, and name the one that is meant."""
 
@@ -82,7 +78,7 @@ class Handle:
             if own is None:
                 # Raises what Python raises, or the error of a property.
                 return object.__getattribute__(self, name)
-            raise UnknownName(f"{kind.__name__} has no {name!r}.", f"Use {own!r}.")
+            raise AttributeError(f"{kind.__name__} has no {name!r}. Use {own!r}.", name=name, obj=self)
 
 
 def _checked(method: C) -> C:

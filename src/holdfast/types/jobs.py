@@ -13,8 +13,8 @@ JobStatus = Literal["open", "running", "done", "failed"]
 class Job:
     """A job of a worker: its task, its status, and what it has cost.
 
-    `kind` is "observe" or "episode" (of a `chat`), "judge" (whether two `records` say the same),
-    "consolidate" (the facts) or "reflect" (on the chats of an agent). An open job is `due` from that time on;
+    `kind` is "observe" or "episode" (of a `chat`), "tidy" (the facts of an agent, or two `records` that may
+    say the same) or "reflect" (on the chats of an agent). An open job is `due` from that time on;
     a running one belongs to its worker until then. `attempts` counts how often it was begun since it was last
     done. `reason` and `error` describe the last failure in a word and in a sentence. `calls` and tokens are
     what it has cost so far.

@@ -20,7 +20,6 @@ from holdfast.types import CompactionResult, Job, Record
 Titles = Mapping[str, str]
 Cost = WorkResult | Extraction | Relearning | CompactionResult
 EMBED = "embed"
-_TOGETHER = "judge"  # jobs of this kind are done many at once
 _DATABASE_LOGGERS = ("psycopg", "psycopg.pool")  # tell at length of what our own errors tell in two lines
 
 
@@ -117,14 +116,14 @@ def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
     """Put together the jobs that were done at once, and those that users have of one id."""
     groups: defaultdict[tuple[str, str], list[Job]] = defaultdict(list)
     for job in jobs:
-        groups[job.kind if job.kind == _TOGETHER else job.id, job.status].append(job)
+        groups[job.kind if job.records else job.id, job.status].append(job)
     return list(groups.values())
 
 
 def _about(alike: Sequence[Job], titles: Titles) -> list[Part]:
     """Return the subject of jobs: a chat, pairs of records, or an agent."""
     job = alike[0]
-    if job.kind == _TOGETHER:
+    if job.records:
         return [f"  {count(len(alike), 'pair')} of records"]
     several = f"  for {count(len(alike), 'user')}" if len(alike) > 1 else ""
     if job.chat:

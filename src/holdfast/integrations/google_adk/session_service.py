@@ -141,7 +141,8 @@ class HoldfastSessionService(BaseSessionService):
         return StoredSession(self._memory, app_name, user_id, session_id)
 
     def _list(self, app_name: str, user_id: str | None) -> list[Session]:
-        users = app_memory(self._memory, app_name, None).users() if user_id is None else [user_id]
+        every = app_memory(self._memory, app_name, None).grants
+        users = every.users() if user_id is None else [user_id]
         # The user without a name stands for what all share.
         found = [one for user in users if user for one in sessions_of(self._memory, app_name, user)]
         return sorted(found, key=lambda one: (one.last_update_time, one.user_id, one.id))

@@ -19,7 +19,7 @@ import holdfast
 from holdfast import Chat, Memory, Run, Scratchpad, View
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FEEDBACK
-from holdfast.port import handles, prompts
+from holdfast.port import prompts
 from holdfast.port.formats import message_tokens, ready
 from holdfast.port.handles import Grants, LastN, Learner, Quarantine, build
 from holdfast.types import (
@@ -59,9 +59,7 @@ def _empty_value(annotation: str, given: Mapping[str, object]) -> object:
     name = "None" if annotation.endswith(" None") else annotation.partition("[")[0]
     if name in _VALUES:
         return _VALUES[name]()
-    result = next(
-        getattr(module, name) for module in (holdfast, holdfast.types, handles) if hasattr(module, name)
-    )
+    result = getattr(holdfast, name)
     return result(
         **{
             one.name: _as_field(one.name, given[one.name])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -45,14 +44,6 @@ def test_they_are_stored_in_order_with_their_kind_and_source(memory: Memory) -> 
     assert [one.version for one in records] == [1, 2, 3, 4, 5]
     assert memory.records() == records
     assert [memory.get(one.id) for one in records] == records
-
-
-def test_they_are_one_call_in_the_history(memory: Memory) -> None:
-    memory.remember("before", "finding")
-    remember_fil(memory, ["f"], ["i"], ["l"])
-    assert [change.batch for change in memory.changes()] == [2, 2, 2, 1]
-    memory.undo()
-    assert [one.text for one in memory.records()] == ["before"]
 
 
 @each(
@@ -112,15 +103,6 @@ def test_the_same_text_in_each_kind_is_three_records(memory: Memory) -> None:
     assert [(kind, [hit.kind for hit in found[kind]]) for kind in FIL] == [(kind, [kind]) for kind in FIL]
 
 
-def test_they_are_there_for_the_next_handle(reopen: Callable[[], Memory]) -> None:
-    studied(reopen())
-    assert {kind: len(hits) for kind, hits in recall_fil(reopen(), "API").items()} == {
-        "finding": 2,
-        "insight": 1,
-        "lesson": 1,
-    }
-
-
 # Recall
 
 
@@ -154,13 +136,6 @@ def test_only_findings_insights_and_lessons_are_grouped(memory: Memory) -> None:
     memory.chat("monday").append(role="user", content="What is the API rate limit?")
     assert sum(map(len, recall_fil(memory, "API rate limit", 50).values())) == 4
     assert len(memory.recall("API rate limit", limit=50)) == 6
-
-
-def test_what_was_retracted_is_not_grouped(memory: Memory) -> None:
-    studied(memory)
-    memory.retract_all(kind="finding")
-    found = recall_fil(memory, "API rate limit")
-    assert (found["finding"], len(found["lesson"])) == ([], 1)
 
 
 @each(
@@ -202,46 +177,6 @@ def test_words_beside_the_text_do_not_match(memory: Memory) -> None:
 def test_the_word_for_a_kind_matches_texts_that_say_it(memory: Memory) -> None:
     remember_fil(memory, ["the tea is cold"], ["a finding of another kind"], ["finding out takes time"])
     assert {hit.kind for hit in memory.recall("finding")} == {"insight", "lesson"}
-
-
-def mixed(memory: Memory) -> None:
-    """Remember texts that share more or fewer words with a question about a garden."""
-    remember_fil(
-        memory,
-        [f"the garden {'gate ' * (n % 4)}{'and a cold day ' * (n % 3)}number {n}" for n in range(20)],
-        [f"water {'the garden ' * (n % 3)}at the gate, {n}" for n in range(20)],
-        ["the garden gate is open", "the gate", "garden", "something else"],
-    )
-
-
-def test_the_order_of_the_scores_is_the_order_of_the_hits(memory: Memory) -> None:
-    mixed(memory)
-    scores = [hit.score for hit in memory.recall("is the garden gate open", limit=100)]
-    assert len(scores) > 30
-    assert scores == sorted(scores, reverse=True)
-    assert all(0 < score <= 1 for score in scores)
-    assert memory.recall("is the garden gate open")[0].text == "the garden gate is open"
-
-
-def test_a_higher_minimal_score_leaves_a_beginning_of_the_hits(memory: Memory) -> None:
-    mixed(memory)
-    everything = memory.recall("is the garden gate open", limit=100)
-    for least in (0, 0.0, *sorted({hit.score for hit in everything}), 1, 1.0):
-        kept = memory.recall("is the garden gate open", limit=100, min_score=least)
-        assert kept == [hit for hit in everything if hit.score >= least]
-        assert kept == everything[: len(kept)]
-
-
-def test_a_minimal_score_and_a_limit_together_take_the_best(memory: Memory) -> None:
-    mixed(memory)
-    everything = memory.recall("is the garden gate open", limit=100)
-    least = everything[10].score
-    assert memory.recall("is the garden gate open", limit=5, min_score=least) == everything[:5]
-
-
-def test_a_limit_of_a_recall_is_ten_by_default(memory: Memory) -> None:
-    mixed(memory)
-    assert memory.recall("garden gate") == memory.recall("garden gate", limit=100)[:10]
 
 
 def test_more_of_the_words_score_higher(memory: Memory) -> None:

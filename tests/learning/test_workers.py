@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from holdfast import Learning, Memory
-from holdfast.learning import throttle
-from holdfast.learning.throttle import giving_way, rest
+from holdfast.learning import workers
+from holdfast.learning.workers import Workers, rest
 from learning_scripts import Clock, Model, hold, known
 
 WAIT = 60  # seconds until a test that hangs says so
@@ -21,14 +21,15 @@ FOR_EVER = 1e12
 LEARNING = Learning(kinds=("observe", "episode"))
 
 
-class Waiting:
-    """Say so many times that somebody waits, and count how often it was asked."""
+class Waiting(Workers):
+    """Say so many times that something was appended a moment ago, and count how often it was asked."""
 
     def __init__(self, times: int = 0) -> None:
+        super().__init__()
         self.asked = 0
         self._times = times
 
-    def __call__(self) -> bool:
+    def is_appended_to(self, since: float) -> bool:
         self.asked += 1
         return self.asked <= self._times
 
@@ -38,8 +39,10 @@ def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Let a thread compute a second between two looks at the clock, and return the seconds it would sleep."""
     slept: list[float] = []
     seconds = iter(range(1_000_000))
-    clock = SimpleNamespace(thread_time=lambda: float(next(seconds)), sleep=slept.append)
-    monkeypatch.setattr(throttle, "time", clock)
+    clock = SimpleNamespace(
+        thread_time=lambda: float(next(seconds)), sleep=slept.append, monotonic=time.monotonic
+    )
+    monkeypatch.setattr(workers, "time", clock)
     return slept
 
 
@@ -51,20 +54,24 @@ def test_who_is_no_worker_never_rests(naps: list[float]) -> None:
     assert naps == []
 
 
-def test_while_nobody_waits_a_worker_only_looks(naps: list[float]) -> None:
-    nobody = Waiting()
-    with giving_way(nobody):
+@pytest.mark.parametrize(("times", "slept"), [(0, 0), (3, 3 * 0.02), (1_000_000, 9)])
+def test_a_worker_sleeps_nine_times_as_long_as_it_computed_while_somebody_waits(
+    naps: list[float], times: int, slept: float
+) -> None:
+    somebody = Waiting(times)
+    with somebody.working():
         rest()
-        rest()
-    assert (naps, nobody.asked) == ([], 2)
+    assert sum(naps) == pytest.approx(slept)
+    assert somebody.asked
+    assert max(naps, default=0) < 0.1
 
 
 def test_nobody_is_looked_for_before_a_slice_is_over(
     naps: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(throttle, "SLICE", 2.5)
+    monkeypatch.setattr(workers, "SLICE", 2.5)
     somebody = Waiting(1)
-    with giving_way(somebody):
+    with somebody.working():
         rest()
         rest()
         assert (naps, somebody.asked) == ([], 0)
@@ -72,43 +79,23 @@ def test_nobody_is_looked_for_before_a_slice_is_over(
     assert len(naps) == 1
 
 
-def test_a_worker_sleeps_nine_times_as_long_as_it_computed(naps: list[float]) -> None:
-    with giving_way(Waiting(1_000_000)):
-        rest()
-    assert sum(naps) == pytest.approx(9)
-    assert max(naps) < 0.1
-
-
-def test_it_goes_on_as_soon_as_nobody_waits(naps: list[float]) -> None:
-    with giving_way(Waiting(3)):
-        rest()
-    assert len(naps) == 3
-
-
 def test_a_pace_is_that_of_a_block_and_of_a_thread(naps: list[float]) -> None:
     outer, inner = Waiting(), Waiting()
-    with giving_way(outer):
-        with giving_way(inner):
+
+    def fail() -> None:
+        with inner.working():
             rest()
+            raise LookupError
+
+    with outer.working():
+        with pytest.raises(LookupError):
+            fail()
         with ThreadPoolExecutor(1) as pool:
             pool.submit(rest).result(WAIT)
         assert (outer.asked, inner.asked) == (0, 1)
         rest()
     rest()
     assert (outer.asked, inner.asked) == (1, 1)
-
-
-def test_a_block_that_raises_ends_its_pace(naps: list[float]) -> None:
-    somebody = Waiting(1)
-
-    def fail() -> None:
-        with giving_way(somebody):
-            raise LookupError
-
-    with pytest.raises(LookupError):
-        fail()
-    rest()
-    assert somebody.asked == 0
 
 
 # Those who append
@@ -178,8 +165,8 @@ def prepare(memory: Memory) -> None:
 def test_the_same_is_learned_while_others_append(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, llm: Model | None
 ) -> None:
-    monkeypatch.setattr(throttle, "SLICE", 0)
-    monkeypatch.setattr(throttle, "SHARE", 1)
+    monkeypatch.setattr(workers, "SLICE", 0)
+    monkeypatch.setattr(workers, "SHARE", 1)
     prepare(memory)
     with appending(memory):
         assert len(memory.learning.work(llm=llm, limit=4).done) == 4
@@ -210,8 +197,12 @@ def test_nobody_has_to_wait_for_a_worker_that_rests(
             rested += 1
             pool.submit(use).result(WAIT)
 
-        monkeypatch.setattr(throttle, "SLICE", 0)
-        monkeypatch.setattr(throttle, "time", SimpleNamespace(thread_time=time.thread_time, sleep=sleep))
+        monkeypatch.setattr(workers, "SLICE", 0)
+        monkeypatch.setattr(
+            workers,
+            "time",
+            SimpleNamespace(thread_time=time.thread_time, sleep=sleep, monotonic=time.monotonic),
+        )
         monkeypatch.setattr("holdfast.learning.workers.APPENDING", FOR_EVER)
         prepare(memory)
         memory._runtime.workers.appended = FOR_EVER  # so that the first unit rests as well
@@ -222,8 +213,8 @@ def test_nobody_has_to_wait_for_a_worker_that_rests(
 def test_a_memory_that_is_closed_does_not_wait_for_the_rest(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(throttle, "SLICE", 0)
-    monkeypatch.setattr(throttle, "SHARE", FOR_EVER)
+    monkeypatch.setattr(workers, "SLICE", 0)
+    monkeypatch.setattr(workers, "SHARE", FOR_EVER)
     monkeypatch.setattr("holdfast.learning.workers.APPENDING", FOR_EVER)
     prepare(memory)
     appended = Event()

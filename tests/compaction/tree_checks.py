@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 
-from holdfast import Memory, Message, ToolCall
-from holdfast.chat import Chat
-from holdfast.compaction.driver import Steps
-from holdfast.compaction.tree import CompactionInput, Compactor
-from holdfast.llm.adapters import resolve
+from handles import memory_of
+from holdfast import Chat, CompactionResult, Message, Summary, ToolCall, Window
 from holdfast.prompt.window import Compaction, LastN, Lossless, SummaryBuffer
-from holdfast.types import CompactionResult, Summary, Window
-
-settings.register_profile("shared machine")  # a busy one must not fail a property
-settings.load_profile("shared machine")
 
 Event: TypeAlias = tuple[str, tuple[str, ...], str]  # what, ids of calls, text
 Policy: TypeAlias = Lossless | SummaryBuffer
@@ -96,7 +88,8 @@ def compactions(draw: st.DrawFn) -> Compaction:
         pressed=draw(st.integers(2, 4)),
         previous=draw(st.integers(0, 2)),
         seconds=1e9,
-        calls=10_000,
+        calls=draw(st.sampled_from([0, 1, 3, 10_000, 10_000, 10_000])),
+        spend=draw(st.sampled_from([None, None, None, 0, 900, 4_000])),
     )
 
 
@@ -123,16 +116,6 @@ MODELS: Mapping[str, Callable[[str], str] | None] = {
 }
 
 
-def session_of(chat: Chat) -> CompactionInput:
-    return chat._runtime.compactor(chat._scope, chat.id).session()
-
-
-def steps_of(chat: Chat, mode: str, policy: Policy) -> Steps:
-    """Begin a compaction that is driven by hand: answers are sent for the prompts that it yields."""
-    model = resolve(lambda _: pytest.fail("answers are sent"))
-    return Compactor(session_of(chat), policy.budget, policy.compaction, model).run(full=mode == "full")
-
-
 def frontier_of(tree: Sequence[Summary]) -> list[Summary]:
     return sorted((one for one in tree if not one.parent), key=lambda one: one.first)
 
@@ -150,10 +133,14 @@ def follow(nodes: Sequence[Summary], first: int, last: int) -> bool:
     )
 
 
-def check_tree(memory: Memory, chat: Chat, log: Sequence[Message]) -> None:
+def check_tree(chat: Chat, log: Sequence[Message] | None = None, cap: int = 50) -> None:
     """Check what always holds of a session with `log`: its tree, its counts, the way to its words."""
+    log = chat.history() if log is None else log
+    memory = memory_of(chat)
     tree = chat.tree()
+    assert tree == sorted(tree, key=lambda one: (one.depth, one.first))
     frontier = frontier_of(tree)
+    assert chat.window(10**9).summaries == tuple(frontier)
     last = frontier[-1].last if frontier else 0
     assert follow(frontier, 1, last)
     assert follow([one for one in tree if not one.depth], 1, last)
@@ -169,9 +156,11 @@ def check_tree(memory: Memory, chat: Chat, log: Sequence[Message]) -> None:
         times = [message.at for message in inside if message.at]
         assert (node.since, node.until) == (min(times), max(times))
         assert node.text.strip()
+        assert node.tokens > 0
+    check_words(chat, log, cap)
     stats = chat.stats()
     rest = [message for message in log if message.seq > last]
-    assert stats.messages == len(log)
+    assert (stats.messages, stats.stored_tokens) == (len(log), sum(one.tokens for one in log))
     assert stats.summarised == len(log) - len(rest)
     assert stats.context_tokens == sum(one.tokens for one in frontier) + sum(one.tokens for one in rest)
     problems = memory.verify().problems
@@ -197,6 +186,8 @@ def walk(chat: Chat, identity: str, cap: int) -> list[Message]:
     cursor = None
     while True:
         part = chat.expand(identity, cap, cursor=cursor)
+        assert part.summary.id == identity
+        assert {one.parent for one in part.children} <= {identity}
         items: list[Message | Summary] = [*part.messages, *part.children]
         assert items, "an expansion gives one item at least"
         assert len(items) == 1 or sum(one.tokens for one in items) <= cap
@@ -293,22 +284,26 @@ def check_window(window: Window, policy: Policy, log: Sequence[Message], frontie
     whole = {message.seq for group in groups_of(window.messages) for message in group}
     assert whole == shown, "a call without its results, or a result without its call"
     short = {one.seq: one for one in window.shortened}
+    pinned = sum(one.tokens for one in frontier) if isinstance(policy, SummaryBuffer) else 0
     for message, original in zip(window.messages, (one for one in log if one.seq in shown), strict=True):
         if one := short.pop(message.seq, None):
             assert (one.tokens, one.saved) == (original.tokens, original.tokens - message.tokens)
             assert (message.role, message.answers) == (original.role, original.answers)
-            # What the user pastes is shortened in its own turn as well.
-            assert message.role == "user" or message.seq < max(one.seq for one in log if one.role == "user")
+            # In a turn that goes on, what the user pastes, and anything where not all of the turn fits.
+            request = max(one.seq for one in log if one.role == "user")
+            turn = pinned + sum(one.tokens for one in log if one.seq >= request)
+            assert message.role == "user" or message.seq < request or turn > policy.budget
             is_pasted = message.role in ("tool", "user")
-            assert original.tokens > (min(2_000, policy.budget / 8) if is_pasted else policy.budget / 2)
+            most = min(2_000, policy.budget / 8) if is_pasted else policy.budget / 2
+            assert original.tokens > most or turn > policy.budget
         else:
             assert message == original
     assert not short
     start = frontier[-1].last if frontier else 0
     groups = groups_of([message for message in log if message.seq > start])
     is_kept = policy.compaction.turns if isinstance(policy, Lossless) else policy.keep
-    newest = groups[0] if groups and is_kept else []
-    pinned = sum(one.tokens for one in frontier) if isinstance(policy, SummaryBuffer) else 0
+    as_shown = {message.seq: message for message in window.messages}
+    newest = [as_shown.get(one.seq, one) for one in groups[0]] if groups and is_kept else []
     guaranteed = pinned + sum(message.tokens for message in newest)
     if isinstance(policy, SummaryBuffer):
         assert window.summaries == tuple(frontier), "a cumulative summary never leaves the window"
@@ -350,7 +345,12 @@ def tail_of(log: Sequence[Message], policy: Policy) -> list[Message]:
 
 
 def check_result(
-    chat: Chat, result: CompactionResult, before: Sequence[Summary], summarised: int, context: int
+    chat: Chat,
+    result: CompactionResult,
+    before: Sequence[Summary],
+    summarised: int,
+    context: int,
+    policy: Policy,
 ) -> None:
     """Check that the account of a compaction that nobody disturbed agrees with what it left."""
     tree, stats = chat.tree(), chat.stats()
@@ -364,7 +364,24 @@ def check_result(
     assert {one.id for one in made} == {one.id for one in tree} - known
     assert result.leaves == sum(not one.depth for one in tree if one.id not in known)
     newest = {one.id: one for one in result.summaries}
+    kept = {replace(one, parent="") for one in before if one.id not in newest}
+    assert kept <= {replace(one, parent="") for one in tree}, "what was written before stays as it is"
     by_id = {one.id: replace(one, parent="") for one in tree}
     assert all(by_id[identity] == one for identity, one in newest.items())
     assert result.why
     assert result.seconds >= 0
+    check_sizes(tree, result, known, policy)
+
+
+def check_sizes(
+    tree: Sequence[Summary], result: CompactionResult, known: AbstractSet[str], policy: Policy
+) -> None:
+    """Check that new summaries have no more parts than they may, and that what was too many is named."""
+    how = policy.compaction
+    assert all(identity in result.why for identity in result.beyond)
+    if isinstance(policy, Lossless):
+        for one in tree:
+            if one.id not in known and one.depth and one.id not in result.beyond:
+                most = max(how.pressed, how.fan_in[min(one.depth, 2) - 1])
+                assert sum(part.parent == one.id for part in tree) <= most
+    assert result.calls <= how.calls

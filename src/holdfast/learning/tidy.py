@@ -1,0 +1,461 @@
+"""Tidying: join facts that say parts of the same, and settle the pairs of records that merging left unsure.
+
+The proposals of a model are checked before anything is written: no value may be lost or invented, the user's
+own words stay as they are, and there are never more records than before. All changes of one answer are one
+batch, each with its reason, which `undo` takes back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC
+from functools import partial
+from html import escape
+from typing import NamedTuple
+
+from holdfast.dedup import LONGEST, adds, loses
+from holdfast.errors import InvalidInput
+from holdfast.learning.extraction_prompt import packed
+from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
+from holdfast.llm.json_answers import has, listed, numbers_of, parse, picked, table, text_of
+from holdfast.llm.llm_request import LLMRequest, Unreadable
+from holdfast.records.draft import allow, rules_of, scan
+from holdfast.records.intake import Intake, has_right
+from holdfast.safety import guard
+from holdfast.store import records
+from holdfast.store.message_rows import EPOCH
+from holdfast.store.record_changes import Writing
+from holdfast.store.records import NOW, RecordFilter
+from holdfast.text.clean import clean
+from holdfast.text.shorten import shorten_line
+from holdfast.types import Record, Wording
+
+KIND = "tidy"
+# The actions of a version that stands for several, and of a later state.
+_MERGED, _UPDATED = "merge", "update"
+# In the metadata: what a text was made from, and which record another went into.
+_OF, _INTO = "of", "into"
+# Why a change is refused.
+_OWN_WORDS, _LOST, _UNSAFE = "the user's own words", "lost a value", "unsafe"
+_UNTOUCHED = ("constraint", "soul", "profile")
+_SHOWN = 8_000  # characters of facts in one prompt
+_OVERHEAD = 100  # tokens of an answer around each text
+_REASON = 200  # characters
+_ABOUT = {"user": "the user", "env": "the environment"}
+_CHANGE = {
+    "entries": {"type": "array", "items": {"type": "integer"}},
+    "change": {"type": "string", "enum": ["same", "update"]},
+    "text": {"type": "string"},
+    "why": {"type": "string"},
+}
+_ITEM = {"type": "object", "properties": _CHANGE, "required": ["entries", "change", "why"]}
+_SCHEMA = {
+    "type": "object",
+    "properties": {"changes": {"type": "array", "items": _ITEM}},
+    "required": ["changes"],
+}
+
+
+class _Refused(Exception):
+    """A proposal of a model must not be carried out. Its text is the reason, without words of the model."""
+
+
+class _Group(NamedTuple):
+    """Records that may say the same, the oldest first: facts about one target, or a pair."""
+
+    records: Sequence[Record]
+    is_pair: bool
+
+    def shown(self, first: int) -> str:
+        """Return the group as a model is shown it, numbered from `first` on."""
+        one = self.records[0]
+        of = f" about {_about(one.target)}" if one.target else ""
+        what = "Two" if self.is_pair else "Some"
+        lines = [f"{what} of the kind {escape(one.kind, quote=False)}{of}:"]
+        lines += [f"{number}. {_entry(record)}" for number, record in enumerate(self.records, first)]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    """A record, `kept`, that is to stand for several, `parts`; `after` is its new version."""
+
+    parts: Sequence[Record]
+    kept: Record
+    after: Record
+    action: str
+    why: str
+
+
+def due(context: JobContext) -> bool:
+    """Return whether the agent has facts that could be joined, one of them written since the watermark.
+
+    A join is no news.
+    """
+    seen, scope = context.watermark("", _watermark_kind(context)), context.scope
+    if not records.changed_since(context.database, scope.space, "fact", scope.agent, seen, but=_MERGED):
+        return False
+    return any(_is_news(facts, seen) for groups in _fact_groups(context).values() for facts in groups)
+
+
+def plan(context: JobContext) -> Iterator[WorkUnit]:
+    """Plan one request about the pairs of the jobs, or requests about the facts of the agent.
+
+    Raises:
+        Denied: the learner may not change facts.
+
+    """
+    return _of_pairs(context) if context.jobs and context.jobs[0].records else _of_facts(context)
+
+
+def _of_pairs(context: JobContext) -> Iterator[WorkUnit]:
+    """Plan a request about the pairs; those that cannot be judged any more are left out and counted."""
+    intake = context.intake
+    wanted = RecordFilter(ids=[one for job in context.jobs for one in job.records], agents=intake.agents)
+    current = {one.id: one for one in context.read_records(wanted)}
+    pairs, left_out = [], Counter[str]()
+    for job in context.jobs:
+        pair = [current[one] for one in job.records if one in current]
+        if unfit := _unfit(pair, intake):
+            left_out[unfit] += 1
+        else:
+            # What was said later is the later state, whichever came in first.
+            came, known = pair
+            pairs.append(_Group(sorted((known, came), key=lambda one: one.at or EPOCH), is_pair=True))
+    if pairs:
+        yield _unit(context, pairs, left_out)
+    else:
+        yield WorkUnit(None, lambda _: UnitResult(dropped=dict(left_out)))
+
+
+def _unfit(pair: Sequence[Record], intake: Intake) -> str:
+    """Return why records are no pair to be judged, "" if they are."""
+    if len(pair) != 2:
+        return "gone"
+    one, other = pair
+    if (one.kind, one.target) != (other.kind, other.target):
+        return "of different kinds"
+    if one.kind in _UNTOUCHED or intake.by not in rules_of(intake.kinds, one.kind).writers:
+        return "not to be touched"
+    return "too long" if max(len(one.text), len(other.text)) > LONGEST else ""
+
+
+def _of_facts(context: JobContext) -> Iterator[WorkUnit]:
+    """Plan requests about the facts of the agent: those about the user, then those about the environment.
+
+    Where the payload names a target, only those about it; then the watermark stays, as the others were not
+    looked at. Where there are many, a request is about facts that were first written one after the other, and
+    only made if one of them is news. The watermark moves with the last request, to the version that the space
+    had before the facts were read.
+    """
+    target_only = context.payload.get("target")
+    mark = Watermark("", _watermark_kind(context), records.version(context.database, context.space))
+    done = () if target_only else (mark,)
+    allow(rules_of(context.kinds, "fact"), context.intake.by, "change")
+    seen = context.watermark("", mark.kind)
+    chosen = [
+        facts
+        for target, groups in _fact_groups(context).items()
+        for facts in groups
+        if target_only in (None, target) and (len(groups) == 1 or _is_news(facts, seen))
+    ]
+    for number, facts in enumerate(chosen, 1):
+        marks = done if number == len(chosen) else ()
+        yield _unit(context, [_Group(facts, is_pair=False)], Counter(), marks)
+    if not chosen:
+        yield context.pass_over("", *done)
+
+
+def _watermark_kind(context: JobContext) -> str:
+    return f"{KIND}:{context.scope.agent}"
+
+
+def _is_news(facts: Sequence[Record], seen: int) -> bool:
+    return any(fact.version > seen and fact.action != _MERGED for fact in facts)
+
+
+def _fact_groups(context: JobContext) -> dict[str, list[list[Record]]]:
+    """Return the facts of the agent by target, in groups of two or more that fit one prompt.
+
+    Facts of no agent are left alone: joined with them, what one agent knows would be known to all.
+    """
+    found: dict[str, list[Record]] = {}
+    wanted = RecordFilter(("fact",), agents=(context.scope.agent,), trust=("trusted",))
+    for fact in context.read_records(wanted):
+        found.setdefault(fact.target, []).append(fact)
+    groups = {
+        target: [group for group in packed(facts, lambda fact: len(fact.text), _SHOWN) if len(group) > 1]
+        for target, facts in found.items()
+    }
+    return {target: some for target, some in groups.items() if some}
+
+
+# What a model is shown, and what it proposes
+
+
+def _unit(
+    context: JobContext, groups: Sequence[_Group], left_out: Counter[str], done: Sequence[Watermark] = ()
+) -> WorkUnit:
+    prompt, shown, numbered = context.prompt(KIND), list[str](), dict[int, tuple[_Group, Record]]()
+    for group in groups:
+        shown.append(group.shown(len(numbered) + 1))
+        numbered |= {len(numbered) + n: (group, one) for n, one in enumerate(group.records, 1)}
+    text = "\n\n".join(shown)
+    answer_tokens = _OVERHEAD * len(groups) + context.count_tokens(text)
+    request = LLMRequest(KIND, prompt.fill(groups=text), _SCHEMA, prompt.label, answer_tokens)
+    provenance = context.provenance(prompt.label)
+    return WorkUnit(request, partial(_apply, context, numbered, left_out, provenance, done))
+
+
+def _entry(record: Record) -> str:
+    """Return a record as one entry. Its other lines are indented, so that it cannot pose as another entry."""
+    who = "the user's own words" if record.by == "user" else f"from {record.by}"
+    times = (("", record.at), ("true since ", record.since), ("true until ", record.until))
+    notes = [*(f"{what}{at.astimezone(UTC):%Y-%m-%d}" for what, at in times if at), who]
+    text = "\n    ".join(escape(record.text, quote=False).splitlines())
+    return f"[{', '.join(notes)}] {text}"
+
+
+def _about(target: str) -> str:
+    return _ABOUT.get(target) or escape(" ".join(target.split()), quote=False)
+
+
+def _apply(
+    context: JobContext,
+    numbered: Mapping[int, tuple[_Group, Record]],
+    left_out: Counter[str],
+    provenance: Mapping[str, object],
+    done: Sequence[Watermark],
+    answer: str | None,
+) -> UnitResult:
+    """Write what an answer proposes and may be done; the rest is counted."""
+    unused, joins, dropped = dict(numbered), list[_Join](), Counter(left_out)
+    for change in _changes(answer or "", dropped):
+        try:
+            group, parts = _taken(change, unused)
+            propose = _update if _word(change) == _UPDATED and group.is_pair else _same
+            joins.append(propose(parts, change, context.intake, provenance))
+        except _Refused as refused:
+            dropped[str(refused)] += 1
+    return _write_all(context, joins, dropped, done)
+
+
+def _changes(answer: str, dropped: Counter[str]) -> list[Mapping[str, object]]:
+    value = parse(answer)
+    if not isinstance(value, list):
+        given = table(value, "the answer")
+        if not has(given, "changes"):
+            raise Unreadable('it has no "changes".')
+        value = listed(picked(given, "changes"))
+    changes = [one for one in value if isinstance(one, Mapping)]
+    if value and not changes:
+        raise Unreadable("none of its changes is an object.")
+    dropped["no change"] += len(value) - len(changes)
+    return changes
+
+
+def _taken(
+    change: Mapping[str, object], unused: dict[int, tuple[_Group, Record]]
+) -> tuple[_Group, list[Record]]:
+    """Take the records that a change names, for good: so the work for an answer is bounded."""
+    numbers = sorted(set(numbers_of(picked(change, "entries"))))
+    taken = [unused[number] for number in numbers if number in unused]
+    if len(numbers) < 2 or len(taken) < len(numbers) or any(group is not taken[0][0] for group, _ in taken):
+        raise _Refused("no such entries")
+    for number in numbers:
+        del unused[number]
+    return taken[0][0], [record for _, record in taken]
+
+
+def _word(change: Mapping[str, object]) -> str:
+    value = picked(change, "change")
+    return value.strip().casefold() if isinstance(value, str) else ""
+
+
+def _text(change: Mapping[str, object]) -> str:
+    try:
+        return text_of(picked(change, "text")).strip()
+    except Unreadable as error:
+        raise _Refused("no text") from error
+
+
+def _reason(change: Mapping[str, object], default: str) -> str:
+    """Return the reason of a model in one line, or the default where it has none that may be stored."""
+    value = picked(change, "why")
+    line = shorten_line(clean(value), _REASON) if isinstance(value, str) else ""
+    return default if any(finding.severity == "high" for finding in guard.scan(line)) else line or default
+
+
+# Checking
+
+
+def _same(
+    parts: Sequence[Record], change: Mapping[str, object], intake: Intake, provenance: Mapping[str, object]
+) -> _Join:
+    """Return the join of records into the one that may stand for all, with its own words if it says it all.
+
+    Nobody's words yield to those of less right, and what all agents know to what one knows.
+    """
+    able = [one for one in parts if all(_may_replace(one, other) for other in parts)]
+    if not able:
+        raise _Refused(_OWN_WORDS)
+    if len({(one.since, one.until) for one in parts}) > 1:
+        raise _Refused(_LOST)
+    text, texts = _text(change), [one.text for one in parts]
+    is_spoken = any(one.by == "user" for one in parts)
+    kept = next((one for one in able if one.text == text), None)
+    if kept is None and (is_spoken or not text):
+        kept = next((one for one in able if not loses(one.text, texts)), None)
+    if kept is None and is_spoken:
+        raise _Refused(_OWN_WORDS)
+    if kept is not None and loses(kept.text, texts):
+        raise _Refused(_LOST)
+    after = kept or _reworded(able[0], text, parts, intake, provenance)
+    return _Join(parts, kept or able[0], after, _MERGED, _reason(change, "they say the same"))
+
+
+def _update(
+    parts: Sequence[Record], change: Mapping[str, object], intake: Intake, provenance: Mapping[str, object]
+) -> _Join:
+    """Return the join that puts the later text in the place of the former; the model's own is left out."""
+    old, new = parts
+    if has_right(new.by, old.by) < 0:
+        raise _Refused(_OWN_WORDS)
+    if old.agent not in ("", new.agent):
+        raise _Refused("of another agent")
+    if new.by != "user" and _is_unsafe(new.text, intake, new.kind):
+        raise _Refused(_UNSAFE)
+    after = replace(
+        new,
+        agent=old.agent,
+        category=new.category or old.category,
+        tags=new.tags or old.tags,
+        meta={**old.meta, **new.meta, **provenance},
+    )
+    return _Join(parts, old, after, _UPDATED, _reason(change, "it tells a later state"))
+
+
+def _may_replace(one: Record, other: Record) -> bool:
+    return has_right(one.by, other.by) >= 0 and one.agent in ("", other.agent)
+
+
+def _reworded(
+    kept: Record, text: str, parts: Sequence[Record], intake: Intake, provenance: Mapping[str, object]
+) -> Record:
+    """Return a record with the words of a model in place of several texts, unless they add anything."""
+    texts = [one.text for one in parts]
+    if not text:
+        raise _Refused("no text")
+    if len(text) > min(sum(map(len, texts)), rules_of(intake.kinds, kept.kind).longest):
+        raise _Refused("too long")
+    if _is_unsafe(text, intake, kept.kind):
+        raise _Refused(_UNSAFE)
+    if loses(text, texts):
+        raise _Refused(_LOST)
+    if adds(text, texts):
+        raise _Refused("added a value")
+    placed = next((one for one in parts if one.chat), kept)
+    return replace(
+        kept,
+        text=text,
+        by=intake.by,
+        chat=placed.chat,
+        messages=placed.messages,
+        at=placed.at,
+        meta={**kept.meta, **provenance},
+        flags=(),
+    )
+
+
+def _is_unsafe(text: str, intake: Intake, kind: str) -> bool:
+    """Return whether a text would be quarantined, holds a credential, or is empty."""
+    try:
+        scanned = scan(Record("", kind, text), intake.by)
+    except InvalidInput:
+        return True
+    return scanned.trust == "quarantined" or scanned.text != text
+
+
+# Writing
+
+
+def _write_all(
+    context: JobContext, joins: Sequence[_Join], dropped: Counter[str], done: Sequence[Watermark]
+) -> UnitResult:
+    """Write joins and move the watermarks in one transaction, which is one batch to `undo`.
+
+    A join that cannot be done any more is counted beside what was `dropped` before.
+
+    Raises:
+        LeaseLost: another worker has the job; nothing was stored.
+
+    """
+    counted, written = Counter(dropped), list[Record]()
+    with context.transaction() as changes:
+        context.advance(changes, *done)
+        for join in joins:
+            try:
+                written += _write(changes, context.intake, join)
+            except _Refused as refused:
+                counted[str(refused)] += 1
+    context.events.tell_of(context.scope, written)
+    return UnitResult(tuple(written), dict(+counted))
+
+
+def _write(changes: Writing, intake: Intake, join: _Join) -> list[Record]:
+    """Write the record that stands for several, and then that the others went into it.
+
+    An erasure that takes the one away brings the others back, since they have later versions.
+    """
+    ids = [one.id for one in join.parts]
+    wanted = RecordFilter(ids=ids, agents=intake.agents)
+    current = {one.id: one for one in records.read(changes.tx, intake.space, NOW.version, wanted)}
+    if not all(one.id in current and _content(current[one.id]) == _content(one) for one in join.parts):
+        raise _Refused("changed since")
+    kept, parts = current[join.kept.id], [current[identity] for identity in ids]
+    former = records.versions_of(changes.tx, intake.space, kept.id)
+    if any(one.meta.get(_OF) == ids and one.action in (_MERGED, _UPDATED) for one in former):
+        raise _Refused("taken back before")
+    after = replace(join.after, meta={**join.after.meta, _OF: ids})
+    if join.action == _MERGED:
+        after = _gathered(after, kept, parts)
+    freed = sum(len(one.text) for one in parts if one.agent == kept.agent)
+    if len(after.text) > freed:
+        try:
+            intake.check_total(changes, kept, len(after.text), freed)
+        except InvalidInput as error:
+            raise _Refused("no room") from error
+    written = [changes.put(after, kept, by=intake.by, action=join.action, why=join.why)]
+    for one in parts:
+        if one.id != kept.id:
+            gone = replace(one, meta={**one.meta, _INTO: kept.id})
+            written.append(intake.take_back(changes, gone, "retract", join.why))
+    return written
+
+
+def _content(record: Record) -> tuple[object, ...]:
+    """Return what a proposal about a record rests on."""
+    plain = (record.kind, record.target, record.agent, record.text, record.by, record.trust)
+    return (*plain, record.since, record.until)
+
+
+def _gathered(after: Record, kept: Record, parts: Sequence[Record]) -> Record:
+    """Return a record with all that others have beside their texts: evidence, sources, tags, priority.
+
+    It is still found by their wordings.
+    """
+    sources = dict.fromkeys(source for one in parts for source in (one.source, *one.sources))
+    own = ((Wording(one.text, by=one.by, chat=one.chat, messages=one.messages), one) for one in parts)
+    wordings = (said for first, one in own for said in (first, *one.wordings) if said.text != after.text)
+    return replace(
+        after,
+        category=kept.category or next((one.category for one in parts if one.category), ""),
+        tags=tuple(dict.fromkeys(tag for one in (kept, *parts) for tag in one.tags)),
+        priority=max(one.priority for one in parts),
+        evidence=sum(one.evidence for one in parts),
+        at=max((one.at for one in parts if one.at), default=after.at),
+        wordings=tuple(dict.fromkeys(wordings)),
+        sources=tuple(source for source in sources if source not in ("", kept.source)),
+    )

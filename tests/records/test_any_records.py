@@ -1,0 +1,460 @@
+"""Whatever is written, in any order: reads, views of the past and ways back agree with a list of states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from holdfast import Denied, InvalidInput, Memory, Record, View
+from soak import cases
+
+MANY = ("finding", "insight", "lesson", "fact")
+SINGLE = ("profile", "soul", "episode")  # one for each agent, or each chat
+CHATS = ("", "a", "b")
+CATEGORIES = ("", "fruit", "tools")
+TAGS = ("ripe", "old")
+WORDS = ("garden", "gate", "rose", "shed", "water")
+SYLLABLES = ("ba", "ko", "zu", "vi", "re", "mo", "du", "fa")
+QUERY = "water for the roses in the garden"
+
+SOME_WORDS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
+NUMBERS = st.integers(0, 10**6)
+SOME_TAGS = st.lists(st.sampled_from(TAGS), max_size=2, unique=True).map(tuple)
+
+
+def unique(number: int) -> str:
+    """Make a word of a number that is like no other."""
+    return "".join(SYLLABLES[number // 8**place % 8] for place in (3, 2, 1, 0)) + "x"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a record says, as the model has it; the number is that of the word that only it has."""
+
+    kind: str
+    number: int
+    text: str
+    chat: str = ""
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    priority: int = 5
+    evidence: int = 1
+
+
+State = dict[str, Row]
+
+
+def row_of(record: Record, number: int) -> Row:
+    return Row(
+        record.kind,
+        number,
+        record.text,
+        record.chat,
+        record.category,
+        record.tags,
+        record.priority,
+        record.evidence,
+    )
+
+
+@dataclass
+class Space:
+    """The model: the state after each version, what a recall gave then, and which calls can be undone."""
+
+    states: list[State] = field(default_factory=lambda: [{}])
+    recalled: dict[int, object] = field(default_factory=dict)
+    undoable: list[tuple[int, int]] = field(default_factory=list)  # versions before and after a call
+    words: int = 0
+
+    @property
+    def now(self) -> State:
+        return self.states[-1]
+
+    def of(self, kind: str) -> list[str]:
+        return [identity for identity, row in self.now.items() if row.kind == kind]
+
+
+class Records(RuleBasedStateMachine):
+    """One user's records that all is done to, and those of another beside them."""
+
+    memory: Memory  # of all examples: each has a user of its own
+    users = count(1)
+
+    def __init__(self) -> None:
+        super().__init__()
+        number = next(self.users)
+        self.mine = self.memory.scoped(user=f"user {number}")
+        self.other = self.memory.scoped(user=f"another {number}")
+        self.beside = self.other.remember("the garden of another", "finding")
+        self.space = Space()
+        self.births: dict[str, int] = {}
+        self.erased: set[int] = set()  # numbers of words
+
+    @initialize()
+    def begin(self) -> None:
+        self.chat = self.mine.chat("monday")
+        self.chat.append(role="user", content="Good morning.")
+        self.frozen = self.chat.prompt().system
+
+    # What happens
+
+    @contextmanager
+    def call(self) -> Iterator[State]:
+        """Let a call change a copy of the state, which it must lead to in the versions that it takes."""
+        space, before = self.space, len(self.space.states) - 1
+        state = dict(space.now)
+        yield state
+        written = self.mine.version() - before
+        assert written >= (state != space.now)
+        space.states += [state] * written
+        if written:
+            space.undoable.append((before, self.mine.version()))
+            space.recalled[self.mine.version()] = recalled(self.mine)
+
+    def text(self, words: str) -> tuple[int, str]:
+        self.space.words += 1
+        return self.space.words, f"{words} {unique(self.space.words)}"
+
+    @rule(
+        kind=st.sampled_from(MANY),
+        words=SOME_WORDS,
+        place=NUMBERS,
+        tags=SOME_TAGS,
+        priority=st.integers(1, 10),
+    )
+    def remember(self, kind: str, words: str, place: int, tags: tuple[str, ...], priority: int) -> None:
+        number, text = self.text(words)
+        chat, category = CHATS[place % 3], CATEGORIES[place // 3 % 3]
+        with self.call() as state:
+            record = self.mine.remember(
+                text, kind, chat=chat or None, category=category, tags=tags, priority=priority, merge=False
+            )
+            state[record.id] = Row(kind, number, text, chat, category, tags, priority)
+            self.births[record.id] = record.version
+
+    @rule(kind=st.sampled_from(MANY), words=st.lists(SOME_WORDS, min_size=2, max_size=5))
+    def remember_several(self, kind: str, words: list[str]) -> None:
+        told = [self.text(some) for some in words]
+        with self.call() as state:
+            records = self.mine.remember([text for _, text in told], kind, merge=False)
+            for record, (number, text) in zip(records, told, strict=True):
+                state[record.id] = Row(kind, number, text)
+                self.births[record.id] = record.version
+
+    @rule(kind=st.sampled_from(SINGLE), words=SOME_WORDS, chat=st.sampled_from(CHATS[1:]))
+    def remember_the_one(self, kind: str, words: str, chat: str) -> None:
+        number, text = self.text(words)
+        there = [one for one in self.space.of(kind) if kind != "episode" or self.space.now[one].chat == chat]
+        assert len(there) <= 1
+        with self.call() as state:
+            record = self.mine.remember(text, kind, chat=chat if kind == "episode" else None)
+            assert not there or record.id == there[0]
+            state[record.id] = Row(kind, number, text, record.chat)
+            self.births.setdefault(record.id, record.version)
+        assert self.mine.remember(text, kind, chat=chat if kind == "episode" else None) == record
+
+    @rule(number=NUMBERS)
+    def say_a_fact_again(self, number: int) -> None:
+        if facts := self.space.of("fact"):
+            identity = facts[number % len(facts)]
+            with self.call() as state:
+                again = self.mine.remember(state[identity].text)
+                assert (again.id, again.action) == (identity, "duplicate")
+                state[identity] = replace(state[identity], evidence=state[identity].evidence + 1)
+
+    @rule(number=NUMBERS, words=SOME_WORDS, by_id=st.booleans(), category=st.none() | st.just("changed"))
+    def replace(self, number: int, words: str, by_id: bool, category: str | None) -> None:
+        if not self.space.now:
+            return
+        identity = list(self.space.now)[number % len(self.space.now)]
+        word, text = self.text(words)
+        with self.call() as state:
+            old = state[identity]
+            more: dict[str, Any] = {} if category is None else {"category": category}
+            record = self.mine.replace(identity if by_id else unique(old.number), text, **more)
+            assert (record.id, record.action) == (identity, "replace")
+            state[identity] = replace(
+                old,
+                number=word,
+                text=text,
+                category=old.category if category is None else category,
+                evidence=1,
+            )
+
+    @rule(number=NUMBERS, by_id=st.booleans())
+    def retract(self, number: int, by_id: bool) -> None:
+        if self.space.now:
+            identity = list(self.space.now)[number % len(self.space.now)]
+            with self.call() as state:
+                row = state.pop(identity)
+                gone = self.mine.retract(identity if by_id else unique(row.number), why="no more")
+                assert (gone.id, gone.retracted) == (identity, True)
+
+    @rule(
+        kind=st.none() | st.sampled_from(MANY),
+        category=st.none() | st.sampled_from(CATEGORIES),
+        tags=SOME_TAGS,
+    )
+    def retract_all(self, kind: str | None, category: str | None, tags: tuple[str, ...]) -> None:
+        if kind is None and category is None and not tags:
+            return
+        with self.call() as state:
+            meant = [
+                identity
+                for identity, row in state.items()
+                if kind in (None, row.kind)
+                and category in (None, row.category)
+                and (not tags or set(tags) & set(row.tags))
+            ]
+            gone = self.mine.retract_all(kind=kind, category=category, tags=list(tags) or None)
+            assert {one.id for one in gone} == set(meant)
+            for identity in meant:
+                del state[identity]
+
+    @rule()
+    def undo(self) -> None:
+        space = self.space
+        if not space.undoable:
+            with pytest.raises(InvalidInput, match="nothing to undo"):
+                self.mine.undo()
+            return
+        before, after = space.undoable.pop()
+        then, later = space.states[before], space.states[after]
+        with self.call() as state:
+            self.mine.undo()
+            for identity in then.keys() | later.keys():
+                if then.get(identity) != later.get(identity):
+                    put(state, identity, then.get(identity))
+        space.undoable.pop()  # an undo is not undone
+
+    @rule(number=NUMBERS, version=NUMBERS)
+    def roll_back(self, number: int, version: int) -> None:
+        space = self.space
+        identities = sorted({identity for state in space.states for identity in state})
+        if not identities:
+            return
+        identity, version = identities[number % len(identities)], version % len(space.states)
+        then = space.states[version].get(identity)
+        single = (
+            [one for one in space.of(then.kind) if one != identity] if then and then.kind in SINGLE else []
+        )
+        if single:
+            return
+        with self.call() as state:
+            if then is None:
+                with pytest.raises(InvalidInput):
+                    self.mine.rollback(identity, version)
+            else:
+                self.mine.rollback(identity, version)
+                state[identity] = then
+
+    @rule(kind=st.sampled_from(MANY), version=NUMBERS)
+    def roll_back_a_kind(self, kind: str, version: int) -> None:
+        version %= len(self.space.states)
+        then = self.space.states[version]
+        if any(row.kind == kind for state in self.space.states for row in state.values()):
+            with self.call() as state:
+                try:
+                    self.mine.rollback(kind, version)
+                except InvalidInput:
+                    assert not any(row.kind == kind for row in (*then.values(), *state.values()))
+                for identity in {*self.space.of(kind), *then}:
+                    row = then.get(identity) or state.get(identity)
+                    if row and row.kind == kind:
+                        put(state, identity, then.get(identity))
+
+    @rule(number=NUMBERS)
+    def erase(self, number: int) -> None:
+        """Forget a record in all its versions; the numbers of the others stay."""
+        identities = sorted({identity for state in self.space.states for identity in state})
+        if not identities:
+            return
+        gone, states = identities[number % len(identities)], self.space.states
+        self.erased |= {state[gone].number for state in states if gone in state}
+        self.mine.erase(record=gone)
+        touched = [
+            before
+            for before, after in self.space.undoable
+            if states[before].get(gone) != states[after].get(gone)
+        ]
+        self.space.states = [{key: row for key, row in state.items() if key != gone} for state in states]
+        states = self.space.states
+        self.space.undoable = [
+            (before, after)
+            for before, after in self.space.undoable
+            if before not in touched or states[before] != states[after]
+        ]
+        self.space.recalled.clear()
+        self.frozen = self.chat.prompt().system
+
+    @rule(words=SOME_WORDS)
+    def refuse(self, words: str) -> None:
+        """No call that is refused takes a number, or is shown."""
+        with pytest.raises(InvalidInput):
+            self.mine.remember([words, " "], "finding")
+        with pytest.raises(Denied):
+            self.mine.remember(words, "constraint")
+        with pytest.raises(InvalidInput, match="No record"):
+            self.mine.retract("zebra")
+        with pytest.raises(InvalidInput):
+            self.mine.rollback("finding", len(self.space.states))
+
+    @rule()
+    def rebuild(self) -> None:
+        assert self.mine.verify(repair=True).ok
+
+    @rule(words=SOME_WORDS)
+    def remember_in_the_chat(self, words: str) -> None:
+        number, text = self.text(words)
+        with self.call() as state:
+            record = self.chat.remember(text, merge=False)
+            state[record.id] = Row("fact", number, text, "monday")
+            self.births[record.id] = record.version
+        self.moves_on()
+
+    @rule()
+    def refresh(self) -> None:
+        assert self.chat.refresh() == self.mine.version()
+        self.moves_on()
+
+    def moves_on(self) -> None:
+        self.frozen = self.chat.prompt().system
+        assert self.chat.snapshot() == self.mine.version()
+        new = self.mine.chat(f"new at {self.mine.version()}")
+        assert new.prompt().system == self.frozen, "as for a new chat"
+
+    # What is always true
+
+    @invariant()
+    def reads_agree_with_the_state(self) -> None:
+        version = len(self.space.states) - 1
+        self.check_view(self.mine, version)
+        by_id = {identity: (row.kind, row.text) for identity, row in self.space.now.items()}
+        for identity, (kind, text) in by_id.items():
+            record = self.mine.get(identity)
+            assert record is not None
+            assert (record.kind, record.text) == (kind, text)
+        for kind in SINGLE[:2]:
+            there = [text for one, text in by_id.values() if one == kind]
+            record = self.mine.get(kind)
+            assert ([record.text] if record else []) == there
+
+    @rule(version=NUMBERS)
+    def look_back(self, version: int) -> None:
+        version %= len(self.space.states)
+        view = self.mine.at(version)
+        self.check_view(view, version)
+        for identity in {identity for state in self.space.states for identity in state}:
+            found, row = view.get(identity), self.space.states[version].get(identity)
+            assert (found and found.text) == (row and row.text)
+        if version in self.space.recalled:
+            assert recalled(view) == self.space.recalled[version], "to the last bit"
+
+    def check_view(self, view: Memory | View, version: int) -> None:
+        """Check what a view shows of a version: its records in their order, filters, recall and changes."""
+        state = self.space.states[version]
+        assert view.version() == version or (self.erased and view.version() < version)
+        records = view.records()
+        assert {one.id: row_of(one, state[one.id].number) for one in records} == state
+        assert [one.id for one in records] == sorted(state, key=self.births.__getitem__)
+        for kind in MANY:
+            assert [one.id for one in view.records(kind=kind)] == [
+                one.id for one in records if one.kind == kind
+            ]
+        for category in CATEGORIES:
+            assert {one.id for one in view.records(category=category)} == {
+                identity for identity, row in state.items() if row.category == category
+            }
+        assert {one.id for one in view.records(tags=["ripe"])} == {
+            identity for identity, row in state.items() if "ripe" in row.tags
+        }
+        assert view.records(kind="finding", limit=2, offset=1) == view.records(kind="finding")[1:3]
+        for number in {*list(range(self.space.words + 1))[-3:], *sorted(self.erased)[:2]}:
+            meant = [identity for identity, row in state.items() if row.number == number]
+            assert [one.id for one in view.records(text=unique(number).upper())] == meant
+            assert [hit.id for hit in view.recall(unique(number), sources=["record"])] == meant
+
+    @invariant()
+    def changes_lead_from_each_state_to_the_next(self) -> None:
+        changes = [one for one in self.mine.changes()[::-1] if one.kind != "erasure"]
+        assert [one.version for one in changes] == sorted({one.version for one in changes})
+        texts: dict[str, str | None] = {}
+        for change in changes:
+            assert change.before == texts.get(change.id)
+            assert change.batch <= change.version
+            texts[change.id] = change.after
+        assert {identity: text for identity, text in texts.items() if text is not None} == {
+            identity: row.text for identity, row in self.space.now.items()
+        }
+        assert self.mine.changes(limit=1) == self.mine.changes()[:1]
+
+    @invariant()
+    def the_chat_shows_what_it_showed(self) -> None:
+        if hasattr(self, "chat"):
+            assert self.chat.prompt().system == self.frozen
+
+    @invariant()
+    def another_user_is_untouched(self) -> None:
+        assert self.other.records() == [self.beside]
+        assert self.other.version() == 1
+
+    def teardown(self) -> None:
+        assert self.mine.verify().problems == ()
+
+
+def put(state: State, identity: str, row: Row | None) -> None:
+    if row is None:
+        state.pop(identity, None)
+    else:
+        state[identity] = row
+
+
+def recalled(view: Memory | View) -> object:
+    """Recall records, alone and beside messages."""
+    alone = view.recall(QUERY, sources=["record"], limit=1_000)
+    beside = [hit for hit in view.recall(QUERY, limit=1_000) if hit.source == "record"]
+    return [[(hit.id, hit.text, hit.score.hex(), dict(hit.why)) for hit in hits] for hits in (alone, beside)]
+
+
+def run_machine(memory: Memory, examples: int, steps: int) -> None:
+    class Bound(Records):
+        pass
+
+    Bound.memory = memory
+    checks: Iterable[HealthCheck] = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    run_state_machine_as_test(
+        Bound,
+        settings=settings(
+            phases=(Phase.explicit, Phase.generate),
+            max_examples=examples,
+            stateful_step_count=steps,
+            suppress_health_check=list(checks),
+        ),
+    )
+
+
+@pytest.mark.scaled
+def test_any_records_in_memory() -> None:
+    with Memory(":memory:", user="ada", admin=True) as memory:
+        run_machine(memory, cases(8, 300), 15)
+
+
+@pytest.mark.slow
+@pytest.mark.scaled
+@pytest.mark.parametrize("place", ["memory", "file", "postgres"])
+def test_any_records(request: pytest.FixtureRequest, tmp_path: Path, place: str) -> None:
+    if place == "postgres":
+        location: str = request.getfixturevalue("postgres_url")
+    else:
+        location = ":memory:" if place == "memory" else str(tmp_path / "memory.db")
+    with Memory(location, user="ada", admin=True, durability="normal") as memory:
+        run_machine(memory, cases(20 if place == "memory" else 4, 60), 25)
