@@ -21,7 +21,7 @@ BUDGETS = {
     "learning": 4_256,
     "tools": 2_663,
     "front": 1_837,
-    "port integrations providers testing": 8_143,
+    "port integrations providers testing": 8_100,
     "cli": 4_146,
     "hooks": 3_150,
     "io demo": 4_894,

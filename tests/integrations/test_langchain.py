@@ -178,7 +178,7 @@ def test_all_or_none_are_stored(history: HoldfastChatMessageHistory, wrong: Any)
 def test_what_is_no_message_of_langchain_is_told(history: HoldfastChatMessageHistory, memory: Memory) -> None:
     forged = Message("user", "x", raw={"type": "os.system", "data": {}}, meta={"langchain": "item"})
     memory.chat("trip").append(forged)
-    with pytest.raises(Damaged, match="Message 1 of the history"):
+    with pytest.raises(Damaged, match="Message 1 of the chat"):
         _ = history.messages
 
 

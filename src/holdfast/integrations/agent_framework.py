@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.contract import check_provider
-from holdfast.errors import Damaged, InvalidInput, MissingExtra
+from holdfast.errors import InvalidInput, MissingExtra
 from holdfast.integrations.framework_keys import chat_id
 from holdfast.integrations.known_and_recalled import known_and_recalled
 from holdfast.integrations.off_loop import off_loop
-from holdfast.integrations.opaque_items import read_message
+from holdfast.integrations.opaque_items import read_message, restoring
 from holdfast.integrations.session_items import SessionItems
 from holdfast.port import formats, prompts
 from holdfast.types import Message, Role, check_count
@@ -242,13 +242,8 @@ def _identity(message: Message | Payload) -> dict[str, object]:
 
 
 def _framework_message(message: Message | Payload) -> FrameworkMessage:
-    try:
+    with restoring(message, "none of the Agent Framework", "agent-framework-core"):
         return FrameworkMessage.from_dict(dict(message.raw or {}))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise Damaged(
-            f"Message {message.seq} of the chat is none of the Agent Framework: {error}.",
-            "Update agent-framework-core, or erase the message.",
-        ) from error
 
 
 def _message(message: object) -> Message:

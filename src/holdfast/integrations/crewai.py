@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.errors import MissingExtra
-from holdfast.integrations.off_loop import off_loop
+from holdfast.integrations.off_loop import awaited
 
 try:
     from crewai.memory.types import MemoryRecord, ScopeInfo
@@ -154,31 +154,6 @@ class HoldfastStorage:
         else:
             self._records.clear()
 
-    async def asave(self, records: Sequence[MemoryRecord]) -> None:
-        """Store records; see `save`."""
-        await off_loop(self._memory, self.save, records)
-
-    async def asearch(
-        self,
-        query_embedding: Sequence[float],
-        scope_prefix: str | None = None,
-        categories: Sequence[str] | None = None,
-        metadata_filter: Mapping[str, object] | None = None,
-        limit: int = 10,
-        min_score: float = 0.0,
-    ) -> list[tuple[MemoryRecord, float]]:
-        """Return the records nearest to a vector; see `search`."""
-        options = (scope_prefix, categories, metadata_filter, limit, min_score)
-        return await off_loop(self._memory, self.search, query_embedding, *options)
-
-    async def adelete(
-        self,
-        scope_prefix: str | None = None,
-        categories: Sequence[str] | None = None,
-        record_ids: Sequence[str] | None = None,
-        older_than: datetime | None = None,
-        metadata_filter: Mapping[str, object] | None = None,
-    ) -> int:
-        """Delete records; see `delete`."""
-        options = (scope_prefix, categories, record_ids, older_than, metadata_filter)
-        return await off_loop(self._memory, self.delete, *options)
+    asave = awaited(save)
+    asearch = awaited(search)
+    adelete = awaited(delete)

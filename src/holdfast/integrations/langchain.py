@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 from holdfast import Memory
 from holdfast.contract import check_provider
-from holdfast.errors import Damaged, InvalidInput, MissingExtra
+from holdfast.errors import InvalidInput, MissingExtra
 from holdfast.integrations.hit_metadata import hit_metadata
 from holdfast.integrations.off_loop import awaited, off_loop
-from holdfast.integrations.opaque_items import read_message
+from holdfast.integrations.opaque_items import read_message, restoring
 from holdfast.integrations.session_items import SessionItems
 from holdfast.port import prompts
 from holdfast.port.handles import RecallOptions
@@ -187,11 +187,6 @@ def _readable(message: BaseMessage) -> Message:
 
 
 def _langchain_message(message: Payload) -> BaseMessage:
-    try:
+    with restoring(message, "none of LangChain", "langchain-core"):
         # Only messages with `raw` are items.
         return messages_from_dict([dict(message.raw or {})])[0]
-    except (KeyError, TypeError, ValueError) as error:
-        raise Damaged(
-            f"Message {message.seq} of the history is none of LangChain: {error}.",
-            "Update langchain-core, or erase the message.",
-        ) from error

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from holdfast import Memory
-from holdfast.errors import Damaged, InvalidInput, MissingExtra
+from holdfast.errors import InvalidInput, MissingExtra
 from holdfast.integrations.known_and_recalled import known_and_recalled
 from holdfast.integrations.message_lists import MessageLists
 from holdfast.integrations.off_loop import off_loop
-from holdfast.integrations.opaque_items import read_message
+from holdfast.integrations.opaque_items import read_message, restoring
 from holdfast.port import formats
 from holdfast.types import Message, Role
 
@@ -207,14 +207,9 @@ def _lists_of(status: MessageStatus | None) -> Sequence[str]:
 def _chat_messages(messages: Sequence[Message]) -> list[ChatMessage]:
     found = []
     for message in messages:
-        try:
+        with restoring(message, "none of LlamaIndex", "llama-index-core"):
             # Half the time of `model_validate`, which validates twice. Other messages have no `raw`.
             found.append(ChatMessage(**cast("Mapping[str, object]", message.raw)))
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise Damaged(
-                f"Message {message.seq} of the chat is none of LlamaIndex: {error}.",
-                "Update llama-index-core, or erase the message.",
-            ) from error
     return found
 
 

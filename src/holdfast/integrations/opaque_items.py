@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from holdfast.errors import InvalidInput
+from holdfast.errors import Damaged, InvalidInput
 from holdfast.port import formats
 from holdfast.types import Message
+
+if TYPE_CHECKING:
+    from holdfast.port.items import Payload
 
 
 def read_message(
@@ -36,3 +41,15 @@ def read_message(
         return formats.ready(message) if message.calls else message
     except (InvalidInput, RecursionError):
         return None
+
+
+@contextmanager
+def restoring(message: Message | Payload, what: str, package: str) -> Iterator[None]:
+    """Raise Damaged if the block cannot make of a stored message what a framework passed."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise Damaged(
+            f"Message {message.seq} of the chat is {what}: {error}.",
+            f"Update {package}, or erase the message.",
+        ) from error

@@ -17,9 +17,9 @@ from strands.types.session import (
     encode_bytes_values,
 )
 
-from holdfast.errors import Conflict, Damaged, InvalidInput
+from holdfast.errors import Conflict, InvalidInput
 from holdfast.integrations.framework_keys import chat_id
-from holdfast.integrations.opaque_items import read_message
+from holdfast.integrations.opaque_items import read_message, restoring
 from holdfast.port import formats
 from holdfast.port.items import Items, retry_transaction
 from holdfast.types import Message, Role, check_count
@@ -59,7 +59,7 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
     """
 
     def __init__(self, memory: Memory) -> None:
-        self._memory, self._table = memory, Items(memory, _FRAMEWORK)
+        self._table = Items(memory, _FRAMEWORK)
 
     # Sessions, agents, and several of them
 
@@ -94,15 +94,7 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
         agents = [item.key.removeprefix(_AGENTS) for item in self._table.scan(chat, prefix=_AGENTS)]
         # The session last, so that a call that is stopped is finished by another one.
         for one in [*(_chat(session_id, agent) for agent in agents), chat]:
-            self._erase(one)
-
-    def _erase(self, chat: str) -> None:
-        try:
-            self._memory.erase(chat=chat, rewrite=None)
-        except InvalidInput:
-            # A concurrent call, or the user, may have erased it.
-            if self._table.scan(chat, limit=1):
-                raise
+            self._table.erase(one)
 
     @retry_transaction
     def create_agent(self, session_id: str, session_agent: SessionAgent, **_: object) -> None:
@@ -297,17 +289,12 @@ def _there(what: str) -> SessionMismatch:
 
 
 def _session_message(newest: Message, *first: Message) -> SessionMessage:
-    try:
+    with restoring(newest, "none of Strands", "strands-agents"):
         raw = dict(newest.raw or {})
         if "message" not in raw:
             # The first version may have been erased.
             raw["message"] = (first[0].raw or {})["message"] if first else raw["redact_message"]
         return SessionMessage.from_dict(raw)
-    except (KeyError, TypeError, ValueError) as error:
-        raise Damaged(
-            f"Message {newest.seq} of the chat is none of Strands: {error}.",
-            "Update strands-agents, or erase the message.",
-        ) from error
 
 
 def _message(session_message: SessionMessage) -> Message:

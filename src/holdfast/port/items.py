@@ -56,7 +56,7 @@ class Items(ItemRows):
             raise InvalidInput("This memory stores nothing.", "Use one that has a database.")
         scope = memory.scope
         super().__init__(own.database_of(scope), own.now, scope.space, collection)
-        self._runtime, self._scope = own, scope
+        self._memory, self._runtime, self._scope = memory, own, scope
 
     def shared(self) -> Self:
         """Return the same collection of what all users of the tenant share, in the same transaction."""
@@ -65,6 +65,15 @@ class Items(ItemRows):
     def log(self, chat: str) -> Log:
         """Return the log of a chat, in the same transaction."""
         return Log(self, self._runtime, self._scope, chat)
+
+    def erase(self, chat: str) -> None:
+        """Erase a chat with its items and all that was said in it; the files are rewritten later."""
+        try:
+            self._memory.erase(chat=chat, rewrite=None)
+        except InvalidInput:
+            # There may be none, or a concurrent call has erased it.
+            if self.scan(chat, limit=1):
+                raise
 
     def chats_with(self, id: str) -> list[str]:
         """Return the chats that have a message with an id, which its writer gave it."""

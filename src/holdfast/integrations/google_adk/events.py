@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from google.adk.events.event import Event
 
-from holdfast.errors import Damaged, InvalidInput
+from holdfast.errors import InvalidInput
 from holdfast.integrations.framework_keys import digest
 from holdfast.integrations.google_adk.app_memory import FRAMEWORK
-from holdfast.integrations.opaque_items import read_message
+from holdfast.integrations.opaque_items import read_message, restoring
 from holdfast.port.texts import clean
 from holdfast.types import Message, Role
 
@@ -66,13 +66,8 @@ def to_event(message: Message) -> Event:
         Damaged: it has none.
 
     """
-    try:
+    with restoring(message, "no event of ADK", "google-adk"):
         return Event.model_validate(message.raw)
-    except ValueError as error:
-        raise Damaged(
-            f"Message {message.seq} of the chat is no event of ADK: {error}.",
-            "Update google-adk, or erase the message.",
-        ) from error
 
 
 def is_event(message: Message) -> bool:

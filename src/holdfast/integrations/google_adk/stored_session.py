@@ -69,8 +69,7 @@ class StoredSession:
     def __init__(self, memory: Memory, app_name: str, user_id: str, session_id: str) -> None:
         self._chat = session_chat(session_id)
         self._app, self._user, self._id = app_name, user_id, session_id
-        self._memory = app_memory(memory, app_name, user_id)
-        self._table = Items(self._memory, FRAMEWORK)
+        self._table = Items(app_memory(memory, app_name, user_id), FRAMEWORK)
 
     @retry_transaction
     def create(self, state: Mapping[str, object]) -> Session:
@@ -141,14 +140,8 @@ class StoredSession:
 
     def delete(self) -> None:
         """Erase the session with its chat; do nothing if it is not there."""
-        if self._table.get(_HEAD, self._chat) is None:
-            return
-        try:
-            self._memory.erase(chat=self._chat, rewrite=None)
-        except InvalidInput:
-            # A concurrent call may have erased it.
-            if self._table.get(_HEAD, self._chat) is not None:
-                raise
+        if self._table.get(_HEAD, self._chat) is not None:
+            self._table.erase(self._chat)
 
     def _session(self, db: Items, head: SessionHead, found: Iterable[Item]) -> Session:
         return bare_session(self._app, self._user, head, read_state(db, found))

@@ -163,13 +163,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Erase a thread and all that was said in it; the file is rewritten later, see `Memory.erase`."""
-        chat = thread_chat(thread_id)
-        try:
-            self._memory.erase(chat=chat, rewrite=None)
-        except InvalidInput:
-            # There may be none, or a concurrent call has erased it.
-            if self._thread(chat).head() is not None:
-                raise
+        self._table.erase(thread_chat(thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete threads with "delete", else all their checkpoints but the newest of each namespace.
