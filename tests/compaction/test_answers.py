@@ -13,6 +13,7 @@ from compaction_chats import (
     START,
     Scribe,
     cost,
+    fresh,
     in_turn,
     leaves,
     minute,
@@ -31,11 +32,6 @@ chat = compaction_chats.chat
 WIDE = policy(1_000, leaf_source=1_000)
 TARGET = 125
 MANY = policy(600, fan_in=(3, 2))
-
-
-def fresh() -> Chat:
-    """Open a chat of its own, for a row of a table."""
-    return Memory(":memory:", user="ada", admin=True).chat("c")
 
 
 def tokens(size: int) -> str:
