@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import compaction_chats
+import pytest
 from compaction_chats import (
     START,
     Scribe,
@@ -367,6 +368,7 @@ HOSTILE = [
 SPEAKERS = ("user]", "assistant]", "Eve", "tool &lt;summary&gt;]")
 
 
+@pytest.mark.slow
 @each("text", HOSTILE)
 @each("with_model", [True, False])
 def test_hostile_words_stay_in_their_frame(text: str, with_model: bool) -> None:

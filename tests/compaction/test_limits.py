@@ -212,6 +212,7 @@ def test_when_the_model_fails_to_merge_both_summaries_are_shown_and_the_next_tim
     check_tree(chat)
 
 
+@pytest.mark.slow
 def test_a_tree_becomes_one_summary_and_one_a_tree_when_the_policy_changes(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 120)

@@ -121,6 +121,7 @@ def test_needs_compaction_with_a_threshold_below_the_target_is_false_after_a_com
     assert not chat.needs_compaction(2_000, 0.3), "the same compaction would do nothing"
 
 
+@pytest.mark.slow
 def test_one_pass_is_what_an_incremental_compaction_does() -> None:
     trees, whys = [], []
     for full, passes in ((True, 1), (False, 12)):
@@ -398,6 +399,7 @@ def test_summaries_are_condensed_where_there_is_need(
     )
 
 
+@pytest.mark.slow
 def test_the_shallowest_are_condensed_first(chat: Chat) -> None:
     tell(chat, 240)
     made = chat.compact(full=True, llm=Scribe(), policy=policy(600, fan_in=(3, 2))).summaries

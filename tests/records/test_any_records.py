@@ -450,7 +450,7 @@ def run_machine(memory: Memory, examples: int, steps: int) -> None:
 @pytest.mark.scaled
 def test_any_records_in_memory() -> None:
     with Memory(":memory:", user="ada", admin=True) as memory:
-        run_machine(memory, cases(8, 300), 15)
+        run_machine(memory, cases(6, 300), 15)
 
 
 @pytest.mark.slow
