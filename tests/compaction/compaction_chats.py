@@ -26,6 +26,11 @@ def chat() -> Iterator[Chat]:
         yield memory.chat("c")
 
 
+def fresh() -> Chat:
+    """Open a chat of its own, for a row of a table."""
+    return Memory(":memory:", user="ada", admin=True).chat("c")
+
+
 def words(n: int, tokens: int) -> str:
     """Write a text that is a message of exactly so many tokens."""
     size = 4 * (tokens - 4)

@@ -9,10 +9,12 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import compaction_chats
+import pytest
 from compaction_chats import (
     START,
     Scribe,
     cost,
+    fresh,
     in_turn,
     leaves,
     minute,
@@ -31,11 +33,6 @@ chat = compaction_chats.chat
 WIDE = policy(1_000, leaf_source=1_000)
 TARGET = 125
 MANY = policy(600, fan_in=(3, 2))
-
-
-def fresh() -> Chat:
-    """Open a chat of its own, for a row of a table."""
-    return Memory(":memory:", user="ada", admin=True).chat("c")
 
 
 def tokens(size: int) -> str:
@@ -371,6 +368,7 @@ HOSTILE = [
 SPEAKERS = ("user]", "assistant]", "Eve", "tool &lt;summary&gt;]")
 
 
+@pytest.mark.slow
 @each("text", HOSTILE)
 @each("with_model", [True, False])
 def test_hostile_words_stay_in_their_frame(text: str, with_model: bool) -> None:

@@ -283,7 +283,7 @@ def run_machine(memory: Memory, examples: int, steps: int) -> None:
 @pytest.mark.scaled
 def test_any_chat_in_memory() -> None:
     with Memory(":memory:", user="ada", admin=True) as memory:
-        run_machine(memory, cases(6, 300), 8)
+        run_machine(memory, cases(5, 300), 8)
 
 
 @pytest.mark.slow

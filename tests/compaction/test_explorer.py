@@ -134,6 +134,7 @@ CODER = {"agent": "coder"}
 SHARED = {"tenant": "acme", "user": ""}
 
 
+@pytest.mark.slow
 @each(
     ("owner", "reader", "name", "seen"),
     [

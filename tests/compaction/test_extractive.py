@@ -68,6 +68,7 @@ def steps(text: str) -> int:
     return 7 * ((len(text) + 6) // 7) + 3 * text.count("\n")  # not additive
 
 
+@pytest.mark.slow
 @settings(max_examples=cases(25, 450))
 @given(
     st.lists(SPOKEN, min_size=1, max_size=6),

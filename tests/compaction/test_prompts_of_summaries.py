@@ -15,6 +15,7 @@ from compaction_chats import (
     compact,
     cost,
     depths,
+    fresh,
     leaves,
     minute,
     policy,
@@ -37,11 +38,6 @@ MANY = policy(600, fan_in=(3, 2))
 
 OWN = "Sum up in $target tokens. $policy\n<a>$previous</a>\n<b>\n$source\n</b>\n<c>\n$outline\n</c>\n"
 ARC = "$target $policy\n<b>\n$source\n</b>\n<c>\n$outline\n</c>\n"
-
-
-def fresh() -> Chat:
-    """Open a chat of its own, for a row of a table."""
-    return Memory(":memory:", user="ada", admin=True).chat("c")
 
 
 def copied(prompt: str) -> str:

@@ -48,6 +48,7 @@ def test_the_scope_chooses_what_is_found(memory: Memory) -> None:
     assert all(hit.text and hit.chat == "c" for hit in chat.search("quokka"))
 
 
+@pytest.mark.slow
 @each("limit", [0, 1, 2, 5, 20])
 def test_the_limit_is_for_all_scopes_together(limit: int) -> None:
     chat = Memory(":memory:", user="ada").chat("c")

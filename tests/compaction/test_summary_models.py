@@ -14,7 +14,7 @@ from typing import Any
 
 import compaction_chats
 import pytest
-from compaction_chats import PATIENCE, WAYS, AsyncScribe, compact, policy, section, tell
+from compaction_chats import PATIENCE, WAYS, AsyncScribe, compact, fresh, policy, section, tell
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -36,11 +36,6 @@ from llm_server import Body, Server, completion, prompt_of, refusal
 from tables import each
 
 chat, server = compaction_chats.chat, llm_server.server
-
-
-def fresh() -> Chat:
-    """Open a chat of its own, for a row of a table."""
-    return Memory(":memory:", user="ada", admin=True).chat("c")
 
 
 def served(server: Server) -> OpenAIChatModel:

@@ -88,6 +88,7 @@ def check(memory: Memory, chat: Chat) -> None:
 # What happens while a model thinks
 
 
+@pytest.mark.slow
 def test_a_model_may_read_and_write_the_same_memory(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from holdfast import Hit, InvalidInput, Memory, Record
 from soak import cases
-from tables import each
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -169,65 +168,12 @@ def test_a_replaced_text_was_written_when_it_was_replaced(daily: Memory) -> None
     assert texts(daily.recall("garden", since=second.at)) == ["garden two"]
 
 
-def test_only_what_is_true_at_the_time_is_found(daily: Memory) -> None:
-    daily.remember("garden always", "finding")
-    daily.remember("garden in the past", "finding", until=START - DAY)
-    daily.remember("garden in the future", "finding", since=START + 1000 * DAY)
-    daily.remember("garden in March", "finding", since=START + 60 * DAY, until=START + 90 * DAY)
-    for at, expected in {
-        None: ["always"],
-        START - 2 * DAY: ["always", "in the past"],
-        START - DAY: ["always"],
-        START + 60 * DAY: ["always", "in March"],
-        START + 90 * DAY: ["always"],
-        START + 1000 * DAY: ["always", "in the future"],
-    }.items():
-        assert sorted(texts(daily.recall("garden", valid_at=at))) == [f"garden {when}" for when in expected]
-
-
 def test_a_rare_tag_is_found_among_many_better_hits(memory: Memory) -> None:
     memory.remember(["garden garden garden"] * 300, "finding")
     rare = memory.remember(
         "somewhere beyond all the other things there is a garden", "finding", tags=["rare"]
     )
     assert [hit.id for hit in memory.recall("garden", tags=["rare"], limit=1)] == [rare.id]
-
-
-@each(
-    "wrong",
-    [
-        {"sources": []},
-        {"sources": "recrd"},
-        {"sources": ["file"]},
-        {"sources": [None]},
-        {"sources": 5},
-        {"sources": ["message"], "kinds": ["fact"]},
-        {"sources": ["record"], "roles": ["user"]},
-        {"roles": ["user"], "tags": ["a"]},
-        {"kinds": "fct"},
-        {"kinds": ["bogus"]},
-        {"kinds": [5]},
-        {"kinds": [["fact"]]},
-        {"kinds": 5},
-        {"tags": b"a"},
-        {"tags": [5]},
-        {"tags": [["a"]]},
-        {"tags": 5},
-        {"valid_at": "now"},
-        {"valid_at": START.date()},
-        {"valid_at": 1_700_000_000},
-        {"valid_at": ""},
-        {"valid_at": 0},
-        {"valid_at": False},
-        {"since": 0},
-        {"until": ""},
-        {"chat": ["monday"]},
-    ],
-)
-def test_a_wrong_filter_is_refused(quick: Memory, wrong: dict[str, Any]) -> None:
-    gardens(quick)
-    with pytest.raises(InvalidInput):
-        quick.recall("garden", **wrong)
 
 
 @pytest.mark.slow

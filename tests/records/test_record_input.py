@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from holdfast import Closed, InvalidInput, Memory
-from record_lists import calls, fresh, texts
+from holdfast import Closed, InvalidInput, Memory, Record
+from record_lists import calls
 from tables import each
 
 HOSTILE = [
@@ -33,56 +34,6 @@ HOSTILE = [
 # Hostile and wrong input
 
 
-def test_hostile_texts_are_kept_to_the_letter_and_found_by_their_text(memory: Memory) -> None:
-    for text in HOSTILE:
-        record = memory.remember(text, "finding", by="user")
-        assert record.text == text
-        assert memory.get(record.id) == record
-        assert memory.records(text=text) == [record]
-        assert memory.replace(text, f"{text}!", by="user").text == f"{text}!"
-        assert memory.retract(f"{text}!").id == record.id
-    assert memory.records() == []
-
-
-UNSTORABLE = [
-    ("a\x00b", "a\ufffdb"),
-    ("\ud800", "\ufffd"),
-    ("\udc00\ud800b", "\ufffd\ufffdb"),
-    ("\ud83d\ude00", "😀"),
-]
-
-
-def test_what_no_database_can_store_is_replaced_visibly(memory: Memory) -> None:
-    for text, kept in UNSTORABLE:
-        record = memory.remember(text, "finding", by="user")
-        assert record.text == kept
-        assert memory.get(record.id) == record
-        assert memory.retract(text).id == record.id
-
-
-def test_a_list_finds_a_text_by_what_was_given_though_it_was_stored_otherwise(quick: Memory) -> None:
-    for text, kept in UNSTORABLE:
-        quick.remember(text, "finding", by="user")
-        assert kept in texts(quick.records(text=text))
-
-
-@each("blank", ["", " ", "\n\t\r", "\u00a0", "\u3000\u2003", "\u2028"])
-def test_a_blank_text_is_refused(blank: str) -> None:
-    quick = fresh()
-    record = quick.remember("apricot", "finding")
-    for attempt in calls(lambda: quick.remember(blank, "finding"), lambda: quick.replace(record.id, blank)):
-        with pytest.raises(InvalidInput, match="blank"):
-            attempt()
-    assert quick.records() == [record]
-
-
-@each("text", ["\u200b", "\ufeff", "\u2060\u200d"])
-def test_a_text_without_a_visible_character_is_blank(text: str) -> None:
-    quick = fresh()
-    with pytest.raises(InvalidInput, match="blank"):
-        quick.remember(text, "finding", by="user")
-
-
 def test_a_megabyte_of_text_is_refused_with_its_size_and_what_to_do(memory: Memory) -> None:
     record = memory.remember("apricot", "finding")
     for attempt in calls(
@@ -96,13 +47,6 @@ def test_a_megabyte_of_text_is_refused_with_its_size_and_what_to_do(memory: Memo
             attempt()
         assert len(str(caught.value)) < 1_000
     assert (memory.records(), memory.version()) == ([record], 1)
-
-
-def test_the_longest_text_is_kept_whole_and_found_by_its_last_word(memory: Memory) -> None:
-    text = f"{'filler ' * 14_284}apricot".rjust(100_000, "x")
-    record = memory.remember(text, "finding")
-    assert memory.get(record.id) == record
-    assert [hit.id for hit in memory.recall("apricot")] == [record.id]
 
 
 DEEP: list[object] = []
@@ -136,91 +80,6 @@ WRONG: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@each("text", [None, 5, b"bytes", {"a": 1}, True])
-def test_a_text_that_is_no_text_is_refused(text: Any) -> None:
-    quick = fresh()
-    record = quick.remember("apricot", "finding")
-    for attempt in calls(lambda: quick.remember(text, "finding"), lambda: quick.replace(record.id, text)):
-        with pytest.raises(InvalidInput, match="text"):
-            attempt()
-    assert quick.records() == [record]
-
-
-@each(
-    "wrong",
-    [
-        *WRONG,
-        {"merge": "yes"},
-        {"merge": 1},
-        {"expected_version": -1},
-        {"expected_version": "1"},
-        {"expected_version": True},
-    ],
-)
-def test_a_wrong_argument_is_refused_and_nothing_is_remembered(quick: Memory, wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        quick.remember(**{"text": "it rains", "merge": False, **wrong})
-    assert caught.value.what
-    assert caught.value.todo
-    assert (quick.records(), quick.version()) == ([], 0)
-
-
-@each(
-    "wrong",
-    [one for one in WRONG if "target" not in one and one != {"kind": None}],
-)
-def test_a_wrong_argument_is_refused_and_nothing_is_replaced(wrong: dict[str, Any]) -> None:
-    quick = fresh()
-    record = quick.remember("it rains", "finding")
-    with pytest.raises(InvalidInput):
-        quick.replace(record.id, "it snows", **wrong)
-    assert (quick.records(), quick.version()) == ([record], 1)
-
-
-@each("meta", [{"deep": DEEP}, CYCLE])
-def test_metadata_that_cannot_be_written_down_is_refused(meta: dict[str, object]) -> None:
-    quick = fresh()
-    with pytest.raises(InvalidInput, match="meta"):
-        quick.remember("it rains", "finding", meta=meta)
-    assert quick.version() == 0
-
-
-@each(
-    "wrong",
-    [
-        {"kind": "bogus"},
-        {"kind": 5},
-        {"category": 5},
-        {"tags": b"x"},
-        {"tags": [5]},
-        {"text": 5},
-        {"target": 5},
-        {"chat": 5},
-        {"chat": ""},
-        {"source": 5},
-        {"valid_at": "now"},
-        {"valid_at": 0},
-        {"limit": -1},
-        {"limit": 1.5},
-        {"limit": "3"},
-        {"limit": True},
-        {"offset": -1},
-        {"offset": None},
-    ],
-)
-def test_a_wrong_filter_is_refused(quick: Memory, wrong: dict[str, Any]) -> None:
-    quick.remember("it rains", "finding")
-    with pytest.raises(InvalidInput):
-        quick.records(**wrong)
-
-
-@each("identity", [None, 5, "", " ", "a\nb", b"rec", "x" * 513])
-def test_what_cannot_be_an_id_is_refused(identity: Any) -> None:
-    quick = fresh()
-    with pytest.raises(InvalidInput):
-        quick.get(identity)
-
-
 def test_a_closed_memory_says_so(memory: Memory) -> None:
     memory.remember("it rains", "finding")
     memory.close()
@@ -237,3 +96,191 @@ def test_a_closed_memory_says_so(memory: Memory) -> None:
     ):
         with pytest.raises(Closed):
             attempt()
+
+
+MAY, JUNE = datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 6, 1, tzinfo=UTC)
+FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+META = {"sure": 0.9, "seen": ["a", {"b": None}], "语": "\x00\ud800 😀"}
+EVERYTHING: dict[str, Any] = {
+    "text": "the user moved to Lisbon",
+    "kind": "fact",
+    "target": "env",
+    "category": "places",
+    "tags": ["city", "home"],
+    "meta": META,
+    "priority": 8,
+    "source": "GOAL:plan the trip",
+    "since": MAY,
+    "until": JUNE,
+    "by": "reflect",
+    "chat": "monday",
+    "messages": (3, 5),
+}
+DEFAULTS: dict[str, Any] = {
+    "target": "user",
+    "category": "",
+    "tags": (),
+    "meta": {},
+    "priority": 5,
+    "source": "",
+    "by": "agent",
+    "chat": "",
+    "messages": None,
+    "since": None,
+    "until": None,
+    "evidence": 1,
+    "action": "add",
+    "at": JUNE,
+    "created": JUNE,
+}
+
+
+@each(
+    ("told", "kept"),
+    [
+        (EVERYTHING, {name: value for name, value in EVERYTHING.items() if name not in ("tags", "meta")}),
+        (EVERYTHING, {"tags": ("city", "home"), "at": JUNE}),
+        ({"kind": "fact", "by": "agent"}, DEFAULTS),
+        (
+            {"chat": "monday", "messages": 7, "by": "tool"},
+            {"messages": (7, 7), "by": "tool", "chat": "monday"},
+        ),
+        ({"since": MAY.replace(tzinfo=None)}, {"since": MAY}),
+        ({"since": MAY.astimezone(timezone(timedelta(hours=9)))}, {"since": MAY}),
+        ({"since": FIRST, "until": LAST}, {"since": FIRST, "until": LAST}),
+        ({"tags": iter(["b", "a", "b"])}, {"tags": ("b", "a")}),
+        ({"text": " \n the sky\n  is blue \t"}, {"text": "the sky\n  is blue"}),
+        ({"text": f"{'filler ' * 14_284}apricot".rjust(100_000, "x")}, {}),
+        *(({"text": text}, {"text": text}) for text in HOSTILE),
+        # What no database can store is replaced visibly.
+        ({"text": "a\x00b"}, {"text": "a\ufffdb"}),
+        ({"text": "\ud800"}, {"text": "\ufffd"}),
+        ({"text": "\udc00\ud800b"}, {"text": "\ufffd\ufffdb"}),
+        ({"text": "\ud83d\ude00"}, {"text": "😀"}),
+    ],
+)
+def test_a_record_is_read_back_as_it_was_returned(told: dict[str, Any], kept: dict[str, Any]) -> None:
+    with Memory(":memory:", user="ada", clock=lambda: JUNE) as memory:
+        usual: dict[str, Any] = {"text": "it rains", "kind": "finding", "by": "user", "merge": False}
+        told = usual | told
+        record: Record = memory.remember(**told)
+        assert {name: getattr(record, name) for name in kept} == kept
+        assert memory.get(record.id) == record
+        assert memory.records() == memory.records(text=told["text"].strip()) == [record]
+        assert memory.records(target="no such") == []
+        assert "apricot" not in record.text or [hit.id for hit in memory.recall("apricot")] == [record.id]
+        new = memory.replace(told["text"], "coffee", category="drinks", tags=["c"], meta={"n": 2}, priority=5)
+        assert (new.id, new.action, new.version, new.target) == (record.id, "replace", 2, record.target)
+        assert (new.category, new.tags, new.meta, new.priority) == ("drinks", ("c",), {"n": 2}, 5)
+        again = memory.replace("coffee", "tea", source="me", since=MAY, by="user")
+        assert (again.category, again.tags, again.priority) == ("drinks", ("c",), 5)
+        assert (again.source, again.since, again.by) == ("me", MAY, "user")
+        gone = memory.retract(record.id, by="user", why="it dried")
+        assert (gone.id, gone.retracted, memory.get(record.id), memory.records()) == (
+            record.id,
+            True,
+            None,
+            [],
+        )
+        assert [(one.before, one.after) for one in memory.changes(id=record.id)] == [
+            ("tea", None),
+            ("coffee", "tea"),
+            (record.text, "coffee"),
+            (None, record.text),
+        ]
+        assert (memory.changes()[0].why, memory.changes()[0].by) == ("it dried", "user")
+        assert memory.get("rec_nobody") is None
+
+
+NO_TEXTS: list[Any] = [None, 5, b"bytes", {"a": 1}, True]
+BLANKS = ["", " ", "\n\t\r", "\u00a0", "\u3000\u2003", "\u2028", "\u200b", "\ufeff", "\u2060\u200d"]
+NO_COUNTS: list[Any] = [-1, True, "1", 1.0]
+Call = Callable[..., object]
+REMEMBER: Call = lambda memory, **told: memory.remember(**{"text": "it rains", "merge": False} | told)  # noqa: E731
+REPLACE: Call = lambda memory, **told: memory.replace(**{"what": "it pours", "text": "it snows"} | told)  # noqa: E731
+RECALL: Call = lambda memory, **told: memory.recall(**{"query": "it pours"} | told)  # noqa: E731
+NO_RETRACTIONS: list[dict[str, Any]] = [
+    {"kind": "lesson"},
+    {"kind": "bogus"},
+    {"kind": []},
+    {"by": ""},
+    {"by": "god"},
+    {"chat": ""},
+    {"chat": 5},
+    {"why": 5},
+]
+REFUSED: list[tuple[Call, list[dict[str, Any]]]] = [
+    (REMEMBER, WRONG),
+    (REMEMBER, [{"text": text} for text in (*NO_TEXTS, *BLANKS)]),
+    (REMEMBER, [{"merge": "yes"}, {"merge": 1}, {"meta": {"deep": DEEP}}, {"meta": CYCLE}]),
+    (REMEMBER, [{"expected_version": version} for version in NO_COUNTS]),
+    (REMEMBER, [{"since": JUNE, "until": until} for until in (JUNE, MAY)]),
+    (REPLACE, [one for one in WRONG if "target" not in one and one != {"kind": None}]),
+    (REPLACE, [{"text": text} for text in (*NO_TEXTS, *BLANKS)]),
+    (REPLACE, [{"expected_version": version} for version in NO_COUNTS]),
+    (REPLACE, [{"what": what} for what in ("", "  ", "\n", None, 5, b"garden", ["garden"])]),
+    (REPLACE, [{"kind": "lesson"}]),
+    (Memory.retract, [{"what": what} for what in ("", "  ", "\n", None, 5, b"garden", ["garden"])]),
+    (Memory.retract, [{"what": "pours", **wrong} for wrong in NO_RETRACTIONS]),
+    (
+        Memory.retract_all,
+        [
+            *({}, {"target": "user"}, {"chat": "monday"}, {"kind": "bogus"}, {"kind": 5}, {"category": 5}),
+            *({"tags": tags} for tags in ("x", [5], 5)),
+            *({"kind": "finding", "target": target} for target in (["user"], 5)),
+            *({"kind": "finding", "chat": chat} for chat in (["monday"], 5, "a\x00")),
+            {"kind": "finding", "by": "god"},
+        ],
+    ),
+    (
+        Memory.records,
+        [
+            *({"kind": kind} for kind in ("bogus", 5)),
+            *({"tags": tags} for tags in ("x", [5])),
+            *({name: 5} for name in ("category", "text", "target", "chat", "source")),
+            *({"valid_at": time} for time in ("now", 0, "March")),
+            *({"limit": limit} for limit in (-1, 1.5, "3", True)),
+            *({"offset": offset} for offset in (-1, None)),
+            {"chat": ""},
+        ],
+    ),
+    (
+        RECALL,
+        [
+            *({"sources": sources} for sources in ([], "record", ["file"], [None], 5)),
+            {"sources": ["message"], "kinds": ["fact"]},
+            {"sources": ["record"], "roles": ["user"]},
+            {"roles": ["user"], "tags": ["a"]},
+            *({"kinds": kinds} for kinds in ("fct", ["bogus"], [5], [["fact"]], 5)),
+            *({"tags": tags} for tags in ("a", [5], [["a"]], 5)),
+            *({"valid_at": time} for time in ("now", MAY.date(), 1_700_000_000, "", 0, False)),
+            *({"since": 0}, {"until": ""}, {"chat": ["monday"]}),
+        ],
+    ),
+    (
+        Memory.get,
+        [{"what": identity} for identity in (None, 5, "", " ", "a\nb", b"rec", "x" * 513, "finding")],
+    ),
+    (Memory.changes, [{"kind": "unknown"}, {"limit": -1}, {"limit": True}, {"id": ""}, {"id": 5}]),
+    (Memory.at, [{"version": version} for version in (-1, 3, 10**30, True, False, "1", 1.0, None)]),
+    (
+        Memory.rollback,
+        [
+            {"what": what, "version": version}
+            for what in ("finding", "it pours")
+            for version in (-1, 3, True, "1", 1.0, None)
+        ],
+    ),
+]
+
+
+@each(("call", "rows"), REFUSED)
+def test_what_is_wrong_is_refused_and_nothing_is_written(call: Call, rows: list[dict[str, Any]]) -> None:
+    with Memory(":memory:", user="ada") as memory:
+        records = [memory.remember("it pours", "finding")]
+        for wrong in rows:
+            with pytest.raises(InvalidInput) as caught:
+                call(memory, **wrong)
+            assert caught.value.what, wrong
+            assert caught.value.todo, wrong
+            assert (memory.records(), memory.version()) == (records, 1), wrong

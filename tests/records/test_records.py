@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,110 +24,10 @@ JUNE = datetime(2024, 6, 1, tzinfo=UTC)
 # Remember and get
 
 
-def test_a_record_is_read_back_as_it_was_returned(memory: Memory) -> None:
-    record = memory.remember(
-        "the user moved to Lisbon",
-        "fact",
-        target="env",
-        category="places",
-        tags=["city", "home"],
-        meta={"sure": 0.9, "seen": ["a", {"b": None}], "语": "\x00\ud800 😀"},
-        priority=8,
-        source="GOAL:plan the trip",
-        since=MAY,
-        until=JUNE,
-        by="reflect",
-        chat="monday",
-        messages=(3, 5),
-        merge=False,
-    )
-    assert memory.get(record.id) == record
-    assert memory.records() == [record]
-
-
-def test_what_is_not_said_has_a_default(memory: Memory) -> None:
-    record = memory.remember("the sky is blue", merge=False)
-    assert (record.kind, record.target, record.category, record.tags, record.meta) == (
-        "fact",
-        "user",
-        "",
-        (),
-        {},
-    )
-    assert (record.priority, record.source, record.by, record.chat, record.messages) == (
-        5,
-        "",
-        "agent",
-        "",
-        None,
-    )
-    assert (record.since, record.until, record.evidence, record.action) == (None, None, 1, "add")
-
-
-def test_a_record_says_where_it_was_learned(memory: Memory) -> None:
-    record = memory.remember(
-        "the sky is blue", "finding", chat="monday", messages=7, source="AGENT:look", by="tool"
-    )
-    assert (record.chat, record.messages, record.source, record.by) == (
-        "monday",
-        (7, 7),
-        "AGENT:look",
-        "tool",
-    )
-    assert memory.get(record.id) == record
-
-
-def test_a_record_knows_when_it_was_written() -> None:
-    with Memory(":memory:", clock=lambda: MAY) as memory:
-        assert memory.remember("the sky is blue", "finding").at == MAY
-
-
-def test_an_id_that_nobody_has_is_none(memory: Memory) -> None:
-    assert memory.get("rec_nobody") is None
-
-
-def test_a_kind_of_which_there_are_many_cannot_be_got_by_its_name(quick: Memory) -> None:
-    with pytest.raises(InvalidInput, match="many"):
-        quick.get("finding")
-
-
-def test_white_space_around_a_text_is_not_kept(memory: Memory) -> None:
-    assert memory.remember(" \n the sky\n  is blue \t", "finding").text == "the sky\n  is blue"
-
-
-def test_a_time_without_a_zone_is_utc(memory: Memory) -> None:
-    record = memory.remember("it rains", "finding", since=datetime(2024, 5, 1))  # noqa: DTZ001 - no zone is UTC
-    assert record.since == MAY
-    assert memory.get(record.id) == record
-
-
-def test_a_time_of_another_zone_is_the_same_time(memory: Memory) -> None:
-    record = memory.remember("it rains", "finding", since=MAY.astimezone(timezone(timedelta(hours=9))))
-    found = memory.get(record.id)
-    assert found is not None
-    assert found.since == MAY
-
-
-def test_the_ends_of_the_calendar_are_times(memory: Memory) -> None:
-    ends = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-    record = memory.remember("it rains", "finding", since=ends[0], until=ends[1])
-    assert memory.get(record.id) == record
-    assert (record.since, record.until) == ends
-
-
-def test_an_end_that_is_not_after_the_beginning_is_refused(quick: Memory) -> None:
-    with pytest.raises(InvalidInput, match="not after"):
-        quick.remember("it rains", "finding", since=JUNE, until=JUNE)
-
-
 def test_a_record_is_true_from_since_until_before_until() -> None:
     record = Record("rec_1", "finding", "it rains", since=MAY, until=JUNE)
     moment = timedelta(microseconds=1)
     assert [record.valid(at) for at in (MAY - moment, MAY, JUNE - moment, JUNE)] == [False, True, True, False]
-
-
-def test_tags_are_kept_in_order_and_once(memory: Memory) -> None:
-    assert memory.remember("it rains", "finding", tags=iter(["b", "a", "b"])).tags == ("b", "a")
 
 
 # Durable and recallable when the call returns
@@ -213,54 +113,7 @@ def test_text_is_looked_for_in_any_case_and_literally(memory: Memory) -> None:
     assert len(memory.records(text="")) == 4
 
 
-def test_a_target_limits_the_list(memory: Memory) -> None:
-    memory.remember("the user is Ada", merge=False)
-    memory.remember("the shell is fish", target="env", merge=False)
-    assert texts(memory.records(target="env")) == ["the shell is fish"]
-    assert memory.records(kind="finding", target="env") == []
-
-
-def test_valid_at_lists_what_was_true_then(memory: Memory) -> None:
-    memory.remember("always", "finding")
-    memory.remember("in May", "finding", since=MAY, until=JUNE)
-    memory.remember("from June", "finding", since=JUNE)
-    assert texts(memory.records(valid_at=MAY)) == ["always", "in May"]
-    assert texts(memory.records(valid_at=JUNE)) == ["always", "from June"]
-    assert len(memory.records()) == 3
-
-
 # Replace
-
-
-def test_a_replaced_text_is_the_same_record_in_its_next_version(memory: Memory) -> None:
-    old = memory.remember(
-        "tea at four", "finding", category="habits", tags=["tea"], meta={"n": 1}, priority=9
-    )
-    new = memory.replace(old.id, "coffee at five", by="user")
-    assert (new.id, new.text, new.by, new.action) == (old.id, "coffee at five", "user", "replace")
-    assert (new.category, new.tags, new.meta, new.priority) == ("habits", ("tea",), {"n": 1}, 9)
-    assert memory.get(old.id) == new
-    assert [(one.before, one.after) for one in memory.changes(id=old.id)] == [
-        ("tea at four", "coffee at five"),
-        (None, "tea at four"),
-    ]
-
-
-def test_a_replacement_can_change_what_stands_beside_the_text(memory: Memory) -> None:
-    old = memory.remember(
-        "tea at four", "finding", category="habits", tags=["tea"], meta={"n": 1}, priority=9
-    )
-    new = memory.replace(
-        old.id, "coffee", category="drinks", tags=["c"], meta={"n": 2}, priority=2, source="me", since=MAY
-    )
-    assert (new.category, new.tags, new.meta, new.priority) == ("drinks", ("c",), {"n": 2}, 2)
-    assert (new.source, new.since) == ("me", MAY)
-    assert memory.records() == [new]
-
-
-def test_a_replacement_can_set_the_usual_priority(quick: Memory) -> None:
-    old = quick.remember("tea at four", "finding", priority=9)
-    assert quick.replace(old.id, "tea at five", priority=5).priority == 5
 
 
 def test_a_replacement_of_an_unexpected_version_is_a_conflict(memory: Memory) -> None:
@@ -269,15 +122,6 @@ def test_a_replacement_of_an_unexpected_version_is_a_conflict(memory: Memory) ->
     with pytest.raises(Conflict, match="version 2"):
         memory.replace(old.id, "cherry", expected_version=old.version)
     assert texts(memory.records()) == ["blackberry"]
-
-
-@each("wrong", [-1, True, "1", 1.0])
-def test_an_expected_version_that_is_no_number_is_refused(wrong: Any) -> None:
-    quick = fresh()
-    old = quick.remember("apricot", "finding")
-    with pytest.raises(InvalidInput):
-        quick.replace(old.id, "blackberry", expected_version=wrong)
-    assert quick.records() == [old]
 
 
 # Lookup by a part of the text
@@ -317,20 +161,6 @@ def test_a_part_that_no_record_has_is_an_error_of_readable_length(memory: Memory
     assert memory.records() == records
 
 
-def test_a_kind_narrows_the_lookup(memory: Memory) -> None:
-    memory.remember("the garden is wet", "finding")
-    lesson = memory.remember("water the garden", "lesson")
-    assert memory.retract("garden", kind="lesson").id == lesson.id
-    with pytest.raises(InvalidInput, match="No record"):
-        memory.replace("garden", "x", kind="insight")
-
-
-def test_an_id_of_another_kind_is_not_meant(memory: Memory) -> None:
-    record = memory.remember("the garden is wet", "finding")
-    with pytest.raises(InvalidInput, match="No record"):
-        memory.retract(record.id, kind="lesson")
-
-
 def test_signs_of_a_pattern_are_plain_text_in_a_lookup(memory: Memory) -> None:
     records = [memory.remember(text, "finding") for text in ("100 of 200", "50% of it", "a_b", "a-b", "[x]*")]
     assert memory.retract("0%").id == records[1].id
@@ -346,43 +176,7 @@ def test_a_former_text_and_a_retracted_record_are_not_meant(memory: Memory) -> N
             memory.replace(what, "x")
 
 
-@each("what", ["", "  ", "\n", None, 5, b"garden", ["garden"]])
-def test_nothing_is_meant_by_what_is_blank_or_no_text(what: Any) -> None:
-    quick = fresh()
-    records = three(quick)
-    for attempt in calls(lambda: quick.replace(what, "x"), lambda: quick.retract(what)):
-        with pytest.raises(InvalidInput):
-            attempt()
-    assert quick.records() == records
-
-
 # Retract
-
-
-def test_a_retracted_record_is_in_no_list_and_no_recall_but_in_the_history(memory: Memory) -> None:
-    record = memory.remember("the garden is wet", "finding")
-    gone = memory.retract(record.id, by="user", why="it dried")
-    assert (gone.id, gone.retracted) == (record.id, True)
-    assert (memory.get(record.id), memory.records(), memory.recall("garden")) == (None, [], [])
-    newest = memory.changes()[0]
-    assert (newest.before, newest.after, newest.why, newest.by) == (
-        "the garden is wet",
-        None,
-        "it dried",
-        "user",
-    )
-
-
-@each(
-    "wrong",
-    [{"chat": ""}, {"chat": 5}, {"why": 5}, {"kind": "bogus"}, {"kind": []}, {"by": ""}, {"by": "god"}],
-)
-def test_a_refused_retraction_retracts_nothing(wrong: dict[str, Any]) -> None:
-    quick = fresh()
-    record = quick.remember("the garden is wet", "finding")
-    with pytest.raises(InvalidInput):
-        quick.retract(record.id, **wrong)
-    assert quick.records() == [record]
 
 
 # Isolation
@@ -497,31 +291,3 @@ def test_clearing_can_be_limited_to_a_target_and_a_chat(memory: Memory) -> None:
         memory.chat(chat).remember(f"{chat} {target}", "note", target=target)
     assert texts(memory.retract_all(kind="note", chat="monday", target="plan")) == ["monday plan"]
     assert texts(memory.records()) == ["monday session", "tuesday session", "tuesday plan"]
-
-
-@each(
-    "wrong",
-    [
-        {},
-        {"target": "user"},
-        {"chat": "monday"},
-        {"kind": "bogus"},
-        {"kind": 5},
-        {"category": 5},
-        {"tags": b"x"},
-        {"tags": [5]},
-        {"tags": 5},
-        {"kind": "finding", "target": ["user"]},
-        {"kind": "finding", "target": 5},
-        {"kind": "finding", "chat": ["monday"]},
-        {"kind": "finding", "chat": 5},
-        {"kind": "finding", "chat": "a\x00"},
-        {"kind": "finding", "by": "god"},
-    ],
-)
-def test_clearing_on_a_wrong_condition_is_refused(wrong: dict[str, Any]) -> None:
-    quick = fresh()
-    records = three(quick)
-    with pytest.raises(InvalidInput):
-        quick.retract_all(**wrong)
-    assert quick.records() == records

@@ -49,17 +49,6 @@ def test_one_text_for_each_chat_is_rolled_back_in_all_chats(memory: Memory) -> N
     assert texts(memory.records(kind="episode")) == ["old monday", "old tuesday"]
 
 
-@each("version", [-1, 3, True, "1", 1.0, None])
-def test_rollback_to_a_version_that_does_not_exist_is_refused(version: object) -> None:
-    memory = fresh()
-    record = memory.remember("one", "finding")
-    memory.replace(record.id, "two")
-    for what in (record.id, "finding"):
-        with pytest.raises(InvalidInput):
-            memory.rollback(what, version)  # type: ignore[arg-type]
-    assert memory.version() == 2
-
-
 def test_rollback_to_where_there_was_nothing_is_refused(memory: Memory) -> None:
     memory.remember("lesson", "lesson")
     finding = memory.remember("finding", "finding")

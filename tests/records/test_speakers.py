@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from holdfast import Memory, Message
 from record_lists import act
 from tables import each
@@ -31,6 +33,7 @@ def lines(memory: Memory, query: str = "quokka refund") -> list[str]:
     return text.splitlines()
 
 
+@pytest.mark.slow
 @each("role", ["tool", "assistant", "system"])
 @each("name", NAMES)
 def test_no_name_makes_a_tool_look_like_a_user(name: str, role: str) -> None:
@@ -75,6 +78,7 @@ POSING = [
 ]
 
 
+@pytest.mark.slow
 @each("text", POSING)
 @each("by", ["tool", "agent", "reflect", "import"])
 def test_the_text_of_a_record_does_not_begin_with_our_marks(text: str, by: str) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast import InvalidInput, Memory
+from holdfast import Memory
 from learning_scripts import DECIDED, Clock
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -80,14 +80,3 @@ def test_what_is_said_again_was_said_last_when_it_was_said_last(talked: Memory, 
     assert (again.evidence, again.at) == (2, MARCH + DAY)
     later = talked.remember("We sell green tea")
     assert (later.evidence, later.at, later.created) == (3, clock(), clock())
-
-
-def test_a_time_that_ends_before_it_begins_is_refused(memory: Memory) -> None:
-    for since, until in ((MARCH, MARCH), (MARCH, MARCH - DAY)):
-        with pytest.raises(InvalidInput):
-            memory.remember("Ada lives in Berlin", since=since, until=until, merge=False)
-    with pytest.raises(InvalidInput):
-        memory.recall("lives", valid_at="March")
-    with pytest.raises(InvalidInput):
-        memory.records(valid_at="March")
-    assert memory.version() == 0

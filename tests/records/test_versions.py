@@ -85,13 +85,6 @@ def test_changes_are_the_newest_first_filtered_and_limited(memory: Memory) -> No
     assert memory.changes(id="rec_unknown") == memory.changes(limit=0) == []
 
 
-@each("wrong", [{"kind": "unknown"}, {"limit": -1}, {"limit": True}, {"id": ""}, {"id": 5}])
-def test_wrong_filters_of_changes_are_refused(wrong: dict[str, object]) -> None:
-    memory = fresh()
-    with pytest.raises(InvalidInput):
-        memory.changes(**wrong)  # type: ignore[arg-type]
-
-
 def test_an_agent_sees_its_own_changes_and_those_of_no_agent(memory: Memory) -> None:
     memory.remember("for all", "soul")
     memory.scoped(agent="coach").remember("of the coach", "soul")
@@ -145,15 +138,6 @@ def test_filters_hold_as_of_then(matching: dict[str, object], version_1: bool, v
     grown(memory)
     one, two = (memory.at(version).records(**matching) for version in (1, 2))  # type: ignore[arg-type]
     assert (bool(one), bool(two)) == (version_1, version_2)
-
-
-def test_changes_and_version_are_those_of_then(memory: Memory) -> None:
-    grown(memory)
-    for version in range(6):
-        view = memory.at(version)
-        assert view.version() == version
-        assert [one.version for one in view.changes()] == list(range(version, 0, -1))
-    assert [one.version for one in memory.at(4).changes(kind="fact", limit=1)] == [2]
 
 
 @pytest.mark.parametrize("point", [0, NOON - timedelta(microseconds=1)])
@@ -215,15 +199,6 @@ def test_what_the_tenant_shares_is_recalled_as_of_then(timed: Memory, times: lis
     timed.remember("Ada likes July", "finding")
     assert sorted(found(timed.at(1).recall("holidays"))) == ["Ada likes holidays", "Holidays are in July"]
     assert "Holidays are in August" in found(timed.at(2).recall("holidays"))
-
-
-@each("point", [-1, 3, 10**30, True, False, "1", 1.0, None])
-def test_a_version_that_does_not_exist_is_refused(point: object) -> None:
-    memory = fresh()
-    memory.remember("one", "finding")
-    memory.remember("two", "finding")
-    with pytest.raises(InvalidInput, match="version"):
-        memory.at(point)  # type: ignore[arg-type]
 
 
 def test_a_view_has_no_method_that_writes(memory: Memory) -> None:
@@ -332,57 +307,6 @@ def test_a_long_history_is_recalled_the_same_after_a_rebuild_and_in_another_proc
 # What is true in the world, and when: the second axis
 
 
-def moved(memory: Memory) -> None:
-    """Ada lived in Berlin until noon, and in Lisbon from then on."""
-    memory.remember("Ada lives in Berlin", until=NOON, merge=False)
-    memory.remember("Ada lives in Lisbon", since=NOON, merge=False)
-    memory.remember("Ada lives by running", merge=False)
-
-
-def test_recall_finds_what_is_true_at_a_time(timed: Memory, times: list[datetime]) -> None:
-    moved(timed)
-    assert set(found(timed.recall("lives", valid_at=NOON - HOUR))) == {
-        "Ada lives in Berlin",
-        "Ada lives by running",
-    }
-    assert set(found(timed.recall("lives", valid_at=NOON))) == {
-        "Ada lives in Lisbon",
-        "Ada lives by running",
-    }
-    assert found(timed.recall("lives")) == found(timed.recall("lives", valid_at=NOON))
-    times.append(NOON - timedelta(days=1))
-    assert "Ada lives in Berlin" in found(timed.recall("lives")), "the clock says when now is"
-
-
-def test_records_list_what_has_passed_unless_a_time_is_asked_for(timed: Memory) -> None:
-    moved(timed)
-    assert len(timed.records()) == 3
-    assert texts(timed.records(valid_at=NOON - timedelta(microseconds=1)))[0] == "Ada lives in Berlin"
-    assert texts(timed.records(valid_at=NOON))[0] == "Ada lives in Lisbon"
-    naive = NOON.replace(tzinfo=None)
-    assert timed.records(valid_at=naive) == timed.records(valid_at=NOON)
-
-
-def test_a_version_judges_what_is_true_as_of_then(timed: Memory, times: list[datetime]) -> None:
-    timed.remember("Ada lives in Berlin", until=NOON + HOUR, merge=False)
-    times.append(NOON + 2 * HOUR)
-    timed.remember("Ada lives in Lisbon", since=NOON + HOUR, merge=False)
-    assert found(timed.recall("lives")) == ["Ada lives in Lisbon"]
-    assert found(timed.at(1).recall("lives")) == ["Ada lives in Berlin"]
-    assert found(timed.at(1).recall("lives", valid_at=NOON + HOUR)) == []
-    assert found(timed.at(NOON + HOUR / 2).recall("lives")) == ["Ada lives in Berlin"]
-    assert found(timed.at(NOON + HOUR).recall("lives")) == []
-
-
-def test_both_axes_are_independent(timed: Memory) -> None:
-    berlin = timed.remember("Ada lives in Berlin", until=NOON, merge=False)
-    timed.replace(berlin.id, "Ada lives in Bern", until=NOON)
-    yesterday = NOON - timedelta(days=1)
-    assert texts(timed.at(1).records(valid_at=yesterday)) == ["Ada lives in Berlin"]
-    assert texts(timed.at(2).records(valid_at=yesterday)) == ["Ada lives in Bern"]
-    assert timed.at(1).records(valid_at=NOON) == timed.at(2).records(valid_at=NOON) == []
-
-
 # What is no version
 
 
@@ -425,3 +349,37 @@ def test_compactions_and_erasures_are_among_the_changes(memory: Memory, clock: C
     memory.undo()
     memory.undo()
     assert memory.records() == []
+
+
+@each(
+    ("version", "valid_at", "true"),
+    [
+        (4, None, ["Lisbon", "running"]),
+        (4, NOON - HOUR, ["Bern", "running"]),
+        (4, NOON, ["Lisbon", "running"]),
+        (4, NOON.replace(tzinfo=None), ["Lisbon", "running"]),
+        (4, NOON - timedelta(microseconds=1), ["Bern", "running"]),
+        (4, NOON + 9 * HOUR, ["Lisbon", "running", "racing"]),
+        (1, NOON - HOUR, ["Berlin"]),
+        (1, NOON, []),
+        (3, NOON, ["Lisbon"]),
+        (2, NOON - HOUR, ["Bern"]),
+    ],
+)
+def test_what_is_true_at_a_time_is_asked_apart_from_what_was_known_at_a_version(
+    version: int, valid_at: datetime | None, true: list[str]
+) -> None:
+    times = [NOON]
+    with Memory(":memory:", user="ada", clock=lambda: times[-1]) as memory:
+        berlin = memory.remember("Ada lives in Berlin", until=NOON, merge=False)
+        memory.replace(berlin.id, "Ada lives in Bern", until=NOON)
+        memory.remember("Ada lives in Lisbon", since=NOON, merge=False)
+        memory.remember("Ada lives by running", "finding")
+        memory.remember("Ada lives by racing", "finding", since=NOON + 9 * HOUR)
+        view = memory.at(version + (version == 4))
+        expected = [f"Ada lives {'by' if one[0] == 'r' else 'in'} {one}" for one in true]
+        assert sorted(found(view.recall("lives", valid_at=valid_at))) == sorted(expected)
+        assert texts(view.records(valid_at=valid_at or NOON)) == expected
+        assert len(memory.records()) == 4, "what has passed is listed, unless a time is asked for"
+        times.append(NOON - 24 * HOUR)
+        assert "Ada lives in Bern" in found(memory.recall("lives")), "the clock says when now is"
