@@ -6,7 +6,7 @@ A number may only fall. One that must rise needs another to fall by as much in t
 BUDGETS = {
     "errors types settings kinds events contract": 1_740,
     "text": 2_070,
-    "safety": 1_882,
+    "safety": 1_794,
     "messages": 910,
     "store": 5_301,
     "llm": 1_211,
