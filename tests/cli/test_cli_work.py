@@ -211,15 +211,15 @@ def test_logs_of_the_database_are_not_seen_meanwhile(caplog: pytest.LogCaptureFi
 
 
 def test_other_prompts(cli: Cli, server: Server, tmp_path: Path) -> None:
-    assert "has no version 'v99'" in cli.complaint("work", "--prompt", "observe=v99", *MODEL)
+    assert "has no version 'v99'" in cli.complaint("work", "--prompt", "session=v99", *MODEL)
     assert "Unknown prompt 'nothing'" in cli.complaint("work", "--prompt", "nothing=v1", *MODEL)
     assert "Unknown prompt 'leaf'" in cli.complaint("work", "--prompt", "leaf=v1", *MODEL)
     cli.monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.txt").write_text("Find what matters.")
-    for words in (("work", "--prompt", "observe=mine.txt"), ("learn", "relearn", "--prompt", "mine.txt")):
+    for words in (("work", "--prompt", "session=mine.txt"), ("learn", "relearn", "--prompt", "mine.txt")):
         assert "named with its folder, or ends with .md" in usage(cli.complaint(*words, *MODEL, code=2))
-    for wrong in ("observe", "=v1", "observe="):
-        assert "is not like observe=v1" in usage(cli.complaint("work", "--prompt", wrong, code=2))
+    for wrong in ("session", "=v1", "session="):
+        assert "is not like session=v2" in usage(cli.complaint("work", "--prompt", wrong, code=2))
     assert f"+ finding  {OBSERVED}" in cli.text("work", "--prompt", "observe=v1", *MODEL)
 
 

@@ -209,13 +209,10 @@ class Learner:
                 facts.
 
         """
-        model = resolved(llm)
-        if model is None:
-            raise InvalidInput("There is no model.", "Pass llm=.")
         # Not needed for any other method.
         from holdfast.learning.relearn import relearn
 
-        return relearn(self._context, kind, prompt, model, apply=not check_flag(dry_run, "dry_run"))
+        return relearn(self._context, kind, prompt, _required(llm), apply=not check_flag(dry_run, "dry_run"))
 
     def episodes(
         self,
@@ -340,7 +337,7 @@ def _checked(progress: object) -> Callable[[WorkResult], object]:
     return progress
 
 
-def _required(llm: LLM) -> Model:
+def _required(llm: LLM | None) -> Model:
     model = resolved(llm)
     if model is None:
         raise InvalidInput("There is no model.", "Pass llm=.")

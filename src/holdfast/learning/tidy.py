@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from holdfast.dedup import LONGEST, adds, loses
 from holdfast.errors import InvalidInput
-from holdfast.learning.extraction_prompt import packed
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
+from holdfast.learning.question import packed
 from holdfast.llm.json_answers import has, listed, numbers_of, parse, picked, table, text_of
 from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.records.draft import allow, rules_of, scan
