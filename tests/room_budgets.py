@@ -15,7 +15,7 @@ BUDGETS = {
     "records": 1_699,
     "prompt": 1_689,
     "compaction": 1_938,
-    "learning": 4_036,
+    "learning": 4_035,
     "tools": 2_657,
     "front": 1_911,
     "integrations providers testing": 8_062,

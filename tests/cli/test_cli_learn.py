@@ -178,12 +178,12 @@ def test_relearn_shows_the_difference_and_applies_it(cli: Cli, server: Server) -
     text = cli.text("learn", "relearn", "--dry-run", "--prompt", "v1", *MODEL)
     assert re.match(r"We decided .*  \(queue\)\n    − insight  We decided", text)
     assert f"\n    + finding  {OBSERVED}\n" in text
-    assert f"\nWould add 1, remove {len(before)}, kept 0: 1 chat, with session v1.\n" in text
+    assert f"\nWould add 1, remove {len(before) + 1}, kept 0: 1 chat, with session v1.\n" in text
     assert texts(cli, "insight") == before
     line = text.splitlines()[-1].removeprefix("→ Apply it: holdfast ")
     assert line == "learn relearn --prompt v1 --llm openai-chat:served"
     applied = cli.text(*shlex.split(line))
-    assert f"\nAdded 1, removed {len(before)}, kept 0: 1 chat, with session v1.\n" in applied
+    assert f"\nAdded 1, removed {len(before) + 1}, kept 0: 1 chat, with session v1.\n" in applied
     assert applied.endswith("a chat each time: holdfast undo\n")
     assert (texts(cli, "insight"), texts(cli, "finding")) == ([], [OBSERVED])
     same = cli.json("learn", "relearn", "--prompt", "v1", *MODEL)

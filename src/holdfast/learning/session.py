@@ -261,7 +261,8 @@ class SessionQuestion:
         result = told[-1] if told else UnitResult()
         episodes.tell(context, result)
         bare = sum("quote" not in record.meta and record.kind != profile.PROFILE for record in written)
-        notes = (f"{bare} without words that they rest on" if bare else "", part.note, result.note)
+        learned = f"chat {source.chat}: {len(written)} learned or changed" if kind == REFLECT else ""
+        notes = (learned, f"{bare} without words that they rest on" if bare else "", part.note, result.note)
         return UnitResult((*written, *result.records), +dropped, "\n".join(filter(None, notes)))
 
     def _episode(

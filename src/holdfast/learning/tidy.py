@@ -235,7 +235,8 @@ def _apply(
     for change in _changes(answer or "", dropped):
         try:
             group, parts = _taken(change, unused)
-            propose = _update if _word(change) == _UPDATED and group.is_pair else _same
+            is_update = str(picked(change, "change")).strip().casefold() == _UPDATED
+            propose = _update if is_update and group.is_pair else _same
             joins.append(propose(parts, change, context.intake, provenance))
         except _Refused as refused:
             dropped[str(refused)] += 1
@@ -267,11 +268,6 @@ def _taken(
     for number in numbers:
         del unused[number]
     return taken[0][0], [record for _, record in taken]
-
-
-def _word(change: Mapping[str, object]) -> str:
-    value = picked(change, "change")
-    return value.strip().casefold() if isinstance(value, str) else ""
 
 
 def _text(change: Mapping[str, object]) -> str:
