@@ -12,12 +12,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from holdfast.text.sentences import sentences
 
 OBSERVATIONS = 8  # in one answer at most, about as many as models find
-_REFLECTED = 3
 _SHORTEST, _LONGEST = 40, 240  # characters of a sentence that is worth repeating
 _QUOTE = 60  # characters
 _SAME = 0.6  # the share of their words from which on two texts say the same
@@ -86,9 +85,12 @@ class Scripted:
         self.hurry.wait(self.wait)
         framed = {frame[1]: frame[2] for frame in _FRAME.finditer(prompt)}
         asked = _FRAME.sub("", prompt)
+        answered: dict[str, object] = {}
         for key, answer in _ANSWERS.items():
             if f'"{key}"' in asked:
-                return json.dumps(answer(self, framed))
+                answered |= answer(self, framed)
+        if answered:
+            return json.dumps(answered)
         raise LookupError("The prompt asks for nothing that the script knows.")
 
     def worded(self, sentence: str) -> str:
@@ -155,68 +157,43 @@ def _kind(sentence: str) -> str:
 # What is answered
 
 
-def _observed(model: Scripted, framed: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {"findings": [], "insights": [], "lessons": []}
+def _observed(model: Scripted, framed: Mapping[str, str]) -> dict[str, object]:
+    found: dict[str, list[object]] = {"findings": [], "insights": [], "lessons": []}
     for line, sentence in _telling(_said(framed), OBSERVATIONS):
         item = {"text": model.worded(sentence), "messages": _range(line), "quote": _begun(sentence)}
         found[f"{_kind(sentence)}s"].append(item)
-    return found
+    return {**found}
 
 
-def _reflected(model: Scripted, framed: Mapping[str, str]) -> object:
-    """Add what the user said first to the profile, and observe what tells most."""
-    said = _said(framed)
-    profile = "" if framed["profile"].startswith("(none") else _unescaped(framed["profile"])
-    first = next((sentence for line, sentence in said if line.speaker == "user"), "")
-    news = f"The user said: {first}"
-    return {
-        "profile": f"{profile}\n{news}".strip() if first and news not in profile else None,
-        "profile_quotes": [_begun(first)] if first else [],
-        "observations": [
-            {
-                "kind": _kind(sentence),
-                "text": model.worded(sentence),
-                "messages": _range(line),
-                "quote": _begun(sentence),
-            }
-            for line, sentence in _telling(said, _REFLECTED)
-        ],
-        "why": "The session tells it." if first else "Nothing to save.",
-    }
+def _reflected(_: Scripted, framed: Mapping[str, str]) -> dict[str, object]:
+    """Add what the user said first to the profile."""
+    own = [(line, sentence) for line, sentence in _said(framed) if line.speaker == "user"]
+    changes = [
+        {"text": sentence, "messages": _range(line), "quote": _begun(sentence), "replaces": ""}
+        for line, sentence in own[:1]
+        if sentence not in _unescaped(framed["profile"])
+    ]
+    return {"profile": changes}
 
 
 def _range(line: Line) -> list[int]:
     return [line.seq, line.seq] if line.seq else []
 
 
-def _told(model: Scripted, framed: Mapping[str, str]) -> object:
+def _told(model: Scripted, framed: Mapping[str, str]) -> dict[str, object]:
     """Return the account of a session: what the user said first and what was said last."""
     said = [sentence for _, sentence in _said(framed)]
     ends = list(dict.fromkeys((*said[:1], *said[-1:])))
-    return {
+    told = {
         "summary": model.worded(" ".join(ends)) or "Nothing was said.",
         "files": list(dict.fromkeys(_PATH.findall(framed.get("conversation", ""))))[:_FILES],
         "decisions": [sentence for sentence in said if _kind(sentence) == "insight"][:3],
         "outcome": ends[-1] if ends else "",
     }
+    return {"episode": told}
 
 
-def _learned(model: Scripted, framed: Mapping[str, str]) -> object:
-    """Answer all of a session at once: what is observed, what it did, and what the user said first."""
-    own = [(line, sentence) for line, sentence in _said(framed) if line.speaker == "user"]
-    changes = [
-        {"text": sentence, "message": line.seq, "quote": _begun(sentence), "replaces": ""}
-        for line, sentence in own[:1]
-        if sentence not in _unescaped(framed["profile"])
-    ]
-    observed = {
-        name: [{"text": one["text"], "message": one["messages"][0], "quote": one["quote"]} for one in items]
-        for name, items in _observed(model, framed).items()
-    }
-    return {**observed, "facts": [], "episode": _told(model, framed), "profile": changes}
-
-
-def _tidied(_: Scripted, framed: Mapping[str, str]) -> object:
+def _tidied(_: Scripted, framed: Mapping[str, str]) -> dict[str, object]:
     """Join each entry with the first other one of its group that says all of it, or of a pair most words."""
     changes = []
     for group in framed["groups"].split("\n\n"):
@@ -239,16 +216,15 @@ def _likeness(one: str, other: str) -> float:
     return len(first & second) / max(1, len(first | second))
 
 
-def _ranked(_: Scripted, framed: Mapping[str, str]) -> object:
+def _ranked(_: Scripted, framed: Mapping[str, str]) -> dict[str, object]:
     return {"episodes": [int(number) for number in _NUMBER.findall(framed["episodes"])]}
 
 
-_ANSWERS: Mapping[str, Callable[[Scripted, Mapping[str, str]], object]] = {
-    "replaces": _learned,
+_ANSWERS: Mapping[str, Callable[[Scripted, Mapping[str, str]], dict[str, object]]] = {
     "findings": _observed,
-    "summary": _told,
-    "changes": _tidied,
+    "episode": _told,
     "profile": _reflected,
+    "changes": _tidied,
     "episodes": _ranked,
 }
 """By a key of the answer that the prompt names."""

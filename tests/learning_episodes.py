@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from holdfast import Job, Memory, Message, Record, ToolCall
 from holdfast.events import Events
-from holdfast.learning.episodes import plan
+from holdfast.learning import session as session_jobs
 from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit
 from holdfast.settings import Learning
 from holdfast.store import watermarks
@@ -51,7 +51,7 @@ def context_of(
 
 def unit_of(context: JobContext, chat: str) -> WorkUnit:
     job = Job(f"episode:{chat}", "episode", (), MONDAY, chat=chat)
-    (unit,) = plan(replace(context, jobs=[job]))
+    (unit,) = session_jobs.episode(replace(context, jobs=[job]))
     return unit
 
 

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from holdfast import Message
-from holdfast.learning.extraction_prompt import (
+from holdfast.kinds import FIL
+from holdfast.learning import observations
+from holdfast.learning.grounding import Observation
+from holdfast.learning.observations import ReadObservations
+from holdfast.learning.question import (
     TranscriptPart,
     split_messages,
 )
-from holdfast.learning.grounding import Observation
-from holdfast.learning.observations import read
+from holdfast.llm.json_answers import parse
 from holdfast.text.tokens import estimate_tokens
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -32,6 +35,10 @@ def whole(messages: Sequence[Message]) -> TranscriptPart:
 
 def answer(*items: object, kind: str = "findings") -> str:
     return json.dumps({"findings": [], "insights": [], "lessons": [], kind: items})
+
+
+def read(given: str, part: TranscriptPart, messages: Sequence[Message]) -> ReadObservations:
+    return observations.read(parse(given), part, messages, FIL)
 
 
 def observed(*items: object, kind: str = "findings") -> tuple[Observation, ...]:

@@ -31,15 +31,9 @@ BACKUP = "The nightly backup of the shop takes 40 minutes."
 TEXT = f"{BACKUP} It is kept for 30 days, in a cellar in Frankfurt."
 DECIDED = "We decided to keep the backups of the shop for 30 days, because the lawyers want it."
 
-# A key of the answer that each prompt names, and what the prompt is for.
-_PURPOSES = {
-    "replaces": "session",
-    "findings": "observe",
-    "summary": "episode",
-    "changes": "tidy",
-    "profile": "reflect",
-    "episodes": "rank",
-}
+# What is asked for by a key of the answer that a prompt names, and what the prompt is for.
+_PARTS = {"findings": "observe", "episode": "episode", "profile": "reflect"}
+_PURPOSES = {"changes": "tidy", "episodes": "rank"}
 _FRAME = re.compile(r"^<(\w+)[^<>\n]*>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
 _SHORTEST = 12  # characters of a sentence that a naive model reports
 
@@ -70,36 +64,45 @@ class Model:
     def __call__(self, prompt: str) -> str:
         purpose = purpose_of(prompt)
         self.prompts.append((purpose, prompt))
-        answer = self.answers.get(purpose, self._whole if purpose == "session" and self.answers else None)
+        answer = self.answers.get(purpose)
         if answer is None:
-            return Scripted()(prompt)
+            answer = self._parts if {*self.answers} & {*_PARTS.values()} else Scripted()
         given = answer(prompt)
         return given if isinstance(given, str) else json.dumps(given)
 
-    def _whole(self, prompt: str) -> object:
-        """Answer the one question about a session with what the three would be answered with."""
+    def _parts(self, prompt: str) -> object:
+        """Answer a question with what the jobs whose parts it asks for would be answered with."""
         answer = json.loads(Scripted()(prompt))
-        given: Any = {name: own(prompt) for name, own in self.answers.items()}
-        if (observed := given.get("observe")) is not None:
-            if not isinstance(observed, dict):
-                return observed
-            answer |= {"findings": [], "insights": [], "lessons": []} | observed
-        answer["episode"] = given.get("episode", answer["episode"])
-        if isinstance(offered := given.get("reflect"), dict):
-            quote = next(iter(offered["profile_quotes"]), "")
-            change = {"text": offered["profile"], "quote": quote, "replaces": ""}
-            answer["profile"] = [change] if offered["profile"] else []
+        for part in parts_of(prompt):
+            own: Any = self.answers[part](prompt) if part in self.answers else {}
+            if not isinstance(own, dict):
+                return own
+            if part == "observe" and own:
+                answer |= {"findings": [], "insights": [], "lessons": []}
+            elif own:
+                key = next(key for key, name in _PARTS.items() if name == part)
+                own = {key: own.get(key, own)}
+            answer |= own
         return answer
 
     def asked(self, purpose: str) -> list[str]:
-        """Give the prompts of a purpose, in their order; that about a whole session has three."""
-        purposes = (purpose, "session") if purpose in ("observe", "episode", "reflect") else (purpose,)
-        return [prompt for one, prompt in self.prompts if one in purposes]
+        """Give the prompts that ask for what a purpose asks for, in their order."""
+        return [prompt for one, prompt in self.prompts if purpose in (one, *parts_of(prompt))]
+
+
+def parts_of(prompt: str) -> list[str]:
+    """Say which jobs' parts a prompt asks for."""
+    asked = _FRAME.sub("", prompt)
+    return [part for key, part in _PARTS.items() if f'"{key}"' in asked]
 
 
 def purpose_of(prompt: str) -> str:
-    """Say what a prompt is for, by the answer that it asks for."""
-    asked = _FRAME.sub("", prompt)
+    """Say what a prompt is for, by the answer that it asks for: "session" for all that a session has."""
+    parts, asked = parts_of(prompt), _FRAME.sub("", prompt)
+    if parts == ["observe", "reflect"] and '"facts"' not in asked:
+        return "reflect"
+    if parts:
+        return parts[0] if len(parts) == 1 else "session"
     return next(purpose for key, purpose in _PURPOSES.items() if f'"{key}"' in asked)
 
 
@@ -151,13 +154,20 @@ def _begun(shown: Sequence[Line], seqs: Sequence[int]) -> str:
     return " ".join(said.text.split()[:6])
 
 
-def offers(profile: str | None = None, *found: str, why: str = "The user said so.") -> Answer:
-    """Answer a reflection with a profile, None for none, and findings; they quote how the user began."""
+def offers(profile: str | None = None, *found: str) -> Answer:
+    """Answer a reflection with a sentence for the profile, None for none, and findings.
+
+    They quote how the user began.
+    """
 
     def answer(prompt: str) -> object:
-        quote = _begun(lines(framed(prompt, "conversation")), ())
-        observations = [{"kind": "finding", "text": text, "messages": [], "quote": quote} for text in found]
-        return {"profile": profile, "profile_quotes": [quote], "observations": observations, "why": why}
+        shown = lines(framed(prompt, "conversation"))
+        quote = _begun(shown, ())
+        first = next((line.seq for line in shown if quote in line.text), 0)
+        items = [{"text": text, "messages": [], "quote": quote} for text in found]
+        change = {"text": profile, "messages": [first], "quote": quote, "replaces": ""}
+        lists: dict[str, object] = {"findings": items, "insights": [], "lessons": []} if found else {}
+        return {**lists, "profile": [change] if profile else []}
 
     return answer
 

@@ -9,8 +9,10 @@ import pytest
 
 from benchmarks.scripted import OBSERVATIONS, Line, Scripted, lines
 from holdfast import Message, Record
-from holdfast.learning import extraction_prompt, observations, ranking
+from holdfast.kinds import FIL
+from holdfast.learning import observations, question, ranking
 from holdfast.learning.grounding import Observation
+from holdfast.llm.json_answers import parse
 from holdfast.llm.prompt_files import load
 from holdfast.text.tokens import estimate_tokens
 from tables import each
@@ -24,9 +26,9 @@ CHAT = [Message("user", text, seq=n) for n, text in enumerate(SAID, 1)]
 
 
 def observed(model: Scripted, messages: Sequence[Message] = CHAT) -> Sequence[Observation]:
-    (part,) = extraction_prompt.split_messages(messages, estimate_tokens, 100_000)
-    asked = extraction_prompt.request(part, load("observe"), step="monday", type="session")
-    reading = observations.read(model(asked.prompt), part, messages)
+    (part,) = question.split_messages(messages, estimate_tokens, 100_000)
+    asked = question.request("observe", part, load("session"), ("observe",), {"step": "monday"})
+    reading = observations.read(parse(model(asked.prompt)), part, messages, FIL)
     assert reading.dropped == {}
     return reading.observations
 

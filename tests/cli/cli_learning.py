@@ -24,7 +24,7 @@ SAID = (
     ("user", "Important: never restart the broker by hand while deliveries are still in the queue."),
 )
 OBSERVED = "The delivery queue of the shop runs on PostgreSQL, which can skip locked rows."
-PROFILE = "The user runs the delivery queue of a shop and deploys it every Tuesday at ten."
+PROFILE = "The deploy of the queue happens every Tuesday at ten in the morning."
 EPISODE = "The delivery queue was moved to PostgreSQL, with a migration in db/queue.sql."
 MODEL = ("--llm", "openai-chat:served")
 
@@ -46,14 +46,13 @@ def answered(body: Body) -> tuple[int, str]:
 
 
 def _answer(prompt: str) -> dict[str, object]:
-    if '"findings"' in prompt:
-        return {"findings": [{"text": OBSERVED, "messages": [1, 1], "quote": "use PostgreSQL"}]}
-    if '"summary"' in prompt:
-        return {"summary": EPISODE, "files": ["db/queue.sql"], "decisions": [], "outcome": "It works."}
-    if '"profile"' in prompt:
-        quotes = ["use PostgreSQL"]
-        return {"profile": PROFILE, "profile_quotes": quotes, "observations": [], "why": "the user said so"}
-    return {"episodes": [1]} if '"episodes"' in prompt else {"changes": []}
+    told = {"summary": EPISODE, "files": ["db/queue.sql"], "decisions": [], "outcome": "It works."}
+    found = {"text": OBSERVED, "messages": [1, 1], "quote": "use PostgreSQL"}
+    quote = "the deploy of the queue happens every Tuesday"
+    change = {"text": PROFILE, "messages": [3, 3], "quote": quote, "replaces": ""}
+    parts: dict[str, object] = {"findings": [found], "episode": told, "profile": [change]}
+    asked = {name: part for name, part in parts.items() if f'"{name}"' in prompt}
+    return asked or ({"episodes": [1]} if '"episodes"' in prompt else {"changes": []})
 
 
 def texts(cli: Cli, kind: str) -> list[str]:

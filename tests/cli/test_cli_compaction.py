@@ -119,7 +119,7 @@ def test_another_prompt_for_the_summaries(cli: Cli, server: Server, tmp_path: Pa
     half.write_text("Logbook: $source")
     words = ("compact", "voyage", "--budget", "800", "--llm", "openai-chat:served", "--prompt")
     assert "Add $outline, $policy, $previous, $target." in cli.complaint(*words, f"leaf={half}")
-    assert "Use one of leaf, condensed, arc." in cli.complaint(*words, "observe=v1")
+    assert "Use one of leaf, condensed, arc." in cli.complaint(*words, "session=v1")
     assert "is not like leaf=v1" in usage(cli.complaint(*words, "leaf", code=2))
     cli.text(*words, f"leaf={mine}")
     assert "Logbook in " in str(server.requests[0])

@@ -178,12 +178,12 @@ def test_relearn_shows_the_difference_and_applies_it(cli: Cli, server: Server) -
     text = cli.text("learn", "relearn", "--dry-run", "--prompt", "v1", *MODEL)
     assert re.match(r"We decided .*  \(queue\)\n    − insight  We decided", text)
     assert f"\n    + finding  {OBSERVED}\n" in text
-    assert f"\nWould add 1, remove {len(before)}, kept 0: 1 chat, with observe v1.\n" in text
+    assert f"\nWould add 1, remove {len(before) + 1}, kept 0: 1 chat, with session v1.\n" in text
     assert texts(cli, "insight") == before
     line = text.splitlines()[-1].removeprefix("→ Apply it: holdfast ")
     assert line == "learn relearn --prompt v1 --llm openai-chat:served"
     applied = cli.text(*shlex.split(line))
-    assert f"\nAdded 1, removed {len(before)}, kept 0: 1 chat, with observe v1.\n" in applied
+    assert f"\nAdded 1, removed {len(before) + 1}, kept 0: 1 chat, with session v1.\n" in applied
     assert applied.endswith("a chat each time: holdfast undo\n")
     assert (texts(cli, "insight"), texts(cli, "finding")) == ([], [OBSERVED])
     same = cli.json("learn", "relearn", "--prompt", "v1", *MODEL)
@@ -313,7 +313,7 @@ def test_a_kind_of_ones_own_is_shown_as_a_difference_and_adopted(cli: Cli, serve
     words = ("learn", "kind", "ship-day", "when something is deployed", *MODEL)
     shown = cli.text(*words, "--dry-run")
     assert "+ ship-day  The queue ships on Tuesdays." in shown
-    assert "Would add 1, remove 0, kept 0: 1 chat, with observe v2." in shown
+    assert "Would add 1, remove 0, kept 0: 1 chat, with session v1." in shown
     assert "--dry-run" not in shown
     assert cli.json("records", "--kind", "fact")["records"] == []
     assert "Added 1, removed 0" in cli.text(*words)

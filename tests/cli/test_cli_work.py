@@ -78,12 +78,11 @@ def test_work_as_json(cli: Cli) -> None:
 def test_work_with_a_model_says_what_it_took(cli: Cli, server: Server) -> None:
     text = cli.text("work", *MODEL)
     calls = len(server.requests)
-    assert calls >= 3
+    assert calls == 1, "one question about the session"
     assert f"    + finding  {OBSERVED}" in text
-    assert "\nreflect\n    chat queue: " in text
     assert f"    + profile  {PROFILE}" in text
     tokens = f"{100 * calls:,} tokens of prompts, {20 * calls:,} of answers"
-    assert f"\nmodel     openai-chat:served, {calls} calls, {tokens}\n" in text
+    assert f"\nmodel     openai-chat:served, 1 call, {tokens}\n" in text
 
 
 def test_work_stops_at_its_limit_and_says_how_to_go_on(cli: Cli) -> None:
@@ -211,16 +210,16 @@ def test_logs_of_the_database_are_not_seen_meanwhile(caplog: pytest.LogCaptureFi
 
 
 def test_other_prompts(cli: Cli, server: Server, tmp_path: Path) -> None:
-    assert "has no version 'v99'" in cli.complaint("work", "--prompt", "observe=v99", *MODEL)
+    assert "has no version 'v99'" in cli.complaint("work", "--prompt", "session=v99", *MODEL)
     assert "Unknown prompt 'nothing'" in cli.complaint("work", "--prompt", "nothing=v1", *MODEL)
     assert "Unknown prompt 'leaf'" in cli.complaint("work", "--prompt", "leaf=v1", *MODEL)
     cli.monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.txt").write_text("Find what matters.")
-    for words in (("work", "--prompt", "observe=mine.txt"), ("learn", "relearn", "--prompt", "mine.txt")):
+    for words in (("work", "--prompt", "session=mine.txt"), ("learn", "relearn", "--prompt", "mine.txt")):
         assert "named with its folder, or ends with .md" in usage(cli.complaint(*words, *MODEL, code=2))
-    for wrong in ("observe", "=v1", "observe="):
-        assert "is not like observe=v1" in usage(cli.complaint("work", "--prompt", wrong, code=2))
-    assert f"+ finding  {OBSERVED}" in cli.text("work", "--prompt", "observe=v1", *MODEL)
+    for wrong in ("session", "=v1", "session="):
+        assert "is not like session=v2" in usage(cli.complaint("work", "--prompt", wrong, code=2))
+    assert f"+ finding  {OBSERVED}" in cli.text("work", "--prompt", "session=v2", *MODEL)
 
 
 def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

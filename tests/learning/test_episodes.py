@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from holdfast import Denied, Job, Memory, Message, ToolCall
 from holdfast.events import Event, Events
 from holdfast.learning.episode_text import LONGEST
-from holdfast.learning.episodes import plan
+from holdfast.learning.session import episode
 from holdfast.llm.llm_request import Unreadable
 from holdfast.settings import Learning
 from holdfast.store import jobs
@@ -133,7 +133,7 @@ def test_there_is_a_unit_for_each_job(memory: Memory) -> None:
     for n, chat in enumerate("abc"):
         memory.chat(chat).append(session(TOPICS[n]))
     every = [Job(f"episode:{chat}", "episode", (), MONDAY, chat=chat) for chat in "abc"]
-    units = list(plan(replace(context_of(memory), jobs=every)))
+    units = [unit_of(context_of(memory), job.chat) for job in every]
     assert [unit.chat for unit in units] == ["a", "b", "c"]
     for unit in reversed(units):
         unit.apply(None)
@@ -196,12 +196,12 @@ def test_a_model_tells_it(memory: Memory) -> None:
     unit = unit_of(context_of(memory, model="m"), "a")
     assert unit.request is not None
     assert TOPICS[0] in unit.request.prompt
-    assert (unit.request.purpose, unit.request.version) == ("episode", "episode v1")
+    assert (unit.request.purpose, unit.request.version) == ("episode", "session v1")
     (episode,) = unit.apply(told("Retries were added to the payment client.", outcome="They work.")).records
     assert episode.text == (
         "Outcome: They work. Retries were added to the payment client. Files: src/shop/client.py."
     )
-    assert (episode.meta["learned"], episode.meta["model"]) == ("episode v1", "m")
+    assert (episode.meta["learned"], episode.meta["model"]) == ("session v1", "m")
     assert episode.meta["outcome"] == "They work."
 
 
@@ -225,10 +225,11 @@ def test_a_model_reads_so_many_tokens_at_most(memory: Memory) -> None:
     long = [Message("user", f"Sentence {n} of a long session. " * 20) for n in range(100)]
     memory.chat("a").append(long)
     context = context_of(memory, Learning(tokens=1_000), model="m")
-    unit = unit_of(context, "a")
-    assert unit.request is not None
-    assert context.count_tokens(unit.request.prompt) < 2_500
-    assert "Sentence 99" in unit.request.prompt
+    job = Job("episode:a", "episode", (), MONDAY, chat="a")
+    prompts = [unit.request.prompt for unit in episode(replace(context, jobs=[job])) if unit.request]
+    assert len(prompts) > 5
+    assert all(context.count_tokens(prompt) < 2_500 for prompt in prompts)
+    assert "Sentence 99" in prompts[-1]
 
 
 def test_a_long_answer_is_cut(memory: Memory) -> None:

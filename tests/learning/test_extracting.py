@@ -70,7 +70,7 @@ def test_what_is_found_in_a_text_is_remembered_with_its_source(memory: Memory) -
             "",
             None,
         )
-        assert (record.meta["learned"], record.meta["model"]) == ("observe v1", "Model")
+        assert (record.meta["learned"], record.meta["model"]) == ("session v1", "Model")
     assert list(found.records) == memory.records()
     assert TEXT in model.asked("observe")[0]
     assert memory.learning.jobs() == []

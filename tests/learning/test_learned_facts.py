@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast import Learning, Memory, Message, ToolCall
+from holdfast import InvalidInput, Learning, Memory, Message, ToolCall
 from holdfast.kinds import Kind
-from holdfast.llm.prompt_files import load
-from learning_scripts import BACKUP, SESSION, TEXT, Clock, Model, failing, finding, hold, learned, offers, say
+from learning_scripts import BACKUP, SESSION, TEXT, Clock, Model, finding, hold, learned, offers, say
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -238,14 +237,6 @@ def test_before_the_end_of_a_session_nothing_asks_for_facts(quick: Memory) -> No
     assert facts(quick) == []
 
 
-def test_facts_of_a_session_that_goes_on_are_left_out_and_counted(quick: Memory, clock: Clock) -> None:
-    chat = hold(quick, texts=SAID)
-    assert chat.extract(llm=Model({"observe": failing})).job
-    clock.move(minutes=1)
-    result = quick.learning.work(llm=with_facts(PORT), prompts={"observe": "v2"})
-    assert (facts(quick), result.dropped["fact before the end of a session"]) == ([], 1)
-
-
 def test_no_facts_without_a_model(quick: Memory) -> None:
     end(quick, *SESSION)
     quick.learning.work()
@@ -274,20 +265,8 @@ def test_a_prompt_of_one_s_own_may_ask_for_facts(
     file = tmp_path / "own.md"
     file.write_text(OWN % asked)
     end(quick)
-    quick.learning.work(llm=with_facts(PORT), prompts={"observe": str(file)})
+    quick.learning.work(llm=with_facts(PORT), prompts={"session": str(file)})
     assert facts(quick) == kept
-
-
-def test_the_first_prompt_asks_for_none(quick: Memory) -> None:
-    end(quick)
-    quick.learning.work(llm=with_facts(PORT), prompts={"observe": "v1"})
-    assert facts(quick) == []
-
-
-def test_the_prompt_with_facts_says_all_that_the_one_without_says() -> None:
-    without = load("observe", "v1").text.splitlines()
-    there = load("observe", "v2").text
-    assert all(line in there for line in without[2:] if not line.startswith("{"))
 
 
 # Learned anew
@@ -309,12 +288,16 @@ def test_learning_anew_knows_facts(memory: Memory) -> None:
     assert [record.target for record in memory.records(kind="fact")] == ["env", "env", "env"]
 
 
-def test_learning_anew_with_a_prompt_without_facts_leaves_them(quick: Memory) -> None:
+def test_learning_anew_with_a_prompt_without_facts_leaves_them(quick: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "own.md"
+    file.write_text(OWN % "")
     end(quick)
     quick.learning.work(llm=with_facts(LISBON, PORT))
-    result = quick.learning.relearn(llm=finding(BACKUP), prompt="v1")
+    result = quick.learning.relearn(llm=finding(BACKUP), prompt=str(file))
     assert result.removed == ()
     assert facts(quick) == [LISBON[0], PORT[0]]
+    with pytest.raises(InvalidInput, match="asks for no facts"):
+        quick.learning.relearn("facts", llm=Model(), prompt=str(file))
 
 
 def test_learning_anew_gives_no_more_than_five(quick: Memory) -> None:

@@ -177,7 +177,7 @@ def test_until_ends_the_work(quick: Memory, clock: Clock) -> None:
         {"everyone": "yes"},
         {"dry_run": 1},
         {"llm": 5},
-        {"prompts": {"observe": "v99"}},
+        {"prompts": {"session": "v99"}},
         {"prompts": {"nothing": "v1"}},
     ],
 )
@@ -255,7 +255,7 @@ def test_of_a_session_that_goes_on_only_what_is_new_is_learned_from(
         assert not any(text in framed(after, "conversation") for text in SESSION)
         assert all(text in framed(after, "conversation") for text in told)
     assert EXTRACTED in framed(second.asked("observe")[0], "known")
-    assert all(text in second.asked("episode")[0] for text in (*SESSION, *told))
+    assert "PostgreSQL" in framed(second.asked("episode")[0], "draft")
     (episode,) = memory.records(kind="episode")
     assert (episode.messages, episode.meta["turns"], episode.action) == ((1, 8), 4, "replace")
 

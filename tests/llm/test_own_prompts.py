@@ -48,9 +48,9 @@ def prompt(tmp_path: Path) -> str:
 def test_a_prompt_of_the_user_s_own_is_asked_and_noted(quick: Memory, prompt: str) -> None:
     hold(quick).end()
     model = finding(BACKUP)
-    quick.learning.work(llm=model, prompts={"observe": prompt})
+    quick.learning.work(llm=model, prompts={"session": prompt})
     assert model.asked("observe")[0].startswith('Say what you learn of the session "')
-    assert [record.meta["learned"] for record in learned(quick)] == ["observe short"]
+    assert [record.meta["learned"] for record in learned(quick)] == ["session short"]
 
 
 @pytest.mark.parametrize("version", ["v99", "nothing.md", "", "../v1.md"])
@@ -69,7 +69,7 @@ def test_relearning_shows_and_makes_a_difference_and_can_be_undone(memory: Memor
     model = finding(old[0], ("The sessions of the shop are in PostgreSQL.", (3, 3), SESSION[2]))
 
     shown = memory.learning.relearn(llm=model, prompt=prompt, dry_run=True)
-    assert (shown.prompt, shown.chats, shown.kept, shown.applied) == ("observe short", ("shop",), 1, False)
+    assert (shown.prompt, shown.chats, shown.kept, shown.applied) == ("session short", ("shop",), 1, False)
     assert [record.text for record in shown.added] == ["The sessions of the shop are in PostgreSQL."]
     assert [record.text for record in shown.removed] == ["Redis is fast."]
     assert (known(memory), memory.version()) == (before, version)
@@ -84,7 +84,7 @@ def test_relearning_shows_and_makes_a_difference_and_can_be_undone(memory: Memor
         "The sessions of the shop are in PostgreSQL.",
     ]
     new = memory.records(kind="finding")[-1]
-    assert (new.meta["learned"], new.messages, new.chat) == ("observe short", (3, 3), "shop")
+    assert (new.meta["learned"], new.messages, new.chat) == ("session short", (3, 3), "shop")
     assert memory.learning.relearn(llm=model, prompt=prompt).added == ()
 
     memory.undo()

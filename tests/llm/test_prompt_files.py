@@ -12,79 +12,78 @@ from holdfast.text.tokens import estimate_tokens
 from tables import each
 
 PARTS = {"step": "s", "type": "t", "known": "k", "transcript": "said"}
+OPTIONAL = {"profile", "draft"}
 OWN = "$type $step: $known, $transcript"
 
 
 def test_the_usual_version_is_loaded() -> None:
-    prompt = load("observe")
-    assert prompt.version == "v2"
-    assert load("reflect").version == versions("reflect")[-1]
-    assert prompt.label == f"observe {prompt.version}"
-
-
-def test_a_version_is_loaded() -> None:
-    prompt = load("observe", "v1")
-    assert (prompt.name, prompt.version, prompt.label) == ("observe", "v1", "observe v1")
+    prompt = load("session")
+    assert (prompt.name, prompt.version, prompt.label) == ("session", "v1", "session v1")
+    assert versions("session") == ["v1", "v2"], "the newest is the thorough one"
+    assert load("session", "v2").label == "session v2"
 
 
 def test_each_version_has_the_same_places() -> None:
-    assert {load("observe", version).places for version in versions("observe")} == {frozenset(PARTS)}
+    places = {load("session", version).places for version in versions("session")}
+    assert places == {frozenset({*PARTS, *OPTIONAL})}
 
 
 def test_the_instructions_are_short() -> None:
-    assert estimate_tokens(load("observe", "v1").fill(**PARTS)) <= 350
+    whole = load("session").only({"session", "facts", "episode", "profile"})
+    assert estimate_tokens(whole.fill(step="s", type="t", profile="p", transcript="said")) <= 550
+    assert estimate_tokens(load("session").only({"session", "known"}).fill(**PARTS)) <= 350
 
 
 def test_an_unknown_name_has_no_versions() -> None:
     assert versions("nonsense") == []
-    with pytest.raises(InvalidInput, match=r"Unknown prompt 'nonsense'\. Use one of .*observe"):
+    with pytest.raises(InvalidInput, match=r"Unknown prompt 'nonsense'\. Use one of .*session"):
         load("nonsense")
 
 
 @each("version", ["v0", "v999", "V1", "", " ", "mine.md", "no/such/file", "\0.md", "x" * 5_000 + ".md"])
 def test_an_unknown_version_lists_those_that_there_are(version: str) -> None:
     with pytest.raises(InvalidInput, match=r"Use one of v1"):
-        load("observe", version)
+        load("session", version)
 
 
 def test_a_folder_is_no_prompt(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="Use one of v1"):
-        load("observe", str(tmp_path))
+        load("session", str(tmp_path))
 
 
 def test_a_users_own_prompt_is_named_after_its_file(tmp_path: Path) -> None:
     file = tmp_path / "short.md"
     file.write_text(OWN, "utf-8")
-    prompt = load("observe", str(file))
-    assert (prompt.label, prompt.fill(**PARTS)) == ("observe short", "t s: k, said")
+    prompt = load("session", str(file))
+    assert (prompt.label, prompt.fill(**PARTS)) == ("session short", "t s: k, said")
 
 
 def test_a_users_own_prompt_may_be_beside_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "short.md").write_text(OWN, "utf-8")
     monkeypatch.chdir(tmp_path)
-    assert load("observe", "short.md").label == "observe short"
+    assert load("session", "short.md").label == "session short"
 
 
 def test_a_users_own_prompt_cannot_pose_as_one_of_the_package(tmp_path: Path) -> None:
     file = tmp_path / "v1.md"
     file.write_text(OWN, "utf-8")
     with pytest.raises(InvalidInput, match="named like a version"):
-        load("observe", str(file))
+        load("session", str(file))
 
 
-@pytest.mark.parametrize("text", ["$step $type $known", f"{OWN} $more"])
+@pytest.mark.parametrize("text", ["$step $known", f"{OWN} $more"])
 def test_a_users_own_prompt_must_have_the_same_places(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mine.md"
     file.write_text(text, "utf-8")
     with pytest.raises(InvalidInput, match="has places for"):
-        load("observe", str(file))
+        load("session", str(file))
 
 
 def test_a_file_that_is_no_text_is_no_prompt(tmp_path: Path) -> None:
     file = tmp_path / "mine.md"
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidInput, match="cannot be read"):
-        load("observe", str(file))
+        load("session", str(file))
 
 
 def test_parts_are_not_filled_again() -> None:

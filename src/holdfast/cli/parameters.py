@@ -226,7 +226,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     ),
     "work.prompt": Option(
         metavar="KIND=VERSION|PATH",
-        help="Another prompt for a kind of jobs, such as observe=v1; may be repeated. A file is a path with "
+        help="Another prompt for a kind of jobs, such as session=v2; may be repeated. A file is a path with "
         "a folder, or ends with .md.",
     ),
     # To take in and out.

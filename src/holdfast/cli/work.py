@@ -139,7 +139,7 @@ def work(
     if watch and (dry_run or limit is not None):
         raise typer.BadParameter("it goes on until an interrupt, without a limit.", param_hint="--watch")
     with interruptible(), options.open(embed=True) as memory:
-        worker = _Worker(options, memory, llm, everyone, prompt_versions(prompt, "observe=v1"))
+        worker = _Worker(options, memory, llm, everyone, prompt_versions(prompt, "session=v2"))
         if dry_run:
             _report_estimate(worker, worker.run(limit, dry_run=True))
         elif watch:

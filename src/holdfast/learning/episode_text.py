@@ -11,9 +11,8 @@ from holdfast.learning.episode_work import MOST_FILES, key_files, worked_command
 from holdfast.learning.grounding import says_too_little
 from holdfast.learning.learned_statements import LearnedStatement, learned_statements
 from holdfast.learning.speeches import Speech, is_courtesy, is_next_step, speeches_of
-from holdfast.llm.json_answers import listed, parse, picked, table, text_of
-from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
-from holdfast.llm.prompt_files import PromptTemplate
+from holdfast.llm.json_answers import listed, picked, table, text_of
+from holdfast.llm.llm_request import Unreadable
 from holdfast.messages.passages import EXPAND, Passage, grave, harmless
 from holdfast.messages.tool_uses import rendered
 from holdfast.text.message_text import without_payloads, without_reasoning
@@ -67,9 +66,6 @@ _FOUND = frozenset[StatementKind](("cause",))
 _MARKUP = re.compile(r"</?[A-Za-z]")
 _WORD = re.compile(r"\w+")
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
-
-_TEXT, _TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
-SCHEMA = exactly({"summary": _TEXT, "files": _TEXTS, "decisions": _TEXTS, "outcome": _TEXT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,28 +124,18 @@ def compose(
     return Episode(_composed(lists), _turns(every), files, tuple(map(decided.__getitem__, main)), outcome)
 
 
-def request(episode: Episode, transcript: str, prompt: PromptTemplate) -> LLMRequest:
-    """Return the request for an episode, given the transcript of a chat and its episode by rules.
-
-    Neither can close the tags that it stands between.
-    """
-    filled = prompt.fill(draft=_framed(episode.text), transcript=_framed(transcript))
-    return LLMRequest("episode", filled, SCHEMA, prompt.label, answer_tokens=600)
-
-
 def read(answer: object, episode: Episode, transcript: str = "") -> Episode:
     """Return the episode in the words of a model; what the answer left out stays as it was by rules.
 
     What the summary does not say of the outcome and the decisions stands before it, and the files behind it.
     A summary that is too long, also for the transcript, is cut. Files that stand neither in the transcript
-    nor in the episode are dropped, and so are decisions and an outcome of one word. An answer is text, or
-    what was read from it.
+    nor in the episode are dropped, and so are decisions and an outcome of one word.
 
     Raises:
         Unreadable: the answer is no JSON object that has a summary, or something in it is no text.
 
     """
-    given = table(parse(answer) if isinstance(answer, str) else answer, "the answer")
+    given = table(answer, "the answer")
     most = min(LONGEST, max(_ASKED, len(transcript))) if transcript else LONGEST
     summary = cut(_line(picked(given, "summary")), most)
     if says_too_little(summary):
@@ -369,10 +355,6 @@ def _talk(speeches: Iterable[Speech]) -> str:
     ]
     lines = [line for line in extract(said, _TALK).splitlines()[1:] if not line.startswith(EXPAND)]
     return cut(one_line(" ".join(line.removeprefix(BARE) for line in lines)), LONGEST)
-
-
-def _framed(text: str) -> str:
-    return text.replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _line(value: object) -> str:

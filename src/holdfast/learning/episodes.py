@@ -2,14 +2,19 @@
 
 Other episodes are compared before the transaction, and again if another writer was faster, so that no lock is
 held meanwhile.
+
+A chat has one episode, and a new version of it when there is more to say. Of a chat that used external
+sources, or that holds orders to the model, it has only the words that cannot come from them. The whole waits
+in quarantine beside it, to take its place once the user releases it. What was released is written again as
+released as long as the messages since then bring nothing untrusted; else the new text waits. What the user
+wrote, or what somebody retracted or discarded, is left as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
-from functools import partial
 from typing import NamedTuple
 
 from holdfast.learning import episode_text
@@ -19,9 +24,7 @@ from holdfast.learning.external_sources import from_here_on, untrusted
 from holdfast.learning.grounding import redacted
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit, micros
 from holdfast.learning.ranking import KIND, closeness, ended, recency
-from holdfast.prompt.transcript import Extent, review
 from holdfast.records.draft import RecordDraft, content_of, prepare, quarantine_reason
-from holdfast.store import summaries
 from holdfast.store.message_rows import to_micros
 from holdfast.store.record_changes import Writing
 from holdfast.store.records import RecordFilter, SpaceState
@@ -53,7 +56,8 @@ _OURS = frozenset((_REPEATED, _TOO_OLD, _TOO_MANY, _MENDED))
 class ReadChat:
     """A chat as it was read: its length, its episode by rules, and the external sources that it used.
 
-    `own` is the episode without the words that may come from them.
+    `own` is the episode without the words that may come from them. `note` is why the chat has no episode, ""
+    if it has one.
     """
 
     chat: str
@@ -62,6 +66,7 @@ class ReadChat:
     episode: Episode
     own: Episode
     untrusted: tuple[str, ...]
+    note: str
 
     @property
     def done(self) -> Watermark:
@@ -69,21 +74,7 @@ class ReadChat:
         return Watermark(self.chat, KIND, self.length)
 
 
-def plan(context: JobContext) -> Iterator[WorkUnit]:
-    """Plan the episodes of the chats of the jobs: a unit for each, with a request if there is a model.
-
-    A chat has one episode, and a new version of it when there is more to say. Of a chat that used external
-    sources, or that holds orders to the model, it has only the words that cannot come from them. The whole
-    waits in quarantine beside it, to take its place once the user releases it. What was released is written
-    again as released as long as the messages since then bring nothing untrusted; else the new text waits.
-    What the user wrote, or what somebody retracted or discarded, is left as it is.
-    """
-    for job in context.jobs:
-        length = context.length(job.chat)
-        if context.model and 0 < length <= context.watermark(job.chat, KIND):
-            yield context.pass_over(job.chat, note="nothing was said since the last episode")
-        else:
-            yield _unit(context, read_chat(context, job.chat, length))
+NOTHING = ReadChat("", 0, (), Episode("", 0), Episode("", 0), (), "")
 
 
 def read_chat(context: JobContext, chat: str, length: int) -> ReadChat:
@@ -92,46 +83,41 @@ def read_chat(context: JobContext, chat: str, length: int) -> ReadChat:
     is_known, doubted = says_what_all_know(context), from_here_on(messages, names)
     whole = episode_text.compose(messages, is_known=is_known)
     own = episode_text.compose(messages, doubted, is_known) if doubted else whole
-    return ReadChat(chat, length, messages, whole, own, untrusted(messages, names))
+    return ReadChat(
+        chat, length, messages, whole, own, untrusted(messages, names), _too_short(context, whole)
+    )
 
 
-def too_short(context: JobContext, chat: ReadChat) -> str:
-    """Return why a chat has no episode, "" if it has one."""
-    turns, least = chat.episode.turns, context.settings.turns
-    if turns < least:
-        return f"too short: {turns} turns, {least} needed"
-    return "" if chat.episode.text else "nobody said anything"
+def _too_short(context: JobContext, episode: Episode) -> str:
+    least = context.settings.turns
+    if episode.turns < least:
+        return f"too short: {episode.turns} turns, {least} needed"
+    return "" if episode.text else "nobody said anything"
 
 
-def _unit(context: JobContext, chat: ReadChat) -> WorkUnit:
-    if note := too_short(context, chat):
-        return context.pass_over(chat.chat, *([chat.done] if chat.length else []), note=note)
-    shown = transcript(context, chat) if context.model else ""
-    if not shown:
-        return WorkUnit(None, partial(_store, context, chat, _BY_RULES, ""), chat.chat)
-    prompt = context.prompt(KIND)
-    request = episode_text.request(chat.episode, shown, prompt)
-    return WorkUnit(request, partial(_store, context, chat, prompt.label, shown), chat.chat)
+def standing(context: JobContext, chat: ReadChat) -> str:
+    """Return the text of the episode that a chat has, or else of that by rules."""
+    mine, _ = _existing(context, chat.chat)
+    newest = _newest(one for one in mine if not one.retracted)
+    return newest.text if newest else chat.episode.text
 
 
-def transcript(context: JobContext, chat: ReadChat) -> str:
-    """Return what a model is shown of a chat."""
-    frontier = summaries.frontier(context.database, context.space, chat.chat)
-    extent = Extent(limit=context.settings.messages, budget=context.settings.tokens)
-    return review(frontier, reversed(chat.messages), extent, context.count_tokens).text
-
-
-def _store(context: JobContext, chat: ReadChat, how: str, shown: str, answer: str | None) -> UnitResult:
-    """Write an episode, retract superfluous ones, and move the watermark, in one transaction."""
-    episode = chat.episode if answer is None else episode_text.read(answer, chat.episode, shown)
+def by_rules(context: JobContext, chat: ReadChat) -> WorkUnit:
+    """Return the unit that writes the episode of a chat by rules."""
+    if chat.note:
+        return context.pass_over(chat.chat, *([chat.done] if chat.length else []), note=chat.note)
 
     def write(changes: Writing, step: PlannedWrite) -> UnitResult:
         context.advance(changes, chat.done)
         return step.write(changes)
 
-    result = context.intake.write_compared(writer(context, chat, episode, how), write)
-    tell(context, result)
-    return result
+    def store(_: str | None) -> UnitResult:
+        plan = writer(context, chat, chat.episode, _BY_RULES)
+        result = context.intake.write_compared(plan, write)
+        tell(context, result)
+        return result
+
+    return WorkUnit(None, store, chat.chat)
 
 
 def writer(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -101,13 +101,6 @@ def grounded(
         return Observation(kind, text, own, quote, "user")
     within = proposed if proposed and proposed[0] <= line.seq <= proposed[1] else own
     return Observation(kind, text, within, quote, "" if line.role == "user" else line.role)
-
-
-def quotes_of_user(quotes: Iterable[object], lines: Iterable[TranscriptLine]) -> list[str]:
-    """Return those quotes that stand in the user's messages, each once."""
-    own = [line.words for line in lines if line.role == "user"]
-    unique = dict.fromkeys(filter(None, map(_quote, quotes)))
-    return [quote for quote in unique if any(_is_in(quote, words) for words in own)]
 
 
 def grounds(found: Observation) -> dict[str, object]:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 # Kinds of jobs that are also done without a model.
 BY_RULES = ("observe", "episode")
 
-
 _INSTRUCTIONS = """What is to be learned, and what not, in the words of the user. They decide what is worth
 writing down; the form of the answer, and what it must rest on, stay as they are described below:
 <instructions>
@@ -43,11 +42,6 @@ writing down; the form of the answer, and what it must rest on, stay as they are
 </instructions>
 
 """
-
-
-def instructions(text: str) -> str:
-    """Return the user's own words about learning as prompts begin with them, without credentials."""
-    return _INSTRUCTIONS.format(escape(guard.mask(text.strip()), quote=False))
 
 
 def micros(duration: timedelta) -> int:
@@ -70,15 +64,15 @@ class WorkUnit:
 
     `apply` stores the results and moves the watermark, in one transaction. It receives None where there is no
     request, and raises Unreadable for an answer that is requested once more. `chat` is the chat that the unit
-    is about. `preview` returns the records that a unit without a request would add. One that `is_whole` does
-    what an episode and a reflection would do with its chat.
+    is about. `preview` returns the records that a unit without a request would add. `also` are
+    the other kinds of jobs that would do with its chat what it does.
     """
 
     request: LLMRequest | None
     apply: Callable[[str | None], UnitResult]
     chat: str = ""
     preview: Callable[[], Sequence[Record]] = tuple
-    is_whole: bool = False
+    also: Sequence[str] = ()
 
 
 class Watermark(NamedTuple):
@@ -150,11 +144,12 @@ class JobContext:
 
     # Reading
 
-    def prompt(self, name: str, default: str | None = None) -> PromptTemplate:
-        """Return a prompt in the version that was chosen, else the default one, else the newest."""
-        prompt = load(name, self.prompt_versions.get(name, default))
-        own = self.settings.instructions
-        return replace(prompt, preface=instructions(own)) if own else prompt
+    def prompt(self, name: str) -> PromptTemplate:
+        """Return a prompt in the version that was chosen, else the usual one."""
+        prompt = load(name, self.prompt_versions.get(name))
+        # Without credentials.
+        own = escape(guard.mask(self.settings.instructions.strip()), quote=False)
+        return replace(prompt, preface=_INSTRUCTIONS.format(own)) if own else prompt
 
     def read_records(self, wanted: RecordFilter) -> list[Record]:
         """Return the current records that pass a filter."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from holdfast.learning import reflect, tidy
+from holdfast.learning import session, tidy
 from holdfast.learning.job_context import JobContext, micros
 from holdfast.store import jobs, records, segments, sessions, vectors, verdicts, watermarks
 from holdfast.store.database import Connection, Database, retry_transaction
@@ -13,7 +13,7 @@ from holdfast.store.message_rows import to_micros
 from holdfast.types import Job
 
 _OF_A_CHAT = ("observe", "episode")
-_OF_AN_AGENT = (tidy.KIND, reflect.KIND)
+_OF_AN_AGENT = (tidy.KIND, session.REFLECT)
 GUARD, EMBED = OWN = ("guard", "embed")
 """The kinds of jobs that use what the memory was opened with, in place of the model of the worker."""
 _PAGE = 200  # jobs that are queued in one transaction
@@ -71,8 +71,8 @@ def is_embedded(context: JobContext) -> bool:
 
 def agents(context: JobContext, kind: str) -> list[str]:
     """Return the agents for which reflection, or tidying, is due; "" is no agent."""
-    if kind == reflect.KIND:
-        return reflect.due(context)
+    if kind == session.REFLECT:
+        return session.reflection_due(context)
     return [agent for agent in owners(context) if tidy.due(context.for_agent(agent))]
 
 
@@ -98,6 +98,8 @@ def enqueue(context: JobContext, kinds: Sequence[str]) -> None:
 def preview(context: JobContext, kinds: Sequence[str], claim: jobs.Claim) -> list[jobs.Lease]:
     """Return what a worker would claim, one after the other, with the jobs that are not queued yet."""
     fresh = _fresh(context, kinds)
+    # By a clock that goes on, what is new is due later than the claim was made.
+    claim = claim._replace(now=context.now())
     return jobs.preview(context.database, context.space, claim, lambda tx: _add(tx, context, fresh))
 
 

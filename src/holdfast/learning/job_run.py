@@ -7,27 +7,26 @@ that is killed leaves whole units behind, and the one that takes the job over go
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from holdfast.errors import Closed, Conflict, HoldfastError, ModelFailed
 from holdfast.events import Event
-from holdfast.learning import embed_job, episodes, guard_job, reflect, session, tidy
+from holdfast.learning import embed_job, guard_job, session, tidy
 from holdfast.learning.job_context import JobContext, WorkUnit, micros
 from holdfast.learning.job_queue import EMBED, GUARD, OWN
 from holdfast.learning.results import WorkResult, together
-from holdfast.learning.workers import rest
+from holdfast.learning.workers import Workers, rest
 from holdfast.llm.errors import logged
 from holdfast.llm.llm_request import Ask, LLMRequest, Unreadable
 from holdfast.llm.model import Model
 from holdfast.store import jobs, watermarks
 from holdfast.store.database import retry_transaction
 from holdfast.store.jobs import Lease, LeaseLost
+from holdfast.store.message_rows import to_micros
 from holdfast.types import Job, JobStatus
-
-if TYPE_CHECKING:
-    from holdfast.learning.worker import Worker
 
 T = TypeVar("T")
 # Reasons for which a model would fail again at once.
@@ -39,11 +38,37 @@ _TAKEN_OVER = "another worker took it over, so nothing more was stored for it"
 PLANS: Mapping[str, Callable[[JobContext], Iterator[WorkUnit]]] = {
     GUARD: guard_job.plan,
     EMBED: embed_job.plan,
-    "observe": session.plan,
-    "episode": episodes.plan,
+    "observe": session.observe,
+    "episode": session.episode,
     tidy.KIND: tidy.plan,
-    reflect.KIND: reflect.plan,
+    session.REFLECT: session.reflect,
 }
+
+
+@dataclass(slots=True)
+class Shift:
+    """The time in which a worker runs jobs, which may have an end, and how its model did in it."""
+
+    context: JobContext
+    workers: Workers
+    until: datetime | None = None
+    # How often the model has failed since it last answered.
+    failures: int = 0
+    # Kinds of jobs that a limit allows no call for now, each with the text of the error.
+    limited: dict[str, str] = field(default_factory=dict)
+
+    def stop_reason(self) -> str:
+        """Return why no more is to be begun, "" to go on."""
+        if self.workers.closing:
+            return "The memory is being closed."
+        ended = self.until is not None and self.context.now() >= to_micros(self.until)
+        return "Deadline reached." if ended else ""
+
+    def lease_end(self) -> int:
+        """Return until when a job is leased: longer than a unit that asks twice can take."""
+        settings = self.context.settings
+        seconds = timedelta(seconds=2 * settings.patience + 60)
+        return self.context.now() + micros(max(settings.lease, seconds))
 
 
 class Stopped(Exception):
@@ -75,8 +100,8 @@ def ask_and_read(ask: Ask, request: LLMRequest, read: Callable[[str], T], model:
 class JobRun:
     """One attempt of a worker at a leased job, or batch of jobs."""
 
-    def __init__(self, worker: Worker, context: JobContext, held: Lease, model: Model | None) -> None:
-        self._worker = worker
+    def __init__(self, shift: Shift, context: JobContext, held: Lease, model: Model | None) -> None:
+        self._shift = shift
         self._context = context
         self._held = held
         self._job = held.jobs[0]
@@ -132,14 +157,14 @@ class JobRun:
         times in a row. What follows in the same chat waits, as its watermark must not pass what failed. The
         first failure is raised last.
         """
-        worker, context, failed = self._worker, self._context, dict[str, HoldfastError]()
+        shift, context, failed = self._shift, self._context, dict[str, HoldfastError]()
         for unit in PLANS[self._job.kind](context):
             if unit.chat in failed:
                 continue
             rest()
-            if why := worker.stop_reason():
+            if why := shift.stop_reason():
                 return why
-            jobs.renew(context.database, self._held, worker.lease_end())
+            jobs.renew(context.database, self._held, shift.lease_end())
             try:
                 self._apply(unit)
             except Stopped as stop:
@@ -150,8 +175,8 @@ class JobRun:
                 failed[unit.chat] = error
                 if unit.chat != self._job.chat:
                     self._put_last(unit.chat)
-                worker.failures += isinstance(error, ModelFailed)
-                if worker.failures >= FAILURES:
+                shift.failures += isinstance(error, ModelFailed)
+                if shift.failures >= FAILURES:
                     break
         for first in failed.values():
             raise first
@@ -165,13 +190,13 @@ class JobRun:
         else:
             ask = partial(self._ask, self._model, unit)
             result = ask_and_read(ask, unit.request, unit.apply, self._model.name)
-            self._worker.failures = 0
+            self._shift.failures = 0
         self._results.append(WorkResult(records=result.records, dropped=result.dropped))
         for note in result.note.splitlines():
             self._note(note)
 
     def _ask(self, model: Model, unit: WorkUnit, question: LLMRequest) -> str:
-        if question is not unit.request and (why := self._worker.stop_reason()):
+        if question is not unit.request and (why := self._shift.stop_reason()):
             raise Stopped(why)
         patience = self._context.settings.patience
         return self._meter.ask(model, question, patience, chat=unit.chat, job=self._job.id)
@@ -192,7 +217,7 @@ class JobRun:
             if error.reason == "timeout":
                 self._note(error.what)
             self._fail(error.reason, why)
-            many = self._worker.failures >= FAILURES
+            many = self._shift.failures >= FAILURES
             return "The model failed three times in a row; the jobs have the reasons." if many else ""
         is_limit = error.reason == "limit"
         backoff = context.now() + micros(context.settings.backoff)
@@ -200,7 +225,7 @@ class JobRun:
         self._end("open", due=due, counted=False, reason=error.reason, error=str(error))
         # Without a guard or an embedder all the rest goes on.
         if is_limit or job.kind in OWN:
-            self._worker.limited[job.kind] = error.what
+            self._shift.limited[job.kind] = error.what
             return ""
         return error.what
 

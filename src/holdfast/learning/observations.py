@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from holdfast.learning.echo_match import recalled_seqs
-from holdfast.learning.extraction_prompt import FACT, KINDS, TranscriptPart, text_line, transcript_lines
 from holdfast.learning.grounding import (
     LONGEST,
     Observation,
-    TranscriptLine,
     grounded,
     plain,
     says_too_little,
 )
-from holdfast.llm.json_answers import has, listed, parse, picked, table, text_of
+from holdfast.learning.question import FACT, TranscriptPart, text_line, transcript_lines
+from holdfast.llm.json_answers import has, listed, picked, table, text_of
 from holdfast.llm.llm_request import Unreadable
-from holdfast.types import Message, Range
+from holdfast.types import Message
 
 # A part may have so many observations, and one more for each so many characters of it.
 _FREE, _PER = 5, 100
@@ -33,17 +32,11 @@ class ReadObservations(NamedTuple):
 
 
 def read(
-    answer: str,
-    part: TranscriptPart,
-    messages: Sequence[Message],
-    *,
-    facts: bool = False,
-    wished: Sequence[str] = (),
+    value: object, part: TranscriptPart, messages: Sequence[Message], kinds: Sequence[str]
 ) -> ReadObservations:
     """Return the observations in an answer about a part of `messages`, and how many were dropped, by reason.
 
-    With `facts`, they were asked for as well, and so were the `wished` kinds; a text that is one of either
-    is nothing else.
+    They are of the `kinds` that were asked for; a text that is of one of them is of none after it.
 
     Each is one line. What is blank, too short or too long, repeated, or no text is dropped, and so is what
     comes after as many as a part of that length may have: five, and one for each 100 characters.
@@ -56,32 +49,15 @@ def read(
     lines = transcript_lines(within, recalled_seqs(messages)) if part.last else [text_line(part)]
     span = (part.first, part.last) if part.last else None
     most = _FREE + len(part.transcript) // _PER
-    kinds = (*wished, FACT, *KINDS) if facts else (*wished, *KINDS)
-    items = _items(parse(answer), kinds)
-    return collect(items, lines, span, most, "too many")
-
-
-def collect(
-    items: Iterable[tuple[str, object]],
-    lines: Sequence[TranscriptLine],
-    span: Range | None,
-    most: int,
-    too_many: str,
-    flaw_of: Callable[[str, str], str] = lambda _, __: "",
-) -> ReadObservations:
-    """Return at most so many observations among items with their kinds, and how many were dropped, by reason.
-
-    `flaw_of` returns what else is wrong with a kind and a text, "" if nothing is.
-    """
     found: dict[str, Observation] = {}
     dropped: Counter[str] = Counter()
-    for name, item in items:
+    for name, item in _items(value, kinds):
         try:
             text = plain(text_of(item, name))
         except Unreadable:
             dropped["no text"] += 1
             continue
-        flaw = flaw_of(name, text) or _flaw(text, found) or (too_many if len(found) >= most else "")
+        flaw = _flaw(text, found) or ("too many" if len(found) >= most else "")
         if flaw:
             dropped[flaw] += 1
             continue

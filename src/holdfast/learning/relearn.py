@@ -13,19 +13,14 @@ from typing import NamedTuple
 from holdfast.dedup import relate
 from holdfast.errors import Conflict, InvalidInput, ModelFailed, shown
 from holdfast.kinds import FIL, Kind, wished
-from holdfast.learning import episode_text, episodes, extraction, extraction_prompt, ranking
+from holdfast.learning import episodes, question, ranking
 from holdfast.learning.episodes import PlannedWrite
-from holdfast.learning.external_sources import brought_in
-from holdfast.learning.extraction import (
-    DEFAULT_PRIORITY,
-    MOST_FACTS,
-    ExtractionSource,
-    Extractor,
-)
-from holdfast.learning.extraction_prompt import FACT
 from holdfast.learning.job_context import JobContext, UnitResult
 from holdfast.learning.job_run import FOR_ALL, ask_and_read
+from holdfast.learning.question import FACT
 from holdfast.learning.results import Relearning
+from holdfast.learning.session import MOST_FACTS, PROMPT, SessionQuestion
+from holdfast.learning.source import DEFAULT_PRIORITY, Source
 from holdfast.llm.llm_request import Ask, LLMRequest
 from holdfast.llm.model import Model
 from holdfast.llm.prompt_files import PromptTemplate
@@ -36,6 +31,7 @@ from holdfast.store.record_changes import Writing
 from holdfast.store.records import RecordFilter
 from holdfast.types import MAX_COUNT, Record, Trust
 
+_KIND = "relearn"
 OBSERVATIONS, FACTS, EPISODES = KINDS = ("observations", "facts", "episodes")
 # How records that are learned again were learned: the first word of `meta["learned"]`.
 _OF_EPISODES = ("episode", "rules")
@@ -56,27 +52,24 @@ class RelearnedChat:
 
 
 class Wanted(NamedTuple):
-    """What is learned again, from chats that gave records of the kinds `of`.
+    """The kinds of records that are learned again, from chats that gave records of the kinds `of`.
 
     `wish` is a kind with `learn`, which is learned from all chats.
     """
 
     kinds: tuple[str, ...]
     of: tuple[str, ...]
-    wish: Kind | None
-    prompt: PromptTemplate
+    wish: Kind | None = None
 
 
-def relearn(
-    context: JobContext, kind: str, version: str | None, model: Model | None, *, apply: bool
-) -> Relearning:
+def relearn(context: JobContext, kind: str, version: str | None, model: Model, *, apply: bool) -> Relearning:
     """Learn again from all chats that such records came from; see `memory.learning.relearn`."""
-    wanted, model = _wanted(context, kind, version), _given(model)
-    context, meter = replace(context, model=model.name), context.meter()
+    context = replace(context, model=model.name, prompt_versions={} if version is None else {PROMPT: version})
+    prompt, meter = context.prompt(PROMPT), context.meter()
+    wanted = _wanted(context, kind, prompt)
 
     def ask(chat: str, request: LLMRequest) -> str:
-        patience = context.settings.patience
-        return meter.ask(model, replace(request, purpose="relearn"), patience, chat=chat)
+        return meter.ask(model, request, context.settings.patience, chat=chat)
 
     done: dict[str, RelearnedChat] = {}
     failed: dict[str, str] = {}
@@ -95,7 +88,7 @@ def relearn(
         done[chat] = found
     return Relearning(
         kind,
-        wanted.prompt.label,
+        prompt.label,
         tuple(done),
         tuple(record for one in done.values() for record in one.added),
         tuple(record for one in done.values() for record in one.removed),
@@ -108,54 +101,40 @@ def relearn(
     )
 
 
-def _given(model: Model | None) -> Model:
-    if model is None:
-        raise InvalidInput("There is no model.", "Pass llm=.")
-    return model
-
-
-def _prepared(context: JobContext, draft: RecordDraft) -> Record:
-    """Return the record that a draft would become: what has no place in it is cut out."""
-    return prepare(replace(draft, priority=DEFAULT_PRIORITY), context.kinds, context.intake.by)
-
-
-def _wanted(context: JobContext, kind: str, version: str | None) -> Wanted:
-    """Return what is to be learned again, and how.
+def _wanted(context: JobContext, kind: str, prompt: PromptTemplate) -> Wanted:
+    """Return what is to be learned again.
 
     Raises:
-        InvalidInput: an unknown kind or prompt.
+        InvalidInput: an unknown kind, or a prompt that does not ask for it.
 
     """
     wishes = {one.name: one for one in wished(context.kinds)}
-    if kind not in (*KINDS, *wishes):
+    asked = (*FIL, *((FACT,) if question.parts_of(prompt, ("facts",)) else ()))
+    found = {
+        **{name: Wanted((name,), (name,), one) for name, one in wishes.items()},
+        OBSERVATIONS: Wanted(asked, asked),
+        FACTS: Wanted((FACT,), (*FIL, FACT)),
+        EPISODES: Wanted((ranking.KIND,), (ranking.KIND,)),
+    }
+    if kind not in found:
         known = ", ".join((*KINDS, *wishes))
         raise InvalidInput(f"{shown(kind)} cannot be relearned.", f"Use one of {known}.")
-    wish = wishes.get(kind) if kind not in KINDS else None
-    name = ranking.KIND if kind == EPISODES else extraction.KIND
-    prompt = replace(context, prompt_versions={} if version is None else {name: version}).prompt(name)
-    if kind == EPISODES:
-        return Wanted((name,), (name,), None, prompt)
-    if wish is not None:
-        return Wanted((kind,), (kind,), wish, prompt)
-    has_facts = extraction_prompt.asks_for_facts(prompt)
-    if kind == FACTS:
-        if not has_facts:
-            raise InvalidInput(f"The prompt {prompt.label!r} asks for no facts.", "Use a later version.")
-        return Wanted((FACT,), (*FIL, FACT), None, prompt)
-    kinds = (*FIL, FACT) if has_facts else FIL
-    return Wanted(kinds, kinds, None, prompt)
+    if kind == FACTS and FACT not in asked:
+        raise InvalidInput(f"The prompt {prompt.label!r} asks for no facts.", "Use another version.")
+    return found[kind]
 
 
 def _chats(context: JobContext, wanted: Wanted) -> dict[str, tuple[str, list[Record]]]:
     """Return the chats to learn from again, each with its agent and what is stored: all for a wish."""
     stored = _learned_by_chat(context, wanted)
-    if wanted.wish is None:
-        return {
-            chat: (found[0].agent, [one for one in found if one.kind in wanted.kinds])
-            for chat, found in stored.items()
-        }
-    chats = sessions.list_chats(context.database, context.scope, archived=None)
-    return {one.id: (one.agent, stored.get(one.id, [])) for one in reversed(chats)}
+    chats = {chat: found[0].agent for chat, found in stored.items()}
+    if wanted.wish is not None:
+        every = sessions.list_chats(context.database, context.scope, archived=None)
+        chats = {one.id: one.agent for one in reversed(every)}
+    return {
+        chat: (agent, [one for one in stored.get(chat, ()) if one.kind in wanted.kinds])
+        for chat, agent in chats.items()
+    }
 
 
 def _learned_by_chat(context: JobContext, wanted: Wanted) -> dict[str, list[Record]]:
@@ -185,26 +164,24 @@ def _relearned(
 
     """
     erasures = erasure_receipts.count(context.database, context.space)
-    source = ExtractionSource(chat, 1, context.length(chat), "", "", "session", is_news=False, has_ended=True)
-    messages = context.read_messages(chat)
-    outside = brought_in(messages, context.settings.untrusted)
-    extractor = Extractor(context, source, outside, wanted.prompt, {one.id for one in stored})
+    source, wish = Source(chat, 1, context.length(chat), has_ended=True), wanted.wish
+    parts = ("observe",) if wish else ("observe", "facts")
+    session = SessionQuestion.of(context, source, parts, {one.id for one in stored}, [wish] if wish else [])
     drafts: list[RecordDraft] = []
-    wishes = [wanted.wish] if wanted.wish else []
-    for part, own in extraction.parts_of(context, messages):
-        request = extraction_prompt.request(part, wanted.prompt, step="", type="session", wished=wishes)
-        read = partial(extractor.drafts_of, part, own)
-        drafts += ask_and_read(ask, request, read, context.model)[0]
-    if wanted.wish is not None or wanted.kinds == (FACT,):
-        drafts = [draft for draft in drafts if draft.kind in wanted.kinds]
+    for part, own in session.pieces:
+        read = partial(session.drafts_of, part, own)
+        drafts += ask_and_read(ask, session.request(_KIND, part), read, context.model)[0]
+    drafts = [draft for draft in drafts if draft.kind in wanted.kinds]
     added, removed, kept = _compared(context, chat, context.storable(drafts)[0], stored)
-    store = partial(_exchange, context, added, removed, erasures, wanted.prompt.label)
-    return RelearnedChat(tuple(_prepared(context, one) for one in added), tuple(removed), kept, store)
+    store = partial(_exchange, context, added, removed, erasures, session.prompt.label)
+    # What has no place in a record is cut out of it.
+    ready = [
+        prepare(replace(one, priority=DEFAULT_PRIORITY), context.kinds, context.intake.by) for one in added
+    ]
+    return RelearnedChat(tuple(ready), tuple(removed), kept, store)
 
 
-def _episode(
-    context: JobContext, chat: str, stored: Sequence[Record], wanted: Wanted, ask: Ask
-) -> RelearnedChat:
+def _episode(context: JobContext, chat: str, stored: Sequence[Record], _: Wanted, ask: Ask) -> RelearnedChat:
     """Write the episode of a chat again, and compare it with those that it has.
 
     Raises:
@@ -212,15 +189,14 @@ def _episode(
 
     """
     erasures = erasure_receipts.count(context.database, context.space)
-    read = episodes.read_chat(context, chat, context.length(chat))
-    shown = episodes.transcript(context, read)
-    if episodes.too_short(context, read) or not shown:
+    length = context.length(chat)
+    first = max(0, length - context.settings.messages) + 1
+    session = SessionQuestion.of(context, Source(chat, first, length), ("episode",))
+    for part, _messages in session.pieces if session.parts else ():
+        ask_and_read(ask, session.request(_KIND, part), partial(session.tell, part), context.model)
+    if session.told is None:
         return RelearnedChat((), (), len(stored), lambda: None)
-    request = episode_text.request(read.episode, shown, wanted.prompt)
-    told = ask_and_read(
-        ask, request, lambda answer: episode_text.read(answer, read.episode, shown), context.model
-    )
-    compare = episodes.writer(context, read, told, wanted.prompt.label)
+    compare = episodes.writer(context, session.read, session.told, session.prompt.label)
     planned = compare(records.space_state(context.database, context.space))
     added = tuple(replace(one, id=before.id if before else "") for one, before in planned.versions)
     removed = tuple(one for _, one in planned.versions if one is not None and not one.retracted)
@@ -274,14 +250,10 @@ def _overruled(context: JobContext, chat: str) -> list[Record]:
 
 def _is_about(draft: RecordDraft, others: Sequence[Record]) -> bool:
     """Return whether a draft may say what one of the others from the same messages says, or another value."""
-    near = [one.text for one in others if _overlap(one, as_record(draft))]
+    first, last = as_record(draft).messages or (0, MAX_COUNT)
+    spans = [(one, one.messages or (0, MAX_COUNT)) for one in others]
+    near = [one.text for one, span in spans if span[0] <= last and first <= span[1]]
     return relate(draft.text, near).kind != "new"
-
-
-def _overlap(one: Record, other: Record) -> bool:
-    if one.messages is None or other.messages is None:
-        return True
-    return one.messages[0] <= other.messages[1] and other.messages[0] <= one.messages[1]
 
 
 def _is_known(

@@ -214,11 +214,10 @@ class Learner(Handle):
                 facts.
 
         """
-        model = _required(llm)
         # Not needed for any other method.
         from holdfast.learning.relearn import relearn
 
-        return relearn(self._context, kind, prompt, model, apply=not check_flag(dry_run, "dry_run"))
+        return relearn(self._context, kind, prompt, _required(llm), apply=not check_flag(dry_run, "dry_run"))
 
     def episodes(
         self,

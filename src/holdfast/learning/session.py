@@ -1,214 +1,378 @@
-"""One question about a session that fits one prompt: what to observe of it, its episode, and its user.
+"""One question about a session: what to observe of it, its episode, and what the user says of themselves.
 
-Observing, episodes and reflection would each read the same words. What an answer leaves out is asked by the
-job whose part it is, as all of it is where a session fits no prompt, or where the model could not answer it.
+It is asked in parts where the session is long. Observing, episodes and reflection read the same words, so the
+first of them asks for all; what an answer leaves out is asked by the job whose part it is, in the same way.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 
-from holdfast.kinds import wished
-from holdfast.learning import episode_text, episodes, extraction, extraction_prompt, ranking, reflect
-from holdfast.learning.echo_match import recalled_seqs
+from holdfast.dedup import relate
+from holdfast.kinds import FIL, Kind, wished
+from holdfast.learning import episode_text, episodes, observations, profile, question, ranking
+from holdfast.learning.echo_match import EchoFilter
+from holdfast.learning.episode_text import Episode
 from holdfast.learning.episodes import PlannedWrite, ReadChat
 from holdfast.learning.external_sources import brought_in
-from holdfast.learning.extraction import Extractor
-from holdfast.learning.extraction_prompt import FIELDS, AnswerForm, TranscriptPart, transcript_lines
-from holdfast.learning.grounding import TranscriptLine, grounded, plain, says_too_little, unescaped
+from holdfast.learning.grounding import Observation, grounds, unescaped
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
-from holdfast.learning.learned_statements import is_all_typed
-from holdfast.learning.speeches import speeches_of
-from holdfast.llm.json_answers import has, listed, parse, picked, text_of
-from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
+from holdfast.learning.question import FACT, SHORTEST, TranscriptPart, asks_for_quotes
+from holdfast.learning.rules import RuleLearner
+from holdfast.learning.source import KIND, Source, source_of
+from holdfast.llm.json_answers import has, parse, picked, table
+from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.prompt_files import PromptTemplate
 from holdfast.records.draft import RecordDraft
-from holdfast.store import sessions
+from holdfast.store import records, sessions, watermarks
 from holdfast.store.record_changes import Writing
-from holdfast.store.records import SpaceState
-from holdfast.types import Record
+from holdfast.store.records import RecordFilter, SpaceState
+from holdfast.store.watermarks import PendingChat
+from holdfast.types import Message, Record
 
 PROMPT = "session"
-OTHERS = (ranking.KIND, reflect.KIND)
+REFLECT = "reflect"
+OTHERS = (ranking.KIND, REFLECT)
 """The kinds of jobs that have nothing left to do once an answer has all parts."""
-# What begins a message that has a time.
-_TIMED = re.compile(r"^(?P<who>\[\d+\] [^\n:]+?), (?P<hour>\d{4}-\d\d-\d\d \d\d):\d\d: ", re.MULTILINE)
-_EPISODE, _PROFILE = "episode", "profile"
-_NOT_ASKED = "(Not needed: let its list be empty.)"
-_FIELDS = {**{name: FIELDS[name] for name in ("text", "quote")}, "message": {"type": "integer"}}
-_CHANGE = {**_FIELDS, "replaces": {"type": "string", "description": "What it replaces, copied exactly."}}
-_FORM = AnswerForm(
-    _FIELDS,
-    {_EPISODE: episode_text.SCHEMA, _PROFILE: {"type": "array", "items": exactly(_CHANGE)}},
-    tokens=2_200,
-)
+MOST_FACTS = 5  # of one chat, however often it goes on
+_OBSERVE, _FACTS, _EPISODE, _PROFILE = "observe", "facts", "episode", "profile"
+# Roles of messages that are no history.
+_INSTRUCTIONS = ("system", "developer")
+_KNOWN = 20  # of the observations of a chat that goes on, the newest: what a model need not find again
+_NOTHING = re.compile(r"\bnothing (?:new )?to save\b", re.IGNORECASE)
+_WORD = re.compile(r"\w{3,}")
+_ALIKE = 0.6  # the share of its words that a restatement has in common with what it restates
 
 
-def is_joined(context: JobContext) -> bool:
-    """Return whether one question is asked: all three jobs run, by our prompts, without own limits."""
-    apart = context.prompt_versions.keys() | context.settings.limits.keys()
-    return bool(context.model) and {extraction.KIND, *OTHERS} <= {*context.settings.kinds} - apart
+# The jobs
 
 
-def plan(context: JobContext) -> Iterator[WorkUnit]:
-    """Plan what is learned of a session: one unit for all of it, or those of an extraction."""
-    found = _session(context)
-    return extraction.plan(context) if found is None else iter([found.unit()])
+def joined(context: JobContext) -> tuple[str, ...]:
+    """Return the kinds of jobs whose parts are asked for by the first: those that run, without own limits."""
+    if not context.model or KIND in context.settings.limits or KIND not in context.settings.kinds:
+        return ()
+    return tuple(
+        one for one in OTHERS if one in context.settings.kinds and one not in context.settings.limits
+    )
 
 
-def _session(context: JobContext) -> _Session | None:
-    source, job = extraction.source_of(context), context.jobs[0]
-    if not is_joined(context) or not source.has_ended or not source.last:
-        return None
-    # Of a chat that goes on only the news is read, and what a model could not answer is asked in parts.
-    is_begun = source.first > 1 or context.watermark(source.chat, ranking.KIND) >= source.last
-    if is_begun or job.reason == "answer":
-        return None
-    parts = list(extraction.parts_of(context, context.read_messages(source.chat, last=source.last)))
-    if len(parts) != 1:
-        return None
-    chat = episodes.read_chat(context, source.chat, source.last)
-    outside = brought_in(chat.messages, context.settings.untrusted)
-    prompt = context.prompt(PROMPT)
-    return _Session(context, Extractor(context, source, outside, prompt), parts[0][0], chat, prompt)
+def observe(context: JobContext) -> Iterator[WorkUnit]:
+    """Plan what is learned of a text or of what is new in a chat, by a model or by rules."""
+    source = source_of(context)
+    if not context.model:
+        messages = messages_of(context, source)
+        rules = RuleLearner(context, source, messages, brought_in(messages, context.settings.untrusted))
+        return iter([WorkUnit(None, rules.learn, source.chat, rules.preview)])
+    parts = {_OBSERVE, *((_FACTS,) if source.has_ended else ())}
+    # What a model could not answer is asked for apart.
+    others = joined(context) if source.has_ended and context.jobs[0].reason != "answer" else ()
+    if ranking.KIND in others and context.watermark(source.chat, ranking.KIND) < source.last:
+        parts.add(_EPISODE)
+    if REFLECT in others and _is_reflected_on(context, source):
+        parts.add(_PROFILE)
+    return SessionQuestion.of(context, source, parts).units(KIND)
 
 
-@dataclass(frozen=True, slots=True)
-class _Session:
-    """A session that has ended and fits one prompt, with what stores the observations of it."""
+def _is_reflected_on(context: JobContext, source: Source) -> bool:
+    """Return whether all is read that reflection would read of a chat: it has news, and is not archived."""
+    seen = context.watermark(source.chat, REFLECT)
+    info = sessions.info(context.database, context.scope, source.chat)
+    return source.first - 1 <= seen < source.last and info is not None and not info.archived
+
+
+def episode(context: JobContext) -> Iterator[WorkUnit]:
+    """Plan the episode of a chat: by a model from what is new in it, or by rules; see `episodes`."""
+    chat = context.jobs[0].chat
+    length, seen = context.length(chat), context.watermark(chat, ranking.KIND)
+    if context.model and 0 < length <= seen:
+        yield context.pass_over(chat, note="nothing was said since the last episode")
+        return
+    first = max(seen, length - context.settings.messages) + 1
+    session = SessionQuestion.of(context, Source(chat, first, length), {_EPISODE})
+    if context.model and session.parts and session.pieces:
+        yield from session.units(ranking.KIND)
+    elif context.model and seen:
+        yield context.pass_over(chat, session.read.done, note="nothing was said since the last episode")
+    else:
+        yield episodes.by_rules(context, session.read)
+
+
+def reflect(context: JobContext) -> Iterator[WorkUnit]:
+    """Plan a reflection: units for each chat of the agent with news, the one that waits longest first."""
+    for news in _pending(context, context.scope.agent)[: context.settings.batch]:
+        first = max(news.seen, news.length - context.settings.messages) + 1
+        source = Source(news.chat, first, news.length)
+        yield from SessionQuestion.of(context, source, {_OBSERVE, _PROFILE}).units(REFLECT)
+
+
+def reflection_due(context: JobContext) -> list[str]:
+    """Return the agents that have chats with news, the one whose chat waits longest first; "" is no agent."""
+    return list(dict.fromkeys(news.agent for news in _pending(context, context.scope.agent or None)))
+
+
+def _pending(context: JobContext, agent: str | None) -> list[PendingChat]:
+    return watermarks.pending_chats(
+        context.database,
+        context.space,
+        REFLECT,
+        agent=agent,
+        archived=False,
+        most=context.settings.attempts,
+        now=context.now(),
+    )
+
+
+# The question
+
+
+def messages_of(context: JobContext, source: Source) -> list[Message]:
+    """Return the messages of a source; of a text, one."""
+    if source.text:
+        return [Message("user", source.text, seq=1)]
+    return context.read_messages(source.chat, source.first - 1, source.last)
+
+
+@dataclass(slots=True)
+class SessionQuestion:
+    """Messages of a chat, or a text, that a model is asked about, and what stores its answers.
+
+    `parts` are what is asked for, `pieces` the parts of the transcript with their messages, `read` the chat
+    where its episode is wanted, `outside` the seqs of messages with text of external sources. `relearned` are
+    the ids of records that are learned anew, `wishes` the kinds with `learn` that are looked for.
+    """
 
     context: JobContext
-    extractor: Extractor
-    part: TranscriptPart
-    chat: ReadChat
+    source: Source
     prompt: PromptTemplate
+    parts: Collection[str]
+    pieces: Sequence[tuple[TranscriptPart, list[Message]]]
+    outside: Collection[int]
+    read: ReadChat
+    relearned: Collection[str]
+    wishes: Sequence[Kind]
+    # The episode as the answers have told it until now.
+    told: Episode | None = field(default=None, init=False)
 
-    def unit(self) -> WorkUnit:
-        """Return the unit of a session."""
-        return WorkUnit(self._request(), self._learn, self.chat.chat, is_whole=True)
+    @classmethod
+    def of(
+        cls,
+        context: JobContext,
+        source: Source,
+        parts: Collection[str],
+        relearned: Collection[str] = (),
+        wishes: Sequence[Kind] | None = None,
+    ) -> SessionQuestion:
+        """Return the session of a source, as it is now; no episode is asked of a chat that is too short."""
+        prompt, messages = context.prompt(PROMPT), messages_of(context, source)
+        count, limit = context.count_tokens, context.settings.tokens
+        pieces = [(part, list[Message]()) for part in question.split_text(source.text, count, limit)]
+        if not source.text:
+            history = [message for message in messages if message.role not in _INSTRUCTIONS]
+            split = question.split_messages(history, count, limit)
+            within = (
+                (part, [one for one in history if part.first <= one.seq <= part.last]) for part in split
+            )
+            # Few words are nothing to observe, but may say enough of a user, or change how a session ended.
+            is_observed = {_OBSERVE, _FACTS}.issuperset(parts)
+            pieces = [(part, own) for part, own in within if not is_observed or _is_enough(own)]
+        is_told = _EPISODE in parts
+        read = episodes.read_chat(context, source.chat, source.last) if is_told else episodes.NOTHING
+        wanted = {*question.parts_of(prompt, parts)} - ({_EPISODE} if read.note else set())
+        outside = brought_in(messages, context.settings.untrusted)
+        own_wishes = wished(context.kinds) if wishes is None else wishes
+        return cls(context, source, prompt, wanted, pieces, outside, read, relearned, own_wishes)
 
-    @property
-    def _reflects(self) -> bool:
-        """Whether reflection would read the chat: it has news, and is not archived."""
-        context, chat = self.context, self.chat
-        info = sessions.info(context.database, context.scope, chat.chat)
-        is_news = context.watermark(chat.chat, reflect.KIND) < chat.length
-        return is_news and info is not None and not info.archived
+    def units(self, purpose: str) -> Iterator[WorkUnit]:
+        """Yield a unit for each part of the transcript, or one that moves the watermarks."""
+        asked = {ranking.KIND: self.read.length > 0, REFLECT: _PROFILE in self.parts}
+        also = [kind for kind, is_asked in asked.items() if is_asked]
+        for place, (part, own) in enumerate(self.pieces, 1):
+            learn = partial(self.learn, purpose, part, own, is_last=place == len(self.pieces))
+            yield WorkUnit(self.request(purpose, part), learn, self.source.chat, also=also)
+        if not self.pieces and not self.source.text:
+            nothing = f"skipped: less than {SHORTEST} characters were said"
+            if self.source.first > self.source.last:
+                nothing = "nothing was said since the last extraction"
+            done = [*self.source.done(self.source.last)] if self.source.has_ended else []
+            done += [Watermark(self.source.chat, REFLECT, self.source.last)] if _PROFILE in self.parts else []
+            yield self.context.pass_over(self.source.chat, *done, note=nothing)
 
-    def _request(self) -> LLMRequest:
-        context = self.context
-        profile = reflect.current_profile(context, context.database)
-        text = (profile.text if profile else "(none yet)") if self._reflects else _NOT_ASKED
-        places = {_PROFILE: escape(text, quote=False)}
-        wishes = wished(context.kinds)
-        part = replace(self.part, transcript=_with_changed_times(self.part.transcript))
-        return extraction_prompt.asked(part, self.prompt, places, wishes, _FORM)
+    def request(self, purpose: str, part: TranscriptPart) -> LLMRequest:
+        """Return the request about a part, with what is known and was told until now."""
+        context, source = self.context, self.source
+        places = {"step": question.escaped(source.step), "type": question.escaped(source.type)}
+        if _OBSERVE in self.parts and source.first > 1:
+            known = [f"- {question.escaped(one.text)}" for one in self.learned()[-_KNOWN:]]
+            places["known"] = "\n".join(known)
+        if _PROFILE in self.parts:
+            before = profile.current_profile(context, context.database)
+            places["profile"] = escape(before.text, quote=False) if before else "(none yet)"
+        if _EPISODE in self.parts:
+            places["draft"] = escape(self._draft(part), quote=False)
+        return question.request(purpose, part, self.prompt, self.parts, places, self.wishes)
 
-    def _learn(self, answer: str | None) -> UnitResult:
-        """Store all parts of an answer, and move the watermarks of those that it has, in one transaction."""
-        context, source = self.context, self.extractor.source
-        drafts, dropped = self.extractor.offered(self.part, self.chat.messages, answer or "")
-        value = parse(answer or "")
+    def _draft(self, part: TranscriptPart) -> str:
+        """Return what is told of a chat before a part, "" at its beginning."""
+        if part.first == self.read.messages[0].seq:
+            return ""
+        return self.told.text if self.told else episodes.standing(self.context, self.read)
+
+    # The answers
+
+    def learn(
+        self,
+        kind: str,
+        part: TranscriptPart,
+        messages: Sequence[Message],
+        answer: str | None,
+        *,
+        is_last: bool,
+    ) -> UnitResult:
+        """Store all that an answer has, and move the watermarks of it, in one transaction."""
+        context, source, value = self.context, self.source, _read(answer or "")
         given = value if isinstance(value, Mapping) else {}
-        done, episode = list(source.done(source.last)), self._episode(given)
-        if has(given, _EPISODE):
-            done.append(self.chat.done)
-        profile = reflect.current_profile(context, context.database)
+        if kind == REFLECT and not has(given, _PROFILE):
+            raise Unreadable('it has no "profile".')
+        drafts, dropped = self.offered(part, messages, answer or "")
+        end = source.last if is_last else part.last
+        done = [*source.done(end if source.has_ended else part.last)]
+        before = profile.current_profile(context, context.database)
         profiles: list[RecordDraft] = []
-        if has(given, _PROFILE) and self._reflects:
-            done.append(Watermark(source.chat, reflect.KIND, source.last))
-            profiles, lost = self._profiles(given, profile)
+        if _PROFILE in self.parts and has(given, _PROFILE):
+            changes, how = picked(given, _PROFILE), self.prompt.label
+            profiles, lost = profile.changed(context, before, changes, part, messages, source.chat, how)
             dropped += lost
-        check = reflect.unchanged(context, profile) if profiles else None
-        told = UnitResult()
+            done.append(Watermark(source.chat, REFLECT, end))
+        check = profile.unchanged(context, before) if profiles else None
+        write, told = self._episode(part, given, answer or "", is_last=is_last), list[UnitResult]()
+        if is_last and self.read.length and (self.told is not None or self.read.note):
+            done.append(self.read.done)
 
         def beside(seen: SpaceState) -> Callable[[Writing], None]:
-            step = episode(seen)
-
-            def write(changes: Writing) -> None:
-                nonlocal told
-                told = step.write(changes)
-
-            return write
+            step = write(seen)
+            return lambda changes: told.append(step.write(changes))
 
         written = context.commit([*drafts, *profiles], *done, check=check, beside=beside)
-        episodes.tell(context, told)
-        notes = (extraction.noted(self.part, written), told.note)
-        return UnitResult((*written, *told.records), +dropped, "\n".join(filter(None, notes)))
+        result = told[-1] if told else UnitResult()
+        episodes.tell(context, result)
+        bare = sum("quote" not in record.meta and record.kind != profile.PROFILE for record in written)
+        learned = f"chat {source.chat}: {len(written)} learned or changed" if kind == REFLECT else ""
+        notes = (learned, f"{bare} without words that they rest on" if bare else "", part.note, result.note)
+        return UnitResult((*written, *result.records), +dropped, "\n".join(filter(None, notes)))
 
-    def _episode(self, given: Mapping[str, object]) -> Callable[[SpaceState], PlannedWrite]:
-        """Return what prepares the writing of an answer's episode, if the session has one."""
-        context, chat, item = self.context, self.chat, picked(given, _EPISODE)
-        note = episodes.too_short(context, chat) if has(given, _EPISODE) else "no episode in the answer"
-        if note:
-            return lambda _: PlannedWrite(note)
-        episode = episode_text.read(item, chat.episode, unescaped(self.part.transcript))
-        return episodes.writer(context, chat, episode, self.prompt.label)
+    def _episode(
+        self, part: TranscriptPart, given: Mapping[str, object], answer: str, *, is_last: bool
+    ) -> Callable[[SpaceState], PlannedWrite]:
+        """Take an answer's account of a part; return what plans the writing of the episode after the last."""
+        if _EPISODE in self.parts and (has(given, _EPISODE) or self.parts == {_EPISODE}):
+            self.tell(part, answer)
+        if not is_last or not self.read.length or self.told is None:
+            note = self.read.note or "no episode in the answer"
+            return lambda _: PlannedWrite(note if is_last and self.read.length else "")
+        return episodes.writer(self.context, self.read, self.told, self.prompt.label)
 
-    def _profiles(
-        self, given: Mapping[str, object], profile: Record | None
+    def tell(self, part: TranscriptPart, answer: str) -> None:
+        """Take an answer's account of a part for that of the chat until then."""
+        given = table(_read(answer), "the answer")
+        item = picked(given, _EPISODE) if has(given, _EPISODE) else given
+        shown = "\n".join(filter(None, (self._draft(part), unescaped(part.transcript))))
+        self.told = episode_text.read(item, self.told or self.read.episode, shown)
+
+    def offered(
+        self, part: TranscriptPart, messages: Sequence[Message], answer: str
     ) -> tuple[list[RecordDraft], Counter[str]]:
-        """Return the draft of the profile with the changes of an answer that the user's own words state.
-
-        What came from elsewhere stands in the same prompt, and a profile in every later one: no other change
-        is made, nor one that rests on what the user pasted.
-        """
-        text, quotes, dropped = profile.text if profile else "", list[str](), Counter[str]()
-        lines, span = self._typed(), (self.part.first, self.part.last)
-        for item in listed(picked(given, _PROFILE))[: reflect.MOST]:
-            new = _text(item)
-            found = grounded(_PROFILE, new, item, span, lines)
-            if says_too_little(new) or found.speaker != "user":
-                dropped["profile without the user's words"] += not says_too_little(new)
-                continue
-            old = _text(picked(item, "replaces")) if isinstance(item, Mapping) else ""
-            quotes.append(found.quote)
-            text = _changed(text, old, new)
-        chat, label = self.chat.chat, self.prompt.label
-        draft = partial(
-            self.context.draft, learned_by=label, source=f"session:{chat}", chat=chat, messages=span
-        )
-        drafts, lost = reflect.rewritten(self.context, profile, text, quotes, {}, draft)
+        """Return those of `drafts_of` that can be stored, and what was dropped, by reason."""
+        drafts, dropped = self.drafts_of(part, messages, answer)
         drafts, unfit = self.context.storable(drafts)
-        return drafts, dropped + lost + unfit
+        drafts, beyond = self._with_room(drafts)
+        return drafts, dropped + unfit + beyond
 
-    def _typed(self) -> list[TranscriptLine]:
-        """Return what the user typed, without what the guard took for an instruction."""
-        typed = [
-            message
-            for message, prose in speeches_of(self.chat.messages)
-            if message.role == "user" and not message.flags and is_all_typed(message, prose)
-        ]
-        return transcript_lines(typed, recalled_seqs(self.chat.messages))
+    def drafts_of(
+        self, part: TranscriptPart, messages: Sequence[Message], answer: str
+    ) -> tuple[list[RecordDraft], Counter[str]]:
+        """Return drafts of what a model found in a part of a transcript, and what was dropped, by reason.
+
+        Raises:
+            Unreadable: the answer is not what was asked for.
+
+        """
+        if _OBSERVE not in self.parts:
+            return [], Counter()
+        value = _read(answer)
+        if isinstance(value, Mapping) and any(has(value, name) for name in (_EPISODE, _PROFILE)):
+            value = {"findings": [], **value}
+        facts = (FACT,) if _FACTS in self.parts else ()
+        kinds = (*(kind.name for kind in self.wishes), *facts, *FIL)
+        found, dropped = observations.read(value, part, messages, kinds)
+        said = [one.text for one in found if one.speaker == "user"]
+        said += [one.text for one in self.learned() if one.meta.get("speaker") == "user"]
+        settled = [one for one in found if one.speaker != "assistant" or not _restates(one.text, said)]
+        dropped["said by the user already"] += len(found) - len(settled)
+        echo = EchoFilter(self.context, messages, self.relearned)
+        fresh = [one for one in settled if not echo.repeats(one.text, one.messages, one.speaker)]
+        dropped["recalled"] += len(settled) - len(fresh)
+        return list(map(self._observed, fresh)), dropped
+
+    def _observed(self, one: Observation) -> RecordDraft:
+        """Return the draft of an observation, which is bare without a quote that was asked for."""
+        asked = one.kind not in (*FIL, FACT) or asks_for_quotes(self.prompt)
+        return self.source.draft(
+            self.context,
+            one.kind,
+            one.text,
+            self.prompt.label,
+            one.messages,
+            one.speaker,
+            self.outside,
+            target=one.target,
+            meta=grounds(one),
+            is_bare=asked and not one.quote,
+        )
+
+    def _with_room(self, drafts: Sequence[RecordDraft]) -> tuple[list[RecordDraft], Counter[str]]:
+        """Leave out the facts for which there is no room beside those that the chat has given before.
+
+        What is known already takes none.
+        """
+        context, intake = self.context, self.context.intake
+        learned = records.count_learned(context.database, context.space, FACT, self.source.chat)
+        room, taken, dropped = MOST_FACTS - learned, list[RecordDraft](), Counter[str]()
+        for draft in drafts:
+            is_new = draft.kind == FACT and intake.is_new(draft)
+            if is_new and room <= 0:
+                dropped[f"fact beyond {MOST_FACTS} of a session"] += 1
+                continue
+            room -= is_new
+            taken.append(draft)
+        return taken, dropped
+
+    def learned(self) -> list[Record]:
+        """Return the records that the chat has given before, none for a text."""
+        chat = self.source.chat
+        kinds = (*FIL, FACT, *(kind.name for kind in wished(self.context.kinds)))
+        return self.context.read_records(RecordFilter(kinds=kinds, chat=chat)) if chat else []
 
 
-def _with_changed_times(transcript: str) -> str:
-    """Return a transcript without the times that are in the same hour as those before."""
-    before = ""
-
-    def thinned(line: re.Match[str]) -> str:
-        nonlocal before
-        last, before = before, line["hour"]
-        return f"{line['who']}: " if line["hour"] == last else line[0]
-
-    return _TIMED.sub(thinned, transcript)
+def _read(answer: str) -> object:
+    """Return what an answer holds: words alone may say that there is nothing."""
+    if "{" not in answer and _NOTHING.search(answer):
+        return {"findings": [], "profile": []}
+    return parse(answer)
 
 
-def _text(value: object) -> str:
-    try:
-        return plain(text_of(value))
-    except Unreadable:
-        # One part of an answer that is no text is left out.
-        return ""
+def _is_enough(messages: Sequence[Message]) -> bool:
+    return sum(len(message.content.strip()) for message in messages) >= SHORTEST
 
 
-def _changed(profile: str, old: str, new: str) -> str:
-    """Return a profile with a text in place of an old one, or at its end if that is not found once."""
-    if profile.count(old) == 1 and not says_too_little(old):
-        return profile.replace(old, new)
-    return profile if new in profile else f"{profile}\n{new}".strip()
+def _restates(text: str, said: Sequence[str]) -> bool:
+    """Return whether a text says what the user said, or another value of it; if unsure, by its words."""
+    relation = relate(text, said)
+    if relation.index is None or relation.kind != "unsure":
+        return relation.index is not None
+    words, others = (set(_WORD.findall(one.casefold())) for one in (text, said[relation.index]))
+    return len(words & others) >= _ALIKE * len(words)

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from holdfast.dedup import LONGEST, adds, loses
 from holdfast.errors import InvalidInput
-from holdfast.learning.extraction_prompt import packed
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
+from holdfast.learning.question import packed
 from holdfast.llm.json_answers import has, listed, numbers_of, parse, picked, table, text_of
 from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.records.draft import allow, rules_of, scan
@@ -235,7 +235,8 @@ def _apply(
     for change in _changes(answer or "", dropped):
         try:
             group, parts = _taken(change, unused)
-            propose = _update if _word(change) == _UPDATED and group.is_pair else _same
+            is_update = str(picked(change, "change")).strip().casefold() == _UPDATED
+            propose = _update if is_update and group.is_pair else _same
             joins.append(propose(parts, change, context.intake, provenance))
         except _Refused as refused:
             dropped[str(refused)] += 1
@@ -267,11 +268,6 @@ def _taken(
     for number in numbers:
         del unused[number]
     return taken[0][0], [record for _, record in taken]
-
-
-def _word(change: Mapping[str, object]) -> str:
-    value = picked(change, "change")
-    return value.strip().casefold() if isinstance(value, str) else ""
 
 
 def _text(change: Mapping[str, object]) -> str:

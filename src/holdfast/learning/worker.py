@@ -5,22 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeAlias, get_args
 
 from holdfast.errors import Damaged, InvalidInput, Reason
 from holdfast.events import Event
 from holdfast.learning import embed_job, job_queue, session
-from holdfast.learning.extraction_prompt import SHORTEST
-from holdfast.learning.job_context import JobContext, micros
-from holdfast.learning.job_run import PLANS, JobRun
+from holdfast.learning.job_context import JobContext
+from holdfast.learning.job_run import PLANS, JobRun, Shift
+from holdfast.learning.question import SHORTEST
 from holdfast.learning.results import Extraction, WorkResult, explained, together
 from holdfast.learning.workers import Workers
 from holdfast.llm.model import Model
 from holdfast.settings import KINDS
 from holdfast.store import jobs, sessions
 from holdfast.store.jobs import Lease
-from holdfast.store.message_rows import to_micros
 from holdfast.types import Job, Range, Scope, scope_of
 from holdfast.types.references import write_reference
 
@@ -43,15 +42,13 @@ class Worker:
     own: Mapping[str, Model] = field(default_factory=dict)
     model: Model | None = None
     until: datetime | None = None
-    # How often the model has failed since it last answered.
-    failures: int = field(default=0, init=False)
-    # Kinds of jobs that a limit allows no call for now, each with the text of the error.
-    limited: dict[str, str] = field(default_factory=dict, init=False)
+    shift: Shift = field(init=False)
 
     def __post_init__(self) -> None:
         used = (self.model, *(self.own.get(kind) for kind in job_queue.OWN))
         model, guard, embedder = (one.name if one else "" for one in used)
         self.context = replace(self.context, model=model, guard=guard, embedder=embedder)
+        self.shift = Shift(self.context, self.workers, self.until)
 
     def using(
         self,
@@ -73,19 +70,6 @@ class Worker:
         """The kinds of jobs that can be done and are configured."""
         configured = (*self.own, *self.context.settings.kinds)
         return tuple(kind for kind in self.able if kind in configured)
-
-    def stop_reason(self) -> str:
-        """Return why no more is to be begun, "" to go on."""
-        if self.workers.closing:
-            return "The memory is being closed."
-        ended = self.until is not None and self.context.now() >= to_micros(self.until)
-        return "Deadline reached." if ended else ""
-
-    def lease_end(self) -> int:
-        """Return until when a job is leased: longer than a unit that asks twice can take."""
-        settings = self.context.settings
-        seconds = timedelta(seconds=2 * settings.patience + 60)
-        return self.context.now() + micros(max(settings.lease, seconds))
 
     # Running
 
@@ -123,12 +107,12 @@ class Worker:
 
     def estimate(self) -> WorkResult:
         """Return what the work due would cost, and add without a model; call no model, write nothing."""
-        context, results, done = self.context, list[WorkResult](), set[str]()
+        context, results, done = self.context, list[WorkResult](), set[tuple[str, str]]()
         due = job_queue.preview(context, self.kinds, self._wanted(None)._replace(in_order=False))
         for held in sorted(due, key=lambda held: held.jobs[0].kind != "observe"):
             job, planned = held.jobs[0], PLANS[held.jobs[0].kind](self._context_of(held, None))
-            units = [unit for unit in planned if job.kind not in session.OTHERS or unit.chat not in done]
-            done.update(unit.chat for unit in units if unit.is_whole)
+            units = [unit for unit in planned if (job.kind, unit.chat) not in done]
+            done.update((kind, unit.chat) for unit in units for kind in unit.also if kind != job.kind)
             requests = [unit.request for unit in units if unit.request]
             tokens = sum(context.count_tokens(request.prompt) for request in requests)
             calls = "1 call" if len(requests) == 1 else f"{len(requests)} calls"
@@ -183,14 +167,14 @@ class Worker:
         while not why:
             if limit is not None and sum(one.count for one in results) >= limit:
                 return f"The limit of {'1 job' if limit == 1 else f'{limit:,} jobs'} is reached."
-            if reason := self.stop_reason():
+            if reason := self.shift.stop_reason():
                 return reason
             held = jobs.claim(self.context.database, self.context.space, self._wanted(ids))
             if held is None:
-                return next(iter(self.limited.values()), "Nothing more is due.")
+                return next(iter(self.shift.limited.values()), "Nothing more is due.")
             progress(WorkResult(why=_beginning(held)))
             began, kind = time.monotonic(), held.jobs[0].kind
-            attempt = JobRun(self, self._context_of(held, held), held, self.own.get(kind, self.model))
+            attempt = JobRun(self.shift, self._context_of(held, held), held, self.own.get(kind, self.model))
             with self.workers.holding(held):
                 why = attempt.finish()
             results.append(attempt.result(time.monotonic() - began))
@@ -212,14 +196,14 @@ class Worker:
         context, kinds = self.context, self.kinds if ids is None else self.able
         return jobs.Claim(
             now=context.now(),
-            lease=self.lease_end(),
-            kinds=[kind for kind in kinds if kind not in self.limited],
+            lease=self.shift.lease_end(),
+            kinds=[kind for kind in kinds if kind not in self.shift.limited],
             pairs=context.settings.pairs,
             ids=ids,
             agent=context.scope.agent or None,
             but=() if self.model else get_args(Reason),
             unless=tuple(self.own),
-            in_order=ids is None and "observe" not in self.limited and session.is_joined(context),
+            in_order=ids is None and "observe" not in self.shift.limited and bool(session.joined(context)),
         )
 
     def _context_of(self, batch: Lease, held: Lease | None) -> JobContext:

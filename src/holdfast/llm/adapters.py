@@ -177,7 +177,7 @@ def _from_pydantic(model: PydanticModel, name: str) -> Model:
                 f"The model {redacted(name)} has connections of another event loop (RuntimeError).",
                 "Pass a model object that nothing else uses, or the name of the model.",
             ) from error
-        prompt_tokens, answer_tokens = map(_counted, (answer.usage.input_tokens, answer.usage.output_tokens))
+        prompt_tokens, answer_tokens = map(counted, (answer.usage.input_tokens, answer.usage.output_tokens))
         # An answer of thoughts alone has no text.
         return Answer(answer.text or "", prompt_tokens, answer_tokens)
 
@@ -186,7 +186,7 @@ def _from_pydantic(model: PydanticModel, name: str) -> Model:
     )
 
 
-def _counted(tokens: int) -> int | None:
+def counted(tokens: int) -> int | None:
     """Return the tokens that a provider counted; None for 0, which says that it does not, or nonsense."""
     return tokens if 0 < tokens <= MOST_TOKENS else None
 

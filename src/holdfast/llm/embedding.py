@@ -15,10 +15,10 @@ from inspect import isawaitable, isclass
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 
 from holdfast.errors import InvalidInput, MissingExtra, ModelFailed, shown
-from holdfast.llm.adapters import is_async, missing_package, missing_setting, name_of
+from holdfast.llm.adapters import counted, is_async, missing_package, missing_setting, name_of
 from holdfast.llm.errors import explained, redacted
 from holdfast.llm.local_embedding import from_fastembed, from_model2vec
-from holdfast.llm.model import MOST_TOKENS, Answer, Model
+from holdfast.llm.model import Answer, Model
 from holdfast.types import check_name
 
 if TYPE_CHECKING:
@@ -274,10 +274,8 @@ def _from_pydantic(embed: PydanticEmbedder, name: str, *providers: Provider[obje
                 for one in providers:
                     await stack.enter_async_context(one)
                 result = await call(texts)
-            tokens = result.usage.input_tokens
-            return Embedded.of(
-                checked(result.embeddings, len(texts), name), tokens if 0 < tokens <= MOST_TOKENS else None
-            )
+            rows = checked(result.embeddings, len(texts), name)
+            return Embedded.of(rows, counted(result.usage.input_tokens))
 
         return Model(name, is_async=True, ask=ask, homebound=True)
 

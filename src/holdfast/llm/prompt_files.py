@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from os.path import isfile
 from pathlib import Path
 from string import Template
 
@@ -18,7 +19,9 @@ _FILE = re.compile(r"(?P<name>[a-z_]+)\.v(?P<number>[1-9][0-9]*)\.md")
 SUMMARIES = ("leaf", "condensed", "arc")
 _OURS = re.compile(r"v[0-9]+")
 # Where the newest is not the one that is used: it is the thorough one.
-_USUAL = {"observe": "v2", "episode": "v1"}
+_USUAL = {"session": "v1"}
+# Begins a line that is shown only where its part is asked for.
+_PART = re.compile(r"^\[(observe|facts|episode|profile|draft|known)\] ?(.*)\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,11 @@ class PromptTemplate:
         """The names of the parts that it needs."""
         return frozenset(Template(self.text).get_identifiers())
 
+    def only(self, parts: Collection[str]) -> PromptTemplate:
+        """Return the prompt with those lines alone that are for some parts, or for all."""
+        shown = _PART.sub(lambda line: f"{line[2]}\n" if line[1] in parts else "", self.text)
+        return replace(self, text=shown)
+
     def fill(self, **parts: str) -> str:
         """Return the text with each part in its places; a dollar sign in a part is left alone.
 
@@ -96,12 +104,13 @@ def load(name: str, version: str | None = None) -> PromptTemplate:
         chosen = version or usual
         return PromptTemplate(name, chosen, texts[chosen])
     file = Path(version)
-    if not (".md" in version or any(mark in version for mark in "/\\")) or not _is_file(file):
+    # PTH113: a name that is too long, or no name at all, is no file, where `Path.is_file` raises an error.
+    if not (".md" in version or any(mark in version for mark in "/\\")) or not isfile(file):  # noqa: PTH113
         raise InvalidInput(
             f"The prompt {name!r} has no version {version!r}.",
             f"Use one of {', '.join(texts)}, or the path of a file with a prompt of your own.",
         )
-    return _own(name, file, PromptTemplate(name, usual, texts[usual]).places)
+    return _own(name, file, PromptTemplate(name, usual, texts[usual]))
 
 
 def check_versions(versions: object, names: Collection[str] = ()) -> dict[str, str]:
@@ -127,7 +136,7 @@ def versions(name: str) -> list[str]:
     return list(_packaged().get(name, ()))
 
 
-def _own(name: str, file: Path, places: frozenset[str]) -> PromptTemplate:
+def _own(name: str, file: Path, ours: PromptTemplate) -> PromptTemplate:
     if _OURS.fullmatch(file.stem):
         raise InvalidInput(
             f"The file {file.name!r} is named like a version of the package.",
@@ -140,17 +149,11 @@ def _own(name: str, file: Path, places: frozenset[str]) -> PromptTemplate:
             f"The prompt in {file.name!r} cannot be read.", "Pass a text file in UTF-8 that you may read."
         ) from error
     prompt = PromptTemplate(name, check_name(file.stem, "The name of a prompt's file"), text)
-    if prompt.places != places:
-        raise _misplaced(prompt.label, prompt.places, places)
+    # Those of a part alone may be left out.
+    required = ours.only(()).places
+    if not required <= prompt.places <= ours.places:
+        raise _misplaced(prompt.label, prompt.places, required | (prompt.places & ours.places))
     return prompt
-
-
-def _is_file(file: Path) -> bool:
-    try:
-        return file.is_file()
-    except (OSError, ValueError):
-        # A name that is too long, or no name at all.
-        return False
 
 
 def _misplaced(label: str, places: frozenset[str], parts: frozenset[str]) -> InvalidInput:

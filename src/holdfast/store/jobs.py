@@ -158,14 +158,13 @@ class Claim(NamedTuple):
     def condition(self) -> tuple[str, dict[str, Value]]:
         """Return what the jobs must fulfil in SQL, with its values."""
         condition, values = matching({"agent": self.agent}, {"kind": self.kinds, "id": self.ids})
-        condition += _AFTER if self.in_order else ""
         if self.but:
             reasons, named = one_of("reason", self.but)
             exempt: dict[str, Value] = {f"unless{n}": kind for n, kind in enumerate(self.unless)}
             kept = ", ".join(f":{name}" for name in exempt) or "NULL"
             condition += f" AND (kind IN ({kept}) OR NOT {reasons})"
             values |= {**named, **exempt}
-        return condition, values
+        return condition + (_AFTER if self.in_order else ""), values
 
 
 def claim(db: Database, space: str, wanted: Claim) -> Lease | None:

@@ -1,18 +1,17 @@
-"""The prompt of an extraction: the transcript that a model is shown, and the request; pure functions."""
+"""The question about a session or a text: what a model is shown of it, and the request; pure functions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cache
 from html import escape
 from itertools import chain
-from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from holdfast.kinds import Kind
+from holdfast.kinds import FIL, Kind
 from holdfast.learning.echo_match import recalled_seqs, without_injected
 from holdfast.learning.grounding import TranscriptLine, folded, unescaped
 from holdfast.learning.workers import rest
@@ -27,21 +26,21 @@ from holdfast.text.tokens import CountTokens
 from holdfast.types import Message
 
 T = TypeVar("T")
-KINDS = ("finding", "insight", "lesson")
-# What a prompt may ask for as well.
 FACT = "fact"
-
 SHORTEST = 50  # characters, without white space around them, of what is worth extracting from
-_ANSWER = 1_500  # tokens, about
+_ANSWERS = {"observe": 1_500, "episode": 600, "profile": 300}  # tokens, about
+_NONE = "(nothing)"
 _USE = 100  # characters of a tool's call or result: what for and how it went
 _CALL = "calls "  # begins the line of a call
 # Where a text is split, and what joins the pieces again.
+# What begins a message that has a time.
+_TIMED = re.compile(r"^(?P<who>\[\d+\] [^\n:]+?), (?P<hour>\d{4}-\d\d-\d\d \d\d):\d\d: ", re.MULTILINE)
 _BREAKS = (
     (re.compile(r"\n\s*\n"), "\n\n"),
     (re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n"), "\n"),
     (re.compile(r"\s+"), " "),
 )
-FIELDS: Mapping[str, object] = {
+_FIELDS: Mapping[str, object] = {
     "text": {"type": "string", "description": "One sentence that stands alone."},
     "messages": {
         "type": "array",
@@ -51,28 +50,14 @@ FIELDS: Mapping[str, object] = {
     "quote": {"type": "string", "description": "The words it rests on, copied exactly."},
 }
 _TARGET: Mapping[str, object] = {"target": {"type": "string", "enum": ["user", "env"]}}
+_REPLACES = {"replaces": {"type": "string", "description": "What it replaces, copied exactly."}}
+_TEXT, _TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+_EPISODE = exactly({"summary": _TEXT, "files": _TEXTS, "decisions": _TEXTS, "outcome": _TEXT})
 _WISHES = """Write down as well, each in a list of its own beside those that are asked for below:
 {}
 Each item has `text`, `messages` and `quote`, as all others. What fits one of these is in no other list.
 
 """
-
-
-class AnswerForm(NamedTuple):
-    """The form of an answer: the fields of an item, what there is beside the lists, and about its tokens."""
-
-    fields: Mapping[str, object] = FIELDS
-    more: Mapping[str, object] = MappingProxyType({})
-    tokens: int = _ANSWER
-
-    def schema(self, kinds: Iterable[str], *, facts: bool) -> Mapping[str, object]:
-        """Return the JSON schema of an answer with lists of some kinds, and with facts."""
-        items = dict.fromkeys(kinds, self.fields) | ({"facts": {**self.fields, **_TARGET}} if facts else {})
-        lists = {name: {"type": "array", "items": exactly(fields)} for name, fields in items.items()}
-        return exactly({**lists, **self.more})
-
-
-_USUAL = AnswerForm()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +136,6 @@ def text_line(part: TranscriptPart) -> TranscriptLine:
     """Return a part of a text as a line."""
     text = unescaped(part.transcript)
     return TranscriptLine(0, "user", part.transcript, text, folded(text))
-
-
-def review_lines(messages: Iterable[Message]) -> list[TranscriptLine]:
-    """Return messages as a review shows them, for quotes to be looked up in."""
-    return [
-        TranscriptLine(one.seq, one.role, "", passage.text, folded(passage.text))
-        for one in messages
-        for passage in passages([one])
-    ]
 
 
 def _with_results(messages: Sequence[Message]) -> Iterator[list[Message]]:
@@ -255,54 +231,59 @@ def packed(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterator
 
 
 def request(
+    purpose: str,
     part: TranscriptPart,
     prompt: PromptTemplate,
-    *,
-    step: str,
-    type: str,
-    known: Sequence[str] = (),
+    parts: Collection[str],
+    places: Mapping[str, str],
     wished: Sequence[Kind] = (),
 ) -> LLMRequest:
-    """Return the request for what can be learned from a part of a step of a type, "" for a chat.
+    """Return the request for what can be learned from a part of a transcript.
 
-    What is `known` need not be found again. What is of a kind that is `wished` for has a list of its own.
-
-    Raises:
-        InvalidInput: the prompt has other places than `$step`, `$type`, `$known` and `$transcript`.
-
+    `parts` are what is asked for: "observe", "facts", "episode" and "profile"; `places` what stands in the
+    frames of the prompt, where each is left out that has none. What is of a kind that is `wished` for has a
+    list of its own.
     """
-    places = {
-        "step": _escaped(step) or "unnamed",
-        "type": _escaped(type) or "session",
-        "known": "\n".join(f"- {_escaped(text)}" for text in known) or "(nothing)",
-    }
-    return asked(part, prompt, places, wished)
-
-
-def asked(
-    part: TranscriptPart,
-    prompt: PromptTemplate,
-    places: Mapping[str, str],
-    wished: Sequence[Kind],
-    form: AnswerForm = _USUAL,
-) -> LLMRequest:
-    """Return the request of a prompt with `places` of its own, for an answer of a form."""
-    filled = prompt.fill(transcript=part.shown, **places)
-    kinds = (*(f"{kind}s" for kind in KINDS), *(kind.name for kind in wished))
-    schema = form.schema(kinds, facts=asks_for_facts(prompt))
+    shown = {name: text for name, text in places.items() if text}
+    own = prompt.only({*parts, *shown})
+    filled = {"transcript": _with_changed_times(part.shown), "step": "unnamed", "type": "session", **shown}
     wishes = _WISHES.format("\n".join(map(_wish, wished))) if wished else ""
-    return LLMRequest("observe", f"{wishes}{filled}", schema, prompt.label, form.tokens)
+    text = f"{wishes}{own.fill(**{name: filled.get(name, _NONE) for name in own.places})}"
+    lists: dict[str, Mapping[str, object]] = {}
+    if "observe" in parts:
+        lists |= {f"{kind}s": _FIELDS for kind in FIL}
+    lists |= {kind.name: _FIELDS for kind in wished}
+    lists |= {"facts": {**_FIELDS, **_TARGET}} if "facts" in parts else {}
+    lists |= {"profile": {**_FIELDS, **_REPLACES}} if "profile" in parts else {}
+    schema: dict[str, object] = {
+        name: {"type": "array", "items": exactly(fields)} for name, fields in lists.items()
+    }
+    schema |= {"episode": _EPISODE} if "episode" in parts else {}
+    tokens = sum(number for name, number in _ANSWERS.items() if name in parts)
+    return LLMRequest(purpose, text, exactly(schema), prompt.label, tokens)
+
+
+def _with_changed_times(transcript: str) -> str:
+    """Return a transcript without the times that are in the same hour as those before."""
+    before = ""
+
+    def thinned(line: re.Match[str]) -> str:
+        nonlocal before
+        last, before = before, line["hour"]
+        return f"{line['who']}: " if line["hour"] == last else line[0]
+
+    return _TIMED.sub(thinned, transcript)
 
 
 def _wish(kind: Kind) -> str:
     """Return a line of a prompt: what is to be learned as a kind, with its examples."""
-    examples = "; ".join(f'"{_escaped(one)}"' for one in kind.examples)
-    return f'- "{_escaped(kind.name)}": {_escaped(kind.learn)}' + (f", as in {examples}" if examples else "")
+    examples = "; ".join(f'"{escaped(one)}"' for one in kind.examples)
+    return f'- "{escaped(kind.name)}": {escaped(kind.learn)}' + (f", as in {examples}" if examples else "")
 
 
-def asks_for_facts(prompt: PromptTemplate) -> bool:
-    """Return whether a prompt names the list that facts come in."""
-    return '"facts"' in prompt.text
+def parts_of(prompt: PromptTemplate, parts: Iterable[str]) -> frozenset[str]:
+    """Return those of some parts that a prompt asks for: one of the user's own need not name all lists."""
+    return frozenset(part for part in parts if part == "observe" or f'"{part}"' in prompt.text)
 
 
 def asks_for_quotes(prompt: PromptTemplate, field: str = "quote") -> bool:
@@ -313,5 +294,6 @@ def asks_for_quotes(prompt: PromptTemplate, field: str = "quote") -> bool:
     return re.search(rf"""["'`]{field}["'`]|\b{field}\s?:""", prompt.text) is not None
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return a text in one line that cannot leave a frame of tags."""
     return escape(one_line(text), quote=False)
