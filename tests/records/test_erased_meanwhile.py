@@ -15,7 +15,8 @@ from holdfast.dedup import merge
 from holdfast.records import draft
 from holdfast.store import learned_texts
 from holdfast.tools import files as tree
-from holdfast.tools.files import FileCommandError, Files
+from holdfast.tools.file_paths import FileCommandError
+from holdfast.tools.files import Files
 
 
 class Gap:
