@@ -340,6 +340,13 @@ SESSIONS: list[tuple[list[Message], int, list[str], list[str]]] = [
         ["Edited: app/rows.py #2 ×2"],
         [],
     ),
+    # A file that was named without its folder is the one of that name.
+    (
+        [called("edit_file", path="src/app/rows.py"), called("edit_file", path="rows.py")],
+        300,
+        ["Edited: app/rows.py #2 ×2"],
+        [],
+    ),
     # Scripts fail by their last command, and an error counts once.
     (
         [rendered("shell", "Bash", SCRIPT, FAILED), rendered("shell", "Bash", "`make all`", FAILED)],
