@@ -340,6 +340,13 @@ SESSIONS: list[tuple[list[Message], int, list[str], list[str]]] = [
         ["Edited: app/rows.py #2 ×2"],
         [],
     ),
+    # A file that was named without its folder is the one of that name.
+    (
+        [called("edit_file", path="src/app/rows.py"), called("edit_file", path="rows.py")],
+        300,
+        ["Edited: app/rows.py #2 ×2"],
+        [],
+    ),
     # Scripts fail by their last command, and an error counts once.
     (
         [rendered("shell", "Bash", SCRIPT, FAILED), rendered("shell", "Bash", "`make all`", FAILED)],
@@ -478,3 +485,11 @@ def test_a_speaker_may_have_the_name_of_the_last_line() -> None:
     text = summary(*(Message("user", one, name="Expand for") for one in said), target=60)
     assert "Porto" in text
     assert "Porto" in condensed(text, "Undated\nAnn: We sail to Porto in May.", target=60)
+
+
+def test_previews_of_code_take_a_part_of_a_summary() -> None:
+    code = "\n".join(f"value_{n} = compute({n})" for n in range(60))
+    log = [said(f"Part {n} of it is this:\n```python\nstep_{n}()\n{code}\n```", "Ann") for n in range(40)]
+    text = summary(*log, said("We decided to keep the old parser because it is fast.", "Ann"), target=900)
+    assert 1 <= text.count("characters)") < 20
+    assert "We decided to keep the old parser" in text

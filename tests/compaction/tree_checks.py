@@ -284,18 +284,18 @@ def check_window(window: Window, policy: Policy, log: Sequence[Message], frontie
     whole = {message.seq for group in groups_of(window.messages) for message in group}
     assert whole == shown, "a call without its results, or a result without its call"
     short = {one.seq: one for one in window.shortened}
-    pinned = sum(one.tokens for one in frontier) if isinstance(policy, SummaryBuffer) else 0
+    as_said = sum(one.tokens for one in window.summaries) + sum(one.tokens for one in log if one.seq in shown)
     for message, original in zip(window.messages, (one for one in log if one.seq in shown), strict=True):
         if one := short.pop(message.seq, None):
             assert (one.tokens, one.saved) == (original.tokens, original.tokens - message.tokens)
             assert (message.role, message.answers) == (original.role, original.answers)
-            # In a turn that goes on, what the user pastes, and anything where not all of the turn fits.
-            request = max(one.seq for one in log if one.role == "user")
-            turn = pinned + sum(one.tokens for one in log if one.seq >= request)
-            assert message.role == "user" or message.seq < request or turn > policy.budget
+            # What is large, once its turn is over, and before that what the user pastes; and anything where
+            # what is shown would not fit as it was said.
             is_pasted = message.role in ("tool", "user")
             most = min(2_000, policy.budget / 8) if is_pasted else policy.budget / 2
-            assert original.tokens > most or turn > policy.budget
+            assert original.tokens > most or as_said > policy.budget
+            is_over = message.seq < max(one.seq for one in log if one.role == "user")
+            assert message.role == "user" or is_over or as_said > policy.budget
         else:
             assert message == original
     assert not short
@@ -304,6 +304,7 @@ def check_window(window: Window, policy: Policy, log: Sequence[Message], frontie
     is_kept = policy.compaction.turns if isinstance(policy, Lossless) else policy.keep
     as_shown = {message.seq: message for message in window.messages}
     newest = [as_shown.get(one.seq, one) for one in groups[0]] if groups and is_kept else []
+    pinned = sum(one.tokens for one in frontier) if isinstance(policy, SummaryBuffer) else 0
     guaranteed = pinned + sum(message.tokens for message in newest)
     if isinstance(policy, SummaryBuffer):
         assert window.summaries == tuple(frontier), "a cumulative summary never leaves the window"

@@ -284,3 +284,18 @@ def test_what_is_wrong_is_refused_and_nothing_is_written(call: Call, rows: list[
             assert caught.value.what, wrong
             assert caught.value.todo, wrong
             assert (memory.records(), memory.version()) == (records, 1), wrong
+
+
+def test_items_of_a_list_have_fields_of_their_own(quick: Memory) -> None:
+    told: list[Any] = [{"text": "water the garden", "kind": "lesson", "tags": ["wet"]}, "the garden is dry"]
+    lesson, finding = quick.remember(told, "finding", category="garden")
+    assert (lesson.kind, lesson.tags, lesson.category) == ("lesson", ("wet",), "garden")
+    assert (finding.kind, finding.tags, finding.category) == ("finding", (), "garden")
+    quick.remember([f"garden {n}" for n in range(5)], "finding")
+    hits = quick.recall("garden", kinds=["finding", "lesson"], per_kind=2)
+    assert sorted(hit.kind for hit in hits) == ["finding", "finding", "lesson"]
+    for wrong in ({"text": "x", "colour": "red"}, {"kind": "finding"}):
+        items: list[Any] = ["fine", wrong]
+        with pytest.raises(InvalidInput):
+            quick.remember(items, "finding")
+    assert quick.version() == 7
