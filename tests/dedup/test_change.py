@@ -38,6 +38,9 @@ AMOUNTS = [
     ("The search index is rebuilt every night", "Rebuilding of the search index now happens hourly"),
 ]
 OTHERS = [
+    ("Never deploy on Friday", "Never deploy on Sunday"),
+    ("No meetings on Wednesday", "No meetings on Thursday"),
+    ("Do not call before lunch", "Do not call before dinner"),
     ("The timeout for reads is 5 s", "The timeout for writes was raised to 10 s"),
     ("Flight to Porto leaves at 06:40", "Return flight leaves at 18:20"),
     ("Rate limit is 100 requests per minute per user", "Rate limit is 5000 requests per minute per team"),

@@ -35,6 +35,8 @@ _LINKING = frozenset("is are am be the a an now current to at on in of".split())
 _KEY = 3
 _BE = frozenset("is are am".split())
 _SOME = frozenset("a an some one another any many most several".split())
+# Words that deny; "no" only where a text begins with it, since it stands for "in the" in Portuguese.
+_NEVER = frozenset("not never without nobody isn doesn don cannot nicht nie kein keine jamais nunca".split())
 # Features under which another value in the same frame is another thing: a friend lives in Rome, in Milan.
 _UNFRAMED = (
     "slot beside many",
@@ -345,6 +347,9 @@ def _add_slot(
     found["slot cosine"] = float(old.mean(chosen[0]) @ new.mean(chosen[1]))
     classes = {name[len(_CLASS) :].rstrip("!") for name in found if name.startswith(_CLASS)}
     found |= slot_features(old, new, start, slots, classes)
+    found["slot of denial"] = not found["slot of number"] and all(
+        text.words[0] == "no" or not _NEVER.isdisjoint(text.words) for text in (old, new)
+    )
 
 
 def _add_exchange(found: Features) -> None:
@@ -353,7 +358,8 @@ def _add_exchange(found: Features) -> None:
     past = found["both past"] = found["slot of past"] or (found["old past"] and found["new past"])
     found["plain value"] = any(found[name] for name in _PLAIN) and not other
     short = found["old slot"] + found["new slot"] <= _SHORT
-    found["one exchanged"] = found["exchanged"] and short and not (other or past)
+    is_none = other or past or found["slot of denial"]
+    found["one exchanged"] = found["exchanged"] and short and not is_none
 
 
 def _is_value_of(text: ParsedText, start: int) -> bool:

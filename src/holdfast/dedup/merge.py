@@ -101,7 +101,8 @@ def _judged(olds: Sequence[ParsedText], new: ParsedText) -> _Likely:
     for row, example in zip(likely, examples, strict=True):
         if example["plain value"]:
             row[:] = _PLAIN
-        elif example["both past"] or (example["slot"] and example["slot of some"]):
+        elif example["both past"] or example["slot of some"] or example["slot of denial"]:
+            # What is denied of two values holds of both.
             row[2] = 0.0
     _weigh_values(likely, examples)
     for row, example in zip(likely, examples, strict=True):
