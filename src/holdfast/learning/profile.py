@@ -19,7 +19,7 @@ from holdfast.store import records
 from holdfast.store.database import Connection, Database
 from holdfast.store.record_changes import Writing
 from holdfast.store.records import NOW, RecordFilter
-from holdfast.types import Message, Record
+from holdfast.types import Message, Range, Record
 
 PROFILE = "profile"
 _MOST = 5  # changes of one answer
@@ -52,6 +52,7 @@ def changed(
     made, nor one that rests on what the user pasted.
     """
     text, quotes, dropped = before.text if before else "", list[str](), Counter[str]()
+    ranges: list[Range] = []
     span, lines = (part.first, part.last), _typed_lines(part, messages)
     for item in listed(changes)[:_MOST]:
         new = _text(item)
@@ -61,6 +62,7 @@ def changed(
             continue
         old = _text(picked(item, "replaces")) if isinstance(item, Mapping) else ""
         quotes.append(redacted(found.quote))
+        ranges.append(found.messages or span)
         text = _replaced(text, old, new)
     if before is not None and len(text) < _KEPT * len(before.text):
         return [], dropped + Counter({"profile would lose too much": 1})
@@ -72,7 +74,10 @@ def changed(
         "quotes": [*dict.fromkeys(quotes)],
         **({"of": [before.id]} if before is not None and is_copy else {}),
     }
-    draft = context.draft(PROFILE, text, how, source=f"session:{chat}", chat=chat, messages=span, meta=meta)
+    grounds = min(first for first, _ in ranges), max(last for _, last in ranges)
+    draft = context.draft(
+        PROFILE, text, how, source=f"session:{chat}", chat=chat, messages=grounds, meta=meta
+    )
     drafts, unfit = context.storable([draft])
     return drafts, dropped + unfit
 
