@@ -9,7 +9,7 @@ NAMES_OF_THE_PORT = 93
 BUDGETS = {
     "errors types settings kinds events contract": 1_907,
     "text": 2_043,
-    "safety": 1_794,
+    "safety": 1_882,
     "messages": 870,
     "store": 5_173,
     "llm": 1_210,
@@ -18,7 +18,7 @@ BUDGETS = {
     "records": 1_850,
     "prompt": 1_752,
     "compaction": 1_932,
-    "learning": 4_038,
+    "learning": 4_043,
     "tools": 2_663,
     "front": 1_837,
     "port integrations providers testing": 8_100,

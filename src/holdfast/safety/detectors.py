@@ -162,12 +162,17 @@ def undisguised(text: str, folded: Folded) -> Folded:
 def read(lower: str) -> tuple[list[Sentence], list[Order]]:
     """Return the sentences of a folded text in lower case, and the orders in it."""
     sentences = injection_roles.read(lower)
-    return sentences, _orders(lower)
+    return sentences, _orders(lower, sentences)
 
 
-def _orders(lower: str) -> list[Order]:
+def _orders(lower: str, sentences: list[Sentence]) -> list[Order]:
     words = _words(lower)
-    return list(injection_rules.find_orders(lower, words, {word[: injection_rules.HEAD] for word in words}))
+    found = list(injection_rules.find_orders(lower, words, {word[: injection_rules.HEAD] for word in words}))
+    found += [
+        injection_rules.judge(lower, *intent, f"intent: {intent.message}")
+        for intent in injection_roles.find_intents(sentences)
+    ]
+    return found
 
 
 def _orders_worth_judging(views: _Views, *, closely: bool, room: int) -> Iterator[Finding]:
@@ -222,7 +227,7 @@ def _judged(text: str, lower: str, *, closely: bool) -> Iterator[Order]:
     sentences = injection_roles.read(lower)
     if not closely and injection_weights.scores_low(sentences):
         return
-    found = _orders(lower)
+    found = _orders(lower, sentences)
     example = features(text, lower, sentences, found, injection_weights.weights())
     likely = _forest().judge([example])[0, 1]
     if likely < _THRESHOLD_WORDED or (likely < _THRESHOLD and not _is_worded_as_order(lower)):
@@ -251,7 +256,7 @@ def _highest_scoring(sentences: Sequence[Sentence]) -> Order:
         key=lambda sentence: injection_weights.word_score(injection_weights.words(sentence), weights),
     )
     start = most.start + len(most.text) - len(most.text.lstrip())
-    return Order(start, start + len(most.text.strip()), "high", "worded like an order to the model")
+    return Order(start, start + len(most.text.strip()), "high", "worded like an order to the model", "")
 
 
 def _kind(text: str, lower: str) -> Literal["instruction", "disguise"]:

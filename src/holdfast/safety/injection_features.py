@@ -5,6 +5,7 @@ They are what the rules found, the scores of its words, the roles they fill, the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import TypeVar
@@ -23,15 +24,41 @@ _Found = TypeVar("_Found", str, int)
 _FORM_PATTERNS = {
     name: late_pattern(pattern)
     for name, pattern in {
+        "tag": r"</?[a-z_|!]",
+        "special token": r"<\|[a-z_]+\|>|\[/?inst\]|<<sys|\[/?(?:system|admin|assistant)",
+        "speaker": r"(?:^|\s)(?:system|assistant|user|human|ai|developer|tool)\s?:",
+        "addressee": (
+            r"(?:^|\n)\W{0,4}(?:system|assistant|developer|admin|ai|agent|llm|model|bot)\b[^.\n]{0,12}[:,]"
+        ),
+        "tool call": (
+            r"tool_call|function_call|\"name\"\s?:|\"arguments\"|invoke|tool_result|tool_use|tool_output"
+        ),
+        "object": r"\{\s?\"",
+        "url": r"https?://|www\.|\.example\b",
+        "address": r"\w@\w",
+        "rule": r"###|---|===|\*\*\*",
+        "fence": r"```|~~~",
+        "comment": r"<!--|/\*|//|^#|\n#",
+        "backtick": r"`",
+        "quote": r"[\"“”«»「]",
+        "single quote": r"(?:^|\s)'\w",
         "colon": r":\s",
+        "exclamation": r"!",
+        "question": r"\?",
+        "bracket": r"\[[a-z ]",
+        "template": r"\{\{|\$\{|%\w+%",
         "semicolon": r";",
         "parenthesis": r"\(",
         "code": r"\w\(\)|\w\.\w+\(|==|=>|;\n|def |const |import |return ",
+        "command": r"\b(?:curl|wget|rm -|sudo|bash|sh\b|git push|chmod|pip install|npm|python)",
+        "path": r"[~.]?/\w+/|\w\.(?:env|py|json|md|txt|yml|yaml|pem|sh|js|ts)\b",
         "digit": r"\d",
+        "date": r"\d{4}-\d\d|\d\d:\d\d",
+        "bullet": r"\n[-*•]|\n\d[.)]",
         "line": r"\n",
+        "handle": r"(?:^|\s)@\w",
     }.items()
 }
-_QUOTE = late_pattern(r"[\"“”«»「]")
 _CAPITALS = late_pattern(r"\b[A-Z]{3,}\b")
 _NAME = late_pattern(r"(?<=[a-z,] )[A-Z][a-z]+")
 _LATIN = "\u024f"  # the last Latin letter
@@ -54,15 +81,15 @@ def features(
 
 
 def _orders(lower: str, orders: Sequence[Order]) -> Features:
-    """Return how many orders were found, how much of the text that is, and whether it is quoted."""
-    found = Features()
+    """Return the rules that matched, how much of the text that is, and whether it is quoted."""
+    found = Features(Counter(f"{order.severity}: {order.rule}" for order in orders))
     for severity in ("high", "low"):
         found[f"orders, {severity}"] = sum(order.severity == severity for order in orders)
     if orders:
         start, end = min(order.start for order in orders), max(order.end for order in orders)
         found["before the orders"] = start / len(lower)
         found["after the orders"] = 1 - end / len(lower)
-        quotes = len(_QUOTE.findall(lower[:start]))
+        quotes = len(_FORM_PATTERNS["quote"].findall(lower[:start]))
         found["quoted orders"] = quotes % 2
     return found
 

@@ -1,15 +1,16 @@
-"""Roles that many words of an injection can fill: to "send" a secret somewhere "quietly".
+"""Intents of an injection, such as to "send" a secret somewhere "quietly": roles that many words can fill.
 
-The rules of `injection_rules` are about how an order is worded; roles about what it is after. A sentence is
-read once, word by word. A verb counts as an order only in the position of an imperative: first in a clause,
-after "please".
+The rules of `injection_rules` are about how an order is worded; those here about what it is after. A sentence
+is read once, word by word, and the roles that its words fill decide. A verb counts as an order only in the
+position of an imperative: first in a clause, after "please".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache, lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache, reduce
 from itertools import product
+from operator import or_
 from typing import NamedTuple
 
 from holdfast.safety.deobfuscate import fold
@@ -23,6 +24,7 @@ _TOKEN = late_pattern(r"[^\W_]+(?:'(?:t|re|ll|ve|m|d)(?!\w))?")
 _CHOICE = late_pattern(r"\([^()]*\)\??|[^()]+")  # the parts of an entry of a table
 _MEMBER = late_pattern(r"\.\.|[^\W_]+(?:'(?:t|re|ll|ve|m|d)(?!\w))?\*?")
 _ADDRESS = late_pattern(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.\w")
+_REACH = 160  # characters from the first word of an intent to the last
 # Scripts whose words are not parted by spaces, or begin with articles.
 _UNSPACED = late_pattern("[\u0590-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _CLAUSE = frozenset(",:;—–\"“”«»„'(*>[{`|/#-")
@@ -39,6 +41,14 @@ _SUBJECTS = frozenset(
 _TO = frozenset(
     "have has need needs sure remember are is ought forget supposed instructed required able order".split()
 )
+
+
+class Intent(NamedTuple):
+    """The span of an intent, and its name."""
+
+    start: int
+    end: int
+    message: str
 
 
 class RoleMark(NamedTuple):
@@ -67,6 +77,13 @@ class _Member(NamedTuple):
     sure: bool
 
 
+class _Rule(NamedTuple):
+    message: str
+    needs: int  # in the sentence
+    near: int  # in it or beside it
+    bars: int
+
+
 class _Tables(NamedTuple):
     words: dict[str, int]  # classes by a word
     phrases: dict[str, tuple[_Member, ...]]  # by the first word
@@ -75,6 +92,23 @@ class _Tables(NamedTuple):
     orders: int  # the classes that count as an order only; the bit above each says that it is one
     names: dict[str, int]
     address: int  # the class of an e-mail address
+    rules: tuple[_Rule, ...]
+
+
+def find_intents(sentences: Sequence[Sentence]) -> Iterator[Intent]:
+    """Yield the intents in consecutive sentences."""
+    masks = [reduce(or_, (mark.bits for mark in sentence.marks), 0) for sentence in sentences]
+    for index, sentence in enumerate(sentences):
+        mask = masks[index]
+        if not mask:
+            continue
+        near = reduce(or_, masks[max(0, index - 2) : index + 2])
+        for rule in _tables().rules:
+            if mask & rule.needs == rule.needs and near & rule.near == rule.near and not mask & rule.bars:
+                span = _closest(sentence.marks, rule.needs)
+                if span:
+                    yield Intent(*span, rule.message)
+                    break
 
 
 def read(text: str) -> list[Sentence]:
@@ -89,6 +123,23 @@ def roles(bits: int) -> tuple[str, ...]:
     return tuple(
         f"#{name}!" if bits & bit << 1 else f"#{name}" for name, bit in _tables().names.items() if bits & bit
     )
+
+
+def _closest(marks: list[RoleMark], needs: int) -> tuple[int, int] | None:
+    """Return the span of the first marks that fill all roles, close together; None without any."""
+    for index, (start, _, bits) in enumerate(marks):
+        if not bits & needs:
+            continue
+        known, last = 0, start
+        for _, end, more in marks[index:]:
+            if end - start > _REACH:
+                break
+            if more & needs:
+                known |= more & needs
+                last = max(last, end)
+            if known == needs:
+                return start, last
+    return None
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -199,7 +250,23 @@ def _tables() -> _Tables:
             words[member.first] = words.get(member.first, 0) | member.bits
     phrases = {first: tuple(one for one in found if one.rest or one.sure) for first, found in by[0].items()}
     stems, needles = ({key: tuple(members) for key, members in table.items()} for table in by[1:])
-    return _Tables(words, phrases, stems, needles, orders, bits, bits["sink"])
+    return _Tables(words, phrases, stems, needles, orders, bits, bits["sink"], tuple(_rules(bits)))
+
+
+def _rules(bits: dict[str, int]) -> Iterator[_Rule]:
+    for line in table_lines("holdfast.safety", "intents.txt"):
+        message, _, classes = line.partition(" | ")
+        needs = near = bars = 0
+        for name in classes.split():
+            bit = bits[name.lstrip("~-")]
+            meant = bit << 1 if name.endswith("!") else bit
+            if name.startswith("-"):
+                bars |= bit
+            elif name.startswith("~"):
+                near |= meant
+            else:
+                needs |= meant
+        yield _Rule(message, needs, near, bars)
 
 
 def _forms(entry: str) -> Iterator[str]:

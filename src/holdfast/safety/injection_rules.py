@@ -49,12 +49,13 @@ _DISCUSSED = late_pattern(
 
 
 class Order(NamedTuple):
-    """The span of an order, its severity, and its name."""
+    """The span of an order, its severity, its name, and the rule that found it."""
 
     start: int
     end: int
     severity: Literal["low", "high"]
     message: str
+    rule: str
 
 
 class _Hints(NamedTuple):
@@ -105,8 +106,12 @@ def find_orders(text: str, words: AbstractSet[str], heads: AbstractSet[str]) -> 
 def _apply(rule: _Rule, text: str) -> Iterator[Order]:
     spans = (match.span() for match in rule.pattern.finditer(text)) if rule.pattern else _spans(text, rule)
     for start, end in spans:
-        # One that is mentioned rather than given is light.
-        yield Order(start, end, "low" if _is_mention(text, start, end) else "high", rule.message)
+        yield judge(text, start, end, rule.message, f"{rule.message} {rule.key} {' '.join(rule.others)}")
+
+
+def judge(text: str, start: int, end: int, message: str, rule: str) -> Order:
+    """Return an order for a span: a light one where it is mentioned rather than given."""
+    return Order(start, end, "low" if _is_mention(text, start, end) else "high", message, rule)
 
 
 def _spans(text: str, rule: _Rule) -> Iterator[tuple[int, int]]:

@@ -66,7 +66,7 @@ def find_markers(lower: str) -> Iterator[Order]:
     for start, end, message in spans:
         if start >= done:
             done = end
-            yield Order(start, end, "low" if _is_named(lower, start, end) else "high", message)
+            yield Order(start, end, "low" if _is_named(lower, start, end) else "high", message, message)
 
 
 def _is_named(lower: str, start: int, end: int) -> bool:
