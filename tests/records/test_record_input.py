@@ -226,7 +226,7 @@ REFUSED: list[tuple[Call, list[dict[str, Any]]]] = [
         Memory.retract_all,
         [
             *({}, {"target": "user"}, {"chat": "monday"}, {"kind": "bogus"}, {"kind": 5}, {"category": 5}),
-            *({"tags": tags} for tags in ("x", [5], 5)),
+            *({"tags": tags} for tags in (b"x", [5], 5)),
             *({"kind": "finding", "target": target} for target in (["user"], 5)),
             *({"kind": "finding", "chat": chat} for chat in (["monday"], 5, "a\x00")),
             {"kind": "finding", "by": "god"},
@@ -236,7 +236,7 @@ REFUSED: list[tuple[Call, list[dict[str, Any]]]] = [
         Memory.records,
         [
             *({"kind": kind} for kind in ("bogus", 5)),
-            *({"tags": tags} for tags in ("x", [5])),
+            *({"tags": tags} for tags in (b"x", [5])),
             *({name: 5} for name in ("category", "text", "target", "chat", "source")),
             *({"valid_at": time} for time in ("now", 0, "March")),
             *({"limit": limit} for limit in (-1, 1.5, "3", True)),
@@ -247,12 +247,12 @@ REFUSED: list[tuple[Call, list[dict[str, Any]]]] = [
     (
         RECALL,
         [
-            *({"sources": sources} for sources in ([], "record", ["file"], [None], 5)),
+            *({"sources": sources} for sources in ([], "recrd", ["file"], [None], 5)),
             {"sources": ["message"], "kinds": ["fact"]},
             {"sources": ["record"], "roles": ["user"]},
             {"roles": ["user"], "tags": ["a"]},
             *({"kinds": kinds} for kinds in ("fct", ["bogus"], [5], [["fact"]], 5)),
-            *({"tags": tags} for tags in ("a", [5], [["a"]], 5)),
+            *({"tags": tags} for tags in (b"a", [5], [["a"]], 5)),
             *({"valid_at": time} for time in ("now", MAY.date(), 1_700_000_000, "", 0, False)),
             *({"since": 0}, {"until": ""}, {"chat": ["monday"]}),
         ],
