@@ -42,7 +42,7 @@ def test_a_reflection_changes_the_profile_and_says_what_it_learned(memory: Memor
     result = memory.learning.reflect(llm=model)
     assert {(one.kind, one.text, one.messages) for one in result.records} == {
         ("finding", "Porto has a river.", (1, 1)),
-        ("profile", LIVES, (1, 2)),
+        ("profile", LIVES, (1, 1)),
     }
     assert len({one.batch for one in memory.changes()}) == 1, "all of a session is one change"
     profile = memory.get("profile")
