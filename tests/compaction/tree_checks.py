@@ -294,7 +294,7 @@ def check_window(window: Window, policy: Policy, log: Sequence[Message], frontie
             is_pasted = message.role in ("tool", "user")
             most = min(2_000, policy.budget / 8) if is_pasted else policy.budget / 2
             assert original.tokens > most or as_said > policy.budget
-            is_over = message.seq < max(one.seq for one in log if one.role == "user")
+            is_over = message.seq < max((one.seq for one in log if one.role == "user"), default=0)
             assert message.role == "user" or is_over or as_said > policy.budget
         else:
             assert message == original

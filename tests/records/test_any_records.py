@@ -285,18 +285,14 @@ class Records(RuleBasedStateMachine):
             return
         gone, states = identities[number % len(identities)], self.space.states
         self.erased |= {state[gone].number for state in states if gone in state}
+        others = [one.version for one in self.mine.changes() if one.id != gone]
         self.mine.erase(record=gone)
-        touched = [
-            before
-            for before, after in self.space.undoable
-            if states[before].get(gone) != states[after].get(gone)
-        ]
         self.space.states = [{key: row for key, row in state.items() if key != gone} for state in states]
-        states = self.space.states
+        # Also a call that wrote the same again can be undone, as long as it wrote of anything else.
         self.space.undoable = [
             (before, after)
             for before, after in self.space.undoable
-            if before not in touched or states[before] != states[after]
+            if any(before < version <= after for version in others)
         ]
         self.space.recalled.clear()
         self.frozen = self.chat.prompt().system
