@@ -20,6 +20,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 from typer import testing
 from typer.main import get_command
 
@@ -37,6 +38,9 @@ ROOM = 2_000_000_000  # bytes: a run takes a fifth of it
 settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("soak", deadline=None, max_examples=300, print_blob=True)
 settings.load_profile("fixed" if SEED is None else "soak")
+if SEED is None:
+    # Examples take constants from the modules that are loaded by then, so that what ran before chose them.
+    vars(providers)["_get_local_constants"] = lambda: vars(providers)["_local_constants"]
 
 # Its runner makes all commands anew to run one, which takes longer than most runs.
 vars(testing)["_get_command"] = cache(get_command)
