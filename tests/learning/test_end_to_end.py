@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.readers import found_in
 from benchmarks.scripted import Scripted, lines
-from holdfast import Event, Learning, Memory, Record, WorkResult
+from holdfast import Event, Learning, Memory, Record, Usage, WorkResult
 from holdfast.io.importing import import_paths
 from holdfast.kinds import FIL
 from holdfast.learning import observations, question
@@ -52,6 +52,15 @@ class Provider:
         return 200, completion(answer, tokens=told)
 
 
+class Spent(NamedTuple):
+    """What the first work has cost, as the provider, the account, the jobs and the events tell."""
+
+    told: Sequence[Told]
+    usage: Usage
+    calls: int
+    events: Sequence[Event]
+
+
 class Done(NamedTuple):
     """The sessions, imported and worked through."""
 
@@ -59,6 +68,7 @@ class Done(NamedTuple):
     provider: Provider
     result: WorkResult
     events: Sequence[Event]
+    spent: Spent
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +85,13 @@ def done(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             import_paths(memory, sorted((shared_data / "agent_sessions").glob("coding-*.jsonl")))
             for chat in memory.chats():
                 memory.chat(chat.id).end()
-            yield Done(memory, provider, memory.learning.work(llm=NAME), events)
+            result = memory.learning.work(llm=NAME)
+            # A later test may work again.
+            jobs = memory.learning.jobs(status="done")
+            spent = Spent(
+                [*provider.told], memory.learning.usage(), sum(job.calls for job in jobs), [*events]
+            )
+            yield Done(memory, provider, result, events, spent)
 
 
 def everything(memory: Memory) -> list[Record]:
@@ -166,16 +182,15 @@ def test_no_true_quote_of_a_session_is_refused(done: Done) -> None:
 
 
 def test_what_was_spent_is_what_the_provider_counted(done: Done) -> None:
-    spend, told = done.memory.learning.usage(), done.provider.told
+    told, spend, calls_of_jobs, events = done.spent
     assert spend.calls == spend.counted == done.result.calls == len(told)
     assert spend.prompt_tokens == done.result.prompt_tokens == sum(one.prompt_tokens for one in told)
     assert spend.answer_tokens == done.result.answer_tokens == sum(one.answer_tokens for one in told)
     assert {line.outcome for line in spend.lines} == {"answered"}
     assert {line.model for line in spend.lines} == {NAME}
-    calls = [event.call for event in done.events if event.call]
+    calls = [event.call for event in events if event.call]
     assert sorted((call.prompt_tokens, call.answer_tokens) for call in calls) == sorted(told)
-    jobs = done.memory.learning.jobs(status="done")
-    assert sum(job.calls for job in jobs) == len(told)
+    assert calls_of_jobs == len(told)
 
 
 def test_what_was_learned_is_found(done: Done) -> None:
