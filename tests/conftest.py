@@ -40,6 +40,7 @@ settings.register_profile("soak", deadline=None, max_examples=300, print_blob=Tr
 settings.load_profile("fixed" if SEED is None else "soak")
 if SEED is None:
     # Examples take constants from the modules that are loaded by then, so that what ran before chose them.
+    assert "_get_local_constants" in vars(providers), "Hypothesis names it otherwise now"
     vars(providers)["_get_local_constants"] = lambda: vars(providers)["_local_constants"]
 
 # Its runner makes all commands anew to run one, which takes longer than most runs.

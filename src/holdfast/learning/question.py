@@ -32,9 +32,9 @@ _ANSWERS = {"observe": 1_500, "episode": 600, "profile": 300}  # tokens, about
 _NONE = "(nothing)"
 _USE = 100  # characters of a tool's call or result: what for and how it went
 _CALL = "calls "  # begins the line of a call
-# Where a text is split, and what joins the pieces again.
 # What begins a message that has a time.
 _TIMED = re.compile(r"^(?P<who>\[\d+\] [^\n:]+?), (?P<hour>\d{4}-\d\d-\d\d \d\d):\d\d: ", re.MULTILINE)
+# Where a text is split, and what joins the pieces again.
 _BREAKS = (
     (re.compile(r"\n\s*\n"), "\n\n"),
     (re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n"), "\n"),

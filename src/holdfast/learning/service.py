@@ -205,8 +205,8 @@ class Learner(Handle):
         Args:
             kind: what is learned again: "observations", "facts", "episodes", or a kind with `learn`.
             llm: the model, as for `Chat.compact`. It is called in a dry run as well.
-            prompt: a version of the prompt, or the path of a file; None for the usual one. "observe" has a
-                short one, "v2", and a thorough one, "v3"; "episode" has "v1" and "v2".
+            prompt: a version of the prompt, or the path of a file; None for the usual one. "session" has a
+                short one, "v1", and a thorough one, "v2".
             dry_run: only return the difference; its `diff` is to be read.
 
         Raises:

@@ -84,25 +84,27 @@ class _Selector:
         return max(window, self._with_its_request(budget, summaries, 0), key=lambda one: one.tokens)
 
     def _with_its_request(self, budget: int, summaries: int, fresh: int) -> Window:
-        window, log = self._choose(budget, summaries, fresh), self.log.after(self.frontier)
+        window, log = self._window(budget, summaries, fresh), self.log.after(self.frontier)
         if self.oversize is None or (request := _lost_request(log, window)) is None:
             return window
         short = self.oversize.shortest(request)
         room = min(self.policy.budget, budget) - short.tokens
-        rest = self._choose(max(0, room), summaries, fresh, 1)
+        # First the request, and the end of its turn in the room that it leaves.
+        rest = self._window(max(0, room), summaries, fresh, 1)
         if room > 0 and rest.messages and rest.messages[0].seq <= request.seq:
             return replace(self._with_its_request(room, summaries, fresh), budget=window.budget)
         if rest.tokens > room or not _is_behind(request, rest, window, log):
-            rest = self._choose(budget, summaries, fresh, 0)
+            # Else from the next message of the user on; at least the newest request, and what is guaranteed.
+            rest = self._window(budget, summaries, fresh, 0)
             if _is_newest_in(rest, window) and _lost_request(log, rest) is None:
                 return rest
-            rest, request = self._choose(0, summaries, fresh, 0), _newest_request(log)
+            rest, request = self._window(0, summaries, fresh, 0), _newest_request(log)
             short = self.oversize.shortest(request)
             if request in rest.messages or not rest.messages or short.tokens >= budget:
                 return window
         return _with_request(replace(rest, budget=window.budget), request, short, self.log)
 
-    def _choose(self, budget: int, summaries: int, fresh: int, least: float = 1 / 2) -> Window:
+    def _window(self, budget: int, summaries: int, fresh: int, least: float = 1 / 2) -> Window:
         large = self.oversize and replace(self.oversize, fresh=fresh)
         is_kept = isinstance(self.policy, SummaryBuffer)
         some = self.frontier if is_kept else _newest_within(self.frontier, summaries)
@@ -177,6 +179,7 @@ def _choose(
 ) -> Window:
     reach = replace(policy.reach(oversize), least=least)
     if not least and reach.keep == 1:
+        # A newest step that a policy does not ask for must not take the place of the request.
         reach = replace(reach, keep=0)
     if not frontier or not isinstance(policy, SUMMARISED):
         return choose(log, reach)
