@@ -47,7 +47,6 @@ class Shorten(Protocol):
 
         With `fit` the beginning and the end of each text stay, as much as fits `limit` tokens.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +79,7 @@ class Oversize:
 
     def shortest(self, request: Message) -> Message:
         """Return a request as it is shown where it does not fit with its turn."""
-        short = self.shorten(request, self.limit) if request.tokens > self.limit else request
-        return min(request, short, key=lambda one: one.tokens)
+        return min(request, self.shorten(request, self.limit), key=lambda one: one.tokens)
 
     def is_any_large(self, groups: Iterable[list[Message]], room: int) -> bool:
         """Return whether a message or a step may have to be shortened in a window of `room` tokens."""

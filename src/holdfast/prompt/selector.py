@@ -96,9 +96,11 @@ class _Selector:
         if rest.tokens > room or not _is_behind(request, rest, window, log):
             # Else from the next message of the user on; at least the newest request, and what is guaranteed.
             rest = self._window(budget, summaries, fresh, 0)
-            if _is_newest_in(rest, window) and _lost_request(log, rest) is None:
+            newest = [one.seq for one in rest.messages[-1:]]
+            if newest == [window.messages[-1].seq] and _lost_request(log, rest) is None:
                 return rest
-            rest, request = self._window(0, summaries, fresh, 0), _newest_request(log)
+            rest = self._window(0, summaries, fresh, 0)
+            request = next(one for one in log if one.role == "user")
             short = self.oversize.shortest(request)
             if request in rest.messages or not rest.messages or short.tokens >= budget:
                 return window
@@ -111,14 +113,6 @@ class _Selector:
         hidden = self.frontier[: len(self.frontier) - len(some)]
         window = _choose(within(self.policy, budget), self.log.after(hidden), some, large, least)
         return replace(window, omitted=(*_omissions(hidden), *window.omitted))
-
-
-def _is_newest_in(rest: Window, window: Window) -> bool:
-    return bool(rest.messages) and rest.messages[-1].seq == window.messages[-1].seq
-
-
-def _newest_request(log: ChatLog) -> Message:
-    return next(one for one in log if one.role == "user")
 
 
 def _lost_request(log: ChatLog, window: Window) -> Message | None:
@@ -170,8 +164,15 @@ def _oversize(policy: Policy, shorten: Shorten | None) -> Oversize | None:
     """
     if shorten is None or not policy.oversize:
         return None
+    made: dict[tuple[int, int, bool], Message] = {}
+
+    def shorten_once(message: Message, limit: int, /, *, fit: bool = False) -> Message:
+        # A prompt makes several windows of the same messages.
+        key = message.seq, limit, fit
+        return made.get(key) or made.setdefault(key, shorten(message, limit, fit=fit))
+
     limit = min(policy.oversize, share_of(policy.budget, SHARE))
-    return Oversize(limit, shorten, said=share_of(policy.budget, SAID))
+    return Oversize(limit, shorten_once, said=share_of(policy.budget, SAID))
 
 
 def _choose(
