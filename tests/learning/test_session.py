@@ -274,7 +274,7 @@ def test_a_session_of_few_turns_or_an_archived_one_has_its_other_parts(quick: Me
     whole = answer(profile=[change("The user lives in Lisbon.")])
     result = quick.learning.work(llm=Model(dict.fromkeys(("session", "reflect"), lambda _: whole)))
     assert result.calls == 2
-    assert "observe:short: too short: 1 turns, 3 needed" in result.notes
+    assert "observe:short: no episode: too short: 1 turns, 3 needed" in result.notes
     assert quick.records(kind="profile") == []
 
 

@@ -272,7 +272,7 @@ class SessionQuestion:
         if _EPISODE in self.parts and (has(given, _EPISODE) or self.parts == {_EPISODE}):
             self.tell(part, answer)
         if not is_last or not self.read.length or self.told is None:
-            note = self.read.note or "no episode in the answer"
+            note = f"no episode: {self.read.note}" if self.read.note else "no episode in the answer"
             return lambda _: PlannedWrite(note if is_last and self.read.length else "")
         return episodes.writer(self.context, self.read, self.told, self.prompt.label)
 
