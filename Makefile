@@ -57,12 +57,15 @@ bench: $(VENV)/.installed-dev   ## measure the numbers of the README and the how
 reference: $(VENV)/.installed-dev  ## write a page for each public module into docs/reference, from the docstrings
 	$(BIN)/python scripts/reference.py
 
-dist: $(VENV)/bin/python        ## build what is published into dist/, and run the demo from it in an empty environment
+dist: $(VENV)/bin/python        ## build what is published into dist/, and run it from there in an empty environment
 	rm -rf dist
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check hatchling
-	$(BIN)/python -m hatchling build
+	$(BIN)/python -m hatchling build -d dist
+	cd cli && ../$(BIN)/python -m hatchling build -d ../dist
 	$(PYTHON) -m venv --clear build/installed
-	build/installed/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	build/installed/bin/pip install --quiet --disable-pip-version-check dist/holdfast-*.whl
+	cd build && installed/bin/python -I ../scripts/readme.py ../README.md
+	build/installed/bin/pip install --quiet --disable-pip-version-check --find-links dist dist/holdfast_cli-*.whl
 	cd build && installed/bin/holdfast demo >demo.txt
 
 clean:                          ## remove the environment and what was built
@@ -71,12 +74,12 @@ clean:                          ## remove the environment and what was built
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml cli/pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --editable ./cli
 	@touch $@
 
 # pip takes ten times as long for as many packages.
-$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
+$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml cli/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[$(EXTRAS)]"
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[$(EXTRAS)]" --editable ./cli
 	@touch $(VENV)/.installed $@

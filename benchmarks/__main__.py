@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from benchmarks.report import Report
-from holdfast.cli.command import command
-from holdfast.cli.options import Output
-from holdfast.cli.render.screen import Screen, answer
+from holdfast_cli.commands.command import command
+from holdfast_cli.commands.options import Output
+from holdfast_cli.commands.render.screen import Screen, answer
 
 Only = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")]
 Folder = Annotated[

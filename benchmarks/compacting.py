@@ -20,11 +20,11 @@ from benchmarks.measurement import Measurement, at_most, measured, numbers, tabl
 from benchmarks.report import Table
 from holdfast.chat import Chat
 from holdfast.errors import InvalidInput, UnknownFormat
-from holdfast.io.import_items import ImportedMessage
-from holdfast.io.sources import SourceFile, sources
 from holdfast.memory import Memory
 from holdfast.prompt.window import FreshTail
 from holdfast.types import Message
+from holdfast_cli.formats.import_items import ImportedMessage
+from holdfast_cli.formats.sources import SourceFile, sources
 
 BUDGETS = (4_000, 8_000, 32_000, 128_000)
 TURNS = 1_000

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from holdfast.errors import InvalidInput
-from holdfast.io.import_items import text_of
 from holdfast.text.clean import clean
 from holdfast.types import Message, Role
+from holdfast_cli.formats.import_items import text_of
 
 Unit = Literal["message", "session"]
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

@@ -101,8 +101,6 @@ def parts() -> dict[str, Callable[[str], object]]:
     """Name what reads texts of any length."""
     # Only what is measured is loaded.
     from holdfast.compaction.extract import extract
-    from holdfast.io.files import File
-    from holdfast.io.jsonl import read
     from holdfast.messages.passages import passages
     from holdfast.safety import guard
     from holdfast.text import analyze
@@ -110,6 +108,8 @@ def parts() -> dict[str, Callable[[str], object]]:
     from holdfast.text.statements import statements
     from holdfast.text.tokens import estimate_tokens
     from holdfast.text.value_tokens import tokenize
+    from holdfast_cli.formats.files import File
+    from holdfast_cli.formats.jsonl import read
 
     def summary(text: str) -> object:
         return extract(passages([Message("user", f"a{text}", flags=("instruction",))]), 500)

@@ -93,7 +93,7 @@ def guard_costs(repeats: int) -> Iterator[Measurement]:
 
 def _english() -> list[str]:
     """Cut the messages of the demo; the guard finds nothing in any of them."""
-    lines = (resources.files("holdfast.demo") / "sessions.jsonl").read_text("utf-8").splitlines()
+    lines = (resources.files("holdfast_cli.demo") / "sessions.jsonl").read_text("utf-8").splitlines()
     said = "\n".join(message["content"] or "" for line in lines for message in json.loads(line)["messages"])
     said = said.encode("ascii", "ignore").decode()
     parts = [said[start : start + LENGTH] for start in range(0, len(said) - LENGTH, LENGTH)]

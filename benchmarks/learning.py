@@ -23,11 +23,11 @@ from benchmarks.measurement import Measurement, at_most, figures, run_parts, tab
 from benchmarks.report import Report, Table
 from benchmarks.scripted import Scripted
 from holdfast.errors import InvalidInput
-from holdfast.io.importing import import_paths
 from holdfast.learning.results import Usage
 from holdfast.memory import Memory
 from holdfast.settings import Learning
 from holdfast.types import Scope
+from holdfast_cli.formats.importing import import_paths
 
 _USER = "ada"
 # All at once: no session is waited for, and agents reflect until nothing is new. Nothing here costs anything.

@@ -82,7 +82,7 @@ def made_up_name(rank: int) -> str:
 
 
 def _demo() -> tuple[list[str], list[str]]:
-    folder = resources.files("holdfast.demo")
+    folder = resources.files("holdfast_cli.demo")
     sessions = [json.loads(line) for line in (folder / "sessions.jsonl").read_text("utf-8").splitlines()]
     asked = json.loads((folder / "questions.json").read_text("utf-8"))
     turns = [message.get("content") or "" for session in sessions for message in session["messages"]]

@@ -399,7 +399,7 @@ class Copy:
         environment = {
             "HOLDFAST_DATA": str(CHECKOUT.parent / "shared" / "data"),
             **{name: value for name, value in os.environ.items() if name not in unset},
-            "PYTHONPATH": str(self.tree / "src"),
+            "PYTHONPATH": os.pathsep.join((str(self.tree / "src"), str(self.tree / "cli" / "src"))),
             "TMPDIR": str(self._temporary),
             "PYTHONHASHSEED": "0",
         }

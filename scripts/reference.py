@@ -99,9 +99,13 @@ PAGES = (
     Page("holdfast.contract", ("capabilities", "Capability")),
     Page("holdfast.testing"),
     Page("holdfast.testing.minimal"),
-    Page("holdfast.io.export", ("export_chats", "export_chats_as", "ExportedChats", "FORMATS"), only=True),
-    Page("holdfast.io.importing", ("import_paths", "import_tables"), only=True),
-    Page("holdfast.io.record_markdown", ("export_records", "ExportedRecords"), only=True),
+    Page(
+        "holdfast_cli.formats.export",
+        ("export_chats", "export_chats_as", "ExportedChats", "FORMATS"),
+        only=True,
+    ),
+    Page("holdfast_cli.formats.importing", ("import_paths", "import_tables"), only=True),
+    Page("holdfast_cli.formats.record_markdown", ("export_records", "ExportedRecords"), only=True),
     Page("holdfast.providers.tracing", ("traced", "unwrap", "Operation"), only=True),
     Page("holdfast.providers.null", ("NullMemory",), only=True),
 )
@@ -122,26 +126,29 @@ def write(pages: Mapping[str, str], folder: Path = FOLDER) -> None:
         (folder / name).write_text(text, "utf-8")
 
 
-def load(sources: Path = ROOT / "src") -> griffe.Module:
-    """Read the package."""
-    loaded = griffe.load("holdfast", search_paths=[sources], allow_inspection=False)
-    assert isinstance(loaded, griffe.Module)
-    return loaded
+def load(*folders: Path) -> griffe.ModulesCollection:
+    """Read the packages in folders, by default ours."""
+    folders = folders or (ROOT / "src", ROOT / "cli" / "src")
+    loader = griffe.GriffeLoader(search_paths=folders, allow_inspection=False)
+    for folder in folders:
+        for file in folder.glob("*/__init__.py"):
+            loader.load(file.parent.name)
+    return loader.modules_collection
 
 
-def written(package: griffe.Module) -> dict[str, str]:
+def written(packages: griffe.ModulesCollection) -> dict[str, str]:
     """Write all pages: the names of the files with their text."""
-    things = {page: _things(_module(package, page), page) for page in PAGES}
+    things = {page: _things(_module(packages, page), page) for page in PAGES}
     shown = {thing.path for found in things.values() for thing in found}
-    pages = {page.file: _page(_module(package, page), page, found, shown) for page, found in things.items()}
-    return {"README.md": _index(package), **pages}
+    pages = {page.file: _page(_module(packages, page), page, found, shown) for page, found in things.items()}
+    return {"README.md": _index(packages), **pages}
 
 
-def undocumented(package: griffe.Module, pages: Iterable[Page] = PAGES) -> list[str]:
+def undocumented(packages: griffe.ModulesCollection, pages: Iterable[Page] = PAGES) -> list[str]:
     """Name what is public in the modules of pages and lacks a docstring with a first sentence."""
     found: list[str] = []
     for page in pages:
-        module = _module(package, page)
+        module = _module(packages, page)
         things = [thing for thing in _public(module, page.names) if not thing.is_attribute]
         parts = [part for thing in things if isinstance(thing, griffe.Class) for part in _parts(thing, set())]
         found += [one.path for one in (module, *things, *parts) if not _is_sentence(_doc(one))]
@@ -155,9 +162,8 @@ def _is_sentence(doc: str) -> bool:
 # What is shown ----------------------------------------------------------------------------------------------
 
 
-def _module(package: griffe.Module, page: Page) -> griffe.Module:
-    path = page.module.removeprefix("holdfast").removeprefix(".")
-    found = package[path] if path else package
+def _module(packages: griffe.ModulesCollection, page: Page) -> griffe.Module:
+    found = packages[page.module]
     assert isinstance(found, griffe.Module)
     return found
 
@@ -228,10 +234,10 @@ def _home(thing: griffe.Object) -> str:
 # How it is written ------------------------------------------------------------------------------------------
 
 
-def _index(package: griffe.Module) -> str:
+def _index(packages: griffe.ModulesCollection) -> str:
     lines = [_NOTE, "# Reference", "Every public name, with what its docstring says."]
     entries = [
-        f"- [`{page.module}`]({page.file}): {_doc(_module(package, page)).split(chr(10) * 2)[0]}"
+        f"- [`{page.module}`]({page.file}): {_doc(_module(packages, page)).split(chr(10) * 2)[0]}"
         for page in PAGES
     ]
     return "\n\n".join([*lines, "\n".join(entries)]) + "\n"

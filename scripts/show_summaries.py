@@ -16,12 +16,12 @@ from benchmarks.keeping import filled, lex_rank
 from holdfast.compaction.extract import extract
 from holdfast.compaction.sentence_scoring import history
 from holdfast.compaction.work_steps import work_passages
-from holdfast.demo import sessions
-from holdfast.io.import_items import ImportedMessage
-from holdfast.io.sources import SourceFile, sources
 from holdfast.messages.passages import passages
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import Message
+from holdfast_cli.demo import sessions
+from holdfast_cli.formats.import_items import ImportedMessage
+from holdfast_cli.formats.sources import SourceFile, sources
 
 SHARES = {"a quarter": 4, "an eighth": 8}
 

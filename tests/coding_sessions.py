@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast import Message, ToolCall
-from holdfast.io.import_items import ImportedMessage
-from holdfast.io.sources import SourceFile, sources
+from holdfast_cli.formats.import_items import ImportedMessage
+from holdfast_cli.formats.sources import SourceFile, sources
 
 
 def called(name: str, **arguments: object) -> Message:

@@ -104,8 +104,8 @@ END_TO_END = {
     "test_langgraph_store",
     "test_openai_compaction",
     "test_pydantic_conversations",
-    "test_everything",  # io: an export of every table, from each database into each
-    "test_record_import",  # io: records of files, each once
+    "test_everything",  # formats: an export of every table, from each database into each
+    "test_record_import",  # formats: records of files, each once
     "test_privacy",  # hooks: what is private is in no byte
     "test_known_files",  # hooks: what clients show anyway is known
 }

@@ -17,8 +17,8 @@ from embedders import meaning
 from every_space import fill_every_space, told_of_every_space
 from every_table import fill
 from holdfast import Memory
-from holdfast.io.importing import import_paths
 from holdfast.store.connect import open_database
+from holdfast_cli.formats.importing import import_paths
 from learning_models import PAIRS
 from learning_scripts import Clock, Model
 from stored_texts import erasures_of, text_of

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from holdfast.cli import app
+from holdfast_cli.commands import app
 
 CLIENTS = ("claude-code", "codex", "cursor", "gemini", "claude-desktop", "vscode")
 HOOKED = CLIENTS[:4]

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from holdfast import Conflict, InvalidInput, Memory, Message, ToolCall
-from holdfast.io.export import export_chats
-from holdfast.io.importing import import_paths
 from holdfast.prompt.window import Compaction, Lossless
+from holdfast_cli.formats.export import export_chats
+from holdfast_cli.formats.importing import import_paths
 from soak import cases
 
 HALF = "a\ud83d"

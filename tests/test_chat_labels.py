@@ -11,10 +11,10 @@ from typing import TextIO
 import pytest
 
 from holdfast import ChatInfo, InvalidInput, Memory
-from holdfast.io.everything import export_everything
-from holdfast.io.export import export_chats
-from holdfast.io.importing import import_paths
 from holdfast.providers.null import NullMemory
+from holdfast_cli.formats.everything import export_everything
+from holdfast_cli.formats.export import export_chats
+from holdfast_cli.formats.importing import import_paths
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -185,7 +185,10 @@ def test_files_that_the_documents_name_exist() -> None:
     missing = {
         name
         for name in names
-        if not any((folder / name).exists() for folder in (ROOT, ROOT / "src" / "holdfast"))
+        if not any(
+            (folder / name).exists()
+            for folder in (ROOT, ROOT / "src" / "holdfast", ROOT / "cli" / "src" / "holdfast_cli")
+        )
     }
     assert missing == set()
 

@@ -14,10 +14,10 @@ import pytest
 
 from every_space import fill_every_space, handles
 from holdfast import Damaged, Memory, verify
-from holdfast.io.everything import export_everything
-from holdfast.io.export import export_chats, export_chats_as
 from holdfast.search import index, segment
 from holdfast.types import ToolCall
+from holdfast_cli.formats.everything import export_everything
+from holdfast_cli.formats.export import export_chats, export_chats_as
 from index_damage import Damage, damage, flipped, forged, in_row, insert, longer, remove
 from recall_corpora import Said, forget, tell
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.io.import_items import ImportedMessage, Item, Skip
-from holdfast.io.sources import FORMATS, Format, SourceFile, sources
+from holdfast_cli.formats.import_items import ImportedMessage, Item, Skip
+from holdfast_cli.formats.sources import FORMATS, Format, SourceFile, sources
 
 Json = dict[str, Any]
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from benchmarks.datasets import Corpus, Question, Reader, Session, dicts_of, moment, parsed, said
 from holdfast.errors import InvalidInput
-from holdfast.io.import_items import dict_of, list_of, text_of
 from holdfast.types import Message
+from holdfast_cli.formats.import_items import dict_of, list_of, text_of
 
 NEEDLES = (
     "information_extraction",

@@ -14,8 +14,8 @@ from itertools import chain
 from pathlib import Path
 
 from benchmarks.datasets import Corpus, Question, Reader, Session, dicts_of, moment, parsed, said
-from holdfast.io.import_items import dict_of, list_of, text_of
 from holdfast.types import Message
+from holdfast_cli.formats.import_items import dict_of, list_of, text_of
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 MAIN = ("multi-hop", "temporal", "open-domain", "single-hop")

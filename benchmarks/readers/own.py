@@ -24,8 +24,8 @@ from benchmarks.datasets import (
     unknown_gold,
 )
 from holdfast.errors import InvalidInput
-from holdfast.io.import_items import dict_of, text_of
 from holdfast.types import Message
+from holdfast_cli.formats.import_items import dict_of, text_of
 
 
 def _knows(value: object) -> bool:

@@ -1,18 +1,14 @@
-"""`holdfast` and `python -m holdfast`: the command line, and the hooks, which load nothing of it."""
+"""`python -m holdfast`: the command line, where it is installed."""
 
 import sys
 
-
-def main() -> None:
-    """Run the command line, or answer the event of a coding agent: `holdfast hook EVENT`."""
-    if sys.argv[1:2] == ["hook"]:
-        from holdfast.hooks import entry
-
-        entry.main(sys.argv[2:])
-    from holdfast.cli import main as command_line
-
-    command_line()
-
+from holdfast.errors import MissingExtra
 
 if __name__ == "__main__":
+    try:
+        from holdfast_cli.__main__ import main
+    except ModuleNotFoundError as error:
+        if error.name != "holdfast_cli":
+            raise
+        sys.exit(f"error: {MissingExtra.of('cli', ' ./cli')}")
     main()

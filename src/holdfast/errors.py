@@ -134,6 +134,7 @@ class MissingExtra(HoldfastError, ImportError):
 
 
 _NEEDS = {
+    "cli": "The command line needs holdfast-cli.",
     "postgres": "PostgreSQL needs psycopg.",
     "llm": "A model that is given by its name needs pydantic-ai.",
     "mcp": "The MCP server needs the MCP SDK.",

@@ -25,8 +25,8 @@ from compaction_chats import (
 from tree_checks import check_tree
 
 from holdfast import Chat, CompactionResult, InvalidInput, Memory, Message, Summary
-from holdfast.io.everything import export_everything
-from holdfast.io.importing import import_paths
+from holdfast_cli.formats.everything import export_everything
+from holdfast_cli.formats.importing import import_paths
 from tables import each
 
 chat = compaction_chats.chat

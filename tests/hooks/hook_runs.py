@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from holdfast import Memory
-from holdfast.hooks import entry, journal
-from holdfast.hooks.journal import HookRun
+from holdfast_cli.hooks import entry, journal
+from holdfast_cli.hooks.journal import HookRun
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PROCESSES = get_context("forkserver")

@@ -1,7 +1,7 @@
 """What a hook imports, imported: the processes of hooks in tests are forked from one that has it."""
 
 from holdfast import Memory
-from holdfast.hooks import clients, entry, events
+from holdfast_cli.hooks import clients, entry, events
 
 __all__ = ["clients", "entry", "events"]
 

@@ -21,9 +21,10 @@ import pytest
 
 from anthropic_server import Model
 from holdfast import Memory
-from holdfast.hooks.project import open_memory, project_of
+from holdfast_cli.hooks.project import open_memory, project_of
 
-SRC = Path(__file__).parents[2] / "src"
+CHECKOUT = Path(__file__).parents[2]
+PACKAGES = os.pathsep.join((str(CHECKOUT / "src"), str(CHECKOUT / "cli" / "src")))
 _SECONDS = 120  # that anything may take on a machine that is busy
 
 
@@ -56,7 +57,7 @@ class ClaudeCode:
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
-            "PYTHONPATH": str(SRC),
+            "PYTHONPATH": PACKAGES,
             "CLAUDE_CONFIG_DIR": str(self.config),
             "ANTHROPIC_BASE_URL": self.model.url,
             "ANTHROPIC_API_KEY": "none",

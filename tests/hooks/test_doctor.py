@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from holdfast import Memory
-from holdfast.cli import app
-from holdfast.hooks import journal, pause
-from holdfast.hooks.clients import client_of
-from holdfast.hooks.doctor import Evidences, examine
-from holdfast.hooks.install import Setup, hook_command
-from holdfast.hooks.journal import HookRun
-from holdfast.hooks.transcript_proof import deliveries
 from holdfast.text.tokens import estimate_tokens
+from holdfast_cli.commands import app
+from holdfast_cli.hooks import journal, pause
+from holdfast_cli.hooks.clients import client_of
+from holdfast_cli.hooks.doctor import Evidences, examine
+from holdfast_cli.hooks.install import Setup, hook_command
+from holdfast_cli.hooks.journal import HookRun
+from holdfast_cli.hooks.transcript_proof import deliveries
 
 RECORDED = Path(__file__).parent / "fixtures" / "claude-code-2.1.330.jsonl"
 ROWS = [json.loads(line) for line in RECORDED.read_text("utf-8").splitlines()]

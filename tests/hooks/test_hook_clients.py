@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import InvalidInput
-from holdfast.hooks.clients import NAMES, client_of
-from holdfast.hooks.hook_call import EVENTS, Event, HookCall
+from holdfast_cli.hooks.clients import NAMES, client_of
+from holdfast_cli.hooks.hook_call import EVENTS, Event, HookCall
 from programs import run
 from tables import each
 
@@ -219,9 +219,9 @@ def test_an_unknown_client_is_refused() -> None:
 @each("name", NAMES)
 def test_a_client_is_loaded_alone_and_light(name: str) -> None:
     script = (
-        f"from holdfast.hooks.clients import client_of; client_of({name!r}); import json, sys; "
+        f"from holdfast_cli.hooks.clients import client_of; client_of({name!r}); import json, sys; "
         "print(json.dumps(sorted(sys.modules)))"
     )
     loaded = set(json.loads(run(script)))
-    others = {f"holdfast.hooks.clients.{other.replace('-', '_')}" for other in NAMES if other != name}
+    others = {f"holdfast_cli.hooks.clients.{other.replace('-', '_')}" for other in NAMES if other != name}
     assert not loaded & (others | {"typer", "rich", "numpy", "platformdirs", "asyncio"})

@@ -14,8 +14,8 @@ import pytest
 from hook_runs import FIXTURES, Hooks
 
 from holdfast import Memory
-from holdfast.hooks.hook_call import EVENTS
 from holdfast.store import imports
+from holdfast_cli.hooks.hook_call import EVENTS
 from transcripts import claude
 
 ABOUT = "The billing service stores invoices in PostgreSQL 16, because tenants need row level security."
@@ -478,7 +478,7 @@ def test_the_rules_of_the_folder_of_a_session_are_known(hooks: Hooks) -> None:
 def test_where_no_process_can_be_started_the_journal_says_so(hooks: Hooks) -> None:
     code = """if True:
         import os
-        from holdfast.hooks.entry import main
+        from holdfast_cli.hooks.entry import main
 
         def fork():
             raise BlockingIOError(11, "Resource temporarily unavailable")

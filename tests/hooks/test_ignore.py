@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.hooks.ignore import IgnoreRules
+from holdfast_cli.hooks.ignore import IgnoreRules
 from soak import cases
 
 

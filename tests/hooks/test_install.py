@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from mcp import StdioServerParameters
 
-from holdfast.hooks.clients import client_of
+from holdfast_cli.hooks.clients import client_of
 from install_home import CLIENTS, FILES, HOOKED, OF_PROJECT, Home
 from mcp_peers import client, data, wait
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.hooks import journal
-from holdfast.hooks.journal import HookRun
+from holdfast_cli.hooks import journal
+from holdfast_cli.hooks.journal import HookRun
 from programs import run_together
 
 
@@ -55,7 +55,7 @@ def test_where_it_cannot_be_written_nothing_is_raised(state: Path) -> None:
 
 def test_calls_at_the_same_time_do_not_mix(state: Path) -> None:
     script = (
-        "import sys\nfrom holdfast.hooks import journal\n"
+        "import sys\nfrom holdfast_cli.hooks import journal\n"
         "for n in range(200): journal.write(journal.HookRun(n, 'codex', 'stop', error='x' * 250))"
     )
     run_together(script, [(n,) for n in range(3)])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import Conflict
-from holdfast.hooks.json_text import JsonText
+from holdfast_cli.hooks.json_text import JsonText
 from tables import each
 
 COMMENTED = """{

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import Memory
-from holdfast.hooks.known_files import known_texts, note_known
-from holdfast.hooks.privacy import Privacy
-from holdfast.io.importing import import_paths
 from holdfast.store import imports
+from holdfast_cli.formats.importing import import_paths
+from holdfast_cli.hooks.known_files import known_texts, note_known
+from holdfast_cli.hooks.privacy import Privacy
 from transcripts import claude, write_lines
 
 KNOWN = "We decided to use PostgreSQL 17 for the ledger, because it has the partitions that we need."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from platformdirs import user_config_path, user_data_path, user_state_path
 
-from holdfast.hooks.location import user_folder
+from holdfast_cli.hooks.location import user_folder
 
 CASES: tuple[dict[str, str], ...] = (
     {"HOME": "/home/ada"},

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast import Unavailable
-from holdfast.hooks import pause
+from holdfast_cli.hooks import pause
 from soak import cases
 
 T = datetime(2026, 1, 6, 12, tzinfo=UTC)
@@ -154,7 +154,7 @@ def test_what_is_paused_is_what_was_not_resumed(state: Path, changes: list[tuple
 
 
 def test_processes_that_write_at_once_lose_nothing(state: Path) -> None:
-    script = "import sys; from holdfast.hooks.pause import pause\n"
+    script = "import sys; from holdfast_cli.hooks.pause import pause\n"
     script += "for n in range(25): pause(f'{sys.argv[1]}-{n}', '')"
     running = [subprocess.Popen([sys.executable, "-c", script, name]) for name in "abcd"]
     assert [one.wait() for one in running] == [0] * 4

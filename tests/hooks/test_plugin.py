@@ -10,13 +10,13 @@ from typing import Any
 
 import holdfast
 from holdfast import Memory
-from holdfast.hooks.clients import client_of
-from holdfast.hooks.hook_call import EVENTS
-from holdfast.hooks.hook_entries import HookEntries
-from holdfast.hooks.install import Setup, hook_command, skill_text
 from holdfast.text.tokens import estimate_tokens
+from holdfast_cli.hooks.clients import client_of
+from holdfast_cli.hooks.hook_call import EVENTS
+from holdfast_cli.hooks.hook_entries import HookEntries
+from holdfast_cli.hooks.install import Setup, hook_command, skill_text
 
-PLUGIN = files("holdfast.hooks").joinpath("plugin")
+PLUGIN = files("holdfast_cli.hooks").joinpath("plugin")
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "coding-agents.md").read_text("utf-8")
 
 

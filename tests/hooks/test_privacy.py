@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from database_bytes import database_bytes
 from holdfast import Memory, Unavailable
-from holdfast.hooks import pause, privacy
-from holdfast.hooks.privacy import Privacy
-from holdfast.hooks.project import project_of
-from holdfast.io.import_report import ImportReport
-from holdfast.io.importing import import_paths
-from holdfast.io.redaction import IGNORED
+from holdfast_cli.formats.import_report import ImportReport
+from holdfast_cli.formats.importing import import_paths
+from holdfast_cli.formats.redaction import IGNORED
+from holdfast_cli.hooks import pause, privacy
+from holdfast_cli.hooks.privacy import Privacy
+from holdfast_cli.hooks.project import project_of
 from soak import cases
 from stored_texts import whole
 from tables import each

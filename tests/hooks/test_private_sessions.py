@@ -12,8 +12,8 @@ from hook_runs import Hooks
 
 from database_bytes import database_bytes
 from holdfast import Memory
-from holdfast.hooks import pause
-from holdfast.hooks.project import project_of
+from holdfast_cli.hooks import pause
+from holdfast_cli.hooks.project import project_of
 from transcripts import Json, claude, result, write_lines
 
 KNOWN = "We decided to keep the invoices in Lisbon, because the auditors of the shop ask for that."

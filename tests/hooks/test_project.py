@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.hooks.project import PROJECT, project_of, remote_name
+from holdfast_cli.hooks.project import PROJECT, project_of, remote_name
 
 TOKEN = "ghp_" + "a1B2" * 9
 
@@ -160,7 +160,7 @@ def test_a_pipe_as_configuration_is_not_waited_for(tmp_path: Path) -> None:
 
 @given(st.text(max_size=400))
 def test_any_url_yields_a_name_that_a_line_can_hold(url: str) -> None:
-    from holdfast.hooks.project import _safe
+    from holdfast_cli.hooks.project import _safe
 
     name = _safe(remote_name(url, Path("/")) or "x")
     assert 0 < len(name.encode()) <= 140

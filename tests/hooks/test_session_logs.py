@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
-from holdfast.hooks.session_logs import project_of_log
+from holdfast_cli.hooks.session_logs import project_of_log
 from transcripts import claude, codex, gemini, only_source, write_json, write_lines
 
 

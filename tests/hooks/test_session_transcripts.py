@@ -9,9 +9,9 @@ import pytest
 from hook_runs import Hooks
 
 from holdfast import Memory
-from holdfast.hooks import journal
-from holdfast.hooks.tail import import_tail
-from holdfast.io.importing import import_paths
+from holdfast_cli.formats.importing import import_paths
+from holdfast_cli.hooks import journal
+from holdfast_cli.hooks.tail import import_tail
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.hooks.small_talk import asks_for_nothing
+from holdfast_cli.hooks.small_talk import asks_for_nothing
 from tables import each
 
 NOTHING = [

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Memory, Message
-from holdfast.hooks import journal
-from holdfast.hooks.tail import Imported, TimeIsOver, import_tail
-from holdfast.io.importing import import_paths
+from holdfast_cli.formats.importing import import_paths
+from holdfast_cli.hooks import journal
+from holdfast_cli.hooks.tail import Imported, TimeIsOver, import_tail
 from soak import cases
 from transcripts import claude, result, use
 
@@ -253,7 +253,7 @@ IMPORT = """
 import sys
 from pathlib import Path
 from holdfast import Memory
-from holdfast.hooks.tail import import_tail
+from holdfast_cli.hooks.tail import import_tail
 with Memory(sys.argv[1]) as memory:
     import_tail(memory, Path(sys.argv[2]))
 """

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.hooks.clients import client_of
+from holdfast_cli.hooks.clients import client_of
 from install_home import FILES, HOOKED, Home
 from soak import cases
 
@@ -98,8 +98,8 @@ def test_any_configuration_comes_back(
 @settings(max_examples=cases(15, 180))
 def test_what_was_edited_since_stays(name: str, document: dict[str, Any], layout: Any) -> None:
     """Without the backups that show what it was: at most what is empty is gone."""
-    from holdfast.hooks.hook_entries import HookEntries
-    from holdfast.hooks.json_text import JsonText
+    from holdfast_cli.hooks.hook_entries import HookEntries
+    from holdfast_cli.hooks.json_text import JsonText
 
     entries = HookEntries(client_of(name))
     wanted = entries.wanted(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from holdfast import Conflict, InvalidInput, Memory
 from holdfast.integrations.framework_keys import chat_id, escape, unescape
-from holdfast.io.everything import export_everything
-from holdfast.io.importing import import_paths
 from holdfast.port.items import Items
+from holdfast_cli.formats.everything import export_everything
+from holdfast_cli.formats.importing import import_paths
 from learning_scripts import Clock
 
 

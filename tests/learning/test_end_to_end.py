@@ -14,11 +14,11 @@ import pytest
 from benchmarks.readers import found_in
 from benchmarks.scripted import Scripted, lines
 from holdfast import Event, Learning, Memory, Record, Usage, WorkResult
-from holdfast.io.importing import import_paths
 from holdfast.kinds import FIL
 from holdfast.learning import observations, question
 from holdfast.text.sentences import sentences
 from holdfast.text.tokens import estimate_tokens
+from holdfast_cli.formats.importing import import_paths
 from llm_server import Body, Server, completion, prompt_of
 
 pytestmark = pytest.mark.slow

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import InvalidInput, Memory
-from holdfast.io.everything import export_everything
-from holdfast.io.importing import import_paths
 from holdfast.prompt.window import LastN, Lossless
 from holdfast.types import Receipt
+from holdfast_cli.formats.everything import export_everything
+from holdfast_cli.formats.importing import import_paths
 from learning_scripts import hold, texts
 from programs import run
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from test_cache_prefix import lasting
 
 from holdfast import Chat, InvalidInput, Memory, Message, Prompt, ToolCall
-from holdfast.io.importing import import_paths
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.prompt.oversize import Placeholders
 from holdfast.prompt.selector import selector
@@ -22,6 +21,7 @@ from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, SummaryBu
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import ChatStats, Shortened
+from holdfast_cli.formats.importing import import_paths
 from tables import each
 from window_logs import LOGS
 

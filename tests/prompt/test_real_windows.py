@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import Chat, Memory
-from holdfast.io.importing import import_paths
 from holdfast.prompt.window import LastN, Policy, TokenBudget
+from holdfast_cli.formats.importing import import_paths
 
 BUDGETS = (0, 100, 500, 1_000, 2_000, 4_000, 8_000, 32_000, 128_000)
 

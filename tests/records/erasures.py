@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from holdfast import Memory, Message, ToolCall
-from holdfast.io.export import export_chats
+from holdfast_cli.formats.export import export_chats
 from stored_texts import erasures_of, whole
 
 TABLES = (

@@ -15,7 +15,7 @@ import pytest
 from erasures import Marks, fill, readable, say, stored
 
 from holdfast import Memory, Message
-from holdfast.io.export import export_chats
+from holdfast_cli.formats.export import export_chats
 from stored_texts import erasures_of
 
 ada = erasures.ada

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.readers import found_in
 from holdfast import InvalidInput, Memory
-from holdfast.io.feedback import export_feedback
+from holdfast_cli.formats.feedback import export_feedback
 from learning_scripts import say
 
 QUERY = "Which exercise did my physio give me?"

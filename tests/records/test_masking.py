@@ -10,8 +10,8 @@ from io import StringIO
 import pytest
 
 from holdfast import Denied, InvalidInput, Memory, Message, ToolCall, acting_as
-from holdfast.io.export import export_chats
 from holdfast.types import Hit
+from holdfast_cli.formats.export import export_chats
 from record_lists import act, fresh
 from stored_texts import whole
 from tables import each

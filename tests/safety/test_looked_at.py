@@ -18,8 +18,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Learning, Memory, Message, ToolCall
-from holdfast.io.everything import export_everything
-from holdfast.io.importing import import_paths
 from holdfast.prompt.window import FreshTail
 from holdfast.providers.null import NullMemory
 from holdfast.safety import guard
@@ -27,6 +25,8 @@ from holdfast.store import space_rows
 from holdfast.tools.actions import Actions
 from holdfast.tools.search_fetch import Documents
 from holdfast.types import Finding, Hit
+from holdfast_cli.formats.everything import export_everything
+from holdfast_cli.formats.importing import import_paths
 from learning_scripts import Model, finds
 from programs import run
 from stored_texts import whole

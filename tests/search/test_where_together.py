@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import Memory
-from holdfast.io.everything import export_everything
-from holdfast.io.importing import import_paths
 from holdfast.store.salvage import salvage
+from holdfast_cli.formats.everything import export_everything
+from holdfast_cli.formats.importing import import_paths
 
 DE = {"lang": "de"}
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from holdfast import InvalidInput, Memory, Message
-from holdfast.hooks.prompt_context import prompt_context
+from holdfast_cli.hooks.prompt_context import prompt_context
 
 PORT = "The capybara server listens on port 8123 behind the proxy."
 LUNCH = "Entirely different: lunch is at noon in the canteen."

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast import Denied, Erasure, InvalidInput, Memory, Unavailable, acting_as
-from holdfast.cli import app as command_line
 from holdfast.store import database
+from holdfast_cli.commands import app as command_line
 
 REVIEWS, TEA, BLOG = "Deployments need two reviews", "Ada likes tea", "The blog is manual"
 

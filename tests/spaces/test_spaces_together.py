@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast import Denied, InvalidInput, Memory, Tool
-from holdfast.cli import app as command_line
-from holdfast.io.everything import export_everything
-from holdfast.io.importing import import_paths
+from holdfast_cli.commands import app as command_line
+from holdfast_cli.formats.everything import export_everything
+from holdfast_cli.formats.importing import import_paths
 
 READER = """
 import sys

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from holdfast import InvalidInput, Memory, ToolCall
-from holdfast.cli import app
 from holdfast.store import checksums, table_rows
 from holdfast.store.schema import Column, tables
+from holdfast_cli.commands import app
 
 KEY, OTHER = b"sixteen bytes or", b"another key of 24 bytes."
 ROWS = 27  # that `fill` leaves, and that have checksums

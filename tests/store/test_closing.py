@@ -13,8 +13,8 @@ import pytest
 from sqlite_files import CALLS, fill
 
 from holdfast import Closed, Memory, Unavailable
-from holdfast.io.everything import export_everything
-from holdfast.io.export import export_chats
+from holdfast_cli.formats.everything import export_everything
+from holdfast_cli.formats.export import export_chats
 from programs import run
 
 

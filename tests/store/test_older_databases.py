@@ -9,8 +9,8 @@ from typing import Any
 from every_space import told
 from frozen_database import ANSWERS, answers, empty_tables, opened, thaw
 from holdfast import Memory
-from holdfast.io.everything import export_everything
-from holdfast.io.importing import import_paths
+from holdfast_cli.formats.everything import export_everything
+from holdfast_cli.formats.importing import import_paths
 from stored_texts import text_of
 
 

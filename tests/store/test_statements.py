@@ -176,7 +176,6 @@ def test_only_the_files_of_the_databases_know_the_drivers() -> None:
         if DRIVERS & {n.split(".")[0] for n in imported(file)}
     ]
     assert sorted(map(str, files)) == [
-        "io/foreign_sqlite.py",  # reads databases of other programs
         "store/file_state.py",  # reads a file that nothing may migrate
         "store/postgres.py",
         "store/postgres_purge.py",

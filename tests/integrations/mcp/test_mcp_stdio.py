@@ -274,7 +274,7 @@ def test_who_starts_it_by_hand_is_told_what_it_waits_for(db: str) -> None:
 WITHOUT = """
 import sys
 sys.modules["mcp"] = None
-from holdfast.cli import main
+from holdfast_cli.commands import main
 sys.argv = ["holdfast", "mcp", *sys.argv[1:]]
 main()
 """

@@ -1,0 +1,1 @@
+"""The command line of Holdfast: commands, hooks of coding agents, importers and exporters, the demo."""

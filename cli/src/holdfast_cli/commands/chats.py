@@ -1,0 +1,145 @@
+"""The commands for chats: list, users, search, review, rename, archive, end."""
+
+from datetime import datetime
+
+from holdfast_cli.commands.find import show_hits
+from holdfast_cli.commands.lookup import the_chat, titled
+from holdfast_cli.commands.options import Options, ReadOptions
+from holdfast_cli.commands.parameters import ChatId
+from holdfast_cli.commands.render.outcomes import quiet
+from holdfast_cli.commands.render.screen import Part, count, plain, when
+from holdfast_cli.commands.where_option import MetaFilter, joined
+
+
+def chats(
+    options: Options,
+    *,
+    everything: bool = False,
+    where: list[MetaFilter] | None = None,
+    limit: int = 20,
+    offset: int = 0,
+) -> None:
+    """List chats, most recent first; or search, review, rename, archive or end one.
+
+    For example: holdfast chats --limit 5, or holdfast chats rename porto-trip A week in Porto
+    """
+    archived = None if everything else False
+    with options.open() as memory:
+        found = memory.chats(archived=archived, where=joined(where), limit=limit + 1, offset=offset)
+    shown, more = options.page(map(titled, found), limit, offset)
+    screen = options.answer({"chats": plain(shown), "more": more})
+    if not shown:
+        todo = "Import some: `holdfast import PATH…`. Archived ones: `holdfast chats --all`."
+        options.say_nothing(screen, f"No chats{options.whose()} here.", todo)
+        return
+    columns: dict[str, list[Part]] = {
+        "chat": [one.id for one in shown],
+        "title": [f"{one.title} (archived)" if one.archived else one.title for one in shown],
+        "messages": [f"{one.messages:,}" for one in shown],
+        "tokens": [f"{one.tokens:,}" for one in shown],
+        "last message": [when(one.newest) for one in shown],
+        "agent": [one.agent for one in shown],
+        "channel": [one.channel for one in shown],
+    }
+    screen.table(columns)
+    screen.say_more(more)
+
+
+def users(options: Options, *, limit: int | None = None) -> None:
+    """List the users of whom something is stored, without what all users share.
+
+    For example: holdfast chats users --db team.db
+    """
+    with options.open() as memory:
+        found, more = options.page(filter(None, memory.grants.users()), limit)
+    screen = options.answer({"users": found, "more": more})
+    for user in found:
+        screen.say(user)
+    if not found:
+        screen.say("No users here: all that is stored is what all users share.")
+    screen.say_more(more)
+
+
+def search(
+    options: ReadOptions,
+    *,
+    chat: ChatId,
+    query: list[str],
+    regex: bool = False,
+    since: datetime | None = None,
+    limit: int = 20,
+) -> None:
+    """Find messages and summaries of one chat, by words or by a regular expression.
+
+    For example: holdfast chats search porto-trip "train at [0-9]+" --regex
+    """
+    text = " ".join(query)
+    with options.open() as memory:
+        title = the_chat(options, memory, chat).title
+        hits = memory.chat(chat).search(
+            text, limit=limit + 1, regex=regex, since=since, secrets=options.secrets
+        )
+    shown, more = options.page(hits, limit)
+    screen = show_hits(options, shown, {chat: title}, chat=chat, query=text, more=more)
+    screen.say_more(more)
+    if not hits:
+        screen.say(f"Nothing found in {chat}.")
+        screen.say("→ Try other words, or search everywhere with `holdfast recall`.")
+
+
+def review(
+    options: ReadOptions,
+    *,
+    chat: ChatId,
+    since: datetime | None = None,
+    limit: int = 200,
+    budget: int | None = None,
+) -> None:
+    """Write a chat as text for a reviewer: its newest messages, after the summaries of earlier ones.
+
+    For example: holdfast chats review porto-trip --since 7d
+    """
+    with options.open() as memory:
+        title = the_chat(options, memory, chat).title
+        text = memory.chat(chat).review(since, limit=limit, budget=budget)
+    screen = options.answer({"chat": chat, "title": title, "text": text})
+    screen.say(text or "No messages in that time.")
+
+
+def rename(options: Options, *, chat: ChatId, title: list[str]) -> None:
+    """Set the title of a chat.
+
+    For example: holdfast chats rename porto-trip A week in Porto
+    """
+    with options.open() as memory:
+        before = the_chat(options, memory, chat).title
+        memory.chat(chat).rename(" ".join(title))
+        now = the_chat(options, memory, chat).title
+    screen = options.answer({"chat": chat, "title": now, "before": before})
+    screen.say(("Renamed: ", "bold"), f"{chat} is {now!r}, formerly {before!r}.")
+
+
+def archive(options: Options, *, chat: ChatId, undo: bool = False) -> None:
+    """Archive a chat: lists omit it; it stays readable and is still found.
+
+    For example: holdfast chats archive porto-trip
+    """
+    with options.open() as memory:
+        the_chat(options, memory, chat)
+        memory.chat(chat).archive(archived=not undo)
+    screen = options.answer({"chat": chat, "archived": not undo})
+    screen.say(("Brought back: " if undo else "Archived: ", "bold"), chat)
+
+
+def end(options: Options, *, chat: ChatId) -> None:
+    """Mark a chat as ended, so that the next worker learns from it. It may go on all the same.
+
+    For example: holdfast chats end porto-trip
+    """
+    with quiet(), options.open() as memory:
+        title = the_chat(options, memory, chat).title
+        queued = memory.chat(chat).end()
+    screen = options.answer({"chat": chat, "title": title, "jobs": plain(queued)})
+    screen.say((title or chat, "bold"), f"  ({chat})")
+    screen.say(f"Queued {count(len(queued), 'job')}: {', '.join(job.id for job in queued)}.")
+    screen.say(f"→ Run them, with a model by --llm NAME: {options.line('work')}")

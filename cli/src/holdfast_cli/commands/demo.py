@@ -1,0 +1,174 @@
+"""`holdfast demo`: what Holdfast does, on conversations that come with it."""
+
+import time
+from dataclasses import asdict, dataclass, replace
+from statistics import median
+
+from holdfast import Memory
+from holdfast.errors import InvalidInput
+from holdfast.port.texts import shorten_line
+from holdfast.types import Hit, Prompt, Window
+from holdfast.types.references import write_reference
+from holdfast_cli.commands.find import described, show_hit
+from holdfast_cli.commands.options import Options
+from holdfast_cli.commands.render.screen import Screen, count, plain, when
+from holdfast_cli.commands.show import show_account, show_omitted
+from holdfast_cli.demo import Question, questions, sessions
+
+_DEPTH = 5  # hits among which an answer counts as found
+_CHAT = "delivery-queue"  # whose window is shown
+_WINDOW, _PROMPT = 300, 800  # tokens
+_QUERY = "What do we do with a delivery that fails?"
+_MEMORY = ":memory:"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question, its hits, the rank of the answer (0 for none), and the seconds it took."""
+
+    question: Question
+    hits: tuple[Hit, ...]
+    rank: int
+    seconds: float
+
+    @property
+    def shown(self) -> list[int]:
+        """Return the ranks to show: the first, and that of the answer."""
+        return sorted({1, self.rank} - {0})[: len(self.hits)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The parts of the demo: titles of chats, the import, the questions, and the prompt."""
+
+    titles: dict[str, str]
+    messages: int
+    seconds: float
+    asked: tuple[_Asked, ...]
+    window: Window
+    prompt: Prompt
+
+
+def demo(options: Options) -> None:
+    """Show what Holdfast does, on eight sample chats.
+
+    Imports them, recalls the answers to some questions, and shows the prompt that a model would receive.
+    Works in memory; with --db it keeps the sample in that database, which must be empty, to try other
+    commands on.
+
+    For example: holdfast demo, or holdfast demo --db sample.db
+    """
+    with replace(options, db=options.db or _MEMORY).open(create=True) as memory:
+        if memory.chats(agent="", archived=None, limit=1):
+            what = f"{options.shown_location} has chats already."
+            raise InvalidInput(what, "Give the demo a database of its own.")
+        seen = _run(memory)
+    asked = [
+        {**asdict(one.question), "rank": one.rank or None, "hits": described(one.hits, seen.titles)}
+        for one in seen.asked
+    ]
+    numbers = {"chats": len(seen.titles), "messages": seen.messages, "questions": asked}
+    prompt = plain(seen.prompt.tokens)
+    screen = options.answer({**numbers, "window": plain(seen.window, _CHAT), "prompt": prompt})
+    in_memory = "a database in memory; yours is not touched"
+    _show_import(screen, seen, options.shown_location if options.db else in_memory)
+    _show_questions(screen, seen)
+    _show_window(screen, seen)
+    _show_next(screen, options)
+
+
+def _run(memory: Memory) -> _Seen:
+    # Loaded by who imports something.
+    from holdfast_cli.formats.importing import import_paths
+
+    with sessions() as path:
+        report = import_paths(memory, path)
+    asked = tuple(_ask(memory, question) for question in questions())
+    chat = memory.chat(_CHAT)
+    return _Seen(
+        titles={info.id: info.title for info in memory.chats(agent="", archived=None)},
+        messages=report.added,
+        seconds=report.seconds,
+        asked=asked,
+        window=chat.window(_WINDOW),
+        prompt=chat.prompt(_PROMPT, _QUERY),
+    )
+
+
+def _ask(memory: Memory, question: Question) -> _Asked:
+    started = time.perf_counter()
+    hits = tuple(memory.recall(question.question, limit=_DEPTH))
+    seconds = time.perf_counter() - started
+    ranks = (
+        n
+        for n, hit in enumerate(hits, start=1)
+        if hit.chat == question.answer_in and question.expect in hit.text
+    )
+    return _Asked(question, hits, next(ranks, 0), seconds)
+
+
+def _show_import(screen: Screen, seen: _Seen, place: str) -> None:
+    screen.say(
+        (f"{count(len(seen.titles), 'conversation')}, {count(seen.messages, 'message')}", "bold"),
+        f", imported in {seen.seconds:.2f} s into {place}.",
+    )
+    screen.say(
+        "One person talked to an assistant about many things from March to June. Now some questions. "
+        "A hit has a "
+        "score from 0 to 1, and says why it was found; ✓ marks the one with the answer."
+    )
+
+
+def _show_questions(screen: Screen, seen: _Seen) -> None:
+    for one in seen.asked:
+        screen.say("")
+        screen.say((one.question.question, "bold cyan"))
+        for rank in one.shown:
+            mark = "✓" if rank == one.rank else " "
+            hit = one.hits[rank - 1]
+            show_hit(screen, mark, hit, seen.titles, one.question.expect)
+        if not one.rank:
+            screen.say(f"The answer is not among the first {_DEPTH}.", indent=2)
+    first = sum(one.rank == 1 for one in seen.asked)
+    usual = median(one.seconds for one in seen.asked)
+    screen.say("")
+    screen.say(
+        (f"{first} of {len(seen.asked)} answers come first", "bold"),
+        f", at {usual * 1000:.1f} ms a question, without a model, a server or a key.",
+    )
+
+
+def _show_window(screen: Screen, seen: _Seen) -> None:
+    title = seen.titles[_CHAT]
+    screen.say("")
+    screen.say((f"What a model would see of “{title}” within {_WINDOW} tokens", "bold cyan"))
+    show_omitted(screen, _CHAT, seen.window, gap=False)
+    for message in seen.window.messages:
+        line = shorten_line(" ".join(message.content.split()), 70)
+        calls = "".join(f"  → {call.name}" for call in message.calls)
+        head = (f"{write_reference(_CHAT, message.seq)}  {when(message.at)}  ", "dim")
+        screen.say(head, (message.actor, "bold"), f"  {line}{calls}")
+    show_account(screen, seen.window, None)
+    screen.say("")
+    screen.say(
+        (f"The prompt for “{_QUERY}” within {_PROMPT} tokens, with what is recalled for it", "bold cyan")
+    )
+    show_account(screen, seen.prompt.window, seen.prompt)
+
+
+def _show_next(screen: Screen, options: Options) -> None:
+    own = [
+        ("holdfast import ~/.claude/projects", "Claude Code sessions; or a ChatGPT export, or JSONL"),
+        ("holdfast recall 'what did we decide about …'", "ask"),
+        ("holdfast --help", "all commands"),
+    ]
+    sample = [("holdfast demo --db demo.db", "keep this sample, to try the commands on it")]
+    if options.db:
+        sample = [
+            (options.line("recall", "what did we decide about Redis"), "ask the sample"),
+            (options.line("show", _CHAT), "read a chat of it"),
+        ]
+    screen.say("")
+    screen.say(("Next", "bold"))
+    for command, meaning in [*own, *sample]:
+        screen.say((f"{command:<46}", "bold"), (meaning, "dim"), indent=2)

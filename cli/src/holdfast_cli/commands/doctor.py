@@ -1,0 +1,121 @@
+"""The command that checks the hooks of coding agents: doctor."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import typer
+
+from holdfast import __version__
+from holdfast.errors import HoldfastError, Unavailable
+from holdfast.port.safekeeping import FileState, file_state
+from holdfast_cli.commands.options import Options
+from holdfast_cli.commands.render.screen import Screen, count, plain
+from holdfast_cli.hooks import journal, pause
+from holdfast_cli.hooks.clients import NAMES
+from holdfast_cli.hooks.doctor import Evidences, HealthReport, examine
+from holdfast_cli.hooks.installations import client_version, hooks_switch, installations
+from holdfast_cli.hooks.project import project_of
+from holdfast_cli.hooks.transcript_proof import deliveries
+
+_SIGNS = {"ok": ("ok", "green"), "note": ("note", "cyan"), "action": ("action", "bold red")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined(Options):
+    """Which memory is examined; nothing is opened to guess the user."""
+
+    guesses = False
+
+
+def doctor(options: Examined) -> None:
+    """Check that the hooks of coding agents run, answer in time, and reach the model.
+
+    Reads the configurations and transcripts of the clients, and the journal of the hooks; prints no word of a
+    conversation. Exits with 1 if something needs to be done.
+
+    For example: holdfast doctor
+    """
+    home = _home()
+    runs = journal.read()
+    root = project_of(Path.cwd()).root
+    installed = installations(home, root)
+    if not options.named and (named := next((one.database for one in installed if one.database), "")):
+        # What the hooks work on, not what this shell would.
+        options = replace(options, db=named)
+    clients = {one.client for one in installed} | {run.client for run in runs if run.client in NAMES}
+    versions = {name: version for name in sorted(clients) if (version := client_version(name))}
+    found = Evidences(
+        runs=runs,
+        installed=installed,
+        deliveries=deliveries(runs, home),
+        database=_database(options),
+        versions={"holdfast": __version__, **versions},
+        pauses=pause.read(),
+        unwritable="" if journal.is_writable() else str(journal.folder()),
+        switched_off=hooks_switch(home, root),
+    )
+    report = examine(found, time.time())
+    document = {
+        "healthy": not report.needs_action,
+        "database": options.shown_location,
+        "journal": str(journal.path()),
+        **plain(report),
+    }
+    _render(options.answer(document), options, report)
+    if report.needs_action:
+        raise typer.Exit(1)
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise Unavailable("There is no home folder to find the configurations in.", "Set HOME.") from error
+
+
+def _database(options: Options) -> FileState | str:
+    """Return the state of the database, which is neither made nor migrated if it is a file."""
+    if "://" not in options.location:
+        return file_state(options.location)
+    try:
+        with options.open() as memory:
+            memory.grants.users()
+    except HoldfastError as error:
+        return error.what
+    return ""
+
+
+def _render(screen: Screen, options: Options, report: HealthReport) -> None:
+    screen.facts(
+        ("versions", ", ".join(f"{name} {version}" for name, version in report.versions.items())),
+        ("database", options.shown_location),
+        ("journal", str(journal.path())),
+        ("projects", _counted(report.projects, "call")),
+        ("injected", _counted(report.tokens, "token")),
+    )
+    if report.timings:
+        screen.say()
+        limits = [f"{one.limit:,.0f}" if one.limit else "–" for one in report.timings]
+        screen.table(
+            {
+                "client": [one.client for one in report.timings],
+                "event": [one.event for one in report.timings],
+                "calls": [f"{one.runs:,}" for one in report.timings],
+                "failed": [f"{one.failures:,}" for one in report.timings],
+                "p50 ms": [f"{one.p50:,.0f}" for one in report.timings],
+                "p95 ms": [f"{one.p95:,.0f}" for one in report.timings],
+                "limit ms": limits,
+            }
+        )
+    screen.say()
+    for check in report.checks:
+        sign, style = _SIGNS[check.state]
+        screen.say((f"{sign:<8}", style), (f"{check.subject:<10}", "bold"), check.what, hang=18)
+        if check.todo:
+            screen.say("→ ", check.todo, indent=18, hang=2)
+
+
+def _counted(numbers: Mapping[str, int], noun: str) -> str:
+    return ", ".join(f"{name}: {count(number, noun)}" for name, number in list(numbers.items())[:10])

@@ -1,0 +1,158 @@
+"""The command that writes what is stored: export."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+import typer
+
+from holdfast import Memory
+from holdfast.errors import InvalidInput
+from holdfast_cli.commands.lookup import the_chat
+from holdfast_cli.commands.options import Options
+from holdfast_cli.commands.render.screen import Screen, count, listed
+
+
+class _Exported(NamedTuple):
+    """What was written, in words and as JSON, and sentences on what is missing."""
+
+    what: str
+    document: dict[str, object]
+    notes: list[str]
+
+
+def export(
+    options: Options,
+    *,
+    unnamed: list[str] | None = None,
+    chat: list[str] | None = None,
+    output: Path | None = None,
+    force: bool = False,
+    everything: bool = False,
+    feedback: bool = False,
+    format: str = "",
+    records: bool = False,
+) -> None:
+    """Write chats as JSONL, which import reads back.
+
+    Each line is a message with its original payload. With --format, a line is a chat as others take it, and
+    what that cannot hold is counted. With --all, a line is a row of a table, for Holdfast itself, and only
+    its owner can read the file. With --json, one array instead of lines. --records and --feedback write one
+    document, with --records Markdown to be edited and imported again.
+
+    For example: holdfast export --chat porto-trip -o porto.jsonl
+    """
+    lines = StringIO() if options.json and output is None and not feedback else None
+    _check_export(unnamed, chat, "" if records else format, whole=everything or feedback or records)
+    if lines is not None and (records or format == "markdown"):
+        raise InvalidInput("Markdown is no JSON.", "Leave out --json, or write to a file with -o.")
+    target = _target(output, force=force, private=everything) if output else nullcontext(sys.stdout)
+    with options.open() as memory, target as stream:
+        if feedback:
+            done = _export_feedback(memory, stream)
+        elif records:
+            done = _export_records(memory, stream)
+        elif everything:
+            done = _export_all(memory, lines or stream)
+        else:
+            ids = [the_chat(options, memory, one).id for one in chat or ()]
+            done = _export_chats(memory, lines or stream, format, ids or None)
+    if lines is None:
+        _report(options, done, output)
+    else:
+        sys.stdout.write("[" + ",\n".join(lines.getvalue().splitlines()) + "]\n")
+
+
+def _export_feedback(memory: Memory, stream: TextIO) -> _Exported:
+    # Only an export needs the exporters.
+    from holdfast_cli.formats.feedback import export_feedback
+
+    done = export_feedback(memory, stream)
+    notes = (
+        [f"Left out, without a query or a message that helped: {done.left_out:,}."] if done.left_out else []
+    )
+    return _Exported(count(done.questions, "question"), done._asdict(), notes)
+
+
+def _export_records(memory: Memory, stream: TextIO) -> _Exported:
+    # Only an export needs the exporters.
+    from holdfast_cli.formats.record_markdown import export_records
+
+    done = export_records(memory, stream)
+    left = f"Left out, by kind: {listed(done.left_out)}. With --all they are exported as well."
+    document = {"records": done.records, "left_out": dict(done.left_out)}
+    return _Exported(count(done.records, "record"), document, [left] if done.left_out else [])
+
+
+def _export_all(memory: Memory, stream: TextIO) -> _Exported:
+    # Only an export needs the exporters.
+    from holdfast_cli.formats.everything import export_everything
+
+    rows = dict(export_everything(memory, stream))
+    messages = rows.get("messages", 0)
+    return _Exported(listed(rows) or count(messages, "message"), {"messages": messages, "rows": rows}, [])
+
+
+def _export_chats(memory: Memory, stream: TextIO, format: str, chats: list[str] | None) -> _Exported:
+    # Only an export needs the exporters.
+    from holdfast_cli.formats.everything import LEFT_OUT
+    from holdfast_cli.formats.export import ExportedChats, export_chats, export_chats_as
+
+    if format:
+        done = export_chats_as(memory, stream, format, chats)
+    else:
+        done = ExportedChats(export_chats(memory, stream, chats))
+    document: dict[str, object] = {"messages": done.messages}
+    document["left_out"] = LEFT_OUT.replace(" and ", ", ").split(", ")
+    if done.left_out:
+        document["not_held"] = dict(done.left_out)
+    notes = [f"Not held by the format: {number:,} × {reason}." for reason, number in done.left_out.items()]
+    notes.append(f"Left out: {LEFT_OUT}. With --all they are exported as well.")
+    return _Exported(count(done.messages, "message"), document, notes)
+
+
+def _check_export(unnamed: list[str] | None, chat: list[str] | None, format: str, *, whole: bool) -> None:
+    if unnamed:
+        name = unnamed[0]
+        raise typer.BadParameter(
+            f"{name!r} is ambiguous: write to a file with -o {name}, or name a chat with --chat {name}."
+        )
+    if whole and (chat or format):
+        what = "--all, --records and --feedback are of all chats, in a form of their own."
+        raise InvalidInput(what, "Leave out --chat and --format.")
+
+
+def _report(options: Options, done: _Exported, output: Path | None) -> None:
+    if options.json and output:
+        options.answer({**done.document, "file": str(output)})
+        return
+    screen = Screen(sys.stderr)
+    screen.say(f"Exported {done.what}{options.whose()} to {output or 'stdout'}.")
+    for note in done.notes:
+        screen.say(note)
+
+
+@contextmanager
+def _target(path: Path, *, force: bool, private: bool) -> Iterator[TextIO]:
+    """Write a file whole or not at all: under another name beside it, which takes its place at the end."""
+    path = path.resolve()
+    if path.exists() and not (force and path.is_file()):
+        if path.is_file():
+            raise InvalidInput(f"There is a file at {path}.", "Name another one, or add --force.")
+        raise InvalidInput(f"There is something that is no file at {path}.", "Name another one.")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"There is no folder {path.parent}.", "Make it, or name another one.")
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        draft.touch(mode=0o600 if private else 0o666, exist_ok=False)
+        with draft.open("w", encoding="utf-8", newline="\n") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

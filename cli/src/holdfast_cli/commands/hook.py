@@ -1,0 +1,13 @@
+"""The command that coding agents call, for the help; `holdfast.__main__` takes a shorter way."""
+
+from holdfast_cli.commands.options import Options, given
+from holdfast_cli.hooks import entry
+
+
+def hook(options: Options, *, event: str, client: str, wait: bool = False) -> None:
+    """Answer an event of a coding agent, which writes JSON to stdin. Clients call it, not people.
+
+    For example: holdfast hook prompt --client claude-code
+    """
+    named = given(client=client, db=options.db or "", tenant=options.tenant, user=options.user, wait=wait)
+    entry.main([event, *named])

@@ -1,0 +1,256 @@
+"""The commands that bring the memory into coding agents and other clients: install, uninstall."""
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from typer import BadParameter, Context
+from typer.core import TyperCommand
+
+from holdfast.errors import Conflict, InvalidInput, MissingExtra
+from holdfast.types import Scope
+from holdfast_cli.commands.options import Options, confirm
+from holdfast_cli.commands.render.screen import Screen
+from holdfast_cli.hooks.clients import NAMES, client_of
+from holdfast_cli.hooks.config_files import read_config, write_config
+from holdfast_cli.hooks.install import (
+    ONLY_SERVER,
+    Installed,
+    Setup,
+    installed,
+    project_root,
+    text_with,
+    text_without,
+)
+
+# In a URL that is a JSON text: before the host, or among its parameters.
+_PASSWORD = re.compile(
+    r'(?<=://)((?:[^:@/"\\\n]|\\.){0,500}:)(?:[^"\\\n]|\\.){1,2000}(?=@)|(?<=[?&]password=)(?:[^&"\\\n]|\\.)+'
+)
+_HIDDEN = r"\1***"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installing(Options):
+    """Which memory is installed. Whose it is must not depend on who else has one at the moment."""
+
+    guesses = False
+    # The project is that of the folder that the client works in.
+    no_options = Options.no_options | {"project", "team", "reads"}
+
+
+class InstallCommand(TyperCommand):
+    """A command that explains `--user` alone, which elsewhere stands for the configuration of the user."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of typer
+        """Parse the words of the command line.
+
+        Raises:
+            BadParameter: `--user` names nobody.
+
+        """
+        if args[-1:] == ["--user"]:
+            what = "it needs a name, whose memory it is; leave it out: without --project the user's "
+            raise BadParameter(f"{what}configuration is changed.", ctx=ctx, param_hint="--user")
+        return super().parse_args(ctx, args)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change of a file: its text before, None if there is no such file, and after, None if it goes."""
+
+    path: Path
+    before: str | None
+    after: str | None
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to write."""
+        return self.before != self.after
+
+
+def install(
+    options: Installing,
+    *,
+    client: str,
+    in_project: bool = False,
+    read_only: bool = False,
+    rules: bool = False,
+    only_print: bool = False,
+    yes: bool = False,
+) -> None:
+    """Install the memory into a coding agent: its hooks, and the tools of the MCP server.
+
+    It shows what changes, asks, and keeps a backup. Claude Desktop and VS Code get the tools alone.
+
+    For example: holdfast install claude-code --user ada
+    """
+    # Refuse what would only fail when a client starts it, where few would look for the reason.
+    Scope(options.tenant, options.user, options.agent)
+    has_server = find_spec("mcp") is not None
+    if client in ONLY_SERVER and not has_server:
+        raise MissingExtra.of("mcp")
+    setup = _setup(options, client, in_project=in_project, read_only=read_only, server=has_server)
+    parts = installed(client, setup, rules=rules)
+    if only_print:
+        _print(options, parts)
+        return
+    try:
+        changes = [_change(path, group, added=True) for path, group in _by_file(parts)]
+    except Conflict:
+        _print(options, parts)
+        raise
+    _write(options, changes, yes=yes, private=setup.has_password, added=True)
+    screen = Screen(sys.stderr, quiet=options.json)
+    for hint in _hints(client, setup):
+        screen.say(f"→ {hint}", hang=2)
+
+
+def uninstall(options: Installing, *, client: str, in_project: bool = False, yes: bool = False) -> None:
+    """Remove from a client what `holdfast install` added to it, and nothing else.
+
+    The memory itself stays. For example: holdfast uninstall claude-code
+    """
+    setup = Setup(project=project_root(Path.cwd()) if in_project else None)
+    parts = installed(client, setup, rules=client == "cursor" and in_project)
+    changes = [_change(path, group, added=False) for path, group in _by_file(parts)]
+    there = [change for change in changes if change.before is not None]
+    _write(options, there, yes=yes, private=False, added=False)
+
+
+def _setup(options: Installing, client: str, *, in_project: bool, read_only: bool, server: bool) -> Setup:
+    project = project_root(Path.cwd()) if in_project else None
+    shared = in_project and client in NAMES and client_of(client).shared
+    # Of what others run as well, the environment of this user says nothing.
+    named = options.db if shared else options.named
+    return Setup(
+        location=_absolute(options.location) if named else "",
+        tenant=options.tenant,
+        user=options.user if options.user_was_named or not shared else "",
+        agent=options.agent,
+        read_only=read_only,
+        project=project,
+        server=server,
+    )
+
+
+def _change(path: Path, parts: Sequence[Installed], *, added: bool) -> _Change:
+    """Return what changes in a file.
+
+    Raises:
+        Conflict: it cannot be changed without loss.
+
+    """
+    before = read_config(path)
+    try:
+        if added:
+            return _Change(path, before, text_with(parts, before))
+        return _Change(path, before, text_without(parts, path, before) if before is not None else None)
+    except Conflict as error:
+        raise Conflict(f"{path} stays as it is. {error.what}", error.todo) from error
+
+
+def _absolute(location: str) -> str:
+    """Name a file wherever the client starts."""
+    if location == ":memory:":
+        raise InvalidInput("A memory in `:memory:` ends with each call.", "Name a file with --db.")
+    return location if "://" in location else str(Path(location).absolute())
+
+
+def _by_file(parts: Sequence[Installed]) -> list[tuple[Path, list[Installed]]]:
+    """Return the parts by the file that they are in, which may be behind a link."""
+    groups: dict[Path, list[Installed]] = {}
+    for part in parts:
+        groups.setdefault(Path(os.path.realpath(part.path)), []).append(part)
+    return list(groups.items())
+
+
+def _write(options: Installing, changes: Sequence[_Change], *, yes: bool, private: bool, added: bool) -> None:
+    screen = Screen(sys.stderr)
+    todo = [change for change in changes if change.changes]
+    for change in todo:
+        # The password of a database is not shown, be it the new one or the one before.
+        before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
+        screen.diff(before, after, str(change.path), shown=_without_passwords)
+    if todo and not yes:
+        names = ", ".join(str(change.path) for change in todo)
+        confirm("Write it?", f"This changes {names}", "Pass --yes or --print." if added else "Pass --yes.")
+    kept = {
+        change.path: write_config(change.path, change.before, change.after, private=private)
+        for change in todo
+    }
+    _report(options, changes, kept, added=added)
+
+
+def _report(
+    options: Installing, changes: Sequence[_Change], kept: dict[Path, Path | None], *, added: bool
+) -> None:
+    rows = [
+        {
+            "path": str(change.path),
+            "changed": change.changes,
+            "backup": str(backup) if (backup := kept.get(change.path)) else None,
+        }
+        for change in changes
+    ]
+    screen = options.answer({"files": rows})
+    for row in rows:
+        if not row["changed"]:
+            screen.say(f"{row['path']} has {'all of it' if added else 'nothing of ours'} already.")
+            continue
+        before = f" What it was before is in {row['backup']}." if row["backup"] else ""
+        screen.say(("Wrote ", "bold"), f"{row['path']}.{before}")
+    if not rows:
+        screen.say("Nothing is installed there.")
+
+
+def _hints(client: str, setup: Setup) -> list[str]:
+    """Return what is left to do."""
+    hints = ["Start the client anew, or have it read its configuration again."]
+    if client == "codex":
+        hints.append("Codex runs no hook that you have not trusted: call /hooks in it, and trust these.")
+    if setup.project is not None and client in NAMES:
+        shared = client_of(client).shared
+        hints.append(
+            "Others who work on the project run these hooks too once you commit the file; without Holdfast "
+            "they do nothing."
+            if shared
+            else "Keep .claude/settings.local.json out of commits: it names paths of this machine."
+        )
+        if shared:
+            hints.append(f"The tools are installed for the user: `holdfast install {client}`.")
+    if client in NAMES and _is_elsewhere(client, setup):
+        hints.append("They are installed for the project and for the user: each hook would run twice here.")
+    if client in NAMES and not setup.server:
+        hints.append(f"Hooks alone: the tools need an extra. {MissingExtra.of('mcp').todo}")
+    return hints
+
+
+def _is_elsewhere(client: str, setup: Setup) -> bool:
+    """Return whether the hooks are installed for the user as well as for the project of this folder."""
+    other = Setup(project=None if setup.project else project_root(Path.cwd()), server=False)
+    hooks = installed(client, other)[0]
+    try:
+        return bool(hooks.entries.found(read_config(hooks.path) or ""))
+    except (Conflict, OSError):
+        # It is another file than the one that was written.
+        return False
+
+
+def _without_passwords(text: str) -> str:
+    return _PASSWORD.sub(_HIDDEN, text)
+
+
+def _print(options: Options, parts: Sequence[Installed]) -> None:
+    texts = [(str(part.path), part.entries.snippet(part.wanted)) for part in parts]
+    shown = [(path, _without_passwords(text)) for path, text in texts]
+    if shown != texts:
+        Screen(sys.stderr).say("The password of the database is left out: put it where *** stands.")
+    options.answer({"files": [{"path": path, "add": text} for path, text in shown]})
+    for path, text in () if options.json else shown:
+        Screen(sys.stderr).say(f"This belongs into {path}:")
+        sys.stdout.write(text)

@@ -1,0 +1,138 @@
+"""The commands for jobs and their costs: learn jobs, learn usage."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import typer
+
+from holdfast import Usage
+from holdfast.errors import InvalidInput
+from holdfast.port.handles import needs_model
+from holdfast.types import Job, JobStatus
+from holdfast_cli.commands.lookup import titles_of
+from holdfast_cli.commands.options import Options, given
+from holdfast_cli.commands.render.outcomes import calls_and_tokens, is_due, quiet, until
+from holdfast_cli.commands.render.screen import Part, count, fitted, plain, when
+from holdfast_cli.commands.render.wording import in_options
+
+_STYLES = {"failed": "bold red", "running": "bold green"}
+_TITLE = 40  # columns of a title in a table
+_ASKED = "asked"  # the outcome of a call that has none yet
+
+
+def jobs(
+    options: Options, *, status: JobStatus | None = None, retry: str | None = None, limit: int | None = None
+) -> None:
+    """List unfinished jobs, oldest first: open, running, and failed with the reason; or retry one.
+
+    For example: holdfast learn jobs --status failed, or holdfast learn jobs --retry observe:porto-trip
+    """
+    if status is not None and retry is not None:
+        raise typer.BadParameter("list some or retry one, not both at once.", param_hint="--retry")
+    if retry is not None:
+        _retry(options, retry)
+        return
+    with quiet(), options.open() as memory:
+        found, more = options.page(memory.learning.jobs(status=status), limit)
+        titles = titles_of(memory, [job.chat for job in found])
+    screen = options.answer({"jobs": plain(found), "more": more})
+    if not found:
+        ends = options.line("chats", "end", "CHAT")
+        todo = f"Queue some when a chat has ended: {ends}" if status in (None, "open") else ""
+        options.say_nothing(screen, f"No {status or 'unfinished'} jobs{options.whose()} here.", todo)
+        return
+    about = [titles.get(job.chat) or job.chat or ", ".join(job.records) for job in found]
+    columns: dict[str, Sequence[Part]] = {
+        "id": [job.id for job in found],
+        "about": [fitted(text, _TITLE) for text in about],
+        "status": [(job.status, _STYLES.get(job.status, "")) for job in found],
+        "when": [_when(job) for job in found],
+        "failures": [str(job.attempts - (job.status == "running")) for job in found],
+        "cost": [calls_and_tokens(job) for job in found],
+    }
+    screen.table(columns, whole="id")
+    for job in found:
+        if job.error:
+            screen.say((f"{job.id.removesuffix(':')}: ", "bold"), in_options(job.error), hang=4)
+    screen.say_more(more)
+    if due := [job for job in found if is_due(job)]:
+        screen.say(f"→ Run what is due: {_work(options, due)}")
+    if any(job.status == "failed" for job in found):
+        screen.say(f"→ Retry one: {options.line('learn', 'jobs', '--retry', 'ID')}")
+
+
+def _retry(options: Options, identity: str) -> None:
+    with quiet(), options.open() as memory:
+        try:
+            job = memory.learning.retry_job(identity)
+        except InvalidInput as error:
+            todo = "`holdfast learn jobs` lists those there are, with their ids."
+            raise InvalidInput(error.what, todo) from error
+    screen = options.answer({"job": plain(job)})
+    if job.status == "running":
+        screen.say(f"{job.id} is running: {_when(job)}.")
+        screen.say(f"→ Look again: {options.line('learn', 'jobs')}")
+    else:
+        screen.say(("Reopened: ", "bold"), job.id)
+        screen.say(f"→ Run it: {_work(options, [job])}")
+
+
+def _work(options: Options, due: Sequence[Job]) -> str:
+    """Return the command that runs some jobs."""
+    return options.line("work", *given(llm="NAME" if any(map(needs_model, due)) else ""))
+
+
+def _when(job: Job) -> str:
+    """Return when the lease of a job expires, when it is due, or when it ended."""
+    if job.status == "running" and not is_due(job):
+        return f"leased until {until(job.due)}"
+    return f"due {when(job.due)}" if job.status in ("open", "running") else when(job.ended or job.at)
+
+
+def usage(options: Options, *, since: datetime | None = None, limit: int | None = None) -> None:
+    """Sum up the calls of models by purpose, model and outcome, with tokens and time.
+
+    For example: holdfast learn usage --since 7d
+    """
+    with quiet(), options.open() as memory:
+        found = memory.learning.usage(since)
+    lines, more = options.page(found.lines, limit)
+    summed: dict[str, float] = {
+        "calls": found.calls,
+        "prompt_tokens": found.prompt_tokens,
+        "answer_tokens": found.answer_tokens,
+    }
+    summed |= {"seconds": found.seconds, "counted": found.counted}
+    screen = options.answer({**plain(found), "lines": plain(lines), **summed, "more": more})
+    begins = f" since {when(found.since)}" if found.since else ""
+    if not found.calls:
+        options.say_nothing(screen, f"No calls of models{options.whose()}{begins}.")
+        return
+    columns: dict[str, Sequence[Part]] = {
+        "purpose": [line.purpose for line in lines],
+        "model": [line.model for line in lines],
+        "outcome": [line.outcome for line in lines],
+        "calls": [f"{line.calls:,}" for line in lines],
+        "prompts": [f"{line.prompt_tokens:,}" for line in lines],
+        "answers": [f"{line.answer_tokens:,}" for line in lines],
+        "seconds": [f"{line.seconds:,.1f}" for line in lines],
+    }
+    screen.table(columns)
+    screen.say_more(more)
+    screen.say("")
+    tokens = f"{count(found.prompt_tokens, 'token')} of prompts, {found.answer_tokens:,} of answers"
+    calls = count(found.calls, "call")
+    screen.say(("Total: ", "bold"), f"{calls}, {tokens}, {found.seconds:,.1f} s{begins}.")
+    screen.say((_counted(found), "dim"))
+    if any(line.outcome == _ASKED for line in found.lines):
+        asked = f"{_ASKED}: running, or killed; counted with the most that their answers may take."
+        screen.say((asked, "dim"))
+
+
+def _counted(found: Usage) -> str:
+    """Return how many calls have their tokens counted by the provider."""
+    if found.counted == found.calls:
+        return "The provider counted the tokens."
+    if not found.counted:
+        return "The tokens are estimated."
+    return f"The provider counted the tokens of {found.counted:,} of them; the others are estimated."

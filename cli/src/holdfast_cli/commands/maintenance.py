@@ -1,0 +1,136 @@
+"""The commands that count, check and copy: stats, verify, backup, salvage."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import typer
+
+from holdfast_cli.commands.lookup import the_chat
+from holdfast_cli.commands.options import Options, Output
+from holdfast_cli.commands.render.screen import Screen, count, listed, plain, size, when
+
+
+def stats(options: Options, *, chat: str | None = None) -> None:
+    """Count messages and tokens, of the database or of one chat.
+
+    For example: holdfast stats, or holdfast stats porto-trip
+    """
+    if chat is None:
+        _all_stats(options)
+    else:
+        _chat_stats(options, chat)
+
+
+def _all_stats(options: Options) -> None:
+    with options.open() as memory:
+        infos = memory.chats(archived=None)
+    archived = sum(info.archived for info in infos)
+    messages = sum(info.messages for info in infos)
+    tokens = sum(info.tokens for info in infos)
+    oldest = min((info.oldest for info in infos), default=None)
+    newest = max((info.newest for info in infos), default=None)
+    on_disk = _size_on_disk(options.location)
+    counted = {"chats": len(infos), "archived": archived, "messages": messages, "tokens": tokens}
+    period = {"oldest": plain(oldest), "newest": plain(newest)}
+    screen = options.answer({**counted, **period, "database": options.shown_location, "bytes": on_disk})
+    screen.facts(
+        ("chats", f"{len(infos):,}" + (f", {archived:,} of them archived" if archived else "")),
+        ("messages", f"{messages:,}"),
+        ("tokens", f"{tokens:,}"),
+        ("from", f"{when(oldest)} to {when(newest)}"),
+        ("database", options.shown_location + (f", {size(on_disk)}" if on_disk is not None else "")),
+    )
+    if not infos and (others := options.others()):
+        screen.say(f"→ {others}")
+
+
+def _chat_stats(options: Options, chat: str) -> None:
+    with options.open() as memory:
+        title = the_chat(options, memory, chat).title
+        counted = memory.chat(chat).stats()
+    # `info` says what `holdfast chats` lists.
+    counts = {name: value for name, value in plain(counted).items() if name != "info"}
+    summarised = f", {counted.summarised:,} of them summarised" if counted.summarised else ""
+    options.answer({"chat": chat, "title": title, **counts}).facts(
+        ("chat", f"{title} ({chat})"),
+        ("messages", f"{counted.messages:,}" + summarised),
+        ("tokens", f"{counted.stored_tokens:,} stored, {counted.context_tokens:,} as context"),
+        ("from", f"{when(counted.oldest)} to {when(counted.newest)}"),
+    )
+
+
+def _size_on_disk(location: str) -> int | None:
+    """Add up the file and what SQLite keeps beside it; a server does not say."""
+    if "://" in location:
+        return None
+    files = (Path(location + ending) for ending in ("", "-wal", "-shm"))
+    return sum(path.stat().st_size for path in files if path.exists())
+
+
+def verify(options: Options, *, repair: bool = False) -> None:
+    """Check that every message is stored as it was written, and can be found.
+
+    Exits with 1 if there is a problem. $HOLDFAST_KEY holds the key of the checksums, in hexadecimal digits.
+
+    For example: holdfast verify --db agent.db
+    """
+    with options.open() as memory:
+        found = memory.verify(repair=repair)
+    screen = options.answer({"ok": found.ok, **plain(found)})
+    if repair:
+        screen.say(f"Built the search index again{options.whose()}.")
+    screen.say(f"Checked{options.whose()}: {listed(found.checked) or 'nothing, since nothing is stored'}.")
+    if found.unproven:
+        rows = count(found.unproven, "row")
+        screen.say(f"{rows} unproven: written with another key, or without one.")
+    _list_problems(screen, found.problems)
+    if found.ok:
+        screen.say(("No problems.", "bold green"))
+        return
+    screen.say(f"{count(len(found.problems), 'problem')}.")
+    screen.say(
+        "→ `holdfast verify --repair` repairs an index; for anything else restore a backup, or save what can "
+        "be read with `holdfast salvage`."
+    )
+    raise typer.Exit(1)
+
+
+def _list_problems(screen: Screen, problems: Iterable[str]) -> None:
+    for one in problems:
+        screen.say(("✗ ", "bold red"), one)
+
+
+def backup(options: Options, *, path: Path) -> None:
+    """Copy the whole database into a new file while it is in use, and check the copy.
+
+    The copy is a database of its own, with all users. On PostgreSQL use pg_dump.
+
+    For example: holdfast backup agent-backup.db
+    """
+    with options.open() as memory:
+        found = memory.backup(path)
+    copied = path.stat().st_size
+    screen = options.answer({"file": str(path), "bytes": copied, **plain(found)})
+    screen.say(f"Copied {options.shown_location} to {path}, {size(copied)}, and checked it.")
+    _list_problems(screen, (f"As in the original: {problem}." for problem in found.problems))
+
+
+def salvage(options: Output, *, damaged: Path, new: Path) -> None:
+    """Write what can be read of a damaged file into a new database, and list what is missing.
+
+    The damaged file is only read; nobody must write to it meanwhile. Exits with 1 if anything is missing.
+
+    For example: holdfast salvage agent.db saved.db
+    """
+    # Only for a file that is damaged.
+    from holdfast.port.safekeeping import salvage as save
+
+    saved = save(damaged, new)
+    screen = options.answer({"file": str(new), **plain(saved)})
+    screen.say(f"Saved into {new}: {listed(saved.rows) or 'nothing'}.")
+    _list_problems(screen, saved.lost)
+    if not saved.lost:
+        screen.say("Nothing that can be noticed is missing.")
+        return
+    screen.say("→ Look for the rest in a backup, if there is one.")
+    raise typer.Exit(1)

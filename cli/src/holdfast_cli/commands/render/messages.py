@@ -1,0 +1,60 @@
+"""Messages on a screen: who said what when, with the tools that were used."""
+
+import json
+from collections.abc import Iterable
+
+from holdfast.types import Message
+from holdfast.types.references import write_reference
+from holdfast_cli.commands.render.screen import Part, Screen, count, when
+
+_TOOL_RESULT = (12, 1_000)  # lines and characters that are shown of one
+SPOKEN = (200, 20_000)
+_ARGUMENTS = 300  # characters
+_STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "bold magenta"}
+
+
+def show_messages(screen: Screen, chat: str, messages: Iterable[Message], *, full: bool) -> None:
+    """Print messages of a chat one below the other; without `full` what is long is cut, and says so."""
+    tools: dict[str, str] = {}
+    for message in messages:
+        tools.update((call.id, call.name) for call in message.calls)
+        show_message(screen, chat, message, tools, full=full)
+
+
+def show_message(screen: Screen, chat: str, message: Message, tools: dict[str, str], *, full: bool) -> None:
+    """Print one message; `tools` names the tool of each call that was made before it."""
+    answered = [tools[call] for call in message.answers if call in tools]
+    head: list[Part] = [(f"{write_reference(chat, message.seq)}  {when(message.at)}  ", "dim")]
+    head.append((message.actor, _STYLES.get(message.role, "bold")))
+    if answered and message.name not in answered:
+        head.append(f"  result of {', '.join(answered)}")
+    screen.say(*head)
+    say_cut(screen, message.content, _TOOL_RESULT if message.role == "tool" else SPOKEN, full=full)
+    for call in message.calls:
+        arguments = call.arguments
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        shown = arguments if full or len(arguments) <= _ARGUMENTS else f"{arguments[:_ARGUMENTS]}…"
+        screen.say("→ ", (call.name, "bold"), f" {shown}", indent=4)
+    screen.say("")
+
+
+def say_cut(screen: Screen, text: str, size: tuple[int, int], *, full: bool) -> None:
+    """Print a text, cut to a number of lines and characters unless `full`."""
+    shown, rest = (text, "") if full else cut(text, *size)
+    if shown:
+        screen.say(shown, indent=4)
+    if rest:
+        screen.say((f"… {rest} more: --full shows all", "dim"), indent=4)
+
+
+def cut(text: str, lines: int, characters: int) -> tuple[str, str]:
+    """Cut a text to a number of lines and characters; say how much that leaves out, or nothing."""
+    kept = "\n".join(text[: characters + 1].split("\n")[:lines])
+    if len(kept) > characters:
+        kept = kept[:characters]
+    if len(kept) == len(text):
+        return text, ""
+    left = text[len(kept) :]
+    more = left.count("\n")
+    return kept, count(more, "line") if more > 1 else count(len(left), "character")

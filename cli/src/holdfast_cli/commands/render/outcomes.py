@@ -1,0 +1,212 @@
+"""Results of learning: jobs, records, what was dropped, and the cost."""
+
+import logging
+import signal
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
+
+import typer
+
+from holdfast import Extraction, Relearning, WorkResult
+from holdfast.types import CompactionResult, Job, Record
+from holdfast_cli.commands.options import INTERRUPTED, Options, complain
+from holdfast_cli.commands.render.record_lines import called, place, short
+from holdfast_cli.commands.render.screen import Part, Screen, count, plain, when
+from holdfast_cli.commands.render.wording import in_options
+
+Titles = Mapping[str, str]
+Cost = WorkResult | Extraction | Relearning | CompactionResult
+EMBED = "embed"
+_DATABASE_LOGGERS = ("psycopg", "psycopg.pool")  # tell at length of what our own errors tell in two lines
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep database drivers from logging between our lines."""
+    before = {logger: logger.level for logger in map(logging.getLogger, _DATABASE_LOGGERS)}
+    for logger in before:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in before.items():
+            logger.setLevel(level)
+
+
+@contextmanager
+def interruptible(
+    kept: str = "What was learned until now is kept.", todo: str = "The same command goes on from there."
+) -> Iterator[None]:
+    """Handle SIGTERM as Ctrl-C: the running job is released, and what was learned is kept."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with quiet():
+            yield
+    except KeyboardInterrupt as error:
+        complain(f"Interrupted. {kept}".rstrip(), todo)
+        raise typer.Exit(INTERRUPTED) from error
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def thinking(llm: str | None) -> AbstractContextManager[object]:
+    """Show a spinner on a terminal while a model works."""
+    if llm is None:
+        return nullcontext()
+    # Only what takes a while needs it.
+    from holdfast_cli.commands.render.progress import Thinking
+
+    return Thinking(llm)
+
+
+def is_due(job: Job) -> bool:
+    """Return whether a worker would take a job now, including one whose lease has expired."""
+    return job.status in ("open", "running") and (job.due is None or job.due <= datetime.now(UTC))
+
+
+def until(at: datetime | None) -> str:
+    """Write when something ends: today, the time alone."""
+    shown = when(at)
+    return shown[11:] if shown[:10] == when(datetime.now(UTC))[:10] else shown
+
+
+def fail(unfinished: Sized) -> None:
+    """Exit with 1 if there is anything that was to be done and was not."""
+    if len(unfinished):
+        raise typer.Exit(1)
+
+
+def described(done: WorkResult) -> dict[str, object]:
+    """Return the JSON form of a result of work."""
+    return {"noop": done.noop, **plain(done)}
+
+
+def show_work(screen: Screen, options: Options, done: WorkResult, titles: Titles) -> None:
+    """Print what was done: the jobs, each with what it came to, the records, and what was left out."""
+    show_jobs(screen, options, done, titles)
+    show_records(screen, done.records, done.dropped)
+    if done.done and not (done.records or done.notes):
+        embedded = done.done[0].kind == EMBED
+        screen.say(("embedded what was new" if embedded else "nothing new", "dim"), indent=4)
+
+
+def show_jobs(screen: Screen, options: Options, done: WorkResult, titles: Titles) -> None:
+    """Print a line for each job, or for several of one id, and below it the notes and the error."""
+    notes = list(done.notes)
+    for alike in _grouped((*done.done, *done.postponed, *done.failed)):
+        job = alike[0]
+        screen.say((job.kind, "bold"), *_about(alike, titles), *_ended(job), hang=4)
+        for one in alike:
+            own = [note for note in notes if note.startswith(f"{one.id}: ")]
+            for note in own:
+                notes.remove(note)
+                screen.say(note.removeprefix(f"{one.id}: "), indent=4)
+        for error in dict.fromkeys(one.error for one in alike if one.error):
+            screen.say((in_options(error), "red"), indent=4)
+        if job.status == "failed":
+            screen.say(f"→ Retry it: {options.line('learn', 'jobs', '--retry', job.id)}", indent=4)
+    for note in notes:
+        screen.say(note)
+
+
+def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Put together the jobs that were done at once, and those that users have of one id."""
+    groups: defaultdict[tuple[str, str], list[Job]] = defaultdict(list)
+    for job in jobs:
+        groups[job.kind if job.records else job.id, job.status].append(job)
+    return list(groups.values())
+
+
+def _about(alike: Sequence[Job], titles: Titles) -> list[Part]:
+    """Return the subject of jobs: a chat, pairs of records, or an agent."""
+    job = alike[0]
+    if job.records:
+        return [f"  {count(len(alike), 'pair')} of records"]
+    several = f"  for {count(len(alike), 'user')}" if len(alike) > 1 else ""
+    if job.chat:
+        title = titles.get(job.chat)
+        return [f"  {title}" if title else "", (f"  ({job.chat})", "dim"), several]
+    return [f"  agent {job.agent}" if job.agent else "", several]
+
+
+def _ended(job: Job) -> list[Part]:
+    """Return how a job ended, unless it is done."""
+    if job.status == "failed":
+        return [(f"  failed after {count(job.attempts, 'attempt')}", "bold red")]
+    if job.status == "open" and job.error:
+        return [(f"  retried from {when(job.due)} on", "yellow")]
+    return []
+
+
+def show_records(screen: Screen, records: Iterable[Record], dropped: Mapping[str, int]) -> None:
+    """Print what was learned (+), known already (=) or taken back (−), and what was left out, and why."""
+    for record in records:
+        screen.say(
+            _sign(record),
+            (called(record.kind, record.target), "bold"),
+            f"  {short(record.text)}  ",
+            (f"({', '.join(filter(None, _details(record)))})", "dim"),
+            indent=4,
+            hang=2,
+        )
+    if dropped:
+        counted = ", ".join(f"{number:,} {why}" for why, number in dropped.items())
+        screen.say((f"left out: {counted}", "dim"), indent=4)
+
+
+def _sign(record: Record) -> Part:
+    if record.retracted:
+        return "− ", "red"
+    if record.action == "duplicate":
+        return "= ", "dim"
+    return ("+ quarantined: ", "yellow") if record.trust == "quarantined" else ("+ ", "green")
+
+
+def _details(record: Record) -> Iterator[str]:
+    """Yield a record's id, messages, evidence, and the reason for a retraction."""
+    yield record.id
+    yield place(record)
+    if record.action == "duplicate":
+        yield f"now said {count(record.evidence, 'time')}"
+    if record.retracted:
+        yield record.why
+
+
+def learned(records: Iterable[Record]) -> int:
+    """Count the records that say something new."""
+    return sum(not record.retracted and record.action != "duplicate" for record in records)
+
+
+def show_cost(screen: Screen, results: Sequence[WorkResult], llm: str | None, embedded: str = "") -> None:
+    """Print what some work came to and what it took."""
+    jobs = {
+        "done": sum(len(one.done) for one in results),
+        "to be retried": sum(len(one.postponed) for one in results),
+        "failed": sum(len(one.failed) for one in results),
+    }
+    screen.facts(
+        ("jobs", ", ".join(f"{number:,} {how}" for how, number in jobs.items() if number)),
+        ("learned", count(sum(learned(one.records) for one in results), "record")),
+        ("embedded", embedded),
+        ("model", asked(results, llm)),
+        ("took", f"{sum(one.seconds for one in results):.1f} s"),
+    )
+
+
+def asked(costs: Sequence[Cost], llm: str | None) -> str:
+    """Write which model was asked, how often, and for how many tokens."""
+    if llm is None:
+        return "none"
+    calls = sum(one.calls for one in costs)
+    if not calls:
+        return f"{llm}, not asked"
+    prompts, answers = sum(one.prompt_tokens for one in costs), sum(one.answer_tokens for one in costs)
+    return f"{llm}, {count(calls, 'call')}, {count(prompts, 'token')} of prompts, {answers:,} of answers"
+
+
+def calls_and_tokens(job: Job) -> str:
+    """Write what a job has cost, "" if no model was asked."""
+    tokens = job.prompt_tokens + job.answer_tokens
+    return f"{count(job.calls, 'call')}, {count(tokens, 'token')}" if job.calls else ""

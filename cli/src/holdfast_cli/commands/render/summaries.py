@@ -1,0 +1,113 @@
+"""Summaries on a screen: one with its text, and all of a chat as a tree."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from holdfast.types import Summary
+from holdfast.types.references import write_reference
+from holdfast_cli.commands.render.messages import SPOKEN, say_cut
+from holdfast_cli.commands.render.screen import Part, Screen, count, fitted, period, safe, when
+
+_PIPED = 120  # characters of a text where no terminal limits it
+_DAY = re.compile(r"\d{1,2} \w+ \d{4}")  # the heading that a summary without a model begins with
+_DOUBTFUL = ("aggressive", "capped")
+
+
+class Rest(NamedTuple):
+    """The messages of a chat that no summary covers: count, range, tokens, and times."""
+
+    messages: int
+    first: int
+    last: int
+    tokens: int
+    since: datetime
+    until: datetime
+
+
+def show_summaries(screen: Screen, summaries: Iterable[Summary], *, full: bool) -> None:
+    """Print summaries as messages are printed; without `full`, long ones are cut."""
+    for one in summaries:
+        show_head(screen, one)
+        say_cut(screen, one.text, SPOKEN, full=full)
+        screen.say("")
+
+
+def show_head(screen: Screen, one: Summary) -> None:
+    """Print the range and the properties of a summary."""
+    how = f"{one.kind}, {count(one.tokens, 'token')}, {one.level}"
+    screen.say(
+        (f"{write_reference(one.chat, one.first, one.last)}  {period(one.since, one.until)}  ", "dim"),
+        ("summary", "bold yellow"),
+        f"  {one.id}  ",
+        (f"({how})", "dim"),
+    )
+
+
+def show_tree(
+    screen: Screen, summaries: Sequence[Summary], rest: Rest | None, limit: int | None = None
+) -> None:
+    """Draw summaries as a tree, and at the end the messages that none covers."""
+    drawn: list[Summary | Rest] = [*summaries, *([rest] if rest else [])]
+    of_one_day = len({when(time)[:10] for one in drawn for time in (one.since, one.until)}) == 1
+    rows = list(_branches(summaries))[:limit]
+    names: list[Part] = [
+        (f"{branch}{one.id}", "bold yellow" if one.level in _DOUBTFUL else "bold") for branch, _, one in rows
+    ]
+    texts = [fitted(beginning(one.text), _PIPED) for *_, one in rows]
+    shown: list[Summary | Rest] = [one for *_, one in rows]
+    if rest:
+        names.append(("not summarised", "bold cyan"))
+        texts.append(f"{count(rest.messages, 'message')}, as written")
+        shown.append(rest)
+    columns: dict[str, Sequence[Part]] = {
+        "summary": names,
+        "messages": [write_reference("", one.first, one.last) for one in shown],
+        "times" if of_one_day else "dates": [_times(one, of_one_day=of_one_day) for one in shown],
+        "tokens": [f"{one.tokens:,}" for one in shown],
+        "level": [*(one.level for *_, one in rows), *([""] if rest else [])],
+        "text": texts,
+    }
+    screen.table(columns, cut="text", margins=[*(below for _, below, _ in rows), "   "])
+
+
+def _branches(summaries: Sequence[Summary]) -> Iterator[tuple[str, str, Summary]]:
+    """Yield each summary with what is drawn before it, and before its text on the next line."""
+    children: dict[str, list[Summary]] = defaultdict(list)
+    for one in sorted(summaries, key=lambda one: one.first):
+        children[one.parent].append(one)
+
+    def walk(parent: str, margin: str) -> Iterator[tuple[str, str, Summary]]:
+        for place, one in enumerate(children[parent], start=1):
+            branch, below = ("└─ ", "   ") if place == len(children[parent]) else ("├─ ", "│  ")
+            if not parent:
+                branch = below = ""
+            bar = "│  " if children[one.id] else "   "
+            yield margin + branch, margin + below + bar, one
+            yield from walk(one.id, margin + below)
+
+    return walk("", "")
+
+
+def _times(one: Summary | Rest, *, of_one_day: bool) -> str:
+    """Write a period in short: of a chat of one day the clock, of others the days."""
+    first, last = ((when(time)[11:] if of_one_day else when(time)[:10]) for time in (one.since, one.until))
+    if first == last:
+        return first
+    return f"{first}–{last}" if of_one_day else f"{first} – {last[5:] if last[:4] == first[:4] else last}"
+
+
+def beginning(text: str) -> str:
+    """Return a text as one safe line, without a date as its heading."""
+    first, _, rest = text.partition("\n")
+    return " ".join(safe(rest if rest.strip() and _DAY.fullmatch(first.strip()) else text).split())
+
+
+def levels(summaries: Iterable[Summary]) -> Mapping[str, int]:
+    """Count how many summaries came about at each level."""
+    counted: dict[str, int] = defaultdict(int)
+    for one in summaries:
+        counted[one.level] += 1
+    return dict(counted)

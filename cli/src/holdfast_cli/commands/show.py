@@ -1,0 +1,142 @@
+"""The commands that show a chat: show, window."""
+
+from collections.abc import Sequence
+from shlex import quote
+
+from holdfast import Memory
+from holdfast.errors import InvalidInput
+from holdfast.port import prompts
+from holdfast.types import ChatInfo, Message, Prompt, Window
+from holdfast.types.references import Reference, write_reference
+from holdfast_cli.commands.arguments import chat_of
+from holdfast_cli.commands.lookup import head, in_its_space, messages_meant, the_chat
+from holdfast_cli.commands.options import ReadOptions
+from holdfast_cli.commands.parameters import ChatId
+from holdfast_cli.commands.render.messages import show_messages
+from holdfast_cli.commands.render.screen import Screen, count, plain
+from holdfast_cli.commands.render.summaries import show_summaries
+
+
+def show(
+    options: ReadOptions,
+    *,
+    chat: str,
+    limit: int = 20,
+    before: Reference | None = None,
+    after: Reference | None = None,
+    full: bool = False,
+) -> None:
+    """Read a chat, oldest message first.
+
+    For example: holdfast show porto-trip, or holdfast show porto-trip#3-7
+    """
+    with options.open() as opened:
+        memory, chat = in_its_space(opened, chat)
+        said = messages_meant(memory, chat)
+        if said and (before or after):
+            raise InvalidInput(
+                f"{chat} names its messages.", "Leave out --before and --after, or name a chat alone."
+            )
+        if said:
+            show_said(options, memory, said, full=full)
+            return
+        info = the_chat(options, memory, chat)
+        for end in filter(None, (before, after)):
+            chat_of(end, chat)
+        found = memory.chat(chat).history(limit, before=before and before.first, after=after and after.first)
+        more = None
+        if found and after is not None and found[-1].seq < info.messages:
+            more = options.again(after=found[-1].seq)
+        elif found and after is None and found[0].seq > 1:
+            more = options.again(before=found[0].seq)
+        _show(options, info, found, more, full=full)
+
+
+def show_said(options: ReadOptions, memory: Memory, said: Reference, *, full: bool) -> None:
+    """Print the messages that are referred to."""
+    info = the_chat(options, memory, said.chat)
+    found = memory.chat(said.chat).history(after=said.first - 1, before=said.last + 1)
+    _show(options, info, found, None, full=full)
+
+
+def _show(
+    options: ReadOptions, info: ChatInfo, messages: Sequence[Message], more: str | None, *, full: bool
+) -> None:
+    messages = options.masked(messages)
+    total = info.messages
+    document = {"chat": info.id, "title": info.title, "total": total, "more": more}
+    screen = options.answer({**document, "messages": plain(messages, info.id)})
+    head(screen, info)
+    show_messages(screen, info.id, messages, full=full)
+    if not messages:
+        screen.say("No messages there.")
+    elif len(messages) < total:
+        first, last = messages[0].seq, messages[-1].seq
+        earlier = f" Earlier: --before {quote(write_reference(info.id, first))}." if first > 1 else ""
+        later = f" Later: --after {quote(write_reference(info.id, last))}." if last < total else ""
+        shown = write_reference(info.id, first, last)
+        screen.say((f"Messages {shown} of {total:,}.{earlier}{later}", "dim"))
+
+
+def window(
+    options: ReadOptions, *, chat: ChatId, budget: int = 8_000, query: str | None = None, full: bool = False
+) -> None:
+    """Show what a model would see of a chat within a budget.
+
+    For example: holdfast window porto-trip --query "when does the train leave?"
+    """
+    with options.open() as memory:
+        prompts.leave_unanswered(memory)
+        info = the_chat(options, memory, chat)
+        opened = memory.chat(chat)
+        prompt = None
+        if query is not None:
+            prompt = options.masked(opened.prompt(budget, query, secrets=options.secrets))
+        selected = prompt.window if prompt else options.masked(opened.window(budget))
+    found = {"query": query, "prompt": plain(prompt, chat)} if prompt else {"window": plain(selected, chat)}
+    screen = options.answer({"chat": chat, **found})
+    head(screen, info)
+    if prompt and prompt.system:
+        screen.say(("System text", "bold"))
+        screen.say(prompt.system, indent=4)
+        screen.say("")
+    show_omitted(screen, info.id, selected)
+    show_summaries(screen, selected.summaries, full=full)
+    show_messages(screen, info.id, selected.messages, full=full)
+    if prompt and prompt.hits:
+        screen.say(("Recalled, a message before the newest one of the user", "bold"))
+        screen.say(prompt.recalled, indent=4)
+        screen.say("")
+    show_account(screen, selected, prompt)
+
+
+def show_omitted(screen: Screen, chat: str, selected: Window, *, gap: bool = True) -> None:
+    """Print what a window of a chat leaves out, and why, and what it shows placeholders for."""
+    for one in selected.omitted:
+        where = write_reference(chat, one.first, one.last)
+        what = f"{where}, {count(one.messages, 'message')}, {count(one.tokens, 'token')}"
+        screen.say((f"Left out: {what}: {one.why}", "yellow"))
+    for short in selected.shortened:
+        saved = f"{short.saved:,} of {count(short.tokens, 'token')} saved"
+        screen.say((f"Shortened: {write_reference(chat, short.seq)}: {saved}", "yellow"))
+    if (selected.omitted or selected.shortened) and gap:
+        screen.say("")
+
+
+def show_account(screen: Screen, selected: Window, prompt: Prompt | None) -> None:
+    """Print where the tokens went."""
+    shown = count(len(selected.messages), "message")
+    if selected.summaries:
+        shown = f"{count(len(selected.summaries), 'summary', 'summaries')}, {shown}"
+    if prompt:
+        spent = prompt.tokens
+        screen.say(
+            ("Prompt: ", "bold"),
+            f"{spent['total']:,} of {count(spent['budget'], 'token')}: system {spent['system']:,}, known "
+            f"{spent['known']:,}, recalled {spent['recalled']:,} ({count(len(prompt.hits), 'turn')}), "
+            f"window {spent['window']:,} ({shown}), free {spent['free']:,}.",
+        )
+    else:
+        screen.say(("Window: ", "bold"), f"{shown}, {selected.tokens:,} of {selected.budget:,} tokens.")
+    if selected.over_budget:
+        screen.say("What is always kept of a chat, its newest message at least, takes more than the budget.")

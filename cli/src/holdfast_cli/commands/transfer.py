@@ -1,0 +1,162 @@
+"""The command that takes in conversations: import."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from holdfast.errors import InvalidInput
+from holdfast_cli.commands.options import Options
+from holdfast_cli.commands.parameters import CLAUDE_CODE
+from holdfast_cli.commands.render.outcomes import interruptible
+from holdfast_cli.commands.render.screen import Screen, count, listed, plain
+
+if TYPE_CHECKING:
+    from holdfast_cli.formats.import_report import ImportReport, Skipped
+
+_EDITS = {"add": "to add", "replace": "to replace", "retract": "to retract", "conflict": "in conflict"}
+_KEPT = "What was imported until now is kept."
+_EXAMPLES = 3  # places that are named for one reason
+
+
+def import_(
+    options: Options,
+    *,
+    paths: list[Path] | None = None,
+    no_projects: bool = False,
+    dry_run: bool = False,
+    format: str = "",
+    columns: list[str] | None = None,
+    encoding: str = "utf-8",
+) -> None:
+    """Import conversations from files, folders and zips.
+
+    Reads what Claude Code, Codex, Gemini CLI, Cursor, Cline, Goose, SpecStory, ChatGPT, Letta, mem0,
+    basic-memory, LangGraph and OpenAI Agents store, and chat-format JSONL and JSON, recognised by content;
+    with --map, CSV and JSONL of any program. A session of Claude Code, Codex or Gemini CLI goes into the
+    project of its folder, unless --project names one. Each message and record is stored once. Left out is
+    what was marked as private, said while paused, or is covered by .holdfastignore. Edits in what `export
+    --records` wrote are taken over as yours; of a record that changed here too, both texts are shown and
+    neither is taken. Exits with 1 if something could not be read or stored; the rest is imported.
+
+    For example: holdfast import ~/.claude/projects
+    """
+    # Only an import needs a progress bar and the importers.
+    from holdfast_cli.commands.render.progress import Progress
+    from holdfast_cli.formats.importing import import_paths, import_tables
+    from holdfast_cli.hooks.privacy import Privacy
+
+    project_of = options.project_of(no_projects=no_projects)
+    take = partial(import_paths, dry_run=dry_run, format=format, project_of=project_of)
+    if columns:
+        if dry_run or format:
+            raise InvalidInput("With --map, files are read as it says.", "Leave out --dry-run and --format.")
+        take = partial(import_tables, columns=_columns(columns), encoding=encoding)
+    paths = paths or _claude_code_projects()
+    with interruptible(_KEPT), options.open(create=True) as memory, Progress(paths) as progress:
+        # What is private is read when the database is open: its errors come first.
+        report = take(memory, paths, progress=progress, rules=Privacy.read())
+    _show_report(report, options, paths)
+    if report.problems:
+        raise typer.Exit(1)
+
+
+def _columns(mapped: Sequence[str]) -> dict[str, str]:
+    """Return the columns of fields as --map has them."""
+    columns: dict[str, str] = {}
+    for pair in ",".join(mapped).split(","):
+        field, given, column = pair.partition("=")
+        if not given or field in columns:
+            raise InvalidInput(
+                f"--map has {pair!r}.", "Write each field once, as in content=text,role=speaker."
+            )
+        columns[field] = column
+    return columns
+
+
+def _claude_code_projects() -> list[Path]:
+    folder = Path(CLAUDE_CODE).expanduser()
+    if not folder.is_dir():
+        raise typer.BadParameter(
+            f"name the files or folders to import: there are no Claude Code sessions in {CLAUDE_CODE}.",
+            param_hint="PATH",
+        )
+    return [folder]
+
+
+def _show_report(report: "ImportReport", options: Options, paths: Sequence[Path]) -> None:
+    screen = options.answer({**plain(report), "database": options.shown_location})
+    if report.added or report.present:
+        formats = ", ".join(report.formats)
+        there = f"; {count(report.present, 'message')} had been imported before" if report.present else ""
+        screen.say(
+            (f"Imported {count(report.added, 'new message')}", "bold"),
+            f" of {count(report.sessions, 'chat')} ({formats}) in {report.seconds:.1f} s{there}.",
+        )
+    elif not (report.records or report.records_present or report.edits):
+        screen.say("There was nothing to import.")
+    if report.records or report.records_present:
+        there = f"; {report.records_present:,} had been imported before" if report.records_present else ""
+        screen.say((f"Imported {count(report.records, 'record')}", "bold"), f"{there}.")
+    _show_edits(screen, report)
+    if others := {table: number for table, number in report.rows.items() if table != "messages"}:
+        screen.say(f"Brought back: {listed(others)}.")
+    if report.renumbered:
+        screen.say(f"Renumbered {count(report.renumbered, 'version')}, because there were some already.")
+    screen.say(f"Into {options.shown_location}{options.whose()}.")
+    if report.projects:
+        shares = ", ".join(f"{name} ({number:,})" for name, number in report.projects.items())
+        screen.say(f"Into projects: {shares}.")
+    if report.unchanged:
+        screen.say(f"Not read again, since nothing changed in them: {count(report.unchanged, 'file')}.")
+    if report.ignored:
+        endings = ", ".join(f"{n:,} {one or 'without an ending'}" for one, n in report.ignored.items())
+        passed = count(report.ignored.total(), "file")
+        screen.say(f"Passed over, by their endings: {passed} ({endings}).")
+    given = list(map(str, paths))
+    _show_skipped(screen, "Could not be read", [one for one in report.skipped if one.problem], given)
+    _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem], given)
+    if report.added:
+        _show_next(screen, report, options)
+
+
+def _show_next(screen: Screen, report: "ImportReport", options: Options) -> None:
+    """Print how to ask for what was imported, in the project with most of it."""
+    if report.projects:
+        options = replace(options, project=report.projects.most_common(1)[0][0])
+    screen.say("")
+    screen.say(f"Next: {options.line('recall', 'what did we decide about …')}")
+    screen.say(f"Or: {options.line('chats')}")
+
+
+def _show_edits(screen: Screen, report: "ImportReport") -> None:
+    """Print what edits of records change, and the texts of both sides where they cannot."""
+    if report.edits:
+        made = Counter(_EDITS[edit.action] for edit in report.edits)
+        screen.say(", ".join(f"{number:,} {name}" for name, number in made.items()) + ":")
+    for edit in report.edits:
+        screen.say((f"{edit.action} ", "bold"), f"{edit.kind} {edit.id}", indent=2)
+        for sign, text in (("-", edit.before), ("+", edit.after)):
+            for line in text.splitlines():
+                screen.say(f"{sign} {line}", indent=4)
+
+
+def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"], given: Sequence[str]) -> None:
+    """Print what is missing by reason, most frequent first, with places to look at, and all paths given."""
+    by_reason: dict[str, list[Skipped]] = defaultdict(list)
+    for one in skipped:
+        by_reason[one.reason].append(one)
+    if not by_reason:
+        return
+    screen.say("")
+    screen.say((f"{title}: {sum(one.count for one in skipped):,}", "bold yellow"))
+    for reason, group in sorted(by_reason.items(), key=lambda item: -sum(one.count for one in item[1])):
+        places = [f"{one.path}:{line}" if line else one.path for one in group for line in one.lines]
+        named = [place for n, place in enumerate(places) if n < _EXAMPLES or place in given]
+        more = ", …" if len(places) > len(named) else ""
+        screen.say(f"{sum(one.count for one in group):,} × {reason}", indent=2)
+        screen.say((", ".join(named) + more, "dim"), indent=6)

@@ -1,0 +1,69 @@
+"""The command that imports what clients write as they write it: watch."""
+
+import json
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from holdfast_cli.commands.options import INTERRUPTED, Options
+from holdfast_cli.commands.render.outcomes import interruptible
+from holdfast_cli.commands.render.screen import Screen, count, plain
+
+if TYPE_CHECKING:
+    from holdfast_cli.formats.watching import Seen
+
+_KEPT = "What was imported until now is kept."
+
+
+def watch(options: Options, *, folders: list[Path], every: int = 5, no_projects: bool = False) -> None:
+    """Keep importing what clients write into folders, until interrupted.
+
+    Reads what import reads, each message once, and prints a line for each import. A look at which nothing is
+    new reads no file. It may be ended and started again at any time; with --json, prints one document per
+    line.
+
+    For example: holdfast watch ~/.claude/projects ~/.codex/sessions
+    """
+    # Only a watch needs the importers.
+    from holdfast_cli.formats.watching import FolderWatch
+    from holdfast_cli.hooks.privacy import Privacy
+
+    project_of = options.project_of(no_projects=no_projects)
+    with interruptible(_KEPT), options.open(create=True) as memory:
+        if not options.json:
+            Screen().say((f"Looking for what is new every {every:,} s. Ctrl-C ends it.", "dim"))
+        roots = [folder.resolve() for folder in folders]
+        found = FolderWatch(roots, memory, Privacy.read, project_of=project_of)
+        try:
+            while True:
+                for seen in found.look():
+                    _show(options, seen)
+                time.sleep(every)  # an interrupt ends it at once
+        except KeyboardInterrupt as error:
+            Screen(sys.stderr).say(f"Stopped watching. {_KEPT}")
+            raise typer.Exit(INTERRUPTED) from error
+
+
+def _show(options: Options, seen: "Seen") -> None:
+    if options.json:
+        told = {"path": str(seen.path), "problem": seen.problem, **plain(seen.report)}
+        # A line, all of it ASCII.
+        sys.stdout.write(json.dumps(told, separators=(",", ":")) + "\n")
+    else:
+        Screen().say((f"{datetime.now().astimezone():%H:%M:%S} ", "dim"), _line(seen))
+    sys.stdout.flush()  # whoever reads it from a pipe is to see it now
+
+
+def _line(seen: "Seen") -> str:
+    report, parts = seen.report, []
+    if report.added or report.records:
+        formats = ", ".join(report.formats)
+        kinds = {"new message": report.added, "new record": report.records}
+        added = " and ".join(count(number, what) for what, number in kinds.items() if number)
+        parts.append(f"{added} ({formats})")
+    parts += [f"{one.count:,} × {one.reason}" for one in report.skipped if one.problem or 0 in one.lines]
+    return f"{seen.path}: {'; '.join([*parts, *filter(None, [seen.problem])])}"

@@ -1,0 +1,184 @@
+"""Chats as lines of JSON in the formats of OpenAI, Anthropic and LangChain, and back.
+
+A line is a chat: its `messages` as the format has them, and beside them `holdfast`, an item for each message
+with what the format has no place for. Import puts both together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import cast
+
+from holdfast.errors import InvalidInput
+from holdfast.port import formats
+from holdfast.types import Message
+from holdfast_cli.formats.import_items import dict_of, list_of, text_of
+from holdfast_cli.formats.langchain_messages import is_langchain, own_form, to_langchain
+from holdfast_cli.formats.langchain_messages import read as read_langchain
+
+BESIDE = "holdfast"
+PAYLOAD = "the payload as it came, of which the message is kept"
+_LONGEST = 32 << 20  # characters of a line; a longer chat goes on in the next one
+_MEDIA = "an image or a file, for which a placeholder stands"
+_REASONING = "a message of reasoning alone, left out"
+_SYSTEM = "system"
+# The keys of a payload of which a message has everything.
+_PLAIN = {"role", "content", "id", "name", "at", "timestamp", "created_at", "meta"}
+
+
+def _anthropic(message: Message) -> list[dict[str, object]]:
+    """Return a message in the format of Anthropic, whole: several results of one message stay together."""
+    items = formats.to_anthropic(message, thinking=True)
+    blocks = [block for item in items for block in list_of(item["content"])]
+    role = _SYSTEM if message.role in formats.INSTRUCTIONS else items[0]["role"] if items else ""
+    return [{"role": role, "content": blocks}] if blocks else []
+
+
+WRITERS: Mapping[str, Callable[[Message], list[dict[str, object]]]] = {
+    "openai": formats.to_openai,
+    "anthropic": _anthropic,
+    "langgraph": to_langchain,
+}
+
+
+def lines_of(
+    head: Mapping[str, object], messages: Iterable[Message], format: str, left_out: Counter[str]
+) -> Iterator[tuple[str, int]]:
+    """Yield a chat as lines, each with its number of messages; what it cannot hold is counted."""
+    parts, size = _Parts(head), 0
+    for message in messages:
+        entries = WRITERS[format](message)
+        left_out.update(_lost(message, entries))
+        if not entries:
+            continue
+        size += parts.add(message, entries, apart=format == "anthropic")
+        if size > _LONGEST:
+            yield parts.line()
+            parts, size = _Parts(head), 0
+    if parts.count:
+        yield parts.line()
+
+
+class _Parts:
+    """What a line will have, as texts of JSON."""
+
+    def __init__(self, head: Mapping[str, object]) -> None:
+        self._head = head
+        self._messages: list[str] = []
+        self._system: list[str] = []
+        self._beside: list[str] = []
+        self.count = 0
+
+    def add(self, message: Message, entries: list[dict[str, object]], *, apart: bool) -> int:
+        """Add a message, its instructions `apart` as the system text, and return how many characters."""
+        is_system = apart and message.role in formats.INSTRUCTIONS
+        shown = list_of(entries[0]["content"]) if is_system else entries
+        texts = [json.dumps(one) for one in shown]
+        (self._system if is_system else self._messages).extend(texts)
+        beside = _beside(message, entries[0]) | ({_SYSTEM: len(texts)} if is_system else {})
+        # An entry that belongs to the message before has nothing beside it.
+        self._beside += [json.dumps(beside), *(["null"] * (0 if is_system else len(texts) - 1))]
+        self.count += 1
+        return sum(map(len, texts)) + len(self._beside[-1])
+
+    def line(self) -> tuple[str, int]:
+        """Return the line, and its number of messages."""
+        lists = {"messages": self._messages, _SYSTEM: self._system, BESIDE: self._beside}
+        if not self._system:
+            del lists[_SYSTEM]
+        inner = "".join(f', "{name}": [{", ".join(texts)}]' for name, texts in lists.items())
+        return f"{json.dumps(self._head)[:-1]}{inner}}}\n", self.count
+
+
+def _beside(message: Message, entry: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a message that its entry does not give back; None where the message has none."""
+    wanted = formats.export(message)
+    try:
+        found = formats.export(read_entry(entry))
+    except InvalidInput:
+        found = {}
+    names = [*wanted, *(name for name in found if name not in wanted)]
+    return {one: wanted.get(one) for one in names if one != "raw" and wanted.get(one) != found.get(one)}
+
+
+def has_more(message: Message) -> bool:
+    """Return whether a message has a payload with more than its own fields."""
+    raw = message.raw
+    return raw is not None and not (raw.keys() <= _PLAIN and raw.get("content") == message.content)
+
+
+def _lost(message: Message, entries: list[dict[str, object]]) -> Iterator[str]:
+    if not entries:
+        yield _REASONING
+    elif has_more(message) and message.raw != entries[0]:
+        if is_langchain(entries[0]) and own_form(message.raw):
+            return
+        yield PAYLOAD
+        if formats.has_media(message.raw) and not any(map(formats.has_media, entries)):
+            yield _MEDIA
+
+
+# And back
+
+
+def entries_of(value: Mapping[str, object]) -> Iterator[tuple[int, object, Mapping[str, object]]]:
+    """Yield the messages of a chat as its object has them, with their places and what is known beside them.
+
+    A system text beside the messages of another program comes before the first one.
+    """
+    blocks, entries = _system(value), iter(list_of(value.get("messages")))
+    beside, system = value.get(BESIDE), 0
+    place = 1 if isinstance(beside, list) else 1 - len(blocks)
+    for one in list_of(beside):
+        known = dict_of(one)
+        count = known.get(_SYSTEM)
+        if type(count) is int and count > 0:
+            texts = blocks[system : system + count]
+            given: list[object] = [{"role": _SYSTEM, "content": texts}] if texts else []
+            system += count
+        else:
+            given = list(islice(entries, 1))
+        if one is not None and given:
+            yield place, given[0], known
+            place += 1
+    # What was added to the file, or is of another program.
+    others = ({"role": _SYSTEM, "content": [block]} for block in blocks[system:])
+    for number, entry in enumerate((*others, *entries), place):
+        yield number, entry, {}
+
+
+def _system(value: Mapping[str, object]) -> list[object]:
+    given = value.get(_SYSTEM)
+    is_text = isinstance(given, str) and given.strip()
+    return [{"type": "text", "text": given}] if is_text else list_of(given)
+
+
+def read_entry(entry: object, beside: Mapping[str, object] | None = None) -> Message:
+    """Return the message of an entry and of what is known beside it.
+
+    Raises:
+        InvalidInput: it is none.
+
+    """
+    if not beside:
+        return _read(entry)
+    try:
+        fields = formats.export(_read(entry))
+    except InvalidInput:
+        # Everything may be known beside it.
+        if "role" not in beside:
+            raise
+        fields = {"raw": dict_of(entry)}
+    known = {**fields, **beside, "raw": fields["raw"]}
+    return formats.parse({name: value for name, value in known.items() if value is not None})
+
+
+def _read(entry: object) -> Message:
+    given = dict_of(entry)
+    if not is_langchain(given):
+        return formats.parse(cast("Mapping[str, object]", entry))
+    data = dict_of(given["data"])
+    return read_langchain({"type": given["type"], **data}, text_of(data.get("id")))

@@ -1,0 +1,91 @@
+"""Chats as Markdown that one can read, and that import reads back.
+
+A heading and a comment stand above each chat and each message. The comment is what counts: it has as JSON
+what the heading tells, and the lines below it are the words of the message as they are. A line of a message
+that looks like such a comment has a backslash before it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from holdfast.errors import InvalidInput
+from holdfast.port import formats
+from holdfast.types import Message
+from holdfast_cli.formats.chat_lines import PAYLOAD, has_more
+from holdfast_cli.formats.files import File, object_in
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed, stable_id, text_of
+from holdfast_cli.formats.jsonl import label_of
+from holdfast_cli.formats.marks import Marks, comment
+
+START = "<!-- Holdfast chats -->"
+_MARKS = Marks(headed=("chat", "message"), inner=("calls",))
+_CALLS = "<!-- calls -->"
+_FENCE = ("```json", "```")
+
+
+def chat_parts(
+    head: Mapping[str, object], messages: Iterable[Message], left_out: Counter[str]
+) -> Iterator[tuple[str, int]]:
+    """Yield a chat as Markdown, a message at a time, each with 1; what it cannot hold is counted."""
+    yield f"\n# {_one_line(head.get('title')) or _one_line(head.get('chat'))}\n{comment('chat', head)}\n", 0
+    for message in messages:
+        fields = formats.export(message)
+        content = str(fields.pop("content"))
+        del fields["raw"]
+        left_out.update([PAYLOAD] if has_more(message) else [])
+        calls = fields.pop("calls", None)
+        when = f", {message.at:%Y-%m-%d %H:%M:%S}" if message.at else ""
+        named = f" {_one_line(message.name)}" if message.name else ""
+        text = _MARKS.escape(content)
+        if calls:
+            text += f"\n\n{_CALLS}\n{_FENCE[0]}\n{_json(calls)}\n{_FENCE[1]}"
+        yield f"\n## {message.role}{named}{when}\n{comment('message', fields)}\n\n{text}\n", 1
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text or "").split())[:200]
+
+
+def _json(value: object) -> str:
+    readable = json.dumps(value, indent=1, ensure_ascii=False)
+    # A half of a surrogate pair is in no UTF-8.
+    return json.dumps(value, indent=1) if re.search("[\ud800-\udfff]", readable) else readable
+
+
+def is_chats(text: str) -> bool:
+    """Return whether a text that begins so is an export of chats."""
+    return text.startswith(START)
+
+
+def read(file: File) -> Iterator[Item]:
+    """Yield the messages of an export of chats as Markdown."""
+    chat = ImportedChat(file.name)
+    for kind, line, fields, lines in _MARKS.blocks(file):
+        if isinstance(fields, str):
+            yield Skip(line, fields, problem=True)
+        elif kind == "chat":
+            title, agent = text_of(fields.get("title")), text_of(fields.get("agent"))
+            label = label_of(fields.get("about"))
+            is_archived = fields.get("archived") is True
+            chat = ImportedChat(text_of(fields.get("chat")) or file.name, title, agent, is_archived, label)
+        else:
+            yield parsed(chat, line, _message, line, fields, "\n".join(lines[1:]))
+
+
+def _message(line: int, fields: Mapping[str, object], text: str) -> Message:
+    body, has_calls, made = text.rpartition(f"\n\n{_CALLS}\n{_FENCE[0]}\n")
+    known = {**fields, "raw": None}
+    if has_calls and made.endswith(f"\n{_FENCE[1]}"):
+        found = object_in(f'{{"calls": {made.removesuffix(_FENCE[1])}}}')
+        if isinstance(found, str):
+            raise InvalidInput(f"The calls of a message are {found}.", "Export the chat again.")
+        known |= found
+    else:
+        body = text
+    message = formats.parse({**known, "content": _MARKS.unescape(body)})
+    return message if message.id else replace(message, id=stable_id(line, text))

@@ -1,0 +1,71 @@
+"""Export of feedback: a set of questions for the benchmark, with the chats that answer them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+from holdfast.kinds import FEEDBACK
+from holdfast.types import Record
+from holdfast.types.references import write_reference
+from holdfast_cli.formats.export import messages_of
+
+if TYPE_CHECKING:
+    from holdfast import Memory
+
+
+class ExportedFeedback(NamedTuple):
+    """How many questions were written, and how much feedback is in none: without a query, or no help."""
+
+    questions: int
+    left_out: int
+
+
+def export_feedback(memory: Memory, stream: TextIO) -> ExportedFeedback:
+    """Write what users found helpful as JSON that `python -m benchmarks recall FILE` reads.
+
+    Its `sessions` are all chats of the handle, its `questions` the queries with at least one hit that helped;
+    `gold` names the messages that such a hit is, or was learned from, and `unhelpful` those of hits that did
+    not help. Of several answers about one hit of a query the last one counts. Credentials are not masked.
+    """
+    stored = memory.records(kind=FEEDBACK)
+    asked: dict[str, dict[str, Record]] = {}
+    for record in stored:
+        if record.meta.get("asked") and record.meta.get("hit") != "summary":
+            asked.setdefault(record.text, {})[str(record.meta.get("of"))] = record
+    sessions = {chat.id: _session(memory, chat.id) for chat in reversed(memory.chats(archived=None))}
+    questions = []
+    for query, given in asked.items():
+        own = [one for one in given.values() if one.chat in sessions]
+        gold, unhelpful = (
+            _named(one for one in own if one.meta["helpful"] is is_gold) for is_gold in (True, False)
+        )
+        if gold:
+            questions.append({"question": query, "kind": FEEDBACK, "gold": gold, "unhelpful": unhelpful})
+    stream.write(json.dumps({"sessions": list(sessions.values()), "questions": questions}) + "\n")
+    used = {str(question["question"]) for question in questions}
+    return ExportedFeedback(len(questions), sum(one.text not in used for one in stored))
+
+
+def _named(given: Iterable[Record]) -> list[str]:
+    """Return the references to the messages of records, each once."""
+    spans = ((one.chat, one.messages or (1, 0)) for one in given)
+    names = (write_reference(chat, seq) for chat, span in spans for seq in range(span[0], span[1] + 1))
+    return list(dict.fromkeys(names))
+
+
+def _session(memory: Memory, chat: str) -> dict[str, object]:
+    return {
+        "id": chat,
+        "messages": [
+            {
+                "id": write_reference(chat, message.seq),
+                "role": message.role,
+                "content": message.content,
+                "name": message.name,
+                "at": message.at.isoformat() if message.at else None,
+            }
+            for message in messages_of(memory, chat)
+        ],
+    }

@@ -1,0 +1,320 @@
+"""The import of one file: its messages and records, each once, a batch at a time."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypedDict
+
+from holdfast.errors import Conflict, InvalidInput
+from holdfast.port.imports import Imports, title_of
+from holdfast.port.texts import clean
+from holdfast_cli.formats.import_items import (
+    ImportedChat,
+    ImportedMessage,
+    ImportedRecord,
+    Item,
+    Skip,
+    told_id,
+)
+from holdfast_cli.formats.import_report import Skipped, Skips, unreadable
+from holdfast_cli.formats.message_order import in_order
+from holdfast_cli.formats.private_tags import PRIVATE
+from holdfast_cli.formats.record_import import store_records
+from holdfast_cli.formats.redaction import IGNORED, Redactor, Rules
+from holdfast_cli.formats.said_before import private_in
+from holdfast_cli.formats.sources import SourceFile
+
+if TYPE_CHECKING:
+    from holdfast import Chat, Memory
+    from holdfast.types import Message, ToolCall
+
+_NO_LINE = 0  # the line of a whole file
+_BATCH = 500  # messages or records in one transaction, or up to twice as many
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_STORED_BEFORE = "stored before it was private or ignored, and left as it is: `holdfast erase` removes it"
+_TOLD = ("user", "assistant")  # whose words hooks are told of
+_FEW, _SHORT = 2, 80  # messages, and characters of as many, that two conversations may have in common
+_LIKELY = 20  # chats with the same beginning that are compared
+_TWICE = "the file has it twice"
+
+
+class Account(TypedDict):
+    """What an import found in a file, as JSON values to be stored with its digest."""
+
+    chats: list[str]
+    messages: int
+    records: int
+    skipped: list[tuple[str, bool, int, tuple[int, ...]]]
+
+
+class FileImport:
+    """The import of one file, a batch at a time."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        source: SourceFile,
+        progress: Callable[[int], None],
+        rules: Rules | None,
+        before: Iterable[Item] = (),
+        *,
+        is_whole: bool = True,
+    ) -> None:
+        self._memory = memory
+        self._is_whole = is_whole
+        self._told = Counter[tuple[str, str]]()
+        self._source = source
+        self._before = before
+        self._rules = rules
+        self.is_redacted = False  # whether something was left out as the user wished
+        self._progress = progress
+        self._chats: set[str] = set()
+        self._sources: set[str] = set()
+        self._stored = self.added = 0
+        self._records = self.records_added = 0
+        self._skips = Skips()
+        self._begun: Mapping[tuple[str, str], Sequence[str]] | None = None
+        self._homes: dict[str, str] = {}
+        self._copied: set[str] = set()
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What was left out so far."""
+        found = self._skips.all()
+        return found if self._stored or self._records else unreadable(self._source.format.name, found)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the file could not be read to its end."""
+        return any(one.problem and _NO_LINE in one.lines for one in self.skipped)
+
+    def run(self) -> Account:
+        """Import it, and return the counts as JSON values, to be stored with its digest."""
+        for batch in _batches(self._items()):
+            by_chat: dict[str, list[ImportedMessage]] = defaultdict(list)
+            records: list[ImportedRecord] = []
+            for item in batch:
+                if isinstance(item, ImportedRecord):
+                    records.append(item)
+                else:
+                    by_chat[item.chat.id].append(item)
+            for messages in by_chat.values():
+                self._store(messages)
+            self._store_records(records)
+            self._progress(self._stored)
+        return {
+            "chats": sorted(self._chats),
+            "messages": self._stored,
+            "records": self._records,
+            "skipped": [(one.reason, one.problem, one.count, one.lines) for one in self.skipped],
+        }
+
+    def _items(self) -> Iterator[ImportedMessage | ImportedRecord]:
+        redactor = Redactor(self._rules, private=private_in(self._source), earlier=self._call)
+        for item in self._before:
+            if isinstance(item, ImportedMessage):
+                redactor.redact(item)
+        for item in in_order(self._source, self._call):
+            if isinstance(item, ImportedMessage):
+                found: Item = redactor.redact(item)
+            else:
+                found = redactor.redact_record(item) if isinstance(item, ImportedRecord) else item
+            self.is_redacted |= found is not item
+            found = found if isinstance(found, Skip) else self._wanted(found)
+            if isinstance(found, Skip):
+                self._skip([found])
+            else:
+                yield found
+
+    def _wanted(self, item: ImportedMessage | ImportedRecord) -> ImportedMessage | ImportedRecord | Skip:
+        """Return what is of this user and no repetition of a record, or why it is left out."""
+        owner = item.owner if isinstance(item, ImportedRecord) else item.chat.owner
+        if owner and owner.is_another(self._memory.scope.user):
+            return Skip(item.line, f"of the user {clean(owner.user)[:80]!r}: import it with that --user")
+        if isinstance(item, ImportedMessage):
+            return item
+        if item.source in self._sources:
+            return Skip(item.line, _TWICE)
+        self._sources.add(item.source)
+        return item
+
+    def _call(self, chat: str, call: str) -> ToolCall | None:
+        """Return a call that was imported before."""
+        return Imports(self._memory).call(clean(chat), call)
+
+    def _skip(self, skips: Iterable[Skip]) -> None:
+        self._skips.add(self._source.file.path, skips)
+
+    def _store_records(self, items: Sequence[ImportedRecord]) -> None:
+        done = store_records(self._memory, items)
+        self.records_added += done.added
+        self._records += done.added + done.present
+        self._skip(done.skips)
+
+    def _store(self, items: Sequence[ImportedMessage]) -> None:
+        """Append messages of one chat that are not stored yet."""
+        origin = items[0].chat
+        try:
+            memory = self._memory.scoped(agent=clean(origin.agent)) if origin.agent else self._memory
+            chat = memory.chat(self._home(memory, items))
+        except InvalidInput as error:
+            self._skip(Skip(item.line, error.what, problem=True) for item in items)
+            return
+        known = chat.stats()
+        before = known.messages
+        fresh = self._without_stored(memory, chat.id, items)
+        if self._source.format.name == "Claude Code":
+            fresh = self._without_copied(memory, chat.id, fresh)
+        if before and self._is_whole:
+            fresh = self._without_told(memory, chat, fresh)
+        stored = self._append(chat, fresh)
+        if stored and not before:
+            _describe(memory, chat, origin)
+        elif known.info and known.info.title in {title_of(item.message.content) for item in items}:
+            # It has no title of its own yet, and may have got one in the file since.
+            _describe(memory, chat, ImportedChat(chat.id, origin.title))
+        present = len(items) - len(fresh)
+        if stored or (present and before):
+            self._chats.add(chat.id)
+        self._stored += present + stored
+
+    def _home(self, memory: Memory, items: Sequence[ImportedMessage]) -> str:
+        """Return the id of the chat of messages: if it is called after its file, of the one that it repeats.
+
+        That is a chat whose messages are the first of these, or the other way round: an export that has
+        grown, or has another name. Chats of one file, and those that share less, are several.
+        """
+        origin = items[0].chat
+        own = self._homes.get(origin.id, clean(origin.id))
+        if origin.by_file and origin.id not in self._homes and len(items) >= _FEW:
+            if self._begun is None:
+                self._begun = Imports(memory).beginnings()
+            likely = self._begun.get((items[0].message.id, items[1].message.id), ())
+            for chat in () if own in likely else likely[:_LIKELY]:
+                known = memory.chat(chat).history(len(items), after=0)
+                if chat not in self._homes.values() and _repeats(known, items):
+                    own = chat
+                    break
+        self._homes[origin.id] = own
+        return own
+
+    def _without_stored(
+        self, memory: Memory, chat: str, items: Sequence[ImportedMessage]
+    ) -> Sequence[ImportedMessage]:
+        """Return the items whose text is not stored yet; programs rewrite the payloads of the same messages.
+
+        A message of which something was left out is stored once, whatever is left out of it today.
+        """
+        ids = sorted({item.message.id for item in items if item.message.id})
+        present = Imports(memory).find(chat, ids)
+        stored = {message.id: message for message in present}
+        fresh = []
+        for item in items:
+            known = stored.get(item.message.id)
+            if known is None:
+                fresh.append(item)
+            elif item.before and (_words(known), known.raw) == (_words(item.before), item.before.raw):
+                self._skip([Skip(item.line, _STORED_BEFORE)])
+            elif not _is_same(known, item):
+                fresh.append(item)
+        return fresh
+
+    def _without_copied(
+        self, memory: Memory, chat: str, items: Sequence[ImportedMessage]
+    ) -> Sequence[ImportedMessage]:
+        """Return the items that no other chat has.
+
+        A session that goes on in a new file begins there with the lines of the first one, under their ids.
+        """
+        known, tried = Imports(memory), {chat}
+        while items:
+            others = (self._copied | known.chats_with(items[0].message.id)) - tried
+            if not others:
+                break
+            for other in others:
+                items = self._without_stored(memory, other, items)
+            tried |= others
+        self._copied |= tried - {chat}
+        return items
+
+    def _without_told(
+        self, memory: Memory, chat: Chat, items: Sequence[ImportedMessage]
+    ) -> Sequence[ImportedMessage]:
+        """Return the items that no hook has stored before, by their words and how often they were said."""
+        ids = []
+        for message in (item.message for item in items):
+            is_told = message.role in _TOLD and not message.calls
+            told = told_id(message.role, message.content) if is_told else ""
+            self._told[chat.id, told] += 1
+            ids.append(f"{told}{self._told[chat.id, told]}" if told else "")
+        present = {message.id for message in Imports(memory).find(chat.id, sorted(filter(None, ids)))}
+        return [item for item, identity in zip(items, ids, strict=True) if identity not in present]
+
+    def _append(self, chat: Chat, items: Sequence[ImportedMessage]) -> int:
+        """Append in one transaction, after an error in halves, and return the number of messages stored."""
+        if not items:
+            return 0
+        try:
+            stored = chat.append([item.message for item in items])
+        except (InvalidInput, Conflict) as error:
+            if len(items) > 1:
+                half = len(items) // 2
+                return self._append(chat, items[:half]) + self._append(chat, items[half:])
+            is_another = isinstance(error, Conflict)
+            reason = "another message is stored under its id" if is_another else error.what
+            self._skip([Skip(items[0].line, reason, problem=True)])
+            return 0
+        # Another import may have stored some of them meanwhile.
+        self.added += getattr(stored, "added", 0)
+        return len(items)
+
+
+def _batches(
+    items: Iterable[ImportedMessage | ImportedRecord],
+) -> Iterator[list[ImportedMessage | ImportedRecord]]:
+    """Yield items in batches that end where a chat does, unless it is long: by its beginning it is known."""
+    batch: list[ImportedMessage | ImportedRecord] = []
+    for item in items:
+        if len(batch) >= _BATCH:
+            first, last, new = (getattr(one, "chat", None) for one in (batch[0], batch[-1], item))
+            if last in (None, first) or last != new or len(batch) >= 2 * _BATCH:
+                yield batch
+                batch = []
+        batch.append(item)
+    yield batch
+
+
+def _words(message: Message) -> tuple[object, ...]:
+    return message.role, message.name, message.content, message.calls
+
+
+def _is_same(known: Message, item: ImportedMessage) -> bool:
+    """Return whether a stored message is that of an item, whatever is left out of it today."""
+    if known.id != item.message.id:
+        return False
+    words = _words(item.message), _words(item.before or item.message)
+    return _words(known) in words or known.raw == item.message.raw is not None or _has_placeholder(known)
+
+
+def _repeats(known: Sequence[Message], items: Sequence[ImportedMessage]) -> bool:
+    """Return whether one conversation begins as another does, and no third is likely to."""
+    is_long = len(known) > _FEW or sum(len(one.content) for one in known) > _SHORT
+    return is_long and all(map(_is_same, known, items))
+
+
+def _has_placeholder(message: Message) -> bool:
+    text = repr(_words(message))
+    return PRIVATE in text or IGNORED in text
+
+
+def _describe(memory: Memory, chat: Chat, origin: ImportedChat) -> None:
+    """Set title, archive flag and label of a new chat; an import never changes those that were set."""
+    title = " ".join(_CONTROL.sub(" ", clean(origin.title)).split())
+    if title:
+        chat.rename(title[:500])
+    if origin.archived:
+        chat.archive()
+    if origin.label:
+        Imports(memory).relabel(chat.id, origin.label)

@@ -1,0 +1,354 @@
+"""Gemini CLI: the chats under `~/.gemini/tmp/<project>/chats`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+
+from holdfast.port import formats
+from holdfast.port.texts import clean
+from holdfast.types import Message
+from holdfast_cli.formats.files import File, lines, values
+from holdfast_cli.formats.import_items import (
+    ImportedChat,
+    Item,
+    Skip,
+    call_item,
+    dict_of,
+    list_of,
+    parsed,
+    repeat_id,
+    result_item,
+    stable_id,
+    text_of,
+)
+
+_ROLES = {"user": "user", "gemini": "assistant"}
+_RESULTS = ("result", "resultDisplay")
+_ROOT = ".project_root"  # a file beside the chats of a project
+_LONGEST_ROOT = 4096  # bytes of it
+_LEFT = "on a branch that was left: the user went back behind it"
+
+# What the program and hooks have added to a prompt.
+_CONTEXTS = re.compile(
+    r"\s*+(?:<(hook|session)_context>(?:(?!</\1_context>).)*+</\1_context>\s*+)++", re.DOTALL
+)
+_ADDED = "not conversation: context that the program added"
+_SUMMARY = "<state_snapshot>"  # how a compaction begins, which the model then answers
+
+_Json = Mapping[str, object]
+_Values = Iterable[tuple[int, object] | Skip]
+
+
+def is_chat(value: _Json) -> bool:
+    """Return whether an object is a chat, or the first line of one."""
+    return all(isinstance(value.get(key), str) for key in ("sessionId", "projectHash"))
+
+
+def read(file: File) -> Iterator[Item]:
+    """Yield the messages of a chat, one record a line; calls of tools and their results are messages too.
+
+    A record is written again when it gets longer, and counts as it is in the end. Of a history that a line
+    sets, what was not there before is taken: after a compaction it repeats the end of the chat under other
+    ids. Left out and counted are what the program notes beside the conversation, and what the user went back
+    behind. The chat of a sub-agent is one of its own, `<session>/agent-<id>`.
+    """
+    return _items(file, lines(file), _Log(lines(file)))
+
+
+def without_contexts(prompt: str) -> str:
+    """Return a prompt without what hooks have put before it."""
+    contexts = _CONTEXTS.match(prompt)
+    return prompt[contexts.end() :] if contexts else prompt
+
+
+def read_document(file: File) -> Iterator[Item]:
+    """Yield the messages of a chat in one JSON document, as versions of before 2026 write it."""
+    return _items(file, values(file), _Log(values(file)))
+
+
+class _Log:
+    """What later lines say of earlier ones: the last line of each record, and those that were left.
+
+    `given` are the new records in the histories that lines set. `made` are calls by their ids, with the names
+    of their tools, `answered` those with a result.
+    """
+
+    def __init__(self, found: _Values) -> None:
+        self.last: dict[str, int] = {}
+        self.left: set[tuple[int, str]] = set()
+        self.given: dict[int, list[dict[str, object]]] = {}
+        self.made: dict[str, object] = {}
+        self.answered: set[str] = set()
+        self._order: list[str] = []
+        self._places: dict[str, tuple[int, list[int]]] = {}
+        self._words: dict[str, tuple[str, str]] = {}
+        for item in found:
+            if isinstance(item, Skip):
+                continue
+            number, value = item[0], dict_of(item[1])
+            history = list_of(dict_of(value.get("$set")).get("messages"))
+            for record in map(dict_of, (value, *list_of(value.get("messages")), *history)):
+                for call in map(dict_of, list_of(record.get("toolCalls"))):
+                    self.made[text_of(call.get("id"))] = call.get("name")
+                    self.answered |= {text_of(call.get("id"))} if any(map(call.get, _RESULTS)) else set()
+            if "$rewindTo" in value:
+                self._go_back(text_of(value["$rewindTo"]))
+            elif history:
+                self.given[number] = self._new_in(history, number)
+            elif text_of(value.get("id")):
+                self._note(number, value)
+
+    def _note(self, number: int, record: _Json) -> None:
+        identity = text_of(record.get("id"))
+        if identity not in self._places:
+            self._places[identity] = (len(self._order), [])
+            self._order.append(identity)
+        self._places[identity][1].append(number)
+        self._words[identity] = _words(record)
+        self.last[identity] = number
+
+    def _go_back(self, identity: str) -> None:
+        # The program forgets everything where it does not find the record.
+        start = self._places.get(identity, (0, []))[0]
+        for name in self._order[start:]:
+            self.left.update((number, name) for number in self._places.pop(name)[1])
+            del self._words[name]
+        del self._order[start:]
+
+    def _new_in(self, history: Iterable[object], number: int) -> list[dict[str, object]]:
+        known: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for identity, words in self._words.items():
+            known[words].append(identity)
+        new, after_summary = [], False
+        for record in map(dict, map(dict_of, history)):
+            identity, (kind, text) = text_of(record.get("id")), _words(record)
+            is_answer, after_summary = after_summary and kind == "gemini", text.startswith(_SUMMARY)
+            if earlier := known[kind, text]:
+                self._places.setdefault(identity, self._places[earlier.pop(0)])
+            elif text and identity not in self._places and not is_answer and not after_summary:
+                record["id"] = identity or stable_id(number, record)
+                self._note(number, record)
+                new.append(record)
+        return new
+
+    def unlisted(self, parts: Iterable[_Json]) -> list[_Json]:
+        """Return the calls in parts of a record that no record lists."""
+        calls = [dict_of(part["functionCall"]) for part in parts if "functionCall" in part]
+        return [call for call in calls if text_of(call.get("id")) not in self.made]
+
+    def answers(self, parts: Iterable[_Json]) -> Iterator[dict[str, object]]:
+        """Yield the results in parts of a record that stand with no call, each as a call that has it.
+
+        One without the id of its call is that of the first one of the tool that has none.
+        """
+        for part in (part for part in parts if "functionResponse" in part):
+            given = dict_of(part["functionResponse"])
+            tool = given.get("name")
+            waiting = (one for one, name in self.made.items() if name == tool and one not in self.answered)
+            call = text_of(given.get("id")) or next(waiting, stable_id(0, part))
+            if call not in self.answered:
+                self.answered.add(call)
+                yield {"id": call, "name": tool, "result": [part]}
+
+
+def _words(record: _Json) -> tuple[str, str]:
+    """Return what makes a record the same as one under another id: its kind, words, calls and files."""
+    parts = _said(_parts(record.get("content")))
+    others = [
+        part.get("functionCall") or part.get("functionResponse") or part
+        for part in parts
+        if "text" not in part
+    ]
+    others += list_of(record.get("toolCalls"))
+    names = (text_of(dict_of(one).get("id")) or stable_id(0, one) for one in others)
+    texts = [text_of(part["text"]) for part in parts if "text" in part]
+    return text_of(record.get("type")), "\n".join([*texts, *dict.fromkeys(names)]).strip()
+
+
+def _items(file: File, found: _Values, log: _Log) -> Iterator[Item]:
+    chat = ImportedChat(file.name)
+    for item in found:
+        if isinstance(item, Skip):
+            yield item
+            continue
+        number, value = item
+        if not isinstance(value, dict):
+            yield Skip(number, "no record", problem=True)
+        elif is_chat(value):
+            chat = _chat(file, value)
+            for place, one in enumerate(list_of(value.get("messages")), 1):
+                yield from _record(chat, place, dict(dict_of(one)), log)
+        else:
+            for record in log.given.get(number) or [value]:
+                reason = _why_left_out(number, record, log)
+                yield from [Skip(number, reason)] if reason else _record(chat, number, record, log)
+
+
+def _why_left_out(number: int, value: _Json, log: _Log) -> str:
+    identity = text_of(value.get("id"))
+    if (number, identity) in log.left:
+        return _LEFT
+    if not identity:
+        return "not conversation: a note on the session"
+    return "" if log.last[identity] == number else "written again, longer, on a line that follows"
+
+
+def _chat(file: File, value: _Json) -> ImportedChat:
+    session = text_of(value["sessionId"])
+    folder = folder_of(file, value)
+    if value.get("kind") == "subagent" and file.location:
+        session = f"{file.location.parent.name}/agent-{session}"
+    return ImportedChat(clean(session) or file.name, text_of(value.get("summary")), folder=folder)
+
+
+def folder_of(file: File, chat: _Json) -> str:
+    """Return the folder of the project, which stands beside its chats; its hash stands in each of them."""
+    digest = chat.get("projectHash")
+    for parent in list(Path(file.location).parents)[:4] if file.location else ():
+        try:
+            with (parent / _ROOT).open("rb") as stream:
+                root = stream.read(_LONGEST_ROOT).strip()
+        except OSError:
+            continue
+        return root.decode(errors="replace") if sha256(root).hexdigest() == digest else ""
+    return ""
+
+
+def is_event(value: _Json) -> bool:
+    """Return whether an object is the first line of what the program puts out as `stream-json`."""
+    return value.get("type") == "init" and isinstance(value.get("session_id"), str) and "model" in value
+
+
+def read_events(file: File) -> Iterator[Item]:
+    """Yield the messages of a `stream-json`: the pieces of an answer are one, calls and results their own."""
+    chat, said = ImportedChat(file.name), Counter[str]()
+    for _, run in groupby(lines(file), _piece):
+        first, *more = run
+        if isinstance(first, Skip):
+            yield first
+            continue
+        number, value = first
+        rest = "".join(text_of(one[1].get("content")) for one in more if not isinstance(one, Skip))
+        value |= {"content": f"{text_of(value.get('content'))}{rest}"} if rest else {}
+        chat = replace(chat, id=text_of(value.get("session_id")) or chat.id)
+        if item := _event(value):
+            item |= {"id": repeat_id(said, [chat.id, value]), "raw": value}
+            yield parsed(chat, number, formats.parse, item)
+        else:
+            yield Skip(number, f"not conversation: {clean(text_of(value.get('type')))[:40] or 'no type'}")
+
+
+def _piece(item: tuple[int, dict[str, object]] | Skip) -> object:
+    """Return what the lines of one message share: the speaker of pieces, the number of any other line."""
+    if isinstance(item, Skip):
+        return item
+    return item[1].get("role") if item[1].get("delta") is True else item[0]
+
+
+def _event(value: _Json) -> dict[str, object] | None:
+    call, at = text_of(value.get("tool_id")), value.get("timestamp")
+    match value.get("type"):
+        case "message":
+            return {"role": value.get("role"), "content": value.get("content"), "at": at}
+        case "tool_use":
+            return call_item(call, value.get("tool_name"), value.get("parameters"), at)
+        case "tool_result":
+            output = text_of(value.get("output")) or text_of(dict_of(value.get("error")).get("message"))
+            return result_item(call, output or "[no text]", at)
+    return None
+
+
+def _record(chat: ImportedChat, number: int, value: dict[str, object], log: _Log) -> Iterator[Item]:
+    kind, parts = text_of(value.get("type")), _parts(value.get("content"))
+    value["id"] = text_of(value.get("id")) or stable_id(number, value)
+    calls = [
+        {**dict_of(call), "id": text_of(dict_of(call).get("id")) or f"{value['id']}/{place}"}
+        for place, call in enumerate(list_of(value.get("toolCalls")) or log.unlisted(parts), 1)
+    ]
+    log.made |= {str(call["id"]): call.get("name") for call in calls}
+    answers = list(log.answers(parts))
+    if kind not in _ROLES:
+        yield Skip(number, f"not conversation: {clean(kind)[:40] or 'no type'}")
+        return
+    texts = [part for part in parts if not ({"functionCall", "functionResponse"} & part.keys())]
+    if kind == "user":
+        texts, given = _said(texts), texts
+        if given and not texts:
+            yield Skip(number, _ADDED)
+            return
+    if texts or value.get("thoughts"):
+        yield parsed(chat, number, _message, value, texts)
+    elif not (calls or answers):
+        reason = "a call or result of a tool, which stands with the call" if parts else "empty"
+        yield Skip(number, reason)
+    for call in calls:
+        yield parsed(chat, number, _call, value, call)
+        if any(call.get(key) for key in _RESULTS):
+            yield parsed(chat, number, _result, value, call)
+    yield from (parsed(chat, number, _result, value, answer) for answer in answers)
+
+
+def _parts(content: object) -> list[_Json]:
+    found = content if isinstance(content, list) else [content] if content else []
+    return [{"text": part} if isinstance(part, str) else dict_of(part) for part in found]
+
+
+def _said(parts: Iterable[_Json]) -> list[_Json]:
+    """Return the parts of a prompt without what hooks have added: before it, or as parts of their own."""
+    said = []
+    for part in parts:
+        text = text_of(part.get("text"))
+        if not text:
+            said.append(part)
+        elif own := without_contexts(text):
+            said.append({**part, "text": own})
+    return said
+
+
+def _text(part: _Json) -> _Json:
+    """Return a part in a form that chat formats have: other media become placeholders."""
+    if part.get("thought") is True:
+        return {"type": "thinking"}
+    media = dict_of(part.get("inlineData") or part.get("fileData"))
+    names = (text_of(media.get(key)) for key in ("displayName", "fileUri", "mimeType"))
+    name = next(filter(None, names), "unnamed")
+    return {"type": "text", "text": text_of(part.get("text")) or f"[file: {name}]"}
+
+
+def _message(value: dict[str, object], texts: list[_Json]) -> Message:
+    role = _ROLES[text_of(value.get("type"))]
+    raw = {key: one for key, one in value.items() if key != "toolCalls"}
+    content: object = [_text(part) for part in texts] or formats.REASONING
+    known = {"id": text_of(value.get("id")), "at": value.get("timestamp"), "raw": raw}
+    return formats.parse({"role": role, "content": content, **known})
+
+
+def _call(value: _Json, call: dict[str, object]) -> Message:
+    raw = {key: one for key, one in call.items() if key not in _RESULTS}
+    identity, at = text_of(call.get("id")), call.get("timestamp") or value.get("timestamp")
+    asked = call_item(identity, call.get("name"), call.get("args"), at)
+    return formats.parse({**asked, "id": identity, "raw": raw})
+
+
+def _result(value: _Json, call: dict[str, object]) -> Message:
+    identity = clean(text_of(call.get("id")))
+    raw = {key: one for key, one in call.items() if key in {"id", "name", "status", "timestamp", *_RESULTS}}
+    parts = [_text(part) for part in map(_answer, _parts(call.get("result"))) if part]
+    content: object = parts or text_of(call.get("resultDisplay")) or "[no text]"
+    at = call.get("timestamp") or value.get("timestamp")
+    return formats.parse({**result_item(identity, content, at), "id": f"{identity}/result", "raw": raw})
+
+
+def _answer(part: _Json) -> _Json:
+    if "functionResponse" not in part:
+        return part
+    response = dict_of(dict_of(part["functionResponse"]).get("response"))
+    said = text_of(response.get("output")) or text_of(response.get("error"))
+    return {"text": said or (json.dumps(response) if response else "")}

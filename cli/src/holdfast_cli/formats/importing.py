@@ -1,0 +1,321 @@
+"""Import of conversations from files, folders and zips, each message once."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from holdfast import __version__
+from holdfast.errors import InvalidInput, NewerSchema, UnknownFormat, shown
+from holdfast.port.imports import Imports
+from holdfast.port.texts import clean
+from holdfast_cli.formats import everything, tables
+from holdfast_cli.formats.file_import import Account, FileImport
+from holdfast_cli.formats.files import File
+from holdfast_cli.formats.foreign_sqlite import fingerprint
+from holdfast_cli.formats.import_items import Item, Skip
+from holdfast_cli.formats.import_report import ImportReport, Skipped, Skips
+from holdfast_cli.formats.record_edits import apply_edits
+from holdfast_cli.formats.record_markdown import EDITS, is_records
+from holdfast_cli.formats.redaction import Rules
+from holdfast_cli.formats.sources import NOTES, Format, Ignored, Source, SourceFile, Unread, sources
+from holdfast_cli.formats.zip_files import READ_ERRORS
+
+if TYPE_CHECKING:
+    from holdfast import Memory
+
+Progress = Callable[[str, int], None]
+"""Called after each batch with the path of the file and the number of messages found in all files so far."""
+ProjectOf = Callable[[SourceFile], str]
+"""Returns the project of the user that a file belongs to, "" for none."""
+
+_CHUNK = 1 << 20
+
+
+def import_paths(
+    memory: Memory,
+    paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
+    progress: Progress | None = None,
+    *,
+    rules: Rules | None = None,
+    dry_run: bool = False,
+    format: str = "",
+    project_of: ProjectOf = lambda _: "",
+) -> ImportReport:
+    """Add the conversations of files, folders and zips to a memory, each message once.
+
+    The format of each file is recognised by its content, its project by `project_of`. A message that cannot
+    be read or stored is left out and reported with its file and line; of several paths, so is one that is
+    refused. A message without a time gets that of its neighbour in the chat. Repeat an interrupted import to
+    complete it. What a prompt marks as `<private>…</private>`, and what the `rules` of the user cover, is
+    replaced by a placeholder before anything is stored, in the payload too.
+
+    The path of an export of everything restores all of it, and that of edited records (`export_records`)
+    takes the edits over as the user's, or with `dry_run` only reports them. Both are trusted; name your own.
+
+    With `format="notes"` all Markdown files, and no others, are notes: their sections, observations and
+    relations become records. Without it that are those with the front matter of basic-memory.
+
+    Raises:
+        InvalidInput: there is nothing at any of the paths, or the format is unknown; nothing was imported.
+        UnknownFormat: the only path is a file in no known format; nothing was imported.
+        NewerSchema, UnreleasedSchema: the only path is an export of everything with another schema.
+
+    """
+    named = _named(paths)
+    _check_how(named, format, dry_run=dry_run)
+    importer = _Importer(memory, progress or (lambda *_: None), rules, project_of)
+    if format:
+        importer.take_each(named, lambda path: importer.take_found(_notes(path)))
+    else:
+        named.sort(key=lambda path: (not everything.is_everything(path), not is_records(path)))
+        importer.take_each(named, partial(importer.take_path, dry_run=dry_run))
+    return importer.done()
+
+
+def _check_how(paths: Sequence[Path], format: str, *, dry_run: bool) -> None:
+    if format not in ("", NOTES.name):
+        raise InvalidInput(f"Unknown format {shown(format)}.", 'Use "notes", or leave it out.')
+    if dry_run and (format or not all(map(is_records, paths))):
+        what = "Only the edits of an export of records as Markdown can be shown without being made."
+        raise InvalidInput(what, "Leave out `dry_run`, or name such files alone.")
+
+
+def import_tables(
+    memory: Memory,
+    paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
+    columns: Mapping[str, str],
+    progress: Progress | None = None,
+    *,
+    encoding: str = "utf-8",
+    rules: Rules | None = None,
+) -> ImportReport:
+    """Add the rows of CSV and JSONL files to a memory, as messages or as records, each once.
+
+    A row that is none is left out and reported with its line. `columns` names the column of each field: of
+    messages `content`, and as you like `role` (else "user"), `at`, `chat` (else one of the file's name),
+    `name`, `id` and `title`; of records `text`, and as you like `kind` (else "fact"), `category`, `tags`,
+    `target`, `since`, `until`, `source` and `id`. Of JSON, `a.b` is a field of an object. With `meta` as "*"
+    all other columns become metadata, else they are left out. A row without an `id` is known again by its
+    words.
+
+    Args:
+        memory: the memory to add to.
+        paths: files that end with .csv, .tsv, .jsonl or .ndjson.
+        columns: the column of each field.
+        progress: called after each batch, see `Progress`.
+        encoding: that of CSV files that do not begin with a mark of theirs.
+        rules: what the user keeps private.
+
+    Raises:
+        InvalidInput: there is nothing at any of the paths, the only one is no such file or lacks a column, or
+            the mapping names no words or an unknown field; nothing was imported.
+
+    """
+    named, table = _named(paths), tables.checked(columns, encoding)
+    importer = _Importer(memory, progress or (lambda *_: None), rules)
+    importer.take_each(named, lambda path: importer.take(_table(path, table)))
+    return importer.done()
+
+
+def _table(path: Path, table: tables.Table) -> SourceFile:
+    form = tables.format_of(path, table)
+    return SourceFile(File.at(path), Format(form, partial(tables.read, table, form), options=table.options))
+
+
+def _named(paths: object) -> list[Path]:
+    """Return the paths that are meant; there is something at one of them, be it a link that leads nowhere."""
+    try:
+        named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else cast("list[str]", paths)))
+    except TypeError as error:
+        raise InvalidInput(f"{shown(paths)} names no files.", "Name one path, or several.") from error
+    if named and not any(map(os.path.lexists, named)):
+        raise InvalidInput(f"There is no file or folder at {shown(str(named[0]))}.", "Check the path.")
+    return named
+
+
+def _notes(path: Path) -> Iterator[Source]:
+    for source in sources(path, [NOTES]):
+        ending = Path(source.file.path).suffix.lower() if isinstance(source, SourceFile) else ".md"
+        yield source if ending == ".md" else Ignored(ending)
+
+
+def import_found(
+    memory: Memory, found: Iterable[Source], rules: Rules | None, project_of: ProjectOf
+) -> ImportReport:
+    """Add the conversations of files that were found, each message once, as `import_paths` does."""
+    importer = _Importer(memory, lambda *_: None, rules, project_of)
+    importer.take_found(found)
+    return importer.done()
+
+
+def import_source(
+    memory: Memory,
+    source: SourceFile,
+    *,
+    rules: Rules | None = None,
+    before: Iterable[Item] = (),
+    is_whole: bool = False,
+) -> tuple[ImportReport, bool]:
+    """Add the conversations of one file whose format is known, each message once, as `import_paths` does.
+
+    Whether the file was imported before is neither looked up nor noted. `before` are the items of the same
+    file that were imported already: what is left out of them is recognised in the others. Of a file that
+    `is_whole`, what hooks were told of a message is recognised by how often it was said.
+
+    Returns:
+        The report, and whether something was left out as the user wished.
+
+    """
+    started = time.monotonic()
+    file = FileImport(memory, source, lambda _: None, rules, before, is_whole=is_whole)
+    account = file.run()
+    report = ImportReport(len(account["chats"]), file.added, account["messages"] - file.added)
+    report.skipped = file.skipped
+    report.records, report.records_present = file.records_added, account["records"] - file.records_added
+    report.formats[source.format.name] = account["messages"] + account["records"]
+    report.seconds = time.monotonic() - started
+    return report, file.is_redacted
+
+
+class _Importer:
+    """The import of some files."""
+
+    def __init__(
+        self, memory: Memory, progress: Progress, rules: Rules | None, project_of: ProjectOf = lambda _: ""
+    ) -> None:
+        self._started = time.monotonic()
+        self._memory = memory
+        self._project_of = project_of
+        self._rules = rules
+        self._progress = progress
+        self._chats: set[str] = set()
+        self.report = ImportReport()
+        self.skips = Skips()
+
+    def take_path(self, path: Path, *, dry_run: bool) -> None:
+        """Import what is at a path."""
+        if everything.is_everything(path):
+            self.restore(path)
+        elif is_records(path):
+            self.edit(path, dry_run=dry_run)
+        else:
+            self.take_found(sources(path))
+
+    def take_each(self, paths: Sequence[Path], take: Callable[[Path], None]) -> None:
+        """Import what is at each of some paths; of several, one that is refused is named."""
+        for path in paths:
+            try:
+                if not os.path.lexists(path):
+                    raise InvalidInput(f"{str(path)!r} is no file or folder.", "Check the path.")
+                take(path)
+            except (InvalidInput, UnknownFormat, NewerSchema) as error:
+                if len(paths) == 1:
+                    raise
+                reason = error.what.removeprefix(f"{str(path)!r} ").removeprefix("is ").rstrip(".")
+                self.skips.add(clean(str(path)), [Skip(0, reason, problem=True)])
+
+    def take_found(self, found: Iterable[Source]) -> None:
+        """Import files that were found, and count what is none."""
+        for source in found:
+            if isinstance(source, Ignored):
+                self.report.ignored[source.ending] += 1
+            elif isinstance(source, Unread):
+                self.skips.add(source.path, [source.skip])
+            else:
+                self.take(source)
+
+    def done(self) -> ImportReport:
+        """Return the report of all that was imported."""
+        self.report.skipped = self.skips.all()
+        self.report.seconds = time.monotonic() - self._started
+        return self.report
+
+    def take(self, source: SourceFile) -> None:
+        """Import a file; one that was imported before and has not changed is only counted."""
+        project, path, report = self._project_of(source), source.file.path, self.report
+        memory = self._memory.scoped(project=project) if project else self._memory
+        known_files, found = Imports(memory), report.formats.total()
+        file_id = _file_id(source.file, memory.scope.agent)
+        digest = _digest(source) if known_files.stores else ""
+        known = digest and known_files.account(file_id, digest)
+        added = records = 0
+        if known:
+            account: Account = json.loads(known)
+            report.unchanged += 1
+            self._progress(path, found + account["messages"])
+        else:
+            file = FileImport(memory, source, lambda read: self._progress(path, found + read), self._rules)
+            account = file.run()
+            added, records = file.added, file.records_added
+            # What is left out may be let in later, so such a file is read again.
+            if digest and not file.is_broken and not file.is_redacted:
+                known_files.note(file_id, digest, json.dumps(account))
+        self._count(source.format.name, account["chats"], added, account["messages"] - added)
+        if project:
+            report.projects[project] += added
+        report.formats[source.format.name] += account["records"]
+        report.records += records
+        report.records_present += account["records"] - records
+        for reason, problem, count, lines in account["skipped"]:
+            self.skips.count(Skipped(path, reason, count, tuple(lines), problem))
+
+    def restore(self, path: Path) -> None:
+        """Import an export of everything."""
+        file = File.at(path)
+        restored = everything.restore(self._memory, file)
+        added, present = restored.added["messages"], restored.present["messages"]
+        own = self._memory.scope.space
+        chats = {chat if space == own else f"{space}|{chat}" for space, chat in restored.chats}
+        self._count(everything.FORMAT, chats, added, present)
+        self.report.rows += restored.added
+        self.report.renumbered += restored.renumbered
+        self.skips.add(file.path, (Skip(*one, problem=True) for one in restored.left_out))
+
+    def edit(self, path: Path, *, dry_run: bool) -> None:
+        """Take over, or only report, the edits of records in a file."""
+        done, report = apply_edits(self._memory, path, dry_run=dry_run), self.report
+        report.edits += done.edits
+        report.records += 0 if dry_run else len(done.edits) - len(done.conflicts)
+        report.records_present += done.unchanged
+        report.formats[EDITS] += len(done.edits) + done.unchanged
+        name = File.at(path).path
+        self.skips.add(name, (Skip(one.line, one.why, problem=True) for one in done.conflicts))
+        self.skips.add(name, (Skip(line, what, problem=line > 0) for line, what in done.wrong))
+
+    def _count(self, format: str, chats: Iterable[str], added: int, present: int) -> None:
+        self._chats.update(chats)
+        self.report.sessions = len(self._chats)
+        self.report.added += added
+        self.report.present += present
+        self.report.formats[format] += added + present
+
+
+def _file_id(file: File, agent: str) -> str:
+    """Return the id of a file for one agent: a hash of its path."""
+    # In a zip the path continues within it, so it is not one of the system.
+    path = os.path.abspath(file.path)  # noqa: PTH100
+    return blake2b(json.dumps([path, file.name, agent]).encode(), digest_size=16).hexdigest()
+
+
+def _digest(source: SourceFile) -> str:
+    """Return a hash of the content and of what reads it; "" if the file cannot be read."""
+    how = f"{__version__}\0{source.format.name}\0{source.format.options}"
+    digest = blake2b(how.encode("utf-8", "replace"), digest_size=16)
+    try:
+        if source.format.is_database and source.file.location:
+            # What is new in one stands in its log, and it may be larger than all that is read of it.
+            digest.update(fingerprint(source.file.location))
+            return digest.hexdigest()
+        with source.file.open() as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    except READ_ERRORS:
+        return ""
+    return digest.hexdigest()

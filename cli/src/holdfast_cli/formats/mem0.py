@@ -1,0 +1,126 @@
+"""mem0: what `get_all` and exports give, and its `history.db`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+
+from holdfast.port import formats, texts
+from holdfast_cli.formats.files import File, values
+from holdfast_cli.formats.foreign_sqlite import opened
+from holdfast_cli.formats.import_items import (
+    ImportedChat,
+    ImportedRecord,
+    Item,
+    Owner,
+    Skip,
+    dict_of,
+    list_of,
+    parsed,
+    stable_id,
+    text_of,
+)
+
+_Json = Mapping[str, object]
+_Entry = tuple[int, _Json]
+
+_LISTS = ("results", "memories")
+_NO_META = {"id", "memory", "data", "hash", "score", "text_lemmatized", "categories", "metadata", "event"}
+_HISTORY = ("memory_id", "new_memory", "event", "created_at", "updated_at")
+_MESSAGES = ("id", "session_scope", "role", "content", "name", "created_at")
+_NO_OWNER = "a memory whose user the history does not name: import an export"
+
+
+def is_memory(value: _Json) -> bool:
+    """Return whether an object is a memory, or a list of them as `get_all` returns it."""
+    listed = [dict_of(one) for key in _LISTS for one in list_of(value.get(key))[:1]]
+    return any(_is_memory(one) for one in (value, *listed))
+
+
+def _is_memory(value: _Json) -> bool:
+    return isinstance(value.get("memory"), str) and ("id" in value or "user_id" in value)
+
+
+def read(file: File) -> Iterator[Item]:
+    """Yield the memories of a JSON file as facts. Of a file of several users, each names whose it is."""
+    users = {_user(one[1]) for one in _entries(file) if not isinstance(one, Skip)}
+    for one in _entries(file):
+        yield one if isinstance(one, Skip) else _record(*one, Owner(_user(one[1]), len(users) == 1))
+
+
+def _entries(file: File) -> Iterator[_Entry | Skip]:
+    for value in values(file):
+        if isinstance(value, Skip):
+            yield value
+            continue
+        entry = dict_of(value[1])
+        listed = [one for key in _LISTS for one in list_of(entry.get(key))]
+        for place, one in enumerate(listed, 1) if listed else [value]:
+            found = dict_of(one)
+            yield (place, found) if _is_memory(found) else Skip(place, "no memory of mem0", problem=True)
+
+
+def _user(entry: _Json) -> str:
+    return text_of(entry.get("user_id"))
+
+
+def _record(line: int, entry: _Json, owner: Owner) -> ImportedRecord:
+    text, identity = text_of(entry.get("memory")), entry.get("id")
+    beside = {**dict_of(entry.get("metadata")), **entry}
+    meta = {
+        key: value
+        for key, value in beside.items()
+        if key not in _NO_META and isinstance(value, str | int | float) and value != ""
+    }
+    tags = [tag for tag in list_of(entry.get("categories")) if isinstance(tag, str)]
+    source = f"mem0:{texts.clean(str(identity)) if identity else stable_id(0, [owner.user, text])}"
+    return ImportedRecord(line, {"text": text, "source": source, "meta": meta, "tags": tags}, owner=owner)
+
+
+def is_history(tables: Mapping[str, AbstractSet[str]]) -> bool:
+    """Return whether a database is the history of mem0."""
+    return tables.get("history", frozenset()) >= set(_HISTORY)
+
+
+def read_history(file: File) -> Iterator[Item]:
+    """Yield the memories of a history after its last event, and the last messages of each session.
+
+    The history does not say whose a memory is: unless all its sessions are of one user, memories are left
+    out. An export has them too.
+    """
+    with opened(file) as database:
+        scopes: dict[str, dict[str, str]] = {}
+        if database.tables.get("messages", frozenset()) >= set(_MESSAGES):
+            rows = database.rows("messages", ["session_scope"])
+            scopes = {scope: _scope(scope) for (scope,) in rows if isinstance(scope, str)}
+        users = {scope.get("user_id", "") for scope in scopes.values()}
+        last: dict[str, tuple[int, _Json]] = {}
+        for place, row in enumerate(database.rows("history", _HISTORY, order=["rowid"]), 1):
+            entry: _Json = dict(zip(_HISTORY, row, strict=True))
+            last[str(entry["memory_id"])] = (place, entry)
+        for identity, (place, entry) in last.items():
+            if entry["event"] == "DELETE":
+                yield Skip(place, "a memory that was deleted in mem0")
+            elif len(users) != 1:
+                yield Skip(place, _NO_OWNER)
+            else:
+                memory = {**entry, "id": identity, "memory": entry["new_memory"]}
+                yield _record(place, memory, Owner(min(users), is_only=True))
+        if not scopes:
+            return
+        for place, row in enumerate(database.rows("messages", _MESSAGES, order=["created_at", "rowid"]), 1):
+            fields: dict[str, object] = dict(zip(_MESSAGES, row, strict=True))
+            scope = scopes.get(text_of(fields.pop("session_scope")), {})
+            name = scope.get("run_id") or scope.get("agent_id") or scope.get("user_id") or "session"
+            owner = Owner(scope.get("user_id", ""), len(users) == 1)
+            yield parsed(ImportedChat(f"mem0:{name}", owner=owner), place, formats.parse, fields)
+
+
+def _scope(text: str) -> dict[str, str]:
+    """Return the names of a session, as in `agent_id=coach&user_id=ada`."""
+    pairs = (part.partition("=") for part in text.split("&"))
+    return {key: _unescaped(value) for key, _, value in pairs}
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("%26", "&").replace("%3D", "=").replace("%25", "%")

@@ -1,0 +1,107 @@
+"""Records of a file, each stored once: what changed at its source follows it, what changed here stays."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from holdfast.errors import Conflict, Denied, InvalidInput
+from holdfast.port.imports import Imports, StoredMeanwhile, stored_text
+from holdfast.port.texts import clean
+from holdfast_cli.formats.import_items import ImportedRecord, Skip
+
+if TYPE_CHECKING:
+    from holdfast import Memory
+    from holdfast.port.handles import NewRecord
+    from holdfast.types import Record
+
+_RETRACTED = "retracted here since it was imported, and left so"
+_BOTH = "changed here and at its source since it was imported: left as it is here"
+_HELD = "stored in quarantine, since it looks like an order to the model: see `holdfast quarantine`"
+_ONLY_ONE = "there is a {} already, which is left as it is"
+
+
+@dataclass(slots=True)
+class StoredRecords:
+    """What became of records: the number `added` or changed, that `present` before, and what is left out."""
+
+    added: int = 0
+    present: int = 0
+    skips: list[Skip] = field(default_factory=list)
+
+
+def store_records(memory: Memory, items: Sequence[ImportedRecord]) -> StoredRecords:
+    """Store records that are new, and those that changed at their source and not here."""
+    done, fresh = StoredRecords(), defaultdict[str, list[ImportedRecord]](list)
+    known = Imports(memory).versions([item.source for item in items]) if items else {}
+    for item in items:
+        if versions := known.get(item.source):
+            _follow(memory, item, versions, done)
+        else:
+            fresh[item.agent].append(item)
+    for agent, some in fresh.items():
+        try:
+            handle = memory.scoped(agent=clean(agent)) if agent else memory
+        except InvalidInput as error:
+            done.skips += [Skip(item.line, error.what, problem=True) for item in some]
+        else:
+            _add(handle, [item for item in some if _has_place(handle, item, done)], done)
+    return done
+
+
+def _follow(memory: Memory, item: ImportedRecord, versions: Sequence[Record], done: StoredRecords) -> None:
+    """Bring a record that was imported before to the text that its source has now."""
+    newest, imported = versions[-1], [one for one in versions if one.by == "import"][-1]
+    if stored_text(item.record["text"]) == imported.text:
+        done.present += 1
+        if newest.retracted:
+            done.skips.append(Skip(item.line, _RETRACTED))
+    elif newest.retracted or newest.text != imported.text:
+        done.skips.append(Skip(item.line, _BOTH, problem=True))
+    else:
+        try:
+            memory.replace(newest.id, item.record["text"], by="import", expected_version=newest.version)
+            done.added += 1
+        except (InvalidInput, Denied, Conflict) as error:
+            done.skips.append(Skip(item.line, error.what, problem=True))
+
+
+def _has_place(memory: Memory, item: ImportedRecord, done: StoredRecords) -> bool:
+    """Return whether a record would not take the place of the one text of its kind."""
+    kind = item.record.get("kind", "fact")
+    if kind not in ("profile", "soul"):
+        return True
+    agent = memory.scope.agent
+    if all(record.agent != agent for record in memory.records(kind=kind)):
+        return True
+    done.skips.append(Skip(item.line, _ONLY_ONE.format(kind), problem=True))
+    return False
+
+
+def _add(memory: Memory, items: Sequence[ImportedRecord], done: StoredRecords) -> None:
+    """Store new records in one transaction, after an error in halves."""
+    if not items:
+        return
+    records = [cast("NewRecord", {"kind": "fact", **item.record}) for item in items]
+    try:
+        written = Imports(memory).remember(records, [item.source for item in items])
+    except StoredMeanwhile:
+        # The other import has stored them by now, so that this finds them.
+        again = store_records(memory, items)
+        done.added += again.added
+        done.present += again.present
+        done.skips += again.skips
+    except (InvalidInput, Denied, Conflict) as error:
+        if len(items) == 1:
+            done.skips.append(Skip(items[0].line, error.what, problem=True))
+            return
+        half = len(items) // 2
+        _add(memory, items[:half], done)
+        _add(memory, items[half:], done)
+    else:
+        done.added += len(items)
+        # A null memory writes none.
+        pairs = zip(items, written, strict=False)
+        done.skips += [Skip(item.line, _HELD) for item, one in pairs if one.trust == "quarantined"]

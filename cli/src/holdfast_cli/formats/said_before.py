@@ -1,0 +1,91 @@
+"""What a transcript marks as private anywhere, which other messages may repeat before that or after."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.errors import InvalidInput
+from holdfast.port import formats
+from holdfast_cli.formats import claude_code
+from holdfast_cli.formats.files import MAX_ROW, File
+from holdfast_cli.formats.import_items import ImportedMessage, dict_of, text_of
+from holdfast_cli.formats.redaction import words_marked
+from holdfast_cli.formats.sources import SourceFile
+from holdfast_cli.formats.zip_files import READ_ERRORS
+
+_CHUNK = 1 << 20
+_MARK = re.compile(rb"private", re.IGNORECASE)
+_LENGTH = len(b"private") - 1
+_SESSION = re.compile(r"[\w-]{1,100}")
+
+
+def private_in(source: SourceFile) -> list[str]:
+    """Return what the prompts of a file mark as private, and those of the session of a subagent's file.
+
+    Of a part of a session log, these are those of the whole log.
+    """
+    if source.format.name == "Claude Code" and (path := Path(source.file.path)).is_file():
+        paths = [path, *filter(None, [_main_session(path, source)])]
+        return [words for one in paths for words in _marked_in_log(one)]
+    # The pages of a database may divide a word, and be many more than those with messages.
+    return _marked(source) if source.format.is_database or _mentions(source.file) else []
+
+
+def _marked_in_log(path: Path) -> Iterator[str]:
+    """Yield what the prompts of a session log mark as private; lines without the word are not decoded."""
+    try:
+        with path.open("rb") as stream:
+            while line := stream.readline(MAX_ROW):
+                if _MARK.search(line):
+                    yield from _marked_in_line(line)
+    except OSError:
+        # Whoever reads the messages reports it.
+        return
+
+
+def _marked_in_line(line: bytes) -> list[str]:
+    try:
+        inner = dict_of(claude_code.said(dict_of(json.loads(line))))
+        return words_marked(formats.parse(inner)) if inner.get("role") == "user" else []
+    except (ValueError, RecursionError, InvalidInput):
+        return []
+
+
+def _marked(source: SourceFile) -> list[str]:
+    return [
+        words
+        for item in source.read()
+        if isinstance(item, ImportedMessage)
+        for words in words_marked(item.message)
+    ]
+
+
+def _mentions(file: File) -> bool:
+    """Return whether a file has the word of the tag, which is quicker to see than to read its messages."""
+    try:
+        with file.open() as stream:
+            kept = b""
+            while chunk := stream.read(_CHUNK):
+                if _MARK.search(kept + chunk):
+                    return True
+                kept = chunk[-_LENGTH:]
+    except READ_ERRORS:
+        # Whoever reads the messages reports it.
+        return False
+    return False
+
+
+def _main_session(path: Path, source: SourceFile) -> Path | None:
+    """Return the log of the session that started a subagent, None for that of a session."""
+    if not path.name.startswith("agent-"):
+        return None
+    if path.parent.name == "subagents":
+        main = path.parents[1].with_name(f"{path.parents[1].name}.jsonl")
+    else:
+        first = next((item for item in source.read() if isinstance(item, ImportedMessage)), None)
+        session = text_of((first.message.raw or {}).get("sessionId")) if first else ""
+        main = path.with_name(f"{session if _SESSION.fullmatch(session) else '-'}.jsonl")
+    return main if main != path and main.is_file() else None

@@ -1,0 +1,216 @@
+"""Tables of any program, CSV and JSONL, as messages or records: a mapping names the column of each field."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from holdfast.errors import InvalidInput, shown
+from holdfast.port import formats, texts
+from holdfast_cli.formats.files import MAX_LINE, File, lines
+from holdfast_cli.formats.import_items import (
+    ImportedChat,
+    ImportedRecord,
+    Item,
+    Skip,
+    dict_of,
+    parsed,
+    repeat_id,
+)
+
+if TYPE_CHECKING:
+    from holdfast.port.handles import NewRecord
+
+MESSAGE_FIELDS = ("content", "role", "at", "chat", "name", "id", "title", "meta")
+RECORD_FIELDS = ("text", "kind", "category", "tags", "target", "since", "until", "source", "id", "meta")
+ALL = "*"  # of `meta`: every column that is no other field
+_ENDINGS = {".csv": "CSV", ".tsv": "CSV", ".jsonl": "JSONL", ".ndjson": "JSONL"}
+_LARGEST = 16 << 20  # characters of one field, and of one line
+_ROLES = {"human": "user", "ai": "assistant", "bot": "assistant", "model": "assistant"}
+_SECONDS = re.compile(r"\d{9,16}(?:\.\d{1,9})?")
+_BAD_BYTE = re.compile(r"[\udc80-\udcff]")
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_REST = "the rest of the file was not read"
+
+_Row = Mapping[str, object]
+
+
+class Table(NamedTuple):
+    """How a table is read: the column of each field, and the encoding of a CSV without a mark of its own."""
+
+    columns: Mapping[str, str]
+    encoding: str = "utf-8"
+
+    @property
+    def options(self) -> str:
+        """What decides how it is read, as text."""
+        return json.dumps([sorted(self.columns.items()), self.encoding])
+
+
+def checked(columns: Mapping[str, str], encoding: str = "utf-8") -> Table:
+    """Return how a table is read.
+
+    Raises:
+        InvalidInput: there is no such field or encoding, or neither `content` nor `text` is among the fields.
+
+    """
+    known = RECORD_FIELDS if "text" in columns else MESSAGE_FIELDS
+    for field in columns:
+        if field not in known:
+            raise InvalidInput(f"A table has no field {shown(field)}.", f"Use some of {', '.join(known)}.")
+    if not {"content", "text"} & columns.keys():
+        what = "The mapping names no words."
+        raise InvalidInput(what, "Map `content` for messages, or `text` for records, to a column.")
+    if columns.get("meta", ALL) != ALL:
+        raise InvalidInput("`meta` takes all other columns.", f"Map it to {ALL!r}, or leave it out.")
+    try:
+        "a".encode(encoding)
+    except (LookupError, UnicodeError) as error:
+        raise InvalidInput(f"Unknown encoding {shown(encoding)}.", "Use a name such as 'cp1252'.") from error
+    return Table(dict(columns), encoding)
+
+
+def format_of(path: Path, table: Table) -> str:
+    """Return "CSV" or "JSONL" by the ending of a file.
+
+    Raises:
+        InvalidInput: it has another one, is none, or lacks a column.
+
+    """
+    form = _ENDINGS.get(path.suffix.lower(), "")
+    if not form or not path.is_file():
+        raise InvalidInput(
+            f"{str(path)!r} is no table.", f"Name files with the endings {', '.join(_ENDINGS)}."
+        )
+    if form == "CSV":
+        first = next(_cells(File.at(path), table), None)
+        header = [] if first is None or isinstance(first, Skip) else first[1]
+        for column in {*table.columns.values()} - {ALL} if header else ():
+            if header.count(column) != 1:
+                what = (
+                    f"{str(path)!r} has {'two columns' if column in header else 'no column'} {shown(column)}."
+                )
+                raise InvalidInput(what, f"Its columns are {', '.join(map(repr, header[:20]))}.")
+    return form
+
+
+def read(table: Table, form: str, file: File) -> Iterator[Item]:
+    """Yield the messages or records of a table, and the rows that are none."""
+    seen: Counter[str] = Counter()
+    columns = table.columns
+    taken = {*columns.values()}
+    for item in _rows(file, table) if form == "CSV" else lines(file, MAX_LINE):
+        if isinstance(item, Skip):
+            yield item
+            continue
+        line, row = item
+        fields = {field: _cell(row, column) for field, column in columns.items() if column != ALL}
+        beside = {key: value for key, value in row.items() if key not in taken and value not in (None, "")}
+        meta = beside if "meta" in columns else {}
+        if "text" in columns:
+            yield _record(file.name, line, fields, meta)
+        else:
+            yield _message(file.name, line, fields, meta, seen)
+
+
+def _message(name: str, line: int, fields: _Row, meta: _Row, seen: Counter[str]) -> Item:
+    named = _text(fields.get("chat"))
+    chat = ImportedChat(named or name, _text(fields.get("title")), by_file=not named)
+    role = _text(fields.get("role")).strip().lower() or "user"
+    said = {"role": _ROLES.get(role, role), "content": _text(fields.get("content"))}
+    at = fields.get("at")
+    if isinstance(at, str) and _SECONDS.fullmatch(at.strip()):
+        at = float(at)
+    made = {**said, "name": _text(fields.get("name")) or None, "at": at or None}
+    # The n-th row that says the same is known again wherever it stands.
+    identity = _text(fields.get("id")) or repeat_id(seen, [named, *made.values()])
+    return parsed(chat, line, formats.parse, {**made, "id": identity, "meta": meta, "raw": None})
+
+
+def _hash(value: object) -> str:
+    return blake2b(json.dumps(value, default=str).encode(), digest_size=12).hexdigest()
+
+
+def _record(name: str, line: int, fields: _Row, meta: _Row) -> Item:
+    given = {key: _text(value) for key, value in fields.items() if _text(value).strip()}
+    text = given.get("text", "")
+    if not text:
+        return Skip(line, "The text is blank.", problem=True)
+    identity = given.pop("id", "")
+    where = identity or _hash([given.get("kind", ""), text])
+    tags = [tag.strip() for tag in re.split(r"[,;]", given.pop("tags", "")) if tag.strip()]
+    made = {"kind": "fact", "source": f"table:{name}#{where}", **given, "tags": tags, "meta": dict(meta)}
+    return ImportedRecord(line, cast("NewRecord", made))
+
+
+def _cell(row: _Row, column: str) -> object:
+    """Return the value of a column; in JSON, that of `a.b` may be in an object `a`."""
+    if column in row or "." not in column:
+        return row.get(column)
+    outer, _, inner = column.partition(".")
+    return _cell(dict_of(row.get(outer)), inner)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return texts.clean(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _rows(file: File, table: Table) -> Iterator[tuple[int, dict[str, object]] | Skip]:
+    header: list[str] = []
+    for item in _cells(file, table):
+        if isinstance(item, Skip):
+            yield item
+            continue
+        line, cells = item
+        if not header:
+            header = cells
+        elif any(_BAD_BYTE.search(cell) for cell in cells):
+            yield Skip(line, "not valid in this encoding", problem=True)
+        elif len(cells) != len(header):
+            what = f"a row of {len(cells):,} columns, where the first one has {len(header):,}"
+            yield Skip(line, what, problem=True)
+        else:
+            yield line, dict(zip(header, cells, strict=True))
+
+
+def _cells(file: File, table: Table) -> Iterator[tuple[int, list[str]] | Skip]:
+    """Yield the rows of a CSV with the lines that they begin at, the header first."""
+    # Of the process, so it is only ever raised.
+    csv.field_size_limit(max(csv.field_size_limit(), _LARGEST))
+    with file.open() as stream:
+        start = stream.read(3)
+        stream.seek(0)
+        mark = next((encoding for sign, encoding in _MARKS.items() if start.startswith(sign)), "")
+        # UTF-16 has no bytes that could be kept apart.
+        errors = "replace" if mark == "utf-16" else "surrogateescape"
+        with io.TextIOWrapper(stream, mark or table.encoding, errors, newline="") as text:
+            first = text.readline(_LARGEST)
+            delimiter = max(",;\t", key=first.count)
+            rows = csv.reader(_bounded(first, text), delimiter=delimiter)
+            line = 1
+            try:
+                for cells in rows:
+                    if cells:
+                        yield line, cells
+                    line = rows.line_num + 1
+            except (csv.Error, UnicodeError) as error:
+                yield Skip(line, f"no CSV ({error}); {_REST}", problem=True)
+
+
+def _bounded(first: str, text: io.TextIOWrapper) -> Iterator[str]:
+    line = first
+    while line:
+        if len(line) >= _LARGEST and not line.endswith(("\n", "\r")):
+            raise csv.Error(f"a line of more than {_LARGEST >> 20} MiB")
+        yield line
+        line = text.readline(_LARGEST)

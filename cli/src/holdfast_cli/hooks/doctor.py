@@ -1,0 +1,340 @@
+"""What `holdfast doctor` checks: whether the hooks run, answer in time, and reach the model."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from holdfast.errors import HoldfastError
+from holdfast.port.safekeeping import NEWEST, SAVE, FileState, check_number
+from holdfast.port.safety import mask
+from holdfast_cli.hooks.clients import NAMES, client_of
+from holdfast_cli.hooks.hook_call import EVENTS
+from holdfast_cli.hooks.installations import Installation
+from holdfast_cli.hooks.journal import HookRun
+from holdfast_cli.hooks.pause import Pauses
+from holdfast_cli.hooks.transcript_proof import Delivery
+
+LIMITS = {"session-start": 300.0, "prompt": 150.0, "before-compaction": 500.0, "session-end": 200.0}
+"""The milliseconds within which an event shall be answered; a stop is answered in the background."""
+
+_DAYS = 7  # that are looked at
+_DAY = 86_400.0
+_ERRORS = 5  # that are listed
+_ENOUGH = 5  # answers, before they tell how long one takes
+# What a session cannot do without: the other events may not have had an occasion.
+_EACH_SESSION = {"session-start", "prompt", "stop"}
+
+_PASSWORD = re.compile(r"(://[^:/@\s]{0,200}:)[^@/\s]{1,500}@")
+
+State = Literal["ok", "note", "action"]
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """What was found: "ok", a "note", or what needs "action", which `todo` names."""
+
+    state: State
+    subject: str
+    what: str
+    todo: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventTiming:
+    """How long the answers to an event took, in milliseconds; `limit` is None where nobody waits."""
+
+    client: str
+    event: str
+    runs: int
+    failures: int
+    p50: float
+    p95: float
+    limit: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HealthReport:
+    """What the checks amount to, of the last seven days."""
+
+    checks: tuple[HealthCheck, ...]
+    timings: tuple[EventTiming, ...]
+    deliveries: Mapping[str, int]
+    tokens: Mapping[str, int]
+    projects: Mapping[str, int]
+    versions: Mapping[str, str]
+
+    @property
+    def needs_action(self) -> bool:
+        """Whether anything needs to be done."""
+        return any(check.state == "action" for check in self.checks)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidences:
+    """What the checks look at: all of it was read before, so that they only judge.
+
+    `database` is the state of the file, or a sentence on why the database cannot be used, "" if it can.
+    `unwritable` is the folder of the journal if it cannot be written, else "". `switched_off` is the file by
+    which Claude Code runs no hooks at all, None if it does.
+    """
+
+    runs: Sequence[HookRun]
+    installed: Sequence[Installation]
+    deliveries: Sequence[Delivery]
+    database: FileState | str
+    versions: Mapping[str, str]
+    pauses: Pauses = field(default_factory=Pauses)
+    unwritable: str = ""
+    switched_off: Path | None = None
+
+
+def examine(evidences: Evidences, now: float) -> HealthReport:
+    """Return what is well and what is not, of `now` and the seven days before."""
+    # A clock that was set, or a damaged line: neither is a time.
+    runs = [run for run in evidences.runs if 0 < run.at <= now + _DAY and 0 <= run.ms < float("inf")]
+    recent = [run for run in runs if now - _DAYS * _DAY <= run.at]
+    timings = tuple(_timings(recent))
+    checks = (
+        *_installed(evidences, runs),
+        *_reached(evidences.deliveries),
+        *_database(evidences.database),
+        *_journal(evidences.unwritable),
+        *_failed(recent),
+        *_slow(timings),
+        *_paused(evidences.pauses, now),
+    )
+    return HealthReport(
+        checks,
+        timings,
+        dict(Counter(one.evidence for one in evidences.deliveries)),
+        _by_day(recent),
+        dict(Counter(run.project for run in recent if run.project).most_common()),
+        {**evidences.versions, "python": platform.python_version()},
+    )
+
+
+def _installed(evidences: Evidences, runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
+    installed, switched_off = evidences.installed, evidences.switched_off
+    ran = Counter(run.client for run in runs)
+    listed = {one.client for one in installed if one.commands}
+    if not listed and not ran:
+        yield HealthCheck(
+            "action",
+            "hooks",
+            "No coding agent calls Holdfast.",
+            "Run `holdfast install claude-code`, or codex, cursor or gemini; --help shows more.",
+        )
+    off = "claude-code" if switched_off and "claude-code" in ran.keys() | listed else ""
+    if off:
+        what = f"{_title(off)} runs no hooks: {switched_off} has `disableAllHooks`."
+        yield HealthCheck("action", "hooks", what, "Set it to false there, or remove it.")
+    for client in ran.keys() - listed:
+        what = f"{_title(client)} called hooks, yet its files list none: a plugin has them, or they are gone."
+        yield HealthCheck("note", "hooks", what)
+    for one in installed:
+        again = f"Run `holdfast install {one.client}`."
+        if one.problem:
+            yield HealthCheck("action", "hooks", f"{one.path}: {one.problem}", "Mend the file.")
+            continue
+        for program in one.gone():
+            yield HealthCheck("action", "hooks", f"{one.path} calls {program}, which is gone.", again)
+        wanted = {hook.event for hook in client_of(one.client).hooks}
+        if absent := [event for event in EVENTS if event in wanted - one.commands.keys()]:
+            yield HealthCheck("action", "hooks", f"{one.path} lacks {', '.join(absent)}.", again)
+        if one.client != off:
+            yield from _ran(one, runs)
+    for client, count in Counter(one.client for one in installed if one.commands).items():
+        if count > 1:
+            what = f"{_title(client)} has hooks for the user and for this project: each runs twice here."
+            yield HealthCheck("action", "hooks", what, f"Run `holdfast uninstall {client} --project`.")
+
+
+def _ran(one: Installation, runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
+    """Yield what hooks of an installation never ran, or that they do."""
+    own = [run for run in runs if run.client == one.client]
+    title = _title(one.client)
+    last = max((run.at for run in own), default=0.0)
+    if last <= one.since:
+        what = f"No hook of {title} ran since {one.path} was changed."
+        what = what if own else f"The hooks in {one.path} never ran."
+        # Other clients run changed hooks, and keep other settings in the same file.
+        state: State = "note" if own and one.client != "codex" and not one.needs_path else "action"
+        yield HealthCheck(state, "hooks", what, _way_to_run(one))
+        return
+    ran = {run.event for run in own}
+    never = [event for event in EVENTS if event in one.commands.keys() - ran]
+    # A client that prints one answer and ends kills what it does not wait for: the end imports instead.
+    needed = _EACH_SESSION - {"stop"} if "session-end" in ran else _EACH_SESSION
+    missed = [event for event in never if event in needed]
+    if missed:
+        what = f"{title} never called {', '.join(missed)}, though it called other hooks."
+        todo = "Submit a prompt, wait for the answer, and run this again."
+        yield HealthCheck("action", "hooks", what, todo)
+    if waiting := [event for event in never if event not in needed]:
+        yield HealthCheck("note", "hooks", f"{title} did not call {', '.join(waiting)} yet.")
+    if not missed:
+        at = datetime.fromtimestamp(last, UTC)
+        what = f"{title} calls the hooks in {one.path}, last at {at:%Y-%m-%d %H:%M} UTC."
+        yield HealthCheck("ok", "hooks", what)
+
+
+def _way_to_run(one: Installation) -> str:
+    """Return what to do so that hooks run that did not."""
+    todo = "Start a session, submit a prompt, and run this again."
+    if one.client == "codex":
+        todo = "Type /hooks in Codex and trust them: before, Codex leaves them out and says nothing."
+    if one.needs_path:
+        what = f"`holdfast` is not on the PATH, and without it they do nothing: {_title(one.client)} must"
+        todo = f"{what} be started with its folder there. {todo}"
+    return todo
+
+
+def _reached(deliveries: Sequence[Delivery]) -> Iterator[HealthCheck]:
+    known = [one for one in deliveries if one.evidence != "unknown"]
+    if not known:
+        reason = "No transcript tells" if deliveries else "No text was injected yet, so nothing tells"
+        yield HealthCheck("note", "model", f"{reason} whether injected text reaches the model.")
+        return
+    states = Counter(one.evidence for one in known)
+    reached = states["sent"] + states["answered"]
+    said = f"{reached} of {len(known)} injected texts reached the model"
+    if reached:
+        how = [f"{states['sent']} stand in a request"] if states["sent"] else []
+        how += [f"{states['answered']} before an answer"] if states["answered"] else []
+        yield HealthCheck("ok", "model", f"{said}: in the transcripts {', '.join(how)}.")
+    if states["stored"]:
+        what = f"{states['stored']} wait in the transcripts for the next answer."
+        yield HealthCheck("note", "model", what)
+    if states["cut"]:
+        what = f"The client replaced {states['cut']} by a shorter text, as they were too long."
+        yield HealthCheck("action", "model", what, "Report it: no answer may be as long.")
+    if states["missing"]:
+        last = max((one for one in known if one.evidence == "missing"), key=lambda one: one.at)
+        what = f"{states['missing']} of {len(known)} injected texts are not in the transcript, "
+        what += f"the last of session {last.session} at {last.event}."
+        todo = "Compare the version of the client with docs/coding-agents.md; it may drop what hooks answer."
+        yield HealthCheck("action", "model", what, todo)
+
+
+def _database(state: FileState | str) -> Iterator[HealthCheck]:
+    if isinstance(state, str):
+        yield (
+            HealthCheck("action", "database", _masked(state), "Check its address and its server.")
+            if state
+            else HealthCheck("ok", "database", "It can be opened.")
+        )
+        return
+    if not state.exists:
+        yield HealthCheck("note", "database", "There is none yet: the first hook that stores makes it.")
+    elif state.problem:
+        yield HealthCheck("action", "database", f"It cannot be read: {state.problem}.", SAVE)
+    elif not state.writable:
+        todo = "Check your rights to the file and its folder."
+        yield HealthCheck("action", "database", "It cannot be written.", todo)
+    elif state.locked:
+        todo = "Run this again; if it stays, end the program that holds the lock."
+        yield HealthCheck("action", "database", "Another program has it locked at this moment.", todo)
+    else:
+        yield _schema(state.schema)
+
+
+def _schema(number: int) -> HealthCheck:
+    try:
+        check_number("It", number or NEWEST)
+    except HoldfastError as error:
+        return HealthCheck("action", "database", error.what, error.todo)
+    note = "" if number == NEWEST else f", migrated to {NEWEST} when it is next opened"
+    return HealthCheck("ok", "database", f"It can be written, with schema {number}{note}.")
+
+
+def _journal(unwritable: str) -> Iterator[HealthCheck]:
+    if unwritable:
+        what = f"{unwritable} cannot be written: neither what fails nor what was shown is remembered."
+        todo = "Let your user write there, or name another folder in HOLDFAST_STATE."
+        yield HealthCheck("action", "hooks", what, todo)
+
+
+def _failed(runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
+    """Yield the errors of hooks; those of a hook that works again are notes."""
+    newest = {(run.client, run.event): run for run in runs}
+    errors: dict[tuple[str, str, str], list[HookRun]] = defaultdict(list)
+    for run in runs:
+        if run.error:
+            errors[run.client, run.event, run.error].append(run)
+    latest = sorted(errors.values(), key=lambda own: own[-1].at, reverse=True)
+    for own in latest[:_ERRORS]:
+        last = own[-1]
+        at = datetime.fromtimestamp(last.at, UTC)
+        what = f"{_title(last.client)}, {last.event}: {_masked(last.error)} "
+        what += f"({len(own)} ×, last {at:%Y-%m-%d %H:%M} UTC)"
+        stays = newest[last.client, last.event] is last
+        todo = "Mend what it names; the next call of the hook tells whether that helped."
+        yield HealthCheck("action" if stays else "note", "failures", what, todo if stays else "")
+    if len(latest) > _ERRORS:
+        what = f"And {len(latest) - _ERRORS} other errors, in the journal."
+        yield HealthCheck("note", "failures", what)
+
+
+def _timings(runs: Iterable[HookRun]) -> Iterator[EventTiming]:
+    grouped: dict[tuple[str, str], list[HookRun]] = defaultdict(list)
+    for run in runs:
+        if run.event in EVENTS:
+            grouped[run.client, run.event].append(run)
+    for client, event in sorted(grouped, key=lambda key: (key[0], EVENTS.index(key[1]))):
+        own = grouped[client, event]
+        times = sorted(run.ms for run in own)
+        failures = sum(bool(run.error) for run in own)
+        p50, p95 = _quantile(times, 0.5), _quantile(times, 0.95)
+        yield EventTiming(client, event, len(own), failures, p50, p95, LIMITS.get(event))
+
+
+def _quantile(times: Sequence[float], share: float) -> float:
+    """Return the nearest rank of a sorted sequence."""
+    return times[max(0, -int(-share * len(times) // 1) - 1)]
+
+
+def _slow(timings: Sequence[EventTiming]) -> Iterator[HealthCheck]:
+    for one in timings:
+        if one.limit and one.p95 > one.limit:
+            what = f"{_title(one.client)}, {one.event}: 95 in 100 answers within {one.p95:,.0f} ms; "
+            what += f"the limit is {one.limit:,.0f}."
+            # A machine that is busy for a while is no fault: one in two beyond it is.
+            # Of a few calls, the first of which makes the database, it is no fault either.
+            state: State = "action" if one.p50 > one.limit and one.runs >= _ENOUGH else "note"
+            todo = "See docs/coding-agents.md, “When it is slow”." if state == "action" else ""
+            yield HealthCheck(state, "timings", what, todo)
+
+
+def _paused(pauses: Pauses, now: float) -> Iterator[HealthCheck]:
+    if pauses.is_damaged:
+        what = "The list of pauses is damaged, so everything is taken as paused."
+        yield HealthCheck("action", "pauses", what, "Repair its lines, or delete it.")
+    at = datetime.fromtimestamp(now, UTC)
+    for one in pauses.pauses:
+        if one.is_open and (one.until is None or at < one.until):
+            end = f" until {one.until:%Y-%m-%d %H:%M} UTC" if one.until else ""
+            what = f"{one.project or one.root or 'Everything'} is paused{end}: nothing is stored or injected."
+            yield HealthCheck("note", "pauses", what)
+
+
+def _by_day(runs: Iterable[HookRun]) -> dict[str, int]:
+    days: Counter[str] = Counter()
+    for run in runs:
+        days[f"{datetime.fromtimestamp(run.at, UTC):%Y-%m-%d}"] += run.tokens
+    return dict(sorted(days.items()))
+
+
+def _title(client: str) -> str:
+    return client_of(client).title if client in NAMES else f"{client[:40]!r}"
+
+
+def _masked(text: str) -> str:
+    """Return an error without what may be a credential: others may be shown the report."""
+    return mask(_PASSWORD.sub(r"\1***@", text))

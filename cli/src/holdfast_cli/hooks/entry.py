@@ -1,0 +1,283 @@
+"""`holdfast hook EVENT --client NAME`: one event of a coding agent, answered within its time.
+
+It exits with 0 whatever happens, writes nothing but its answer, and leaves what went wrong in the journal.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from holdfast_cli.hooks import journal
+from holdfast_cli.hooks.clients import client_of
+from holdfast_cli.hooks.hook_call import EVENTS, Event, HookCall, HookClient, HookOptions
+from holdfast_cli.hooks.journal import HookRun
+
+if TYPE_CHECKING:
+    from holdfast_cli.hooks.events import HookEvents
+
+PATIENCE = "HOLDFAST_HOOK_MS"
+"""The environment variable for the milliseconds after which any event gives up, for slow disks."""
+
+# Milliseconds from the start of the process after which an event gives up: an empty answer is better than a
+# client that waits. What runs detached ends as well.
+LIMITS = {"session-start": 900, "prompt": 400, "before-compaction": 500, "session-end": 1_400, "stop": 5_000}
+# What has no answer is all done detached: a machine that is busy must not cost what is imported then.
+_UNANSWERED = ("stop", "session-end")
+DETACHED = 600_000
+_OLDEST = 60  # seconds that a process may take until it runs the first line of this
+_MOST = 16 << 20  # bytes of stdin
+_USAGE = (
+    "Usage: holdfast hook EVENT --client NAME [--db PATH|URL] [--tenant NAME] [--user NAME] [--wait]\n"
+    f"Events: {', '.join(EVENTS)}. Reads the client's JSON from stdin; see docs/coding-agents.md.\n"
+)
+
+
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Answer an event, and end the process with exit code 0."""
+    # There is little to collect until the answer, and no large matrix that is worth many threads.
+    gc.disable()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if not arguments or "--help" in arguments or "-h" in arguments:
+        sys.stderr.write(_USAGE)
+        os._exit(0)
+    began = time.time() - _age()
+    answer = _Answer(_options(arguments), began)
+    try:
+        answer.run()
+    # The edge of the program: whatever it is, the client must not see it, and the journal shows it.
+    except BaseException as error:  # noqa: BLE001
+        answer.fail(error)
+    os._exit(0)
+
+
+def _age() -> float:
+    """Return the seconds since this process was started; at least what it has computed."""
+    try:
+        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123 - pathlib is loaded by then, yet slower
+            started = int(file.read().rpartition(b")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        age = 0.0
+    # In some sandboxes every process was started with the machine: nothing would ever be answered.
+    return age if 0 < age < _OLDEST else time.process_time()
+
+
+def _limit(event: Event) -> float:
+    """Return the milliseconds after which an event gives up.
+
+    Raises:
+        ValueError: `HOLDFAST_HOOK_MS` is no number of them.
+
+    """
+    named = os.environ.get(PATIENCE, "")
+    limit = 0.0
+    with suppress(ValueError):
+        limit = float(named or LIMITS[event])
+    if not 0 < limit <= DETACHED:
+        raise ValueError(f"{PATIENCE} is {named[:40]!r}: set milliseconds from 1 to {DETACHED}, or unset it.")
+    return limit
+
+
+def _options(arguments: Sequence[str]) -> HookOptions:
+    """Read the command line; what is not known is left out, as a later version may write it."""
+    found: dict[str, str | bool] = {}
+    words = iter(arguments)
+    for word in words:
+        name, equal, value = word.partition("=")
+        if name == "--wait":
+            found["wait"] = True
+        elif name in ("--client", "--db", "--tenant", "--user"):
+            found[name[2:]] = value if equal else next(words, "")
+        elif not word.startswith("-"):
+            found.setdefault("event", word)
+    return HookOptions(**found)  # type: ignore[arg-type]  # by their names
+
+
+class _Answer:
+    """The answer to one event: it is written once, by what was found or when the time is over."""
+
+    def __init__(self, options: HookOptions, began: float) -> None:
+        self._options, self._began = options, began
+        self._once, self._client = threading.Lock(), cast("HookClient | None", None)
+        self._run = HookRun(began, options.client, options.event)
+        self._event = cast("Event", options.event)
+        self._timer: threading.Timer | None = None
+
+    def run(self) -> None:
+        """Answer the event.
+
+        Raises:
+            ValueError: the event or the client is not known, or stdin has no JSON object.
+
+        """
+        if self._options.event not in EVENTS:
+            raise ValueError(f"There is no event {self._options.event!r}.")
+        self._client = client_of(self._options.client)
+        limit = _limit(self._event)
+        self._watch(limit)
+        call = self._client.parse(self._event, _payload())
+        self._run = replace(self._run, session=call.session)
+        if self._event not in _UNANSWERED:
+            self._answer(call, limit)
+            return
+        self._send("", log=False)
+        self._run = replace(self._run, ms=self._elapsed())
+        if self._detach():
+            from holdfast_cli.hooks.events import HookEvents
+
+            self._go_on(HookEvents(call, self._options, self._began + DETACHED / 1000))
+
+    def _answer(self, call: HookCall, limit: float) -> None:
+        from holdfast_cli.hooks.events import HookEvents
+
+        if self._event in ("session-start", "prompt"):
+            told = journal.untold(journal.tail(), call.client, call.session)
+            self._run = replace(self._run, told=told)
+        events = HookEvents(call, self._options, self._began + limit / 1000)
+        found = events.answer()
+        self._run = replace(
+            self._run, project=found.project, shown=found.shown, tokens=found.tokens, note=found.note
+        )
+        self._send(found.text, found.message)
+        if found.goes_on and self._detach():
+            self._go_on(events)
+
+    def _go_on(self, events: HookEvents) -> None:
+        """Do what the client does not wait for; of an event without an answer, the journal shows this."""
+        gc.enable()
+        # What was shown is in the journal already.
+        self._run = replace(self._run, shown=(), tokens=0, note="", told="")
+        note = error = ""
+        try:
+            note = events.after()
+        # The edge of the program, as above.
+        except BaseException as failure:  # noqa: BLE001
+            error = _said(failure)
+        if error or self._event in _UNANSWERED:
+            self._log(replace(self._run, project=events.project, note=note, error=error))
+
+    def _watch(self, limit: float) -> None:
+        """End the process when the time is over, wherever it is stuck: at a lock, or at a slow disk."""
+        left = limit / 1000 - (time.time() - self._began)
+        self._timer = threading.Timer(max(0.0, left), self._give_up, [limit])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _give_up(self, limit: float) -> None:
+        last = threading.Thread(target=self._send_error, args=(f"It took more than {limit:.0f} ms.",))
+        last.daemon = True
+        last.start()
+        # The journal may be on the disk that is slow.
+        last.join(0.1)
+        os._exit(0)
+
+    def _detach(self) -> bool:
+        """Go on in a process of its own, which the client does not wait for; return whether this is it.
+
+        It ends when it is done, at the latest after `DETACHED`. With `--wait`, and where there is no `fork`,
+        this one goes on. The memory is closed by then, and the timer is the only other thread: a lock that
+        one held would stay locked in the copy.
+        """
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()
+        if hasattr(os, "fork") and not self._options.wait:
+            if os.fork():
+                return False
+            os.setsid()
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(nowhere, stream)
+            self._began = time.time()
+        # What goes wrong from here on is for the journal only.
+        self._once, self._client = threading.Lock(), None
+        self._watch(float(DETACHED))
+        return True
+
+    def fail(self, error: BaseException) -> None:
+        """Answer with nothing, unless an answer is written, and leave the error in the journal."""
+        # Where the journal fails as well, there is nowhere left to say it.
+        with suppress(BaseException):
+            if not self._send_error(_said(error)):
+                self._log(replace(self._run, shown=(), tokens=0, note="", told=""))
+
+    def _send_error(self, error: str) -> bool:
+        self._run = replace(self._run, error=error)
+        return self._send("")
+
+    def _send(self, text: str, message: str = "", *, log: bool = True) -> bool:
+        """Write the answer and the line of the journal; return False if an answer was written already."""
+        if not self._once.acquire(blocking=False):
+            return False
+        if self._client is not None:
+            if told := self._run.told:
+                told = f"Holdfast failed at an earlier event: {told} `holdfast doctor` shows why."
+            output = self._client.answer(self._event, text, "\n".join(filter(None, (told, message))))
+            _write(output.encode("utf-8", "backslashreplace"))
+        if log:
+            self._log(self._run)
+        return True
+
+    def _log(self, run: HookRun) -> None:
+        journal.write(replace(run, ms=run.ms or self._elapsed()))
+
+    def _elapsed(self) -> float:
+        return round((time.time() - self._began) * 1000, 1)
+
+
+def _write(output: bytes) -> None:
+    """Write to stdout at once; who closed it wants no answer."""
+    try:
+        while output:
+            output = output[os.write(1, output) :]
+    except OSError:
+        return
+
+
+def _payload() -> dict[str, object]:
+    """Read the JSON object on stdin.
+
+    Raises:
+        ValueError: there is none.
+
+    """
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while part := os.read(0, 1 << 16):
+            size += len(part)
+            if size <= _MOST:
+                parts.append(part)
+    except OSError as error:
+        raise ValueError(f"stdin cannot be read: {error.strerror}.") from error
+    if size > _MOST:
+        raise ValueError(f"stdin has more than {_MOST >> 20} MiB.")
+    try:
+        payload = json.loads(b"".join(parts))
+    except RecursionError:
+        raise ValueError("The JSON on stdin is nested too deeply.") from None
+    except ValueError:
+        raise ValueError("stdin is no JSON.") from None
+    if not isinstance(payload, dict):
+        raise ValueError("The JSON on stdin is no object.")  # noqa: TRY004 - one error for all that is no JSON object
+    return payload
+
+
+def _said(error: BaseException) -> str:
+    """Return an error on one line, without what the person said: only errors of ours have chosen words."""
+    from holdfast.errors import HoldfastError
+
+    if isinstance(error, HoldfastError | ValueError):
+        return " ".join(str(error).split())
+    if isinstance(error, OSError):
+        return f"{type(error).__name__}: {error.strerror or 'no reason given'}"
+    return type(error).__name__

@@ -1,0 +1,72 @@
+"""`HookCall`: what a client says of an event, in the form that all clients share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+Event = Literal["session-start", "prompt", "stop", "before-compaction", "session-end"]
+"""The events, by their names on the command line; the stop of a sub-agent is "stop" with an `agent`."""
+
+EVENTS: tuple[str, ...] = get_args(Event)
+
+
+@dataclass(frozen=True, slots=True)
+class HookCall:
+    """One event of a session, as a client reports it on stdin; what it leaves out is "".
+
+    `client` is "claude-code", "codex", "cursor" or "gemini"; `session` is its id of the session, `cwd` the
+    folder that it works in, and `transcript` the path of its transcript. `prompt` is what the person submits,
+    `answer` the last message of the assistant where a client tells it at a stop, `source` why a session
+    starts ("startup", "resume", "clear" or "compact"), and `agent` the id of a sub-agent.
+    """
+
+    client: str
+    event: Event
+    session: str
+    cwd: str
+    transcript: str = ""
+    prompt: str = ""
+    answer: str = ""
+    source: str = ""
+    agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HookOptions:
+    """The command line of a hook: the event and the client by name, and whose memory it works on.
+
+    With `wait`, a stop imports before it returns, for clients that do not wait for it.
+    """
+
+    event: str = ""
+    client: str = ""
+    db: str = ""
+    tenant: str = ""
+    user: str = ""
+    wait: bool = False
+
+
+class HookClient(Protocol):
+    """What the entry of the hooks needs of a client; `holdfast_cli.hooks.clients` has one module for each."""
+
+    @property
+    def name(self) -> str:
+        """The name of the client, as in `--client`."""
+        ...
+
+    def parse(self, event: Event, payload: dict[str, object]) -> HookCall:
+        """Read what the client writes to stdin.
+
+        Raises:
+            ValueError: it is not what this client writes.
+
+        """
+        ...
+
+    def answer(self, event: Event, text: str, message: str = "") -> str:
+        """Return what is written to stdout: `text` is for the model, `message` for the person.
+
+        Without either it is what the client demands, "" where that is nothing.
+        """
+        ...

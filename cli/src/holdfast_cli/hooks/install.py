@@ -1,0 +1,287 @@
+"""What is installed into a client, and where: its hooks, the entry of the MCP server, a skill or a rule."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Protocol
+
+from holdfast.errors import HoldfastError, InvalidInput, Unavailable
+from holdfast_cli.hooks.clients import Client, client_of
+from holdfast_cli.hooks.config_files import backups, read_config
+from holdfast_cli.hooks.hook_call import EVENTS
+from holdfast_cli.hooks.hook_entries import HookEntries
+from holdfast_cli.hooks.server_entries import NAME, ServerEntry, TomlServer, WholeFile
+
+ONLY_SERVER: tuple[str, ...] = ("claude-desktop", "vscode")
+"""The clients without hooks, which get the entry of the MCP server alone."""
+
+_TYPED = ("claude-code", "vscode")
+_MARK = "<!-- installed by holdfast -->"
+# A password may have any character but "@" left as it is.
+_PASSWORD = re.compile(r"://[^@:]*+:[^@]++@|[?&]password=.", re.IGNORECASE)
+
+
+class Entries(Protocol):
+    """A sort of entries that are ours in a configuration."""
+
+    def snippet(self, wanted: Mapping[str, object]) -> str:
+        """Return a configuration with them alone."""
+        ...
+
+    def found(self, text: str) -> dict[str, object]:
+        """Return those that are there."""
+        ...
+
+    def added(self, text: str, wanted: Mapping[str, object]) -> str:
+        """Return a configuration with them."""
+        ...
+
+    def removed(self, text: str) -> str:
+        """Return a configuration without them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """Entries of ours in one file."""
+
+    path: Path
+    entries: Entries
+    wanted: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What shall be called, and for whom: the options of the memory, and the project, None for the user."""
+
+    location: str = ""
+    """The path or URL of the database that was named, "" for the default."""
+    tenant: str = ""
+    user: str = ""
+    agent: str = ""
+    read_only: bool = False
+    project: Path | None = None
+    server: bool = True
+
+    @property
+    def has_password(self) -> bool:
+        """Whether the database is a URL with a password."""
+        return _PASSWORD.search(self.location) is not None
+
+    def words(self, *names: str) -> list[str]:
+        """Return the options of these names, as far as they are given."""
+        return [
+            word for name in names if (value := getattr(self, name)) for word in (f"--{name}", str(value))
+        ]
+
+
+def installed(name: str, setup: Setup, *, rules: bool = False) -> list[Installed]:
+    """Return what is installed into a client.
+
+    Raises:
+        InvalidInput: hooks would show a password, or others would get what is only this user's.
+        Unavailable: the user has no home folder.
+
+    """
+    if name in ONLY_SERVER:
+        if setup.project is not None:
+            raise InvalidInput(f"{name} has no configuration of a project.", "Leave out --project.")
+        return [_server(name, setup)]
+    client = client_of(name)
+    shared = _is_shared(client, setup)
+    hooks = HookEntries(client)
+    commands = {event: hook_command(client, event, setup, shared=shared) for event in EVENTS}
+    folder = _folder(client, setup.project)
+    found = [
+        Installed(
+            folder / (client.project_file if setup.project else client.user_file),
+            hooks,
+            hooks.wanted(commands),
+        )
+    ]
+    if setup.server and not shared:
+        found.append(_server(name, setup))
+    if name == "claude-code" and setup.project is None:
+        skill = folder / "skills" / "holdfast-memory" / "SKILL.md"
+        found.append(Installed(skill, WholeFile(_MARK), {NAME: skill_text()}))
+    if rules:
+        found.append(_rule(client, folder, setup))
+    return found
+
+
+def _is_shared(client: Client, setup: Setup) -> bool:
+    """Return whether others run the hooks as well.
+
+    Raises:
+        InvalidInput: the hooks would show a password, or others would get what is only this user's.
+
+    """
+    shared = client.shared and setup.project is not None
+    if setup.has_password:
+        raise InvalidInput(
+            "The command line of a hook would show the password of the database to all on this machine.",
+            "Leave it out of the URL, and write it into ~/.pgpass.",
+        )
+    if shared and (setup.location or setup.words("tenant", "user")):
+        raise InvalidInput(
+            f"{client.title} has one file of hooks for all who work on a project.",
+            "Leave out --db and --user, or --project.",
+        )
+    return shared
+
+
+def hook_command(client: Client, event: str, setup: Setup, *, shared: bool) -> str:
+    """Return the command line of a hook.
+
+    One that others run as well does nothing where Holdfast is missing. Any other names the very Python that
+    runs now: a client has neither our path nor our environment. -P: nothing in the folder of a project is to
+    be imported in its place.
+    """
+    words = ["hook", event, "--client", client.name]
+    if shared:
+        return f"if command -v holdfast >/dev/null 2>&1; then holdfast {' '.join(words)}; fi"
+    database = ["--db", setup.location] if setup.location else []
+    scope = setup.words("tenant", "user")
+    return _line([sys.executable, "-P", "-m", "holdfast", *words, *database, *scope])
+
+
+def _line(words: Sequence[str]) -> str:
+    if os.name == "nt":
+        # Slashes mean the same to all shells of Windows.
+        return subprocess.list2cmdline([words[0].replace("\\", "/"), *words[1:]])
+    return shlex.join(words)
+
+
+def server_entry(name: str, setup: Setup) -> dict[str, object]:
+    """Return the entry by which a client starts our MCP server.
+
+    The database is in the environment, where lists of processes do not show it: a URL may have a password.
+    """
+    scope = setup.words("tenant", "user", "agent")
+    # The hooks of a coding agent store in the project of the folder, so its tools look there.
+    scope += [] if name in ONLY_SERVER else ["--project", "."]
+    args = ["-P", "-m", "holdfast", "mcp", *scope, *(["--read-only"] if setup.read_only else [])]
+    kind = {"type": "stdio"} if name in _TYPED else {}
+    around = {"env": {"HOLDFAST_DB": setup.location}} if setup.location else {}
+    return {**kind, "command": sys.executable, "args": args, **around}
+
+
+def _server(name: str, setup: Setup) -> Installed:
+    # Only who installs waits for it.
+    from platformdirs import user_config_path
+
+    home = _home()
+    entry = ServerEntry(("servers" if name == "vscode" else "mcpServers",))
+    match name:
+        case "claude-code":
+            path = Path(os.environ.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
+            if setup.project is not None:
+                # What Claude Code calls the local scope.
+                entry = ServerEntry(("projects", str(setup.project), "mcpServers"))
+        case "codex":
+            wanted = {NAME: server_entry(name, setup)}
+            return Installed(_folder(client_of(name), None) / "config.toml", TomlServer(), wanted)
+        case "cursor":
+            path = home / ".cursor" / "mcp.json"
+        case "gemini":
+            path = home / ".gemini" / "settings.json"
+        case "claude-desktop":
+            path = user_config_path("Claude", appauthor=False, roaming=True) / "claude_desktop_config.json"
+        case _:
+            path = user_config_path("Code", appauthor=False, roaming=True) / "User" / "mcp.json"
+    return Installed(path, entry, {NAME: server_entry(name, setup)})
+
+
+def _rule(client: Client, folder: Path, setup: Setup) -> Installed:
+    if client.name != "cursor" or setup.project is None:
+        raise InvalidInput(
+            "Only Cursor reads a rule of a project.", "Use --rules with `holdfast install cursor --project`."
+        )
+    text = skill_text().split("---\n", 2)[2]
+    head = "---\ndescription: Memory of this project\nalwaysApply: true\n---\n"
+    return Installed(folder / "rules" / "holdfast.mdc", WholeFile(_MARK), {NAME: head + text})
+
+
+def skill_text() -> str:
+    """Return the skill that teaches an agent when to use the memory."""
+    plugin = files("holdfast_cli.hooks").joinpath("plugin")
+    return plugin.joinpath("skills", "memory", "SKILL.md").read_text("utf-8")
+
+
+def _folder(client: Client, project: Path | None) -> Path:
+    named = os.environ.get(client.home_variable, "") if client.home_variable else ""
+    if project is None and named:
+        return Path(named)
+    return (project or _home()) / client.folder
+
+
+def _home() -> Path:
+    """Return the home folder of the user.
+
+    Raises:
+        Unavailable: there is none.
+
+    """
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise Unavailable("There is no home folder to find the configuration in.", "Set HOME.") from error
+
+
+def project_root(folder: Path) -> Path:
+    """Return the repository that a folder is in, or else the folder itself."""
+    real = Path(os.path.realpath(folder))
+    return next((one for one in (real, *real.parents) if (one / ".git").exists()), real)
+
+
+def text_with(parts: Sequence[Installed], text: str | None) -> str:
+    """Return a file with all that is to be installed into it.
+
+    Raises:
+        Conflict: it cannot be changed without loss.
+
+    """
+    for part in parts:
+        text = part.entries.added(text or "", part.wanted)
+    return text or ""
+
+
+def text_without(parts: Sequence[Installed], path: Path, text: str) -> str | None:
+    """Return a file without what was installed into it, None if nothing else was ever there.
+
+    If the installation, done anew in a backup, gives the very text that is there, then that backup is what
+    there was before.
+
+    Raises:
+        Conflict: it cannot be changed without loss.
+
+    """
+    found = [Installed(path, part.entries, part.entries.found(text)) for part in parts]
+    there = [part for part in found if part.wanted]
+    if not there:
+        return text
+    for backup in backups(path):
+        former = read_config(backup)
+        if former is not None and _gives(there, former, text):
+            return former
+    if _gives(there, None, text):
+        return None
+    for part in there:
+        text = part.entries.removed(text)
+    return text or None
+
+
+def _gives(parts: Sequence[Installed], former: str | None, text: str) -> bool:
+    try:
+        ours = any(part.entries.found(former or "") for part in parts)
+        return not ours and text_with(parts, former) == text
+    except HoldfastError:
+        return False

@@ -1,0 +1,155 @@
+"""Which hooks of ours the configurations of clients list."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.errors import Conflict
+from holdfast_cli.hooks.clients import NAMES, Client, client_of
+from holdfast_cli.hooks.hook_call import EVENTS
+from holdfast_cli.hooks.json_text import JsonText
+from holdfast_cli.hooks.transcript_proof import config_folder
+
+_MOST = 4 << 20  # bytes of a configuration
+_CALL = re.compile(r"\bholdfast(?:\.exe)?['\"]?\s+hook\s+([a-z-]{1,40})\b")
+_PATIENCE = 5.0  # seconds for a client to say its version
+_PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini"}
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The hooks of ours in one file: the command of each event, and since when the file is as it is.
+
+    `problem` says why the file cannot be read, "" if it can.
+    """
+
+    client: str
+    path: Path
+    commands: dict[str, str]
+    since: float
+    problem: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of ours is there, and nothing is wrong with the file."""
+        return not self.commands and not self.problem
+
+    @property
+    def database(self) -> str:
+        """The database that the hooks name, "" for the default."""
+        for command in self.commands.values():
+            words = _words(command)
+            if "--db" in words[:-1]:
+                return words[words.index("--db") + 1]
+        return ""
+
+    def gone(self) -> list[str]:
+        """Return the programs that the hooks call and that are not there any more."""
+        programs = {next(iter(_words(command)), "") for command in self.commands.values()}
+        return sorted(name for name in programs if Path(name).is_absolute() and not Path(name).exists())
+
+    @property
+    def needs_path(self) -> bool:
+        """Whether the hooks look for `holdfast` on the path, as those that others run too, and it is not."""
+        by_name = any(_words(command)[:1] in (["if"], ["holdfast"]) for command in self.commands.values())
+        return by_name and shutil.which("holdfast") is None
+
+
+def installations(home: Path, root: Path) -> list[Installation]:
+    """Return the files of all clients that list hooks of ours, of the user and of a project."""
+    found = []
+    for name in NAMES:
+        client = client_of(name)
+        places = [
+            config_folder(name, home) / client.user_file,
+            root / client.folder / client.project_file,
+        ]
+        found += [one for path in dict.fromkeys(places) if not (one := _installation(client, path)).is_empty]
+    return found
+
+
+def hooks_switch(home: Path, root: Path) -> Path | None:
+    """Return the settings of Claude Code that switch off all hooks, None if they run.
+
+    The local settings of the project count before its own, and those before the user's.
+    """
+    folder = root / ".claude"
+    user = config_folder("claude-code", home) / "settings.json"
+    for path in (folder / "settings.local.json", folder / "settings.json", user):
+        try:
+            with path.open("rb") as stream:
+                settings = JsonText(stream.read(_MOST).decode("utf-8")).root.plain
+        except (OSError, ValueError, Conflict):
+            continue
+        off = settings.get("disableAllHooks") if isinstance(settings, dict) else None
+        if isinstance(off, bool):
+            return path if off else None
+    return None
+
+
+def client_version(name: str) -> str:
+    """Return what a client says of its version, "" if it does not within its time."""
+    program = shutil.which(_PROGRAMS.get(name, ""))
+    if program is None:
+        return ""
+    try:
+        done = subprocess.run(  # noqa: S603 - the program of that name on the path, without a shell
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    lines = done.stdout[:1000].decode("utf-8", "replace").split("\n")
+    return lines[0].strip()[:80]
+
+
+def _installation(client: Client, path: Path) -> Installation:
+    try:
+        with path.open("rb") as stream:
+            since, content = path.stat().st_mtime, stream.read(_MOST + 1)
+    except FileNotFoundError:
+        return Installation(client.name, path, {}, 0.0)
+    except OSError as error:
+        return Installation(client.name, path, {}, 0.0, error.strerror or "It cannot be read.")
+    if b"holdfast" not in content:
+        return Installation(client.name, path, {}, since)
+    try:
+        # As `holdfast install` reads it: Gemini CLI, for one, allows comments.
+        document = JsonText(content.decode("utf-8")).root.plain
+    except (ValueError, Conflict):
+        return Installation(client.name, path, {}, since, "It is no JSON, and the client may ignore it.")
+    commands = {}
+    for command in _commands(document):
+        call = _CALL.search(command)
+        if call and call[1] in EVENTS and f"--client {client.name}" in command:
+            commands[call[1]] = command
+    return Installation(client.name, path, commands, since)
+
+
+def _commands(document: object) -> Iterator[str]:
+    """Yield the commands of a configuration, however the client groups them."""
+    left = [document]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            if isinstance(command := value.get("command"), str):
+                yield command
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []

@@ -1,0 +1,120 @@
+"""Running the command line in tests: in this process, or in one of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from holdfast import Memory
+from holdfast_cli.commands import app
+from holdfast_cli.demo import sessions
+from holdfast_cli.formats.importing import import_paths
+
+CHECKOUT = Path(__file__).parents[2]
+PACKAGES = os.pathsep.join((str(CHECKOUT / "src"), str(CHECKOUT / "cli" / "src")))
+# A program that an interrupt stops even where the shell that runs the tests has it ignored.
+AS_AT_A_TERMINAL = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from holdfast_cli.commands import main; main()"
+)
+# What must not reach a terminal.
+FORBIDDEN = {chr(code) for code in (*range(9), *range(11, 32), *range(127, 160), 0x202E)}
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Cli:
+    """Run commands as someone whose home is a folder of this test, and whose clock shows UTC."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.db = folder / "memory.db"
+        self.monkeypatch = monkeypatch
+        self.home = folder / "home"
+        self.home.mkdir()
+        for name, value in {"HOME": self.home, "XDG_DATA_HOME": self.home / "data", "TZ": "UTC"}.items():
+            monkeypatch.setenv(name, str(value))
+        for name in ("HOLDFAST_DB", "HOLDFAST_USER", "FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
+            monkeypatch.delenv(name, raising=False)
+        time.tzset()
+
+    def with_sample(self) -> Cli:
+        """Make a database of the demo's conversations the one that is used."""
+        self.db.write_bytes(_sample())
+        return self.with_database()
+
+    def with_database(self) -> Cli:
+        """Name the database by the environment."""
+        self.monkeypatch.setenv("HOLDFAST_DB", str(self.db))
+        return self
+
+    def run(self, *words: str | Path, code: int = 0) -> Result:
+        """Run a command, and check how it ends and that it ends without a traceback."""
+        result = CliRunner().invoke(app, [str(word) for word in words], prog_name="holdfast")
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    def text(self, *words: str | Path, code: int = 0) -> str:
+        """Run a command and return what it answers, which has no colours because nobody looks at it."""
+        result = self.run(*words, code=code)
+        assert "\x1b" not in result.stdout
+        assert result.stderr == "" or words[0] == "export"
+        return result.stdout
+
+    def json(self, *words: str | Path, code: int = 0) -> Any:
+        """Run a command with --json and return the one document that it answers."""
+        result = self.run(*words, "--json", code=code)
+        assert result.stderr == ""
+        return json.loads(result.stdout)
+
+    def complaint(self, *words: str | Path, code: int = 1) -> str:
+        """Run a command that fails, and return what it says; nothing of that is on stdout."""
+        result = self.run(*words, code=code)
+        assert result.stdout == ""
+        return result.stderr
+
+    def process(self, *words: str | Path, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:
+        """Run a command in a process of its own."""
+        return subprocess.run(
+            [sys.executable, "-m", "holdfast", *map(str, words)],
+            capture_output=True,
+            text=True,
+            encoding=encoding,
+            check=False,
+            timeout=60,
+            env=environment(),
+        )
+
+
+@cache
+def _sample() -> bytes:
+    with TemporaryDirectory() as folder, sessions() as path:
+        with Memory(file := Path(folder, "memory.db"), agent="coach") as memory:
+            import_paths(memory, path)
+        return file.read_bytes()
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": PACKAGES, "PYTHONWARNINGS": "error"}
+
+
+def usage(complaint: str) -> str:
+    """Take a message out of the frame that typer draws around it."""
+    return " ".join(complaint.replace("│", " ").split())

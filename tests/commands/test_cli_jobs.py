@@ -1,0 +1,109 @@
+"""`chats end`, `learn jobs` and `learn usage`."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cli_learning import BEGIN, MODEL, run_elsewhere, served, with_queue
+from cli_runs import Cli, usage
+
+from holdfast_cli.commands.render.screen import when
+from llm_server import Server, completion
+
+cli, server = pytest.fixture(with_queue), pytest.fixture(served)
+
+
+def test_end_leaves_jobs(cli: Cli) -> None:
+    text = cli.text("chats", "end", "queue")
+    assert text.startswith("We decided to use PostgreSQL")
+    assert "\nQueued 2 jobs: observe:queue, episode:queue.\n" in text
+    assert "\n→ Run them, with a model by --llm NAME: holdfast work" in text
+    answer = cli.json("chats", "end", "queue")
+    assert set(answer) == {"chat", "title", "jobs"}
+    assert {job["status"] for job in answer["jobs"]} == {"open"}
+    lines = cli.text("learn", "jobs").splitlines()
+    assert lines[0].split() == ["id", "about", "status", "when", "failures"]
+    assert re.match(r"observe:queue  We decided to .*…  open    due 20\d\d-.*  0$", lines[1])
+    assert lines[-1] == "→ Run what is due: holdfast work"
+
+
+def test_jobs_of_a_status(cli: Cli) -> None:
+    text = cli.text("learn", "jobs", "--user", "bob")
+    assert text == (
+        "No unfinished jobs for user 'bob' here.\n"
+        "→ Queue some when a chat has ended: holdfast chats end CHAT --user bob\n"
+    )
+    cli.text("work")
+    assert cli.text("learn", "jobs", "--status", "failed") == "No failed jobs here.\n"
+    done = cli.json("learn", "jobs", "--status", "done")["jobs"]
+    assert sorted(job["id"] for job in done) == ["episode:queue", "observe:queue"]
+    assert "→" not in cli.text("learn", "jobs", "--status", "done")
+    assert "none of open, running, done, failed" in usage(
+        cli.complaint("learn", "jobs", "--status", "lost", code=2)
+    )
+    both = ("--status", "open", "--retry", "x")
+    assert "not both at once" in usage(cli.complaint("learn", "jobs", *both, code=2))
+    assert cli.complaint("learn", "jobs", "--retry", "x") == (
+        "Error: There is no job 'x'.\n→ `holdfast learn jobs` lists those there are, with their ids.\n"
+    )
+    assert cli.json("learn", "jobs", "--retry", "observe:queue")["job"]["status"] == "open"
+
+
+def test_a_job_that_runs_is_not_retried(cli: Cli) -> None:
+    cli.text("chats", "end", "queue")
+    until = datetime.now(UTC) + timedelta(days=2)
+    run_elsewhere(cli, int(until.timestamp() * 1_000_000))
+    elsewhere = f"leased until {when(until)}"
+    assert cli.text("learn", "jobs", "--retry", "observe:queue").startswith(
+        f"observe:queue is running: {elsewhere}.\n→ "
+    )
+    assert re.search(rf"^observe:queue .* running +{elsewhere} +0$", cli.text("learn", "jobs"), re.MULTILINE)
+
+
+def test_a_job_whose_worker_died_is_due(cli: Cli) -> None:
+    cli.text("chats", "end", "queue")
+    run_elsewhere(cli, int(BEGIN.timestamp() * 1_000_000))
+    text = cli.text("learn", "jobs")
+    assert re.search(rf"^observe:queue .* running +due {when(BEGIN)} +0$", text, re.MULTILINE)
+    assert text.endswith("→ Run what is due: holdfast work\n")
+
+
+def test_spend(cli: Cli, server: Server) -> None:
+    assert cli.text("learn", "usage") == "No calls of models.\n"
+    cli.text("learn", "extract", "--chat", "queue", *MODEL)
+    server.reply = lambda _: (200, completion("no JSON at all", tokens=None))
+    cli.run("learn", "extract", "--chat", "queue", "--messages", "1", *MODEL, code=1)
+    text = cli.text("learn", "usage")
+    head, first = text.splitlines()[:2]
+    assert head.split() == ["purpose", "model", "outcome", "calls", "prompts", "answers", "seconds"]
+    assert re.match(r"observe  openai-chat:served  answered +3 +[\d,]+ +2\d +\d+\.\d$", first)
+    assert re.search(r"\nTotal: 3 calls, [\d,]+ tokens of prompts, 2\d of answers, \d+\.\d s\.\n", text)
+    assert text.endswith("The provider counted the tokens of 1 of them; the others are estimated.\n")
+    answer = cli.json("learn", "usage", "--since", "24h")
+    assert (answer["calls"], answer["counted"], len(answer["lines"])) == (3, 1, 1)
+    assert answer["since"]
+    with sqlite3.connect(cli.db) as connection:
+        connection.execute("UPDATE spend SET outcome = 'asked' WHERE counted = 0")
+    connection.close()
+    assert cli.text("learn", "usage").endswith(
+        "\nasked: running, or killed; counted with the most that their answers may take.\n"
+    )
+    assert cli.text("learn", "usage", "--user", "bob") == "No calls of models for user 'bob'.\n"
+
+
+@pytest.mark.parametrize("since", ["5m", "24h", "7d", "2026-01-31", "2026-01-31T12:00+02:00"])
+def test_spend_since(cli: Cli, since: str) -> None:
+    assert re.fullmatch(
+        r"No calls of models since 20\d\d-\d\d-\d\d \d\d:\d\d\.\n",
+        cli.text("learn", "usage", "--since", since),
+    )
+
+
+@pytest.mark.parametrize("since", ["soon", "7w", "-1d", "99999d", ""])
+def test_what_is_no_time(cli: Cli, since: str) -> None:
+    assert "is not a time: write 2026-01-31," in usage(
+        cli.complaint("learn", "usage", f"--since={since}", code=2)
+    )

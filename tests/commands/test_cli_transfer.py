@@ -1,0 +1,365 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_runs import Cli, environment, usage
+
+from holdfast import Memory
+
+LINES = [
+    {"role": "user", "content": "Where is the key?", "id": "1"},
+    {"role": "assistant", "content": "Under the mat.", "id": "2"},
+]
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    return Cli(tmp_path, monkeypatch).with_database()
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    path = tmp_path / "monday.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in LINES))
+    return path
+
+
+def test_import_and_import_again(cli: Cli, transcript: Path) -> None:
+    text = cli.text("import", transcript)
+    assert text.startswith("Imported 2 new messages of 1 chat (JSONL)")
+    assert f"Into {cli.db}." in text
+    assert "Next: holdfast recall" in text
+    assert "Imported 0 new messages" in cli.text("import", transcript)
+    assert cli.json("recall", "key")["hits"][0]["chat"] == "monday"
+
+
+def test_import_as_json(cli: Cli, transcript: Path) -> None:
+    with transcript.open("a") as file:
+        file.write('{"role": "user"\nnonsense\n')
+    answer = cli.json("import", transcript, code=1)
+    assert set(answer) == {
+        *("sessions", "added", "present", "skipped", "formats", "seconds", "database"),
+        *("records", "records_present", "rows", "renumbered", "unchanged", "ignored", "edits", "projects"),
+    }
+    assert (answer["sessions"], answer["added"], answer["present"]) == (1, 2, 0)
+    assert answer["skipped"] == [
+        {"path": str(transcript), "reason": "not valid JSON", "count": 2, "lines": [3, 4], "problem": True}
+    ]
+    assert cli.json("import", transcript, code=1)["present"] == 2
+
+
+def test_what_is_left_out_is_grouped_by_reason(cli: Cli, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        lines = [
+            json.dumps(LINES[0]),
+            *["nonsense"] * 1000,
+            json.dumps(LINES[1]),
+            '{"role": "clown", "content": "x"}',
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    (tmp_path / "other.json").write_text('{"neither": "nor"}')
+    text = cli.text("import", tmp_path / "a.jsonl", tmp_path / "b.jsonl", code=1)
+    assert "Could not be read: 2,002" in text
+    assert (
+        f"2,000 × not valid JSON\n      {tmp_path}/a.jsonl:2, {tmp_path}/a.jsonl:3, {tmp_path}/a.jsonl:4, …"
+        in text
+    )
+    assert "2 × Unknown role 'clown'." in text
+    assert len(text.splitlines()) < 15
+    assert "Left out: 1" in cli.text("import", tmp_path, code=1)
+
+
+def test_an_unknown_file_among_others_is_named(cli: Cli, transcript: Path, tmp_path: Path) -> None:
+    strange = tmp_path / "strange.jsonl"
+    strange.write_text("not json\n")
+    answer = cli.json("import", strange, transcript, code=1)
+    assert answer["added"] == 2
+    assert str(strange) in [one["path"] for one in answer["skipped"] if one["problem"]]
+    assert "in no format that is known here" in cli.text("import", transcript, strange, code=1)
+
+
+def test_a_link_that_leads_nowhere_is_named_among_others(cli: Cli, transcript: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.jsonl").symlink_to("nowhere")
+    answer = cli.json("import", tmp_path / "link.jsonl", transcript, code=1)
+    assert (answer["added"], answer["skipped"][0]["path"]) == (2, str(tmp_path / "link.jsonl"))
+    answer = cli.json("import", tmp_path / "nowhere.jsonl", transcript, code=1)
+    assert (answer["present"], answer["skipped"][0]["path"]) == (2, str(tmp_path / "nowhere.jsonl"))
+    assert "does not exist" in usage(cli.complaint("import", tmp_path / "a", tmp_path / "nowhere", code=2))
+
+
+def test_every_path_that_was_given_is_named(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    given, inside = ([tmp_path / name / f"{n}.jsonl" for n in range(9)] for name in ("", "in"))
+    for path in [*given, *inside]:
+        path.write_text('{"strange": 1}')
+    text = cli.text("import", tmp_path / "in", *given, code=1)
+    assert [f"{path}" in text for path in [*given, *inside]] == [True] * 9 + [True] * 3 + [False] * 6
+
+
+def test_import_into_the_memory_of_a_user_and_agent(cli: Cli, transcript: Path) -> None:
+    cli.run("import", transcript, "--user", "ada", "--agent", "coach")
+    assert cli.json("chats", "--user", "ada")["chats"][0]["agent"] == "coach"
+    assert cli.json("chats", "--user", "")["chats"] == []
+
+
+def test_import_finds_the_sessions_of_claude_code_by_itself(cli: Cli) -> None:
+    assert "name the files or folders to import" in usage(cli.complaint("import", code=2))
+    assert not cli.db.exists()
+    folder = cli.home / ".claude" / "projects" / "p"
+    folder.mkdir(parents=True)
+    line = {
+        "type": "user", "sessionId": "s", "uuid": "u", "timestamp": "2026-01-01T00:00:00Z",
+        "message": {"role": "user", "content": "hello from Claude Code"},
+    }  # fmt: skip
+    (folder / "s.jsonl").write_text(json.dumps(line))
+    assert cli.json("import")["formats"] == {"Claude Code": 1}
+
+
+def test_import_of_nothing_that_is_known(cli: Cli, tmp_path: Path) -> None:
+    strange = tmp_path / "strange.txt"
+    strange.write_text("Dear diary")
+    complaint = cli.complaint("import", strange)
+    assert "in no format that is known" in complaint
+    assert "→ Convert it" in complaint
+    assert "does not exist" in usage(cli.complaint("import", tmp_path / "nowhere", code=2))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "There was nothing to import." in cli.text("import", empty)
+
+
+@pytest.mark.parametrize("option", [(), ("--dry-run",)])
+def test_edits_in_another_encoding_change_nothing(cli: Cli, tmp_path: Path, option: tuple[str, ...]) -> None:
+    cli.run("remember", "Sie wohnt in Zürich.")
+    path = tmp_path / "u.md"
+    cli.run("export", "--records", "-o", path)
+    path.write_text(path.read_text("utf-8"), "cp1252")
+    complaint = cli.complaint("import", *option, path)
+    assert "is not valid UTF-8" in complaint
+    assert "→ Nothing was changed: save it as UTF-8" in complaint
+    assert "Zürich" in cli.text("records")
+
+
+def test_the_default_database_is_in_the_data_folder(cli: Cli, transcript: Path) -> None:
+    cli.monkeypatch.delenv("HOLDFAST_DB")
+    if sys.platform != "linux":
+        pytest.skip("where the data folder is differs")
+    place = cli.home / "data" / "holdfast" / "memory.db"
+    assert f"There is no database at {place}." in cli.complaint("chats")
+    assert not place.parent.exists()
+    assert cli.json("import", transcript)["database"] == str(place)
+    assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+    assert len(cli.json("chats")["chats"]) == 1
+
+
+def test_export_reads_back_equal(cli: Cli, tmp_path: Path) -> None:
+    cli.with_sample()
+    done = cli.run("export")
+    lines = done.stdout.splitlines()
+    assert len(lines) == 120
+    assert "Exported 120 messages to stdout." in done.stderr
+    (tmp_path / "all.jsonl").write_text(done.stdout)
+    cli.run("import", tmp_path / "all.jsonl", "--db", tmp_path / "copy.db")
+    with Memory(cli.db) as memory, Memory(tmp_path / "copy.db") as copy:
+        assert copy.chats() == memory.chats()
+        for chat in memory.chats():
+            assert copy.chat(chat.id).history() == memory.chat(chat.id).history()
+
+
+def test_export_of_some_chats(cli: Cli) -> None:
+    cli.with_sample()
+    lines = cli.run("export", "--chat", "flat-move", "--chat", "talk-prep").stdout.splitlines()
+    assert {json.loads(line)["chat"] for line in lines} == {"flat-move", "talk-prep"}
+    document = cli.json("export", "--chat", "flat-move")
+    assert [message["role"] for message in document][:2] == ["user", "assistant"]
+    assert "There is no chat 'nobody'" in cli.complaint("export", "--chat", "nobody")
+    assert cli.json("export", "--user", "bob") == []
+
+
+def test_export_to_a_file(cli: Cli, tmp_path: Path) -> None:
+    cli.with_sample()
+    file = tmp_path / "out.jsonl"
+    assert f"Exported 120 messages to {file}." in cli.run("export", "-o", file).stderr
+    assert len(file.read_text().splitlines()) == 120
+    assert "add --force" in cli.complaint("export", "--output", file, "--chat", "flat-move")
+    assert len(file.read_text().splitlines()) == 120
+    answer = cli.json("export", "--output", file, "--force", "--chat", "flat-move")
+    assert answer.pop("left_out")
+    assert answer == {"messages": 15, "file": str(file)}
+    assert len(file.read_text().splitlines()) == 15
+    assert "no file" in cli.complaint("export", "--output", tmp_path, "--force")
+    nowhere = tmp_path / "nowhere"
+    assert f"There is no folder {nowhere}." in cli.complaint("export", "--output", nowhere / "x")
+
+
+def test_a_failed_export_leaves_what_was_there(cli: Cli, tmp_path: Path) -> None:
+    cli.with_sample()
+    file = tmp_path / "out.jsonl"
+    file.write_text("precious")
+    cli.complaint("export", "--output", file, "--force", "--chat", "nobody")
+    assert file.read_text() == "precious"
+    assert list(tmp_path.glob(".out*")) == []
+
+
+@pytest.mark.slow
+def test_a_reader_that_goes_away_is_no_error(cli: Cli) -> None:
+    cli.with_sample()
+    with subprocess.Popen(
+        [sys.executable, "-m", "holdfast", "export"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read().decode()
+    assert process.returncode == 1
+    assert errors == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["chats"], ["chats", "--json"]])
+def test_short_output_into_a_closed_pipe(cli: Cli, words: list[str]) -> None:
+    cli.with_sample()
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "holdfast", *words],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+_STOPS_AFTER_THE_FIRST_FILE = """
+import signal, sys, time
+from holdfast_cli.commands import main
+from holdfast_cli.commands.render import progress
+# A shell lets what runs behind it ignore this signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def stop(self, path, messages):
+    print("ready", flush=True)
+    time.sleep(60)
+progress.Progress.__call__ = stop
+main()
+"""
+
+
+@pytest.mark.slow
+def test_an_import_that_is_interrupted_keeps_what_it_has(cli: Cli, transcript: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _STOPS_AFTER_THE_FIRST_FILE, "import", transcript],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGINT)
+        errors = process.stderr.read().decode()
+    assert process.returncode == 130
+    kept = "Error: Interrupted. What was imported until now is kept."
+    assert errors == f"{kept}\n→ The same command goes on from there.\n"
+    assert cli.json("stats")["messages"] == 2
+
+
+@pytest.mark.slow
+def test_progress_is_shown_on_a_terminal_only(cli: Cli, transcript: Path) -> None:
+    terminal, its_end = pty.openpty()
+    command = [sys.executable, "-m", "holdfast", "import", str(transcript), "--json"]
+    env = {**environment(), "TERM": "xterm"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=its_end, env=env, check=False)
+    os.close(its_end)
+    assert json.loads(done.stdout)["added"] == 2
+    assert b"messages" in os.read(terminal, 10_000)
+    os.close(terminal)
+    assert cli.process("import", transcript).stderr == ""
+
+
+@pytest.mark.parametrize("format", ["openai", "anthropic", "langgraph", "markdown"])
+def test_export_for_others_reads_back(cli: Cli, tmp_path: Path, format: str) -> None:
+    cli.with_sample()
+    file = tmp_path / "out.md"
+    done = cli.run("export", "--format", format, "-o", file)
+    assert f"Exported 120 messages to {file}." in done.stderr
+    cli.run("import", file, "--db", tmp_path / "copy.db")
+    with Memory(cli.db) as memory, Memory(tmp_path / "copy.db") as copy:
+        assert copy.chats() == memory.chats()
+    assert cli.json("import", file)["present"] == 120
+    assert cli.run("export", "--format", format, "--chat", "flat-move").stdout
+
+
+def test_export_says_what_a_format_cannot_hold(cli: Cli, tmp_path: Path) -> None:
+    line = {"role": "user", "content": "hi", "priority": 7, "id": "m"}
+    (tmp_path / "c.jsonl").write_text(json.dumps(line))
+    cli.run("import", tmp_path / "c.jsonl")
+    lost = "the payload as it came, of which the message is kept"
+    assert f"Not held by the format: 1 × {lost}." in cli.run("export", "--format", "openai").stderr
+    answer = cli.json("export", "--format", "markdown", "-o", tmp_path / "c.md")
+    assert answer["not_held"] == {lost: 1}
+    assert [one["id"] for one in cli.json("export", "--format", "openai")] == ["c"]
+    for words in (["--format", "xml"], ["--format", "openai", "--all"], ["--format", "markdown", "--json"]):
+        cli.complaint("export", *words)
+    # What could not be written is not there.
+    cli.complaint("export", "--format", "xml", "-o", tmp_path / "new.jsonl")
+    assert not (tmp_path / "new.jsonl").exists()
+
+
+def test_records_are_edited_in_a_file(cli: Cli, tmp_path: Path) -> None:
+    cli.run("remember", "Training for Berlin")
+    cli.run("remember", "Drinks tea")
+    file = tmp_path / "known.md"
+    assert f"Exported 2 records to {file}." in cli.run("export", "--records", "-o", file).stderr
+    file.write_text(file.read_text().replace("Berlin", "Porto").replace("tea", "milk"))
+    shown = cli.text("import", "--dry-run", file)
+    assert "nothing to import" not in shown
+    assert "2 to replace:" in shown
+    assert "- Training for Berlin\n    + Training for Porto" in shown
+    assert {one["text"] for one in cli.json("records")["records"]} == {"Training for Berlin", "Drinks tea"}
+    tea = next(one for one in cli.json("records")["records"] if "tea" in one["text"])
+    cli.run("replace", tea["id"], "Drinks coffee")
+    answer = cli.json("import", file, code=1)
+    assert [one["action"] for one in answer["edits"]] == ["replace", "conflict"]
+    shown = cli.text("import", file, code=1)
+    assert "- Drinks coffee\n    + Drinks milk" in shown
+    assert "changed here and in the file since the export" in shown
+    assert cli.json("export", "--records", "-o", file, "--force")["records"] == 2
+    assert "→ Leave out `dry_run`" in cli.complaint("import", "--dry-run", tmp_path)
+    for words in (["--records", "--chat", "c"], ["--records", "--json"]):
+        cli.complaint("export", *words)
+
+
+def test_notes_become_records(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "tea.md").write_text("# Tea\n- [habit] Ada drinks tea #drinks\n")
+    assert "There was nothing to import." in cli.text("import", tmp_path / "vault")
+    assert "Imported 1 record." in cli.text("import", "--format", "notes", tmp_path / "vault")
+    (record,) = cli.json("records")["records"]
+    assert (record["text"], record["category"]) == ("Tea: Ada drinks tea #drinks", "habit")
+    assert "Unknown format 'yaml'" in cli.complaint("import", "--format", "yaml", tmp_path / "vault")
+
+
+def test_tables_by_a_mapping(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "talk.csv"
+    file.write_text("text,who,mood\nhi,user,glad\nho,clown,sad\n")
+    text = cli.text("import", file, "--map", "content=text,role=who", "--map", "meta=*", code=1)
+    assert "Imported 1 new message of 1 chat (CSV)" in text
+    assert f"1 × Unknown role 'clown'.\n      {file}:3" in text
+    assert cli.json("import", file, "--map", "content=text,role=who", code=1)["present"] == 1
+    assert cli.json("import", file, "--map", "text=text,category=mood")["records"] == 2
+    for words in (["--map", "content"], ["--map", "content=text,content=who"], ["--map", "content=none"]):
+        cli.complaint("import", file, *words)
+    assert "Leave out --dry-run" in cli.complaint("import", file, "--map", "content=text", "--dry-run")
+    assert "Unknown encoding" in cli.complaint("import", file, "--map", "content=text", "--encoding", "x")

@@ -1,0 +1,383 @@
+"""`work`: due jobs, dry runs, failures, and the watch."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+
+import pytest
+from cli_learning import (
+    BEGIN,
+    MODEL,
+    OBSERVED,
+    PROFILE,
+    answered,
+    run_elsewhere,
+    served,
+    tell,
+    texts,
+    with_queue,
+)
+from cli_runs import AS_AT_A_TERMINAL, Cli, environment, usage
+
+from holdfast import Job, Learning, Memory, Record, Unavailable, WorkResult
+from holdfast_cli.commands.options import Options
+from holdfast_cli.commands.render.outcomes import quiet, show_work
+from holdfast_cli.commands.render.screen import Screen, when
+from holdfast_cli.commands.work import look
+from llm_server import Body, Server, completion, refusal
+
+cli, server = pytest.fixture(with_queue), pytest.fixture(served)
+
+
+def test_work_without_a_model(cli: Cli) -> None:
+    text = cli.text("work")
+    head, account = text.split("\n\n")
+    lines = head.splitlines()
+    assert lines[0].startswith("observe  We decided to use PostgreSQL")
+    assert lines[0].endswith("  (queue)")
+    assert lines[1].startswith("    + insight  We decided to use PostgreSQL for the delivery queue")
+    assert re.fullmatch(r"episode  We decided .*  \(queue\)", lines[-3])
+    assert lines[-1].startswith("    + episode  ")
+    assert re.match(r"jobs      2 done\nlearned   \d records\nmodel     none\ntook      \d+\.\d s\n", account)
+    assert cli.json("work")["noop"] is True
+    with Memory(cli.db) as memory:
+        assert memory.verify().ok
+
+
+def test_work_says_when_nothing_is_due(cli: Cli) -> None:
+    text = cli.text("work", "--user", "bob")
+    assert text == (
+        "Nothing is due for user 'bob'.\n"
+        "→ A chat is learned from when it has been silent for a while, or after: "
+        "holdfast chats end CHAT --user bob\n"
+    )
+
+
+def test_work_as_json(cli: Cli) -> None:
+    done = cli.json("work")
+    assert set(done) == {
+        "noop", "done", "postponed", "failed", "records", "dropped", "notes", "calls", "prompt_tokens",
+        "answer_tokens",
+        "seconds", "waiting", "why", "dry_run",
+    }  # fmt: skip
+    assert [job["kind"] for job in done["done"]] == ["observe", "episode"]
+    assert (done["noop"], done["calls"], done["failed"]) == (False, 0, [])
+
+
+def test_work_with_a_model_says_what_it_took(cli: Cli, server: Server) -> None:
+    text = cli.text("work", *MODEL)
+    calls = len(server.requests)
+    assert calls == 1, "one question about the session"
+    assert f"    + finding  {OBSERVED}" in text
+    assert f"    + profile  {PROFILE}" in text
+    tokens = f"{100 * calls:,} tokens of prompts, {20 * calls:,} of answers"
+    assert f"\nmodel     openai-chat:served, 1 call, {tokens}\n" in text
+
+
+def test_work_stops_at_its_limit_and_says_how_to_go_on(cli: Cli) -> None:
+    text = cli.text("work", "--limit", "1")
+    assert "\njobs      1 done\n" in text
+    assert "episode" not in text
+    assert text.endswith("Left: 1 job is due.\n→ Go on: holdfast work\n")
+    assert "\njobs      1 done\n" in cli.text("work", "--limit", "1")
+    assert texts(cli, "episode")
+
+
+@pytest.mark.slow
+def test_work_says_what_waits_for_a_model(cli: Cli, server: Server) -> None:
+    cli.run("remember", "The deploy of the queue happens on Tuesdays.", "--target", "env")
+    text = cli.text("work")
+    (pair,) = cli.json("learn", "jobs")["jobs"]  # whether two of what it learned say the same
+    assert pair["kind"] == "tidy"
+    ending = "1 job needs a model.\n→ Name a model: holdfast work --llm NAME\n"
+    assert text.endswith(f"Left: {ending}")
+    assert cli.text("work") == f"Nothing is due: {ending}"
+    assert cli.text("learn", "jobs").endswith("→ Run what is due: holdfast work --llm NAME\n")
+    assert cli.text("work", *MODEL).startswith("tidy  1 pair of records\n")
+
+
+def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, server: Server) -> None:
+    text = cli.text("work", "--dry-run", *MODEL)
+    assert re.search(r"^observe  .*  \(queue\)\n    1 calls?, [\d,]+ tokens of prompts$", text, re.MULTILINE)
+    assert re.search(
+        r"\nIt would ask openai-chat:served (?:once|\d times?): [\d,]+ tokens of prompts, "
+        r"and about [\d,]+ of answers\.\n",
+        text,
+    )
+    assert text.endswith("→ Run it: holdfast work --llm openai-chat:served\n")
+    assert server.requests == []
+    assert cli.json("learn", "jobs") == {"jobs": [], "more": None}
+    found = cli.json("work", "--dry-run", *MODEL)
+    assert (found["dry_run"], found["calls"] >= 1, found["records"]) == (True, True, [])
+    assert "Without a model nothing would be asked.\n" in cli.text("work", "--dry-run")
+    assert "Without a model it would learn " in cli.text("work", "--dry-run")
+    assert "Nothing is due" in cli.text("work", "--dry-run", "--user", "bob")
+
+
+def test_work_for_everyone(cli: Cli) -> None:
+    for user in ("ada", "bob"):
+        with Memory(cli.db, user=user) as memory:
+            tell(memory)
+    text = cli.text("work", "--everyone")
+    assert text.startswith("observe  (queue)  for 3 users\nepisode  (queue)  for 3 users\n")
+    assert text.count("    + episode  ") == 3
+    assert "\njobs      6 done\n" in text
+    assert "Nothing is due" in cli.text("work", "--user", "ada")
+
+
+def test_a_job_that_fails_says_why_and_how_to_retry(cli: Cli, server: Server) -> None:
+    server.reply = lambda _: (401, refusal("invalid_api_key", "sk-secret is wrong"))
+    text = cli.text("work", *MODEL)  # the other jobs are not even begun
+    assert re.search(r"^observe  .*  \(queue\)  retried from 20\d\d-.* on\n    The model", text)
+    assert "was refused access by its provider" in text
+    assert "secret" not in text
+    assert "jobs      1 to be retried\n" in text
+    assert re.search(
+        r"\nStopped: the provider of the model does not accept the key\.\n"
+        r"→ Mend it, then go on: holdfast work --llm openai-chat:served\n",
+        text,
+    )
+    assert re.search(r"\nLeft: .*1 job waits until \d\d:\d\d\.\n$", text)
+    assert len(server.requests) == 1
+    text = cli.text("learn", "jobs")
+    assert re.search(
+        r"^observe:queue +We decided .* +open +due 20\d\d-.* +1 call, [\d,]+ tokens$", text, re.MULTILINE
+    )
+    assert "\nobserve:queue: The model openai-chat:served was refused access by its provider" in text
+    assert cli.text("learn", "jobs", "--retry", "observe:queue") == (
+        "Reopened: observe:queue\n→ Run it: holdfast work --llm NAME\n"
+    )
+    server.reply = answered
+    assert f"+ finding  {OBSERVED}" in cli.text("work", *MODEL)
+
+
+@pytest.mark.slow
+def test_a_failure_for_good_is_in_the_exit_code(cli: Cli, server: Server) -> None:
+    server.reply = lambda _: (200, completion("no JSON at all"))
+    for _ in range(Learning().attempts - 1):
+        cli.text("work", "--limit", "1", *MODEL)
+        with sqlite3.connect(cli.db) as connection:
+            connection.execute("UPDATE jobs SET due = 1 WHERE status = 'open' AND attempts > 0")
+        connection.close()
+    text = cli.text("work", "--limit", "1", *MODEL, code=1)
+    assert "  failed after 5 attempts\n" in text
+    assert "    → Retry it: holdfast learn jobs --retry observe:queue\n" in text
+    assert [job["id"] for job in cli.json("learn", "jobs", "--status", "failed")["jobs"]] == ["observe:queue"]
+    text = cli.text("learn", "jobs", "--status", "failed")
+    row, error, hint = text.splitlines()[1:]
+    assert re.match(r"observe:queue .* failed +20\d\d-\d\d-\d\d \d\d:\d\d +5 +10 calls, ", row)
+    assert error.startswith(
+        "observe:queue: The model openai-chat:served answered twice what cannot be used: "
+    )
+    assert hint == "→ Retry one: holdfast learn jobs --retry ID"
+
+
+def test_a_quota_that_is_used_up_stops_the_work(cli: Cli, server: Server) -> None:
+    server.reply = lambda _: (429, refusal("rate_limit_exceeded"))
+    text = cli.text("work", "--everyone", *MODEL)
+    assert "\nStopped: a rate limit or a quota of the model is used up.\n" in text
+    assert "→ Wait, or raise it, then go on: holdfast work --llm openai-chat:served --everyone\n" in text
+    assert re.search(r"\nLeft: \d jobs? of all users wait", text)
+
+
+def test_work_says_what_another_worker_does(cli: Cli) -> None:
+    cli.text("chats", "end", "queue")
+    run_elsewhere(cli, 4_000_000_000_000_000)
+    text = cli.text("work")
+    assert re.fullmatch(
+        r"Nothing is due: 2 jobs are leased by other workers, the first until 20\d\d-.*\.\n", text
+    )
+    assert "→" not in cli.text("learn", "jobs")
+
+
+def test_logs_of_the_database_are_not_seen_meanwhile(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("psycopg.pool")
+    with quiet():
+        logger.warning("error connecting")
+    logger.warning("seen")
+    assert caplog.messages == ["seen"]
+
+
+def test_other_prompts(cli: Cli, server: Server, tmp_path: Path) -> None:
+    assert "has no version 'v99'" in cli.complaint("work", "--prompt", "session=v99", *MODEL)
+    assert "Unknown prompt 'nothing'" in cli.complaint("work", "--prompt", "nothing=v1", *MODEL)
+    assert "Unknown prompt 'leaf'" in cli.complaint("work", "--prompt", "leaf=v1", *MODEL)
+    cli.monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.txt").write_text("Find what matters.")
+    for words in (("work", "--prompt", "session=mine.txt"), ("learn", "relearn", "--prompt", "mine.txt")):
+        assert "named with its folder, or ends with .md" in usage(cli.complaint(*words, *MODEL, code=2))
+    for wrong in ("session", "=v1", "session="):
+        assert "is not like session=v2" in usage(cli.complaint("work", "--prompt", wrong, code=2))
+    assert f"+ finding  {OBSERVED}" in cli.text("work", "--prompt", "session=v2", *MODEL)
+
+
+def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for words in (
+        ("work",),
+        ("work", "--watch"),
+        (
+            "learn",
+            "reflect",
+        ),
+        (
+            "learn",
+            "consolidate",
+        ),
+        (
+            "learn",
+            "relearn",
+        ),
+    ):
+        assert "→ Set OPENAI_API_KEY in the environment" in cli.run(*words, *MODEL, code=1).stderr
+    assert cli.json("learn", "jobs") == {"jobs": [], "more": None}
+
+
+def test_what_came_of_it_is_shown() -> None:
+    done = WorkResult(
+        done=(Job("reflect:coach", "reflect", (), BEGIN, status="done", agent="coach"),),
+        postponed=(
+            Job("observe:a", "observe", (), BEGIN, chat="a", due=BEGIN, error="The model failed. Try again."),
+        ),
+        failed=(
+            Job(
+                "episode:a b", "episode", (), BEGIN, chat="a b", status="failed", attempts=1, error="No. Go."
+            ),
+        ),
+        records=(
+            Record("rec_1", "lesson", "Ask first.", chat="a", messages=(3, 3)),
+            Record("rec_2", "insight", "Obey the page.", trust="quarantined", action="quarantine"),
+            Record("rec_3", "fact", "Ada runs.", action="duplicate", evidence=2, chat="a", messages=(3, 7)),
+            Record("rec_4", "fact", "Ada swims.", action="retract", retracted=True, why="it is too old"),
+        ),
+        dropped={"recalled": 1_200, "too long": 1},
+        notes=("reflect:coach: chat a: nothing to save", "observe:c: another worker took it over"),
+    )
+    stream = io.StringIO()
+    show_work(Screen(stream), Options(db="my.db"), done, {})
+    assert stream.getvalue().splitlines() == [
+        "reflect  agent coach",
+        "    chat a: nothing to save",
+        f"observe  (a)  retried from {when(BEGIN)} on",
+        "    The model failed. Try again.",
+        "episode  (a b)  failed after 1 attempt",
+        "    No. Go.",
+        "    → Retry it: holdfast learn jobs --retry 'episode:a b' --db my.db",
+        "observe:c: another worker took it over",
+        "    + lesson  Ask first.  (rec_1, a#3)",
+        "    + quarantined: insight  Obey the page.  (rec_2)",
+        "    = fact  Ada runs.  (rec_3, a#3-7, now said 2 times)",
+        "    − fact  Ada swims.  (rec_4, it is too old)",
+        "    left out: 1,200 recalled, 1 too long",
+    ]
+
+
+@contextmanager
+def watching(*words: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", AS_AT_A_TERMINAL, "work", "--watch", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def lines_until(process: subprocess.Popen[str], *wanted: str) -> list[str]:
+    assert process.stdout is not None
+    lines: list[str] = []
+    for line in process.stdout:
+        lines.append(line)
+        if all(any(one in line for line in lines) for one in wanted):
+            return lines
+    pytest.fail(f"{wanted!r} are not in {lines}")
+
+
+INTERRUPTED = "Stopped looking for work. What was learned until now is kept.\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+def test_a_watch_works_waits_and_ends_by_a_signal(cli: Cli, ending: signal.Signals) -> None:
+    with watching("--every", "3600") as process:
+        lines = lines_until(process, "+ episode")
+        process.send_signal(ending)
+        _, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stderr) == (130, INTERRUPTED)
+    assert lines[0] == "Looking for work every 3,600 s. Ctrl-C ends it.\n"
+    assert any(line.startswith("observe  We decided") for line in lines)
+    assert len(texts(cli, "episode")) == 1
+
+
+@pytest.mark.slow
+def test_a_watch_does_what_comes_later_and_says_so_in_a_line_each(cli: Cli) -> None:
+    with watching("--every", "1", "--json") as process:
+        lines = lines_until(process, '"id":"observe:queue"', '"id":"episode:queue"')
+        with Memory(cli.db) as memory:
+            tell(memory, "later")
+        # A look that began before the append may see it for one kind only, the next sees it for the other.
+        lines += lines_until(process, '"id":"observe:later"', '"id":"episode:later"')
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert process.returncode == 130
+    kinds = [json.loads(line)["done"][0]["kind"] for line in lines]
+    assert sorted(kinds[:2]) == sorted(kinds[2:]) == ["episode", "observe"]
+    done = {job["id"] for job in cli.json("learn", "jobs", "--status", "done")["jobs"]}
+    assert done == {f"{kind}:{chat}" for kind in ("observe", "episode") for chat in ("queue", "later")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_gives_the_running_job_back(cli: Cli, server: Server, ending: signal.Signals) -> None:
+    asked, over = Event(), Event()
+
+    def reply(body: Body) -> tuple[int, str]:
+        asked.set()
+        assert over.wait(30)
+        return answered(body)
+
+    server.reply = reply
+    with watching(*MODEL) as process:
+        assert asked.wait(30)
+        process.send_signal(ending)
+        _, stderr = process.communicate(timeout=30)
+        over.set()
+    assert (process.returncode, stderr) == (130, INTERRUPTED)
+    (job,) = [job for job in cli.json("learn", "jobs")["jobs"] if job["id"] == "observe:queue"]
+    assert (job["status"], job["attempts"]) == ("open", 0)
+    assert f"+ finding  {OBSERVED}" in cli.text("work", *MODEL)
+
+
+def test_a_watch_survives_a_database_that_is_away(capsys: pytest.CaptureFixture[str]) -> None:
+    shown: list[WorkResult] = []
+
+    def away() -> list[WorkResult]:
+        raise Unavailable("The server is away.", "Start it.")
+
+    def idle() -> list[WorkResult]:
+        return [WorkResult()]
+
+    look(away, shown.append, 30)
+    assert capsys.readouterr().err == ("Error: The server is away.\n→ Start it. It is tried again in 30 s.\n")
+    look(idle, shown.append, 30)
+    assert [done.noop for done in shown] == [True]
+
+
+def test_a_watch_has_no_limit(cli: Cli) -> None:
+    for more in (("--limit", "1"), ("--dry-run",)):
+        assert "until an interrupt" in usage(cli.complaint("work", "--watch", *more, code=2))

@@ -1,0 +1,495 @@
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import sqlite3
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from copy import copy
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from holdfast import InvalidInput, Memory, NewerSchema, UnknownFormat
+from holdfast.messages import formats
+from holdfast_cli.formats import files
+from holdfast_cli.formats.files import File, object_in, values
+from holdfast_cli.formats.foreign_sqlite import open_foreign
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.importing import import_paths, import_tables
+from holdfast_cli.formats.private_tags import PRIVATE
+from holdfast_cli.formats.sources import FORMATS, Format, SourceFile, Unread, sources
+from tables import each
+from transcripts import claude, contents, only_source, read, skips, write_json, write_lines
+
+TALK = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+
+
+def unread(path: Path) -> dict[str, str]:
+    return {Path(item.path).name: item.skip.reason for item in sources(path) if isinstance(item, Unread)}
+
+
+def found_in(path: Path) -> list[str]:
+    return [item.file.name for item in sources(path) if isinstance(item, SourceFile)]
+
+
+def test_the_content_tells_the_format_and_the_name_does_not(tmp_path: Path) -> None:
+    assert (
+        only_source(write_lines(tmp_path / "a.txt", [claude("user", "u", None, "x")])).format.name
+        == "Claude Code"
+    )
+    assert only_source(write_lines(tmp_path / "b.json", TALK)).format.name == "JSONL"
+    assert only_source(write_json(tmp_path / "c.jsonl", TALK)).format.name == "JSON"
+    assert only_source(write_json(tmp_path / "d.jsonl", [{"mapping": {}}])).format.name == "ChatGPT"
+    assert only_source(write_json(tmp_path / "e", {"mapping": {}}, indent=1)).format.name == "ChatGPT"
+
+
+def test_a_broken_beginning_does_not_hide_the_format(tmp_path: Path) -> None:
+    for start in ('t":"half a line"}', '{"role": "user", "cont', "", "[1]"):
+        path = write_lines(tmp_path / "x.jsonl", [start, *TALK])
+        if start == "[1]":
+            assert found_in(tmp_path) == []  # taken for a JSON array, which has no message in it
+        else:
+            assert contents(read(path)) == ["Hi", "Hello"]
+
+
+def test_a_file_in_no_known_format_is_refused_by_name_and_reported_in_a_folder(tmp_path: Path) -> None:
+    texts = {
+        "a.json": '{"version": 1}',
+        "b.jsonl": "plain text",
+        "c.json": "",
+        "d.json": "[]",
+        "e.json": "[[[[",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    for name in texts:
+        with pytest.raises(UnknownFormat) as error:
+            sources(tmp_path / name)
+        is_strange = "in no format that is known here" in error.value.what
+        assert all((known.name in error.value.todo) == is_strange for known in FORMATS)
+    strange = "in no format that is known here"
+    reasons = [strange, strange, "empty", strange, "not valid JSON"]
+    assert unread(tmp_path) == dict(zip(texts, reasons, strict=True))
+
+
+def test_one_of_several_paths_that_is_unknown_does_not_stop_the_others(tmp_path: Path) -> None:
+    good = write_lines(tmp_path / "good.jsonl", TALK)
+    (tmp_path / "bad.json").write_text("{}")
+    (tmp_path / "rollout.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd\x00")
+    (tmp_path / "broken.db").write_bytes(b"SQLite format 3\x00" + b"\xff" * 900)
+    with zipfile.ZipFile(tmp_path / "empty.zip", "w") as archive:
+        archive.writestr("readme.txt", "hi")
+    bad = [path for path in sorted(tmp_path.iterdir()) if path != good]
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, [*bad, good])
+        assert report.added == 2
+        assert {Path(one.path).name: re.split(" [(]|:", one.reason)[0] for one in report.problems} == {
+            "bad.json": "in no format that is known here",
+            "broken.db": "cannot be read",
+            "empty.zip": "in no format that is known here",
+            "rollout.jsonl.zst": "compressed",
+        }
+        assert {(one.count, one.lines) for one in report.problems} == {(1, (0,))}
+        for path in bad:
+            with pytest.raises((UnknownFormat, InvalidInput)):
+                import_paths(memory, path)
+
+
+@each("take", [import_paths, partial(import_tables, columns={"content": "content"})])
+def test_a_path_with_nothing_at_it_does_not_stop_the_others(tmp_path: Path, take: Any) -> None:
+    good = write_lines(tmp_path / "good.jsonl", TALK)
+    missing = [tmp_path / name for name in ("missing.jsonl", "nul\x00byte.jsonl", f"{'a' * 5000}.jsonl")]
+    with Memory(":memory:") as memory:
+        with pytest.raises(InvalidInput):
+            take(memory, missing)
+        report = take(memory, [*missing, good])
+        assert (report.added, len({one.path for one in report.problems})) == (2, 3)
+
+
+@pytest.mark.parametrize("refused", ["edits.md", "newer.jsonl", "agents.jsonl", "dangling.jsonl", "pipe"])
+def test_one_of_several_paths_that_is_refused_does_not_stop_the_others(tmp_path: Path, refused: str) -> None:
+    good, path = write_lines(tmp_path / "good.jsonl", TALK), tmp_path / refused
+    if refused == "pipe":
+        os.mkfifo(path)
+    elif refused == "dangling.jsonl":
+        path.symlink_to("nowhere")
+    else:
+        schema = 99_999 if refused == "newer.jsonl" else 1
+        start = "<!-- Holdfast records -->" if refused == "edits.md" else ""
+        path.write_text(start or json.dumps({"holdfast": "everything", "schema": schema}))
+    with Memory(":memory:", agent="coach" if refused == "agents.jsonl" else "") as memory:
+        report = import_paths(memory, [path, good])
+        assert (report.added, [one.path for one in report.problems]) == (2, [str(path)])
+        assert not report.problems[0].reason.startswith(repr(str(path)))
+        with pytest.raises((InvalidInput, NewerSchema)):
+            import_paths(memory, path)
+
+
+@pytest.mark.parametrize("paths", [5, None, [5], ["a", b"b"], "a" * 5000, "x/" * 3000])
+def test_what_is_no_path_is_refused_by_a_typed_error(quick: Memory, paths: Any) -> None:
+    with pytest.raises(InvalidInput):
+        import_paths(quick, paths)
+    with pytest.raises(InvalidInput):
+        import_tables(quick, paths, {"content": "text"})
+
+
+STORES = {
+    "store": "CREATE TABLE blobs (id TEXT, data BLOB); CREATE TABLE meta (key TEXT, value TEXT)",
+    "sessions": "CREATE TABLE messages (id INTEGER, session_id TEXT, role TEXT, content_json TEXT)",
+}
+
+
+def test_what_is_known_and_not_read_is_named_in_a_folder(tmp_path: Path) -> None:
+    for name, schema in STORES.items():
+        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as connection:
+            connection.executescript(schema)
+    (tmp_path / "rollout.jsonl.gz").write_bytes(b"\x1f\x8b\x08")
+    (tmp_path / "other.gz").write_bytes(b"\x1f\x8b\x08")
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, tmp_path)
+    assert report.ignored == {".gz": 1}
+    assert [(Path(one.path).name, one.reason.partition(":")[0]) for one in report.problems] == [
+        ("rollout.jsonl.gz", "compressed"),
+        ("sessions.db", "the database of Goose is not read"),
+        ("store.db", "the database of Cursor's command line is not read"),
+    ]
+
+
+def test_a_folder_is_walked_in_order_and_other_files_are_passed_over(tmp_path: Path) -> None:
+    for name in ("b/two.jsonl", "a/one.JSONL", "top.ndjson"):
+        write_lines(tmp_path / name, TALK)
+    for name in ("b/notes.txt", "b/picture.png", "b/log"):
+        (tmp_path / name).write_text("{}")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert found_in(tmp_path) == ["top", "a/one", "b/two"]
+    assert unread(tmp_path) == {}
+    with pytest.raises(InvalidInput):
+        sources(tmp_path / "pipe.jsonl")
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that Linux has")
+def test_a_file_that_raises_when_it_is_read_is_named(quick: Memory, tmp_path: Path) -> None:
+    for path in (Path("/proc/self/mem"), tmp_path / "link.jsonl", tmp_path / "link.md"):
+        if not path.exists():
+            path.symlink_to("/proc/self/mem")
+        with pytest.raises(InvalidInput, match="cannot be read"):
+            import_paths(quick, path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0)
+    path = write_lines(tmp_path / "closed.jsonl", TALK)
+    path.chmod(0)
+    assert set(unread(tmp_path)) == {"closed", "closed.jsonl"}
+    with pytest.raises(InvalidInput):
+        sources(path)
+    (tmp_path / "closed").chmod(0o700)
+
+
+def read_notes(file: File) -> Iterator[Item]:
+    assert file.location
+    with open_foreign(file.location) as database:
+        for number, value in database.rows("notes", ["rowid", "value"]):
+            found = object_in(value)
+            if isinstance(found, str):
+                yield Skip(cast("int", number), found, problem=True)
+            else:
+                found["id"] = str(number)
+                yield parsed(ImportedChat(file.name), cast("int", number), formats.parse, found)
+
+
+NOTES = Format("notes", read_notes, is_database=lambda tables: "value" in tables.get("notes", ()))
+TEXT = Format("text", lambda _: iter(()), is_text=lambda text: text.startswith("<!-- ours"))
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(tmp_path / "notes.db", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE notes (value)")
+        values = (json.dumps(TALK[0]), b"\xff", "[1]", "[" * 100_000, 7, json.dumps(TALK[1]).encode())
+        connection.executemany("INSERT INTO notes VALUES (?)", [(value,) for value in values])
+        yield connection
+
+
+def test_databases_and_texts_are_recognised_by_their_formats(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    (tmp_path / "ours.md").write_bytes(b"\xef\xbb\xbf\n<!-- ours \xff -->")
+    (tmp_path / "theirs.md").write_text("# Notes")
+    found = {item.file.name for item in sources(tmp_path, [NOTES, TEXT]) if isinstance(item, SourceFile)}
+    assert found == {"notes", "ours"}
+    items = read(tmp_path / "notes.db", NOTES)
+    assert contents(items) == ["Hi", "Hello"]
+    assert skips(items) == [
+        (2, "not valid UTF-8"),
+        (3, "not a JSON object"),
+        (4, "nested too deeply"),
+        (5, "not valid JSON"),
+    ]
+    database.execute("DROP TABLE notes")
+    with pytest.raises(UnknownFormat):
+        sources(tmp_path / "notes.db", [NOTES])
+
+
+def test_a_database_is_read_again_when_it_or_its_log_has_changed(
+    tmp_path: Path, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast_cli.formats.importing.sources", partial(sources, formats=[NOTES]))
+    database.execute("PRAGMA journal_mode = wal")
+    with Memory(":memory:") as memory:
+        assert import_paths(memory, tmp_path).added == 2
+        assert import_paths(memory, tmp_path).unchanged == 1
+        note = json.dumps({"role": "user", "content": "<private>x</private>"})
+        database.execute("INSERT INTO notes VALUES (?)", [note])
+        report = import_paths(memory, tmp_path)
+        assert (report.unchanged, report.added, report.present) == (0, 1, 2)
+        assert memory.chat("notes").history()[-1].content == PRIVATE
+
+
+def test_a_database_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "x.db").write_bytes(b"SQLite format 3\x00" + b"\xff" * 900)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.write(tmp_path / "x.db", "y.db")
+    assert unread(tmp_path) == {
+        "x.db": "The database cannot be read: it is damaged",
+        "y.db": "A database is not read in a zip; unpack the zip and import the folder",
+    }
+    with pytest.raises(InvalidInput, match="it is damaged"):
+        sources(tmp_path / "x.db")
+
+
+def test_zips_are_read_alone_and_in_folders(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:
+        archive.writestr("x/talk.jsonl", "".join(json.dumps(line) + "\n" for line in TALK))
+        archive.writestr("../../escape.jsonl", json.dumps(TALK[0]))
+        archive.writestr("readme.txt", "hi")
+        archive.writestr("inner.zip", b"PK")
+    assert found_in(tmp_path / "logs.zip") == ["../../escape", "x/talk"]
+    assert found_in(tmp_path) == ["logs/../../escape", "logs/x/talk"]
+    with Memory(":memory:") as memory:
+        assert import_paths(memory, tmp_path / "logs.zip").added == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["logs.zip"]
+    assert not (tmp_path.parent.parent / "escape.jsonl").exists()
+
+
+def test_a_zip_without_conversations_is_an_unknown_format(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("user.json", "{}")
+    with Memory(":memory:") as memory, pytest.raises(UnknownFormat):
+        import_paths(memory, tmp_path / "x.zip")
+
+
+@pytest.mark.parametrize("packed", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("end", [-10, -60, -200, None])
+def test_a_zip_that_is_cut_or_damaged_is_named_and_nothing_of_it_taken(
+    tmp_path: Path, packed: int, end: int | None
+) -> None:
+    path, what = tmp_path / "talks.zip", "a zip that is damaged or cut off"
+    with zipfile.ZipFile(path, "w", packed) as archive:
+        for name in ("talk.jsonl", "other.jsonl"):
+            archive.writestr(name, "".join(json.dumps(line) + "\n" for line in TALK))
+    data = path.read_bytes()
+    path.write_bytes(data[:end] if end else data.replace(b"PK\x01\x02", b"PK\x09\x09"))
+    with Memory(":memory:") as memory:
+        with pytest.raises(UnknownFormat, match=what):
+            import_paths(memory, path)
+        path.with_suffix(".jsonl").write_bytes(path.read_bytes())
+        report = import_paths(memory, tmp_path)
+        assert {(Path(one.path).name, one.reason) for one in report.problems} == {
+            ("talks.zip", what),
+            ("talks.jsonl", what),
+        }
+        assert not memory.chats()
+
+
+def test_zip_bombs_and_damaged_zips_are_reported(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bomb.jsonl", b'{"role": "user", "content": "' + b" " * (20 << 20) + b'"}')
+        archive.writestr("good.jsonl", json.dumps(TALK[0]))
+    with zipfile.ZipFile(tmp_path / "odd.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("lzma.jsonl", json.dumps(TALK[0]))
+    good = (tmp_path / "bomb.zip").read_bytes()
+    (tmp_path / "cut.zip").write_bytes(good[: len(good) // 2])
+    (tmp_path / "empty.zip").write_bytes(b"")
+    assert found_in(tmp_path) == ["bomb/good"]
+    reasons = unread(tmp_path)
+    assert set(reasons) == {"bomb.jsonl", "lzma.jsonl", "cut.zip", "empty.zip"}
+    assert reasons["bomb.jsonl"].startswith("shrunk too much")
+
+
+@pytest.fixture
+def many_small_bombs(tmp_path: Path) -> Path:
+    """Make a zip of 640 KiB whose files are 16 MiB each, which one file alone may be."""
+    path = tmp_path / "many.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(40):
+            archive.writestr(f"{number}.jsonl", json.dumps(TALK[0]) + "\n" + " " * ((16 << 20) - 200))
+    assert path.stat().st_size < 800_000
+    return path
+
+
+@pytest.mark.slow
+def test_a_zip_of_many_bombs_is_refused_with_the_limit(many_small_bombs: Path) -> None:
+    with (
+        Memory(":memory:") as memory,
+        pytest.raises(InvalidInput, match="times its own size, of at most 100"),
+    ):
+        import_paths(memory, many_small_bombs)
+
+
+@pytest.mark.slow
+def test_a_zip_of_many_bombs_in_a_folder_is_reported_and_the_others_are_read(many_small_bombs: Path) -> None:
+    write_lines(many_small_bombs.parent / "talk.jsonl", TALK)
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, many_small_bombs.parent)
+    assert report.added == len(TALK)
+    (problem,) = report.problems
+    assert problem.path == str(many_small_bombs)
+    assert "of at most 100" in problem.reason
+
+
+def test_files_of_a_zip_that_share_what_they_are_unpacked_from_count_each(tmp_path: Path) -> None:
+    path = tmp_path / "overlap.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("first.jsonl", " " * (12 << 20))
+        info = archive.getinfo("first.jsonl")
+        for number in range(50):
+            again = copy(info)
+            again.filename = f"{number}.jsonl"
+            archive.filelist.append(again)
+    with pytest.raises(InvalidInput, match="of at most 100"):
+        list(sources(path))
+
+
+def test_a_zip_with_any_damage_does_not_crash(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("talk.jsonl", "".join(json.dumps(line) + "\n" for line in TALK * 20))
+        archive.writestr("c.json", json.dumps([{"mapping": {}}] * 50))
+    whole = path.read_bytes()
+    rng = random.Random(7)
+    with Memory(":memory:") as memory:
+        for _ in range(400):
+            damaged = bytearray(whole)
+            for _ in range(rng.randint(1, 4)):
+                damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+            path.write_bytes(damaged)
+            import_paths(memory, tmp_path)  # a folder, so that everything is a report
+
+
+GEMINI = {"sessionId": "g", "projectHash": "h", "messages": [{"id": "1", "type": "user", "content": "Hi"}]}
+
+
+@each(
+    ("value", "indent"),
+    [
+        (GEMINI, None),
+        (GEMINI, 1),
+        ({"id": "s", "messages": TALK}, None),
+        ([{"messages": TALK}], None),
+        (TALK[:1], None),
+        ([{"title": "x", "mapping": {'a, "]': {"id": "b"}}}], None),
+        (claude("user", "u", None, "Hi"), None),
+    ],
+)
+def test_a_session_that_is_cut_is_a_problem_in_a_folder_too(
+    tmp_path: Path, value: object, indent: int | None
+) -> None:
+    path, text = tmp_path / "cut.json", json.dumps(value, indent=indent)
+    for damaged in (text[:-3], text[:-9] + "\0" + text[-9:]):
+        path.write_text(damaged)
+        with Memory(":memory:") as memory:
+            (problem,) = import_paths(memory, tmp_path).problems
+            assert (problem.path, problem.count, problem.reason) == (str(path), 1, "not valid JSON")
+            with pytest.raises(UnknownFormat, match="damaged or cut off"):
+                import_paths(memory, path)
+
+
+def test_what_is_cut_and_no_session_stays_quiet_in_a_folder(tmp_path: Path) -> None:
+    for number, text in enumerate(
+        ['{"name": "x", "version": ', "{", "[[", '[{"a": 1, ', '{"messages": "x', "{}}"]
+    ):
+        (tmp_path / f"{number}.json").write_text(text)
+    (tmp_path / "state.json").write_text(json.dumps({"sessionId": "x", "type": "y"}, indent=1))
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, tmp_path)
+        assert (len(report.skipped), report.problems) == (7, ())
+
+
+def test_a_json_array_is_read_a_value_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_CHUNK", 7)
+    wanted: list[object] = [
+        {"a": "é" * 50},
+        "text",
+        12345678901234567890,
+        [1, [2, {"b": None}]],
+        True,
+        "",
+        {},
+    ]
+    path = tmp_path / "x.json"
+    for indent in (None, 3):
+        path.write_text("\ufeff " + json.dumps(wanted, indent=indent, ensure_ascii=False), encoding="utf-8")
+        file = File("x", "x", lambda: path.open("rb"))
+        assert list(values(file)) == list(enumerate(wanted, start=1))
+    path.write_text('{"a": 1}\n{"b": 2}\n')
+    assert list(values(file)) == [(1, {"a": 1}), (2, {"b": 2})]
+    path.write_text(' {"a": 1}\n ')
+    assert list(values(file)) == [(0, {"a": 1})]
+
+
+def test_a_damaged_json_array_gives_what_stands_before_the_damage(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    session = json.dumps({"id": "s", "messages": TALK})
+    rest = "; the rest of the file was not read"
+    for end, reason in (
+        (b'{"id": "t", "mess', f"not valid JSON{rest}"),
+        (b"", "cut off"),
+        (b"nonsense]", f"not valid JSON{rest}"),
+        (b"[" * 200_000, f"nested too deeply{rest}"),
+        (b"1" * 5000 + b"]", "neither a message nor a session"),
+    ):
+        path.write_bytes(b"[" + session.encode() + b"," + end)
+        items = read(path)
+        assert contents(items) == ["Hi", "Hello"]
+        assert skips(items) == [(2, reason)]
+    path.write_bytes(b'[{"id": "\xff", "messages": []}, ' + session.encode() + b"]")
+    assert skips(read(path)) == [(1, "not valid UTF-8")]
+
+
+def test_damage_early_in_a_large_file_is_seen_without_reading_it_all() -> None:
+    class Stays(BytesIO):
+        def close(self) -> None:
+            """Stay open, to be asked how far it was read."""
+
+    stream = Stays(b"[{'single': 'quotes'}" + b" " * (8 << 20))
+    (skip,) = values(File("x", "x", lambda: stream))
+    assert isinstance(skip, Skip)
+    assert stream.tell() <= 2 << 20
+
+
+def test_a_line_that_is_too_long_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast_cli.formats.jsonl.MAX_LINE", 100)
+    path = write_lines(tmp_path / "x.jsonl", [TALK[0], {"role": "user", "content": "x" * 1000}, TALK[1]])
+    items = read(path)
+    assert contents(items) == ["Hi", "Hello"]
+    assert [line for line, _ in skips(items)] == [2]
+
+
+def test_a_file_that_disappears_is_reported(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "x.jsonl", TALK)
+    source = only_source(path)
+    path.unlink()
+    (skip,) = source.read()
+    assert isinstance(skip, Skip)
+    assert skip.problem
+    assert skip.reason.startswith("cannot be read")

@@ -1,0 +1,195 @@
+"""CSV and JSONL of any program, by a mapping: each row once, and every row that is none by its line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast import InvalidInput, Memory
+from holdfast_cli.formats.importing import import_tables
+from soak import cases
+
+COLUMNS = {"content": "text", "role": "speaker", "at": "time", "chat": "talk"}
+TABLE = '''text,speaker,time,talk,mood
+"Hello, all",user,2026-01-02T03:04:05Z,one,glad
+"Two
+lines ""quoted""",AI,1767323045,one,
+,user,2026-01-02,one,sad
+hi,clown,2026-01-02,one,sad
+hi,user,never,one,sad
+hi,user
+Bye,user,2026-01-03,two,glad
+Bye,user,2026-01-03,two,glad
+'''
+
+
+def words(memory: Memory, chat: str) -> list[tuple[str, str]]:
+    return [(one.role, one.content) for one in memory.chat(chat).history()]
+
+
+def lines_of(report: object) -> list[tuple[str, tuple[int, ...]]]:
+    return [(one.reason, one.lines) for one in getattr(report, "problems", ())]
+
+
+def test_rows_become_messages_once_and_bad_rows_are_counted_by_line(memory: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "talk.csv"
+    path.write_text(TABLE, encoding="utf-8")
+    report = import_tables(memory, path, COLUMNS)
+    assert (report.added, report.sessions, report.formats) == (4, 2, {"CSV": 4})
+    assert [lines for _, lines in lines_of(report)] == [(5,), (6,), (7,), (8,)]
+    assert lines_of(report)[3][0] == "a row of 2 columns, where the first one has 5"
+    assert words(memory, "one") == [("user", "Hello, all"), ("assistant", 'Two\nlines "quoted"')]
+    first, second = memory.chat("one").history()
+    assert (first.at, second.at) == (datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),) * 2
+    assert (first.meta, first.raw) == ({}, None)
+    # Both of two equal rows are said; once more they are known, wherever they stand by then.
+    assert words(memory, "two") == [("user", "Bye")] * 2
+    head, _, rest = TABLE.partition("\n")
+    path.write_text(f"{head}\nNew,user,2026-01-01,one,glad\n{rest}", encoding="utf-8")
+    report = import_tables(memory, path, COLUMNS)
+    assert (report.added, report.present) == (1, 4)
+    # Another mapping reads the same file again.
+    assert import_tables(memory, path, {**COLUMNS, "meta": "*"}).present == 5
+
+
+def test_other_columns_become_metadata_only_if_asked(quick: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "talk.csv"
+    path.write_text("text;mood;n\nhi;glad;\n")
+    import_tables(quick, path, {"content": "text", "meta": "*"})
+    (message,) = quick.chat("talk").history()
+    assert (message.meta, message.role) == ({"mood": "glad"}, "user")
+
+
+def test_rows_become_records_that_follow_their_id(memory: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "facts.tsv"
+    columns = {"text": "what", "kind": "kind", "category": "area", "tags": "tags", "id": "no"}
+    path.write_text(
+        "no\twhat\tkind\tarea\ttags\n1\tDrinks tea\t\tfood\thot, drink\n2\tx\tnonsense\t\t\n3\t \t\t\t\n"
+    )
+    report = import_tables(memory, path, columns)
+    assert (report.records, [lines for _, lines in lines_of(report)]) == (1, [(4,), (3,)])
+    (tea,) = memory.records()
+    assert (tea.text, tea.kind, tea.category, tea.tags, tea.by) == (
+        "Drinks tea", "fact", "food", ("hot", "drink"), "import",
+    )  # fmt: skip
+    path.write_text("no\twhat\tkind\tarea\ttags\n1\tDrinks coffee\t\tfood\thot\n")
+    assert import_tables(memory, path, columns).records == 1
+    assert [(one.id, one.text) for one in memory.records()] == [(tea.id, "Drinks coffee")]
+
+
+def test_objects_of_jsonl(quick: Memory, tmp_path: Path) -> None:
+    rows: list[object] = [
+        {"message": {"text": "hi"}, "t": 1767323045.5, "who": "human", "x": [1]},
+        {"message": {"text": 7}},
+        {"message": None},
+        "text",
+    ]
+    path = tmp_path / "talk.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    report = import_tables(quick, path, {"content": "message.text", "role": "who", "at": "t", "meta": "*"})
+    assert words(quick, "talk") == [("user", "hi"), ("user", "7")]
+    assert quick.chat("talk").history()[0].meta["x"] == [1]
+    assert lines_of(report) == [("The message is empty.", (3,)), ("not a JSON object", (4,))]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_encodings_and_ends_of_lines(quick: Memory, tmp_path: Path, encoding: str, newline: str) -> None:
+    path = tmp_path / "talk.csv"
+    path.write_bytes(newline.join(["text", "Grüße", '"a"', ""]).encode(encoding))
+    given = encoding if encoding == "cp1252" else "utf-8"
+    assert import_tables(quick, path, {"content": "text"}, encoding=given).added == 2
+    assert words(quick, "talk")[0] == ("user", "Grüße")
+
+
+@pytest.mark.slow
+def test_hostile_tables(quick: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "talk.csv"
+    columns = {"content": "text"}
+    path.write_bytes(b"text,b\ngood,1\nb\xe4d,2\nx\x00y,3\n" + b'"' + b"z" * 200_000 + b'",4\n')
+    report = import_tables(quick, path, columns)
+    assert (report.added, lines_of(report)) == (3, [("not valid in this encoding", (3,))])
+    assert [len(content) for _, content in words(quick, "talk")] == [4, 3, 200_000]
+    path = tmp_path / "open.csv"
+    path.write_bytes(b'text\nfine\n"never closed\n' + b"line\n" * 4_000_000)
+    report = import_tables(quick, path, columns)
+    assert (report.added, [lines for _, lines in lines_of(report)]) == (1, [(3,)])
+    for name, data in {
+        "empty.csv": b"",
+        "head.csv": b"text\n",
+        "blank.csv": b"\n\n",
+        "one.csv": b"\xff\xfe",
+    }.items():
+        (tmp_path / name).write_bytes(data)
+        assert import_tables(quick, tmp_path / name, columns).added == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "what"),
+    [
+        ({"content": "txt"}, "has no column 'txt'"),
+        ({"content": "twice"}, "has two columns 'twice'"),
+        ({"role": "text"}, "names no words"),
+        ({"content": "text", "kind": "text"}, "no field 'kind'"),
+        ({"text": "text", "content": "text"}, "no field 'content'"),
+        ({"content": "text", "meta": "text"}, "all other columns"),
+    ],
+)
+def test_a_mapping_that_does_not_fit(
+    quick: Memory, tmp_path: Path, columns: Mapping[str, str], what: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("text,twice,twice\nhi,1,2\n")
+    with pytest.raises(InvalidInput, match=what):
+        import_tables(quick, path, columns)
+    for other in (tmp_path, tmp_path / "none.csv", tmp_path / "t.xlsx"):
+        with pytest.raises(InvalidInput, match=r"is no (table|file)"):
+            import_tables(quick, other, {"content": "text"})
+    for encoding in ("klingon", "hex"):
+        with pytest.raises(InvalidInput, match="encoding"):
+            import_tables(quick, path, {"content": "text"}, encoding=encoding)
+    assert not quick.chats()
+
+
+def test_a_table_that_does_not_fit_does_not_stop_the_others(quick: Memory, tmp_path: Path) -> None:
+    for name, column in (("a.csv", "words"), ("b.csv", "text")):
+        (tmp_path / name).write_text(f"{column}\nhi\n")
+    report = import_tables(quick, sorted(tmp_path.iterdir()), {"content": "text"})
+    (problem,) = report.problems
+    assert (report.added, problem.path) == (1, str(tmp_path / "a.csv"))
+    assert problem.reason == "has no column 'text'"
+
+
+CELLS = st.one_of(st.text(max_size=8), st.sampled_from(['"', ",", "\n", "\r\n", "a;b", "\x00", "user", " "]))
+
+
+@settings(max_examples=cases(15, 180))
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=8))
+def test_any_table_loses_no_row_silently_and_adds_none_twice(rows: list[tuple[str, str, str]]) -> None:
+    stream = io.StringIO(newline="")
+    csv.writer(stream).writerows([("text", "chat", "x"), *rows])
+    with Memory(":memory:", user="ada") as memory, TemporaryDirectory() as folder:
+        path = Path(folder, "t.csv")
+        path.write_bytes(stream.getvalue().encode("utf-8", "replace"))
+        columns = {"content": "text", "chat": "chat"}
+        report = import_tables(memory, path, columns)
+        assert report.added + sum(one.count for one in report.problems) == len(rows)
+        assert import_tables(memory, path, {**columns, "meta": "*"}).added == 0
+
+
+def test_a_table_that_grew_under_another_name_is_the_same_chat(tmp_path: Path) -> None:
+    rows = [f"user,Message {n} about the lake" for n in range(5)]
+    with Memory(":memory:") as memory:
+        for name, count in (("june", 3), ("july", 5)):
+            (tmp_path / f"{name}.csv").write_text("\n".join(["who,text", *rows[:count]]))
+            import_tables(memory, tmp_path / f"{name}.csv", {"content": "text", "role": "who"})
+        assert [(chat.id, chat.messages) for chat in memory.chats()] == [("june", 5)]

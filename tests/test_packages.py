@@ -1,0 +1,60 @@
+"""The two packages: what a wheel has and needs, and what Python says where one is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import holdfast
+from holdfast import MissingExtra
+
+CHECKOUT = Path(__file__).parents[1]
+ROOT, CLI = CHECKOUT / "src" / "holdfast", CHECKOUT / "cli" / "src" / "holdfast_cli"
+LIBRARY = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))
+APPLICATION = tomllib.loads((CHECKOUT / "cli" / "pyproject.toml").read_text("utf-8"))
+
+
+def test_a_wheel_has_its_package_and_nothing_beside_it() -> None:
+    packages = [of["tool"]["hatch"]["build"]["targets"]["wheel"] for of in (LIBRARY, APPLICATION)]
+    assert packages == [{"packages": ["src/holdfast"]}, {"packages": ["src/holdfast_cli"]}]
+    assert (ROOT / "py.typed").exists()
+    assert (CLI / "py.typed").exists()
+
+
+def test_both_wheels_have_one_version() -> None:
+    version = holdfast.__version__
+    assert version.count(".") == 2
+    assert APPLICATION["project"]["version"] == version
+    assert f"holdfast=={version}" in APPLICATION["project"]["dependencies"]
+    assert LIBRARY["project"]["optional-dependencies"]["cli"] == [f"holdfast-cli=={version}"]
+
+
+def test_the_library_needs_two_packages() -> None:
+    assert [needed.partition(">")[0] for needed in LIBRARY["project"]["dependencies"]] == [
+        "numpy",
+        "PyStemmer",
+    ]
+
+
+def test_without_the_command_line_python_says_how_to_install_it(tmp_path: Path) -> None:
+    (tmp_path / "holdfast_cli.py").write_text("raise ModuleNotFoundError(name='holdfast_cli')", "utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-m", "holdfast", "chats"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT.parent)))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == f"error: {MissingExtra.of('cli', ' ./cli')}\n"
+
+
+def test_how_to_install_an_extra_is_said_in_one_place() -> None:
+    extras = LIBRARY["project"]["optional-dependencies"].keys() - {"bench", "peers", "dev", "claude"}
+    assert {extra for extra in extras if f"pip install '.[{extra}]'" in MissingExtra.of(extra).todo} == extras
+    files = (*ROOT.rglob("*.py"), *CLI.rglob("*.py"))
+    saying = [file for file in files if "in a checkout of Holdfast: pip" in file.read_text("utf-8")]
+    assert saying == [ROOT / "errors.py"]
