@@ -124,9 +124,13 @@ def test_hash_seeds_change_nothing() -> None:
         "from holdfast import Memory\n"
         "words = 'anchor bell cedar dune ember fjord grove harbour inlet jetty'.split()\n"
         "chat = Memory(':memory:').chat('c')\n"
+        "def say(text, role='user', **more):\n"
+        "    chat.append(dict(role=role, content=text, at='2026-03-01T12:00:00Z', **more))\n"
         "for a in words:\n"
-        "    text = ' '.join(f'The {a} met the {b} near {c}.' for b in words for c in words[::3])\n"
-        "    chat.append(role='user', content=text, at='2026-03-01T12:00:00Z')\n"
+        "    say(' '.join(f'The {a} met the {b} near {c}.' for b in words for c in words[::3]))\n"
+        "    call = dict(id=a, type='function', function=dict(name='ls', arguments='{}'))\n"
+        "    say('I look at ' + ', '.join(f'src/{b}.py' for b in words), 'assistant', tool_calls=[call])\n"
+        "    say('none', 'tool', tool_call_id=a)\n"
         "chat.compact(full=True, budget=900)\n"
         "print([one.text for one in chat.tree()])"
     )
@@ -140,7 +144,7 @@ def test_hash_seeds_change_nothing() -> None:
         for seed in ("1", "2")
     }
     assert len(results) == 1
-    assert b"anchor" in results.pop()
+    assert b"Named: src/anchor.py" in results.pop()
 
 
 # What is kept

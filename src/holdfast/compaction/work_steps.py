@@ -110,7 +110,7 @@ def steps_of(messages: Sequence[Message]) -> Iterator[Step]:
                 told = (written.commands or ("\n```",))[0]
                 yield from _of_use(written, message, text.partition(told)[2])
         if message.role in ("user", "assistant") and len(said) <= _ENDS:
-            for path in {*_PATH.findall(said), *_BARE.findall(said)}:
+            for path in dict.fromkeys((*_PATH.findall(said), *_BARE.findall(said))):
                 named.setdefault(path, []).append(message.seq)
     known = {path.rpartition("/")[2] for path in named if "/" in path}
     for path, numbers in named.items():
