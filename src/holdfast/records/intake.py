@@ -375,12 +375,7 @@ class Intake:
         return self.put(changes, after, before, "add" if before.retracted else "replace")
 
     def put(
-        self,
-        changes: Writing,
-        record: Record,
-        before: Record | None,
-        action: str,
-        why: str = "",
+        self, changes: Writing, record: Record, before: Record | None, action: str, why: str = ""
     ) -> Record:
         """Write a version that has to fit the cap of its kind; one that is not longer always does."""
         counted = before is not None and not before.retracted and before.trust != "quarantined"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypedDict
 
 from holdfast.safety.guard import Secrets
-from holdfast.types import Prefer, Role, Source, Time, Untrusted
+from holdfast.types import Prefer, Role, Source, Time, Untrusted, Writer
 
 
 class RecordFilters(TypedDict, total=False):
@@ -64,6 +64,14 @@ class RecordFields(TypedDict, total=False):
     until: Time | None
     chat: str | None
     messages: int | tuple[int, int] | None
+
+
+class RememberOptions(RecordFields, total=False):
+    """The options of `Memory.remember`, which describes them."""
+
+    by: Writer | None
+    merge: bool | None
+    expected_version: int | None
 
 
 class NewRecord(RecordFields, total=False):

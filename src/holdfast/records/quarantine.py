@@ -26,11 +26,7 @@ class Quarantine(Handle):
     """
 
     def __init__(
-        self,
-        database: Database,
-        scope: Scope,
-        intake: Callable[[Writer | None], Intake],
-        events: Events,
+        self, database: Database, scope: Scope, intake: Callable[[Writer | None], Intake], events: Events
     ) -> None:
         self._database = database
         self._scope = scope

@@ -14,14 +14,7 @@ from holdfast.store import erasure_receipts, grants, record_changes, records, su
 from holdfast.store.message_rows import from_micros
 from holdfast.store.records import NOW, AsOf, RecordFilter
 from holdfast.text.clean import clean
-from holdfast.types import (
-    Record,
-    Scope,
-    Time,
-    as_time,
-    check_name,
-    check_several,
-)
+from holdfast.types import Record, Scope, Time, as_time, check_name, check_several
 from holdfast.types.where import Values, check_where
 
 if TYPE_CHECKING:

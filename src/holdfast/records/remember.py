@@ -15,7 +15,9 @@ from holdfast.types.acting import current
 from holdfast.types.handles import Handle
 
 if TYPE_CHECKING:
-    from holdfast.records.options import NewRecords, RecordFields, RecordFilters
+    from typing import Unpack
+
+    from holdfast.records.options import NewRecords, RecordFields, RecordFilters, RememberOptions
     from holdfast.records.writing import RecordWriter
 
 
@@ -27,46 +29,10 @@ class Rememberer(Handle):
         raise NotImplementedError
 
     @overload
-    def remember(
-        self,
-        text: str,
-        kind: str = "fact",
-        *,
-        by: Writer | None = None,
-        target: str | None = None,
-        category: str = "",
-        tags: str | Iterable[str] = (),
-        meta: Mapping[str, object] | None = None,
-        priority: int | None = None,
-        source: str = "",
-        at: Time | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
-        chat: str | None = None,
-        messages: int | tuple[int, int] | None = None,
-        merge: bool | None = None,
-        expected_version: int | None = None,
-    ) -> Record: ...
+    def remember(self, text: str, kind: str = "fact", **options: Unpack[RememberOptions]) -> Record: ...
     @overload
     def remember(
-        self,
-        text: NewRecords,
-        kind: str = "fact",
-        *,
-        by: Writer | None = None,
-        target: str | None = None,
-        category: str = "",
-        tags: str | Iterable[str] = (),
-        meta: Mapping[str, object] | None = None,
-        priority: int | None = None,
-        source: str = "",
-        at: Time | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
-        chat: str | None = None,
-        messages: int | tuple[int, int] | None = None,
-        merge: bool | None = None,
-        expected_version: int | None = None,
+        self, text: NewRecords, kind: str = "fact", **options: Unpack[RememberOptions]
     ) -> list[Record]: ...
     @logged
     def remember(

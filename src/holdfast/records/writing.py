@@ -11,14 +11,7 @@ from holdfast.kinds import FEEDBACK
 from holdfast.records.draft import RecordDraft
 from holdfast.records.options import NewRecord, RecordFields
 from holdfast.records.writers import check_chat_id, writer_of
-from holdfast.types import (
-    Hit,
-    Record,
-    Scope,
-    Writer,
-    check_flag,
-    check_name,
-)
+from holdfast.types import Hit, Record, Scope, Writer, check_flag, check_name
 from holdfast.types.acting import current
 
 if TYPE_CHECKING:

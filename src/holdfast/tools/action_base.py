@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 from holdfast.contract import Provider, Session, capabilities, check_provider
 from holdfast.errors import Denied, InvalidInput, shown
-from holdfast.text.tokens import CountBy, counter, estimate_tokens
+from holdfast.text.tokens import estimate_tokens
 from holdfast.tools.json_schema import Range, quoted_argument
 from holdfast.tools.memory_internals import InView, in_view, internals_of, note_shown
 from holdfast.tools.paging import LEAST, Page
-from holdfast.tools.permissions import (
-    Action,
-    Permissions,
-    available,
-    locked_parts,
-    part_of,
-    read_names,
-    takes,
-)
+from holdfast.tools.permissions import Action, Permissions, available, locked_parts, part_of, takes
 from holdfast.types import Record, Writer, check_count
 
 KINDS = ("fact", "finding", "insight", "lesson")
@@ -37,17 +29,6 @@ Limit = Annotated[int, _LIMIT]
 Query = Annotated[str, "2-4 distinctive words or a question"]
 Id = Annotated[str, "from a result"]
 Cursor = Annotated[str | None, "of the last result, to go on"]
-
-
-class ActionOptions(TypedDict, total=False):
-    """The options of `Actions`, which describes them."""
-
-    by: Writer
-    confirm: Confirm | None
-    kinds: Iterable[str] | None
-    read_only: bool | str | Iterable[str]
-    max_tokens: int
-    count_tokens: CountBy | None
 
 
 def check_confirm(confirm: Confirm | None) -> Confirm:
@@ -102,12 +83,9 @@ class ActionBase:
         provider: Provider,
         chat: Session | str | None = None,
         *,
-        by: Writer = "agent",
         confirm: Confirm | None = None,
-        kinds: Iterable[str] | None = None,
         read_only: bool | str | Iterable[str] = False,
         max_tokens: int = 2_000,
-        count_tokens: CountBy | None = None,
     ) -> None:
         check_provider(provider)
         if check_count(max_tokens, "max_tokens") < LEAST:
@@ -119,12 +97,10 @@ class ActionBase:
         if not isinstance(getattr(self._chat, "id", None), str):
             raise InvalidInput(f"`chat` is {shown(chat)}.", "Pass a chat, or the id of one.")
         self._session = "" if chat is None else self._chat.id
-        self._by = by
         self._confirm = check_confirm(confirm)
-        self._kinds = kinds_of(provider) if kinds is None else read_names(kinds, "kinds")
+        self._kinds = kinds_of(provider)
         internals = internals_of(provider)
-        usual = internals.count_tokens if internals else estimate_tokens
-        self._count = usual if count_tokens is None else counter(count_tokens)
+        self._count = internals.count_tokens if internals else estimate_tokens
         self._cap = max_tokens
         can, locked = capabilities(provider), locked_parts(read_only)
         self._permissions = Permissions(provider, can, locked, self._session, self._kinds)
@@ -154,7 +130,7 @@ class ActionBase:
         if not self._permissions.writes(part_of(kind)):
             raise Denied(f"The part {part_of(kind)!r} is read-only here.", "Leave it as it is.")
         if kind != "constraint":
-            return self._by
+            return "agent"
         ask(self._confirm, question)
         return "user"
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Unpack, get_args
+from typing import Literal, get_args
 
 from holdfast.contract import Provider, Session
 from holdfast.errors import Closed, Conflict, Denied, HoldfastError, InvalidInput, shown
 from holdfast.text.clean import clean
-from holdfast.tools.action_base import REFUSALS, ActionOptions
+from holdfast.tools.action_base import REFUSALS, Confirm
 from holdfast.tools.actions import Actions
 from holdfast.tools.json_schema import Parameter, checked, parameters, parsed, schema
 from holdfast.tools.permissions import ALL, Action, allowed_names
@@ -24,15 +24,9 @@ from holdfast.tools.results import as_json
 
 Style = Literal["many", "single"]
 STYLES: tuple[Style, ...] = get_args(Style)
-
-
 _LONGEST = 500  # characters of a sentence in an error
-_OPEN = (
-    InvalidInput,
-    Denied,
-    Conflict,
-    Closed,
-)  # errors whose text is shown; others may name files and servers
+# Errors whose text is shown; others may name files and servers.
+_OPEN = (InvalidInput, Denied, Conflict, Closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +140,9 @@ def tools_for(
     *,
     style: Style = "many",
     allow: str | Iterable[str] | None = None,
-    **options: Unpack[ActionOptions],
+    read_only: bool | str | Iterable[str] = False,
+    confirm: Confirm | None = None,
+    max_tokens: int = 2_000,
 ) -> list[Tool]:
     """Return tools for what a provider of the contract can do; see `Memory.tools` and `Actions`.
 
@@ -156,7 +152,7 @@ def tools_for(
     """
     if style not in STYLES:
         raise InvalidInput(f"Unknown style of tools {shown(style)}.", f"Use one of {', '.join(STYLES)}.")
-    actions = Actions(provider, chat, **options)
+    actions = Actions(provider, chat, confirm=confirm, read_only=read_only, max_tokens=max_tokens)
     allowed = allowed_names(allow, ALL)
     permitted = [action for action in actions.available() if action.name in allowed]
     if style == "many":
