@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Conflict, Denied, InvalidInput, shown
 from holdfast.kinds import LONGEST, Kind
@@ -12,19 +13,10 @@ from holdfast.safety import guard
 from holdfast.store.records import UNSET_PRIORITY
 from holdfast.text.clean import clean
 from holdfast.text.json_text import dump
-from holdfast.types import (
-    CONFLICT,
-    Range,
-    Record,
-    Time,
-    Trust,
-    Writer,
-    as_time,
-    check_name,
-    check_range,
-    check_several,
-    is_whole,
-)
+from holdfast.types import CONFLICT, Record, as_time, check_name, check_range, check_several, is_whole
+
+if TYPE_CHECKING:
+    from holdfast.types import Range, Time, Trust, Writer
 
 # The writers whose texts need no quarantine.
 TRUSTED: tuple[Writer, ...] = ("user", "system")
@@ -37,6 +29,8 @@ OWN_META = ("learned", "model", "speaker")
 # Unicode categories: joiners, direction marks, spaces.
 _INVISIBLE = ("Cf", "Zs", "Zl", "Zp")
 MAX_TAGS = 100
+# The fields of a draft that a record has as they are.
+_PLAIN = ("kind", "text", "agent", "source", "run", "chat", "flags")
 # Bytes of a category or a tag.
 _MAX_LABEL = 200
 _UNFOUNDED = "it rests on external sources, or on no quote"
@@ -83,25 +77,20 @@ def as_record(draft: RecordDraft, default_target: str = "") -> Record:
     since, until = as_time(draft.since, "since"), as_time(draft.until, "until")
     if since and until and not since < until:
         raise InvalidInput(f"`until` is {until}, which is not after `since`, {since}.", "Correct the times.")
+    checked: dict[str, Any] = {name: getattr(draft, name) for name in _PLAIN}
+    target = "" if draft.target is None else check_name(draft.target, "target", empty=True)
     return Record(
-        "",
-        draft.kind,
-        draft.text,
-        target=("" if draft.target is None else check_name(draft.target, "target", empty=True))
-        or default_target,
+        id="",
+        target=target or default_target,
         category=check_name(draft.category, "The category", empty=True, longest=_MAX_LABEL),
         tags=check_tags(draft.tags),
         meta=_check_meta(draft.meta),
         priority=UNSET_PRIORITY if priority is None else priority,
-        agent=draft.agent,
-        source=draft.source,
-        run=draft.run,
-        chat=draft.chat,
         messages=check_range(draft.messages, draft.chat),
         at=as_time(draft.at, "at"),
         since=since,
         until=until,
-        flags=draft.flags,
+        **checked,
     )
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Denied, InvalidInput
-from holdfast.records.draft import check_tags, policy
-from holdfast.records.point_in_time import PointInTime
+from holdfast.records.draft import check_tags, policy, unknown_version
 from holdfast.store import erasure_receipts, grants, record_changes, records, summaries
-from holdfast.store.message_rows import from_micros
+from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.records import NOW, AsOf, RecordFilter
 from holdfast.text.clean import clean
-from holdfast.types import Record, Scope, Time, as_time, check_name, check_several
+from holdfast.types import Record, Scope, Time, as_time, check_name, check_several, is_whole, to_time
 from holdfast.types.where import Values, check_where
 
 if TYPE_CHECKING:
@@ -33,6 +32,39 @@ OTHER_CHANGES: Mapping[str, Callable[[Database, str], Iterator[Change]]] = {
     "erasure": erasure_receipts.changes,
     "grant": grants.changes,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class PointInTime:
+    """An earlier version: the moment of each space, its time, and until when messages count."""
+
+    moments: Mapping[str, AsOf] = field(default_factory=dict)
+    time: datetime | None = None
+
+
+def point_in_time(database: Database, scope: Scope, point: int | Time) -> PointInTime:
+    """Return the version that `Memory.at` names, in the space and in those that are read beside it.
+
+    Raises:
+        InvalidInput: there is no such version.
+
+    """
+    space = scope.space
+    with database.one_read():
+        newest = records.version(database, space)
+        if isinstance(point, datetime | str):
+            written = to_micros(to_time(point, "version"))
+            own = AsOf(records.version_at(database, space, written), until=written + 1)
+        elif is_whole(point) and 0 <= point <= newest:
+            own, written = records.as_of(database, space, point)
+        else:
+            raise unknown_version(point, newest)
+        moments = {
+            one: AsOf(records.version_at(database, one, written), until=written + 1) for one in scope.spaces
+        }
+    if own == AsOf(0, 0):
+        moments = dict.fromkeys(moments, own)
+    return PointInTime({**moments, space: own}, from_micros(written))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +172,9 @@ def selection(
     of_target = None if target is None else check_name(target, "target", empty=True)
     of_chat = None if chat is None else check_name(chat, "The id of a chat")
     stored = RecordFilter(kinds=names, agents=agents_of(scope), target=of_target, chat=of_chat)
-    _check_texts(category=category, text=text, source=source)
+    for name, value in (("category", category), ("text", text), ("source", source)):
+        if not isinstance(value, str | None):
+            raise InvalidInput(f"`{name}` must be text, not {type(value).__name__}.", "Pass a string.")
     any_of = None if tags is None else set(check_tags(tags))
     part = None if text is None else clean(text).strip().casefold()
     time, by_metadata = as_time(valid_at, "valid_at"), check_where(where)
@@ -156,9 +190,3 @@ def selection(
         )
 
     return stored, passes
-
-
-def _check_texts(**values: object) -> None:
-    for name, value in values.items():
-        if value is not None and not isinstance(value, str):
-            raise InvalidInput(f"`{name}` must be text, not {type(value).__name__}.", "Pass a string.")

@@ -13,11 +13,10 @@ from typing import Annotated
 from holdfast.errors import Denied, InvalidInput
 from holdfast.store.pads import TEMPORARY
 from holdfast.tools import results
-from holdfast.tools.action_base import Cursor, Id, Limit, call, check_limit, quoted, unknown_id, write_text
 from holdfast.tools.json_schema import quoted_argument
 from holdfast.tools.paging import PageStart
-from holdfast.tools.permissions import takes
-from holdfast.tools.read_actions import ReadActions
+from holdfast.tools.permissions import call, takes, write_text
+from holdfast.tools.read_actions import Cursor, Id, Limit, ReadActions, check_limit, quoted, unknown_id
 from holdfast.tools.render import joined, of_change, of_record, text_of, warning_of, write_note
 from holdfast.types import Change, ChatStats, Record
 
@@ -185,7 +184,7 @@ class Actions(ReadActions):
         notes = []
         for new, kind in ((text, "profile"), (soul, "soul")):
             if new is not None and not cursor:
-                record = write_text(self._provider, kind, new, by="agent", chat=self._in_chat())
+                record = write_text(self._provider, kind, new, self._in_chat())
                 notes.append(write_note(record))
         texts = {kind: text_of(self._provider.get(kind)) for kind in ("profile", "soul")}
         items = [results.MemoryItem(id=kind, kind=kind, text=one) for kind, one in texts.items() if one]

@@ -17,14 +17,14 @@ from holdfast.errors import Conflict, InvalidInput
 from holdfast.kinds import Kind, table
 from holdfast.records.draft import TRUSTED, allow, content_of, policy, quarantine_reason, scan
 from holdfast.records.view import View
-from holdfast.records.writers import check_chat_id
+from holdfast.records.writing import check_chat_id
 from holdfast.safety import guard
 from holdfast.store import record_changes, records
 from holdfast.store.record_changes import Writing
 from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.clean import clean
-from holdfast.tools import file_lines
-from holdfast.tools.file_paths import ROOT, FileCommandError, is_below, resolve
+from holdfast.tools import file_commands
+from holdfast.tools.file_commands import ROOT, FileCommandError, is_below, resolve
 from holdfast.tools.memory_internals import internals_of, unwrapped
 from holdfast.types import Record, Writer
 from holdfast.types.acting import check_writer, current
@@ -130,11 +130,11 @@ class Files:
         """
         place, tree = resolve(path), self._tree()
         if place in tree:
-            return file_lines.numbered(place, tree[place].text, view_range)
+            return file_commands.numbered(place, tree[place].text, view_range)
         inside = {one: len(tree[one].text.encode("utf-8")) for one in tree if is_below(one, place)}
         if place != ROOT and not inside:
             raise self._not_found(place)
-        return file_lines.listing(place, inside)
+        return file_commands.listing(place, inside)
 
     def create(self, path: str, file_text: str) -> str:
         """Create a file.
@@ -167,8 +167,8 @@ class Files:
         place, old, new = resolve(path), _text(old_str, "old_str"), _text(new_str, "new_str")
         return self._edit(
             place,
-            lambda before: file_lines.replaced(place, before, old, new),
-            lambda before, after: file_lines.snippet(after, before.find(old)),
+            lambda before: file_commands.replaced(place, before, old, new),
+            lambda before, after: file_commands.snippet(after, before.find(old)),
         )
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
@@ -182,7 +182,7 @@ class Files:
         place, text = resolve(path), _text(insert_text, "insert_text")
         return self._edit(
             place,
-            lambda before: file_lines.inserted(before, insert_line, text),
+            lambda before: file_commands.inserted(before, insert_line, text),
             lambda _before, _after: f"The file {place} has been edited.",
         )
 

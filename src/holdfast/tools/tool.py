@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from holdfast.contract import Provider, Session
 from holdfast.errors import Closed, Conflict, Denied, HoldfastError, InvalidInput, shown
 from holdfast.text.clean import clean
-from holdfast.tools.action_base import REFUSALS, Confirm
 from holdfast.tools.actions import Actions
 from holdfast.tools.json_schema import Parameter, checked, parameters, parsed, schema
 from holdfast.tools.permissions import ALL, Action, allowed_names
+from holdfast.tools.read_actions import REFUSALS, Confirm
 from holdfast.tools.render import cut
 from holdfast.tools.results import as_json
 
@@ -122,16 +122,8 @@ def _tool(
     def run(arguments: Mapping[str, object]) -> object:
         return function(**action.checked(arguments))
 
-    return Tool(
-        action.name,
-        action.description,
-        action.schema(),
-        action.read_only,
-        action.destructive,
-        action.idempotent,
-        run,
-        fail,
-    )
+    effects = action.read_only, action.destructive, action.idempotent
+    return Tool(action.name, action.description, action.schema(), *effects, run, fail)
 
 
 def tools_for(
@@ -175,15 +167,13 @@ def single_tool(
         name = checked({"action": values.pop("action", "")}, [choice], "`memory`")["action"]
         return tools[str(name)].run(values)
 
-    return Tool(
-        "memory",
-        description,
-        schema([choice, *optional]),
-        all(tool.read_only for tool in tools.values()),
-        any(tool.destructive for tool in tools.values()),
-        all(tool.idempotent for tool in tools.values()),
-        run,
+    every = tools.values()
+    is_destructive, is_idempotent = (
+        any(one.destructive for one in every),
+        all(one.idempotent for one in every),
     )
+    effects = all(one.read_only for one in every), is_destructive, is_idempotent
+    return Tool("memory", description, schema([choice, *optional]), *effects, run)
 
 
 def _signature(action: Action) -> str:
@@ -198,8 +188,8 @@ def _together(actions: Iterable[Action]) -> list[Parameter]:
         for one in action.parameters:
             by_name.setdefault(one.name, []).append((action.name, one))
     return [
-        Parameter(name, uses[0][1].type, _description(uses), range=uses[0][1].range)
-        for name, uses in by_name.items()
+        replace(uses[0][1], description=_description(uses), required=False, choices=())
+        for uses in by_name.values()
     ]
 
 

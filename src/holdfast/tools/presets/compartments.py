@@ -16,10 +16,10 @@ from holdfast.store.record_rows import capped_length
 from holdfast.store.records import first_written
 from holdfast.text.tokens import estimate_tokens
 from holdfast.tools import render
-from holdfast.tools.action_base import Cursor
 from holdfast.tools.memory_internals import internals_of
 from holdfast.tools.paging import Page, PageStart
 from holdfast.tools.presets.preset import CAP, Preset, noted, shortened
+from holdfast.tools.read_actions import Cursor
 from holdfast.tools.results import ORIGIN
 from holdfast.tools.tool import Tool, ToolResult, result, tool_of
 from holdfast.types import Record
