@@ -207,8 +207,7 @@ class MemoryHandle(RecordReads, RecordWrites):
     @property
     def quarantine(self) -> Quarantine:
         """What is in quarantine, to be iterated over, with `release` and `discard`."""
-        runtime, scope = self._runtime, self.scope
-        return Quarantine(runtime.database_of(scope), scope, self._writer.users_intake, runtime.events)
+        return Quarantine(self._writer)
 
     @property
     def grants(self) -> Grants:
@@ -216,9 +215,7 @@ class MemoryHandle(RecordReads, RecordWrites):
         # Only for those who share.
         from holdfast.records.grants import Grants
 
-        runtime, intake = self._runtime, self._writer.users_intake
-        check, admin = self._check_scope, self._admin
-        return Grants(runtime.database, self.scope, intake, runtime.events, check, admin=admin)
+        return Grants(self._runtime.database, self._writer, self._check_scope, admin=self._admin)
 
     @property
     def scratchpad(self) -> Scratchpad:
