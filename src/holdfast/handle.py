@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Self
 
 from holdfast.errors import InvalidInput
 from holdfast.events import logged
+from holdfast.records.draft import check_chat_id, writer_of
 from holdfast.records.quarantine import Quarantine
 from holdfast.records.reader import point_in_time
 from holdfast.records.remember import RecordWrites
 from holdfast.records.view import RecordReads
-from holdfast.records.writing import check_chat_id, writer_of
 from holdfast.safety.guard import check_name_is_open
 from holdfast.scratchpad import Scratchpad
 from holdfast.store import grants, sessions

@@ -15,7 +15,6 @@ from holdfast.learning.workers import Workers
 from holdfast.prompt.prompt_cache import PromptCache
 from holdfast.records.reader import PointInTime, RecordReader
 from holdfast.records.view import View
-from holdfast.records.writing import RecordWriter
 from holdfast.store.granted import granted
 from holdfast.store.jobs import finish
 from holdfast.store.message_rows import check_time, to_micros
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.prompt.assembly import ChatReader
     from holdfast.prompt.window import Policy
     from holdfast.records.intake import Intake
+    from holdfast.records.writing import RecordWriter
     from holdfast.search.meaning import QueryEmbedder
     from holdfast.search.search import Search
     from holdfast.settings import Learning
@@ -152,6 +152,9 @@ class Runtime:
 
     def writer(self, scope: Scope, chat: str = "") -> RecordWriter:
         """Return what writes the records of a scope, or only those of a chat."""
+        # Who only asks writes nothing.
+        from holdfast.records.writing import RecordWriter
+
         return RecordWriter(self.database_of(scope), scope, self.kinds, self.intake, self.events, chat)
 
     def intake(self, scope: Scope, by: Writer, chat: str = "") -> Intake:

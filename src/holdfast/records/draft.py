@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 from holdfast.errors import Conflict, Denied, InvalidInput, shown
 from holdfast.kinds import LONGEST, Kind
 from holdfast.safety import guard
+from holdfast.safety.guard import check_name_is_open, mask_name
+from holdfast.store import sessions
 from holdfast.store.records import UNSET_PRIORITY
 from holdfast.text.clean import clean
 from holdfast.text.json_text import dump
 from holdfast.types import CONFLICT, Record, as_time, check_name, check_range, check_several, is_whole
+from holdfast.types.acting import check_writer, current
 
 if TYPE_CHECKING:
-    from holdfast.types import Range, Time, Trust, Writer
+    from holdfast.store.database import Database
+    from holdfast.types import Range, Scope, Time, Trust, Writer
 
 # The writers whose texts need no quarantine.
 TRUSTED: tuple[Writer, ...] = ("user", "system")
@@ -288,3 +292,15 @@ def quarantine_reason(record: Record) -> str:
 def writer_name(writer: Writer) -> str:
     """Return the name of a writer for a sentence."""
     return _WRITER_NAMES.get(writer, writer)
+
+
+def writer_of(by: Writer | None, default: Writer) -> Writer:
+    """Return who writes: the writer that is named, else that of `acting_as`, else the default."""
+    return current().source or default if by is None else check_writer(by)
+
+
+def check_chat_id(database: Database, scope: Scope, chat: str) -> str:
+    """Return the id of a chat, or raise InvalidInput if it is new and holds a credential."""
+    if mask_name(chat) != chat and not sessions.length(database, scope.space, chat):
+        check_name_is_open(chat, "The id of the chat")
+    return chat

@@ -166,11 +166,9 @@ class Grants(Handle):
             raise InvalidInput(f"`to` is {shown(to)}, which is no user.", "Pass 'user:NAME'.")
         return other.user
 
-    def _reference(self, user: str) -> str:
-        return Scope(self._scope.tenant).reference(Scope(self._scope.tenant, user).space)
-
     def _grant(self, space: str, row: grants.GrantRow) -> Grant:
-        to = self._reference(row.grantee)
+        tenant = self._scope.tenant
+        to = Scope(tenant).reference(Scope(tenant, row.grantee).space)
         with decoding(f"A grant to {to!r}"):
             at = from_micros(row.at)
             return Grant(self._scope.reference(space), to, row.rights, row.actor, at, row.why)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Denied, InvalidInput
 from holdfast.records.draft import check_tags, policy, unknown_version
-from holdfast.store import erasure_receipts, grants, record_changes, records, summaries
+from holdfast.store import erasure_receipts, grants, records, summaries
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.records import NOW, AsOf, RecordFilter
 from holdfast.text.clean import clean
@@ -109,21 +109,6 @@ class RecordReader:
         if wanted.trust or self.at.moments or not isinstance(query, str):
             return None
         return self.search().meaning(self.scope, query, share)
-
-    def one_text(self, kind: str) -> Record | None:
-        """Return the record of a kind of which an agent has one text, as prompts show it."""
-        database, moments = self.database, self.at.moments
-        with database.one_read():
-            return records.read_effective(database, self.scope, kind, self.at.time or self.clock(), moments)
-
-    def written(self, kind: str | None, identity: str | None, limit: int | None) -> list[Change]:
-        """Return the changes of records; they are not read where only receipts are meant."""
-        if kind in tuple(OTHER_CHANGES):
-            return []
-        at, agents = self.moment().version, agents_of(self.scope)
-        return record_changes.read(
-            self.database, self.scope.space, at, kind=kind, identity=identity, agents=agents, limit=limit
-        )
 
 
 def agents_of(scope: Scope) -> tuple[str, ...] | None:

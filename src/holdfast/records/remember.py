@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, overload
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.events import logged
+from holdfast.records.draft import writer_of
 from holdfast.records.reader import selection
-from holdfast.records.writing import RecordWriter, writer_of
 from holdfast.safety.guard import mask
 from holdfast.types import Record, Time, Writer, check_count, check_flag, check_name, is_whole
 from holdfast.types.acting import current
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from holdfast.records.options import NewRecords, RecordFields, RecordFilters, RememberOptions
+    from holdfast.records.writing import RecordWriter
 
 
 class Rememberer(Handle):

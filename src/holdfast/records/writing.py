@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.kinds import FEEDBACK
-from holdfast.records.draft import RecordDraft
+from holdfast.records.draft import RecordDraft, check_chat_id, writer_of
 from holdfast.records.options import NewRecord, RecordFields
-from holdfast.safety.guard import check_name_is_open, mask_name
-from holdfast.store import sessions
 from holdfast.types import Hit, Record, Scope, Writer, check_flag, check_name
-from holdfast.types.acting import check_writer, current
+from holdfast.types.acting import current
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -132,15 +130,3 @@ class RecordWriter:
         """Return what writes. The prompts of the chat that is named show at once what is not learned."""
         writer = writer_of(by, default)
         return self.make_intake(self.scope, writer, chat if writer in ("user", "agent", "tool") else "")
-
-
-def writer_of(by: Writer | None, default: Writer) -> Writer:
-    """Return who writes: the writer that is named, else that of `acting_as`, else the default."""
-    return current().source or default if by is None else check_writer(by)
-
-
-def check_chat_id(database: Database, scope: Scope, chat: str) -> str:
-    """Return the id of a chat, or raise InvalidInput if it is new and holds a credential."""
-    if mask_name(chat) != chat and not sessions.length(database, scope.space, chat):
-        check_name_is_open(chat, "The id of the chat")
-    return chat

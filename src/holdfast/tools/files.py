@@ -15,9 +15,8 @@ from typing import NamedTuple
 from holdfast.contract import Reading
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.kinds import Kind, table
-from holdfast.records.draft import TRUSTED, allow, content_of, policy, quarantine_reason, scan
+from holdfast.records.draft import TRUSTED, allow, check_chat_id, content_of, policy, quarantine_reason, scan
 from holdfast.records.view import View
-from holdfast.records.writing import check_chat_id
 from holdfast.safety import guard
 from holdfast.store import record_changes, records
 from holdfast.store.record_changes import Writing

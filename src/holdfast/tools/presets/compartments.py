@@ -157,13 +157,10 @@ class _Compartments(Preset):
         if internals is None:
             return [_entry(one, one.created) for one in found]
         scope = self._memory.scope
-        created = first_written(internals.database_of(scope), scope.space, [one.id for one in found])
-        return [
-            _entry(one, created.get(one.id))
-            for one in count_uses(
-                internals.database_of(scope), scope, internals.kinds, internals.now(), found
-            )
-        ]
+        database = internals.database_of(scope)
+        created = first_written(database, scope.space, [one.id for one in found])
+        used = count_uses(database, scope, internals.kinds, internals.now(), found)
+        return [_entry(one, created.get(one.id)) for one in used]
 
     def _run(self) -> Any:
         run = self._named_run or current_run(self._chat)
