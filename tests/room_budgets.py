@@ -15,7 +15,7 @@ BUDGETS = {
     "llm": 1_210,
     "search": 3_323,
     "dedup": 1_699,
-    "records": 1_718,
+    "records": 1_711,
     "prompt": 1_713,
     "compaction": 1_932,
     "learning": 4_043,

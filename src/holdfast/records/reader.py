@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -17,8 +17,10 @@ from holdfast.types import Record, Scope, Time, as_time, check_name, check_sever
 from holdfast.types.where import Values, check_where
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from holdfast.kinds import Kind
-    from holdfast.records.options import RecallFilters
+    from holdfast.records.options import RecallFilters, RecordFilters
     from holdfast.search import filters
     from holdfast.search.meaning import QueryVector
     from holdfast.search.search import Search
@@ -134,18 +136,7 @@ def count_uses(
 
 
 def selection(
-    scope: Scope,
-    kinds: Mapping[str, Kind],
-    *,
-    kind: str | None = None,
-    category: str | None = None,
-    tags: Iterable[str] | None = None,
-    text: str | None = None,
-    target: str | None = None,
-    chat: str | None = None,
-    source: str | None = None,
-    valid_at: Time | None = None,
-    where: Mapping[str, object] | None = None,
+    scope: Scope, kinds: Mapping[str, Kind], **filters: Unpack[RecordFilters]
 ) -> tuple[RecordFilter, Callable[[Record], bool]]:
     """Return the filters that the store applies, and a test of a record by all others.
 
@@ -153,6 +144,8 @@ def selection(
         InvalidInput: an unknown kind, or a filter of the wrong type.
 
     """
+    kind, target, chat = filters.get("kind"), filters.get("target"), filters.get("chat")
+    category, text, source = filters.get("category"), filters.get("text"), filters.get("source")
     names = None if kind is None else (policy(kinds, kind).name,)
     of_target = None if target is None else check_name(target, "target", empty=True)
     of_chat = None if chat is None else check_name(chat, "The id of a chat")
@@ -160,9 +153,10 @@ def selection(
     for name, value in (("category", category), ("text", text), ("source", source)):
         if not isinstance(value, str | None):
             raise InvalidInput(f"`{name}` must be text, not {type(value).__name__}.", "Pass a string.")
+    tags = filters.get("tags")
     any_of = None if tags is None else set(check_tags(tags))
     part = None if text is None else clean(text).strip().casefold()
-    time, by_metadata = as_time(valid_at, "valid_at"), check_where(where)
+    time, by_metadata = as_time(filters.get("valid_at"), "valid_at"), check_where(filters.get("where"))
 
     def passes(record: Record) -> bool:
         return (
