@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from holdfast import Chat, Message
 from holdfast.messages.openai import paired
-from holdfast.prompt.build import DEFAULT_STYLE, _messages
+from holdfast.prompt.build import DEFAULTS, _messages
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NO_COUNTS = [-1, True, False, 1.5, "3", -(10**30), float("nan")]
@@ -27,4 +27,4 @@ def say(chat: Chat, *words: str) -> list[Message]:
 
 def to_chat(messages: Iterable[Message]) -> tuple[dict[str, object], ...]:
     """Return messages as a prompt has them, in the form of OpenAI."""
-    return paired(part.item for part in _messages(tuple(messages), DEFAULT_STYLE))
+    return paired(part.item for part in _messages(tuple(messages), DEFAULTS))

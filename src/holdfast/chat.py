@@ -12,7 +12,8 @@ from holdfast.errors import InvalidInput
 from holdfast.events import logged
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.normalize import check_list, ready
-from holdfast.prompt.assembly import PromptMaker, PromptOptions
+from holdfast.prompt.assembly import PromptMaker
+from holdfast.prompt.build import PromptOptions
 from holdfast.prompt.knowledge_block import run_text
 from holdfast.prompt.window import Lossless, Policy, SummaryBuffer
 from holdfast.records.reader import count_uses

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Self
 
 from holdfast.errors import InvalidInput
 from holdfast.events import logged
-from holdfast.records.point_in_time import point_in_time
+from holdfast.records.draft import check_chat_id, writer_of
 from holdfast.records.quarantine import Quarantine
+from holdfast.records.reader import point_in_time
 from holdfast.records.remember import RecordWrites
 from holdfast.records.view import RecordReads
-from holdfast.records.writers import check_chat_id, writer_of
 from holdfast.safety.guard import check_name_is_open
 from holdfast.scratchpad import Scratchpad
 from holdfast.store import grants, sessions
@@ -207,8 +207,7 @@ class MemoryHandle(RecordReads, RecordWrites):
     @property
     def quarantine(self) -> Quarantine:
         """What is in quarantine, to be iterated over, with `release` and `discard`."""
-        runtime, scope = self._runtime, self.scope
-        return Quarantine(runtime.database_of(scope), scope, self._writer.users_intake, runtime.events)
+        return Quarantine(self._writer)
 
     @property
     def grants(self) -> Grants:
@@ -216,9 +215,7 @@ class MemoryHandle(RecordReads, RecordWrites):
         # Only for those who share.
         from holdfast.records.grants import Grants
 
-        runtime, intake = self._runtime, self._writer.users_intake
-        check, admin = self._check_scope, self._admin
-        return Grants(runtime.database, self.scope, intake, runtime.events, check, admin=admin)
+        return Grants(self._runtime.database, self._writer, self._check_scope, admin=self._admin)
 
     @property
     def scratchpad(self) -> Scratchpad:

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
-from holdfast.prompt.assembly import PromptMaker, PromptOptions
+from holdfast.prompt.assembly import PromptMaker
+from holdfast.prompt.build import PromptOptions
 from holdfast.scratchpad import Scratchpad
 from holdfast.store import records, runs
 from holdfast.store.pads import ScratchpadKey

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Closed, InvalidInput, shown
 from holdfast.learning.workers import Workers
 from holdfast.prompt.prompt_cache import PromptCache
-from holdfast.records.point_in_time import PointInTime
-from holdfast.records.reader import RecordReader
+from holdfast.records.reader import PointInTime, RecordReader
 from holdfast.records.view import View
 from holdfast.store.granted import granted
 from holdfast.store.jobs import finish

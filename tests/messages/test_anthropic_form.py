@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from holdfast import InvalidInput, Memory, Message
 from holdfast.messages.formats import parse
-from holdfast.prompt.build import PromptStyle, build
+from holdfast.prompt.build import PromptOptions, build
 from holdfast.prompt.selector import selector
 from holdfast.prompt.window import TokenBudget
 from holdfast.types import ChatStats, Hit, Prompt, Why
@@ -131,7 +131,8 @@ def dressed(message: Message, form: int) -> Message:
 def made(log: list[Message], budget: int = 8_000, *, images: bool = True, hits: Sequence[Hit] = ()) -> Prompt:
     tokens = sum(message.tokens for message in log)
     select = selector(TokenBudget(budget, 1), reversed(log), ChatStats(len(log), tokens, tokens))
-    return build(select, hits, chat="here", budget=budget, style=PromptStyle(images, anthropic=True))
+    options = PromptOptions(images="keep" if images else "placeholder", format="anthropic")
+    return build(select, hits, chat="here", budget=budget, options=options)
 
 
 @given(LOGS, st.lists(st.integers(0, 3), min_size=24, max_size=24), st.integers(0, 800), st.booleans())

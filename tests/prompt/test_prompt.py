@@ -13,7 +13,7 @@ from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.openai import to_openai
-from holdfast.prompt.build import build
+from holdfast.prompt.build import PromptOptions, build
 from holdfast.prompt.recall_block import LONGEST
 from holdfast.prompt.selector import selector
 from holdfast.prompt.summary_block import summary_text
@@ -48,7 +48,7 @@ def ask(
 ) -> Prompt:
     tokens = sum(message.tokens for message in log)
     select = selector(policy or FreshTail(budget), reversed(log), ChatStats(len(log), tokens, tokens))
-    return build(select, hits, chat="here", budget=budget, system=system, count=count)
+    return build(select, hits, chat="here", budget=budget, options=PromptOptions(system), count=count)
 
 
 def recalled(prompt: Prompt) -> str:
@@ -347,8 +347,8 @@ def summary(n: int, text: str = "They met.", depth: int = 0) -> Summary:
     )
 
 
-def summarised(log: list[Message], summaries: list[Summary], hits: list[Hit], **options: object) -> Prompt:
-    def select(budget: int, _: int = 0) -> Window:
+def summarised(log: list[Message], summaries: list[Summary], hits: list[Hit], budget: int = 8_000) -> Prompt:
+    def select(budget: int, _: int = 0, __: int = 0, /) -> Window:
         tokens = sum(message.tokens for message in log)
         plain = window_of(FreshTail(max(0, budget)), reversed(log), len(log), tokens)
         return replace(
@@ -358,7 +358,7 @@ def summarised(log: list[Message], summaries: list[Summary], hits: list[Hit], **
             budget=budget,
         )
 
-    return build(select, hits, chat="here", **options)  # type: ignore[arg-type]
+    return build(select, hits, chat="here", budget=budget)
 
 
 def test_summaries_stand_first() -> None:

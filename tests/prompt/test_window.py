@@ -38,15 +38,6 @@ FIVE = parse("u a u a u")
 # How many messages: LastN
 
 
-@each(("length", "n", "kept"), [(10, 5, 5), (10, 10, 10), (10, 15, 10), (3, 10, 3), (10, 0, 0), (0, 3, 0)])
-def test_last_n_keeps_the_newest(length: int, n: int, kept: int) -> None:
-    log = parse("u a " * 5)[:length]
-    result = window(LastN(n, user_first=False), log)
-    assert seqs(result) == list(range(length - kept + 1, length + 1))
-    assert result.budget is None
-    assert not result.over_budget
-
-
 def test_last_n_is_20_by_default() -> None:
     assert len(window(LastN(), parse("u a " * 30)).messages) == 20
 
@@ -70,28 +61,6 @@ def test_last_n_extends_back_to_the_user_message(script: str, n: int, first: int
 
 
 # How many tokens: TokenBudget
-
-
-def test_token_budget_keeps_all_that_fits() -> None:
-    assert window(TokenBudget(50, keep=0), FIVE).messages == tuple(FIVE)
-    assert window(TokenBudget(50, keep=0), FIVE).omitted == ()
-
-
-def test_token_budget_keeps_the_newest_that_fit_and_states_the_rest() -> None:
-    result = window(TokenBudget(39, keep=0), FIVE)
-    assert seqs(result) == [3, 4, 5]
-    assert (result.tokens, result.budget, result.over_budget) == (30, 39, False)
-    assert result.omitted == (Omission(2, 1, 2, 20, OVER_BUDGET),)
-
-
-def test_token_budget_keeps_a_huge_last_message() -> None:
-    result = window(TokenBudget(100, keep=1), parse("u a u:5000"))
-    assert seqs(result) == [3]
-    assert result.over_budget
-
-
-def test_token_budget_keeps_the_newest_messages_whatever_they_cost() -> None:
-    assert seqs(window(TokenBudget(1, keep=3), FIVE)) == [3, 4, 5]
 
 
 def test_a_message_that_does_not_fit_ends_the_window_instead_of_leaving_a_hole() -> None:
@@ -166,18 +135,13 @@ def test_a_tail_longer_than_the_session_is_the_session() -> None:
     assert seqs(window(FreshTail(1, turns=20, cap=100), parse("s a u a"))) == [1, 2, 3, 4]
 
 
-def test_no_tail_and_no_budget_is_nothing() -> None:
-    result = window(FreshTail(0, turns=0), FIVE)
-    assert (result.messages, result.tokens, result.over_budget) == ((), 0, False)
-    assert result.omitted == (Omission(5, 1, 5, 50, OVER_BUDGET),)
-
-
 @each(
     ("turns", "cap", "kept"),
     [
         (1, 100, [5, 6]),
         (2, 100, [3, 4, 5, 6]),
         (3, 100, [1, 2, 3, 4, 5, 6]),
+        (3, 60, [1, 2, 3, 4, 5, 6]),
         (3, 59, [3, 4, 5, 6]),  # whole turns only
         (3, 39, [5, 6]),
         (3, 19, [6]),  # not even the newest turn: the part that fits
@@ -190,38 +154,12 @@ def test_the_tail_is_whole_turns_within_its_cap(turns: int, cap: int | None, kep
     assert seqs(window(FreshTail(1, turns, cap), parse("u a u a u a"))) == kept
 
 
-def test_a_budget_larger_than_the_tail_reaches_further() -> None:
-    assert seqs(window(FreshTail(35, turns=1, user_first=False), parse("u a u a"))) == [2, 3, 4]
-
-
 def test_broken_tool_use_does_not_shorten_the_tail() -> None:
     assert seqs(window(FreshTail(0, turns=2, cap=99), parse("u a u a -zz u +x -zz -x"))) == [3, 4, 6, 7, 9]
     assert seqs(window(LastN(2), parse("u a -zz -zz -zz"))) == [1, 2]
 
 
 # Tool use
-
-
-@each("budget", range(0, 90, 5))
-@each("turns", range(4))
-@each(
-    "script",
-    ["u +x -x a", "u +x,y -y -x a u +x -x", "u +x u -x a", "u +x +y u -x a -y u a", "u +x,y -x,y a u a"],
-)
-def test_calls_and_results_are_never_split(script: str, budget: int, turns: int) -> None:
-    log = parse(script)
-    for policy in (
-        FreshTail(budget, turns),
-        FreshTail(budget, turns, 30),
-        TokenBudget(budget, turns),
-        LastN(turns),
-        LastN(turns, user_first=False),
-    ):
-        result = window(policy, log)
-        assert seqs(result) == list(range(len(log) - len(result.messages) + 1, len(log) + 1))
-        called = [call.id for message in result.messages for call in message.calls]
-        answered = [answer for message in result.messages for answer in message.answers]
-        assert sorted(called) == sorted(answered)
 
 
 def test_an_id_that_is_used_again_belongs_to_the_nearest_earlier_call() -> None:
@@ -402,7 +340,9 @@ def test_the_token_budget_is_what_its_definition_says(log: list[Message], budget
 def test_last_n_is_what_its_definition_says(log: list[Message], n: int) -> None:
     reference = Reference(log)
     groups = reference.groups[: reference.newest(n)]
-    assert seqs(window(LastN(n, user_first=False), log)) == [m.seq for group in groups[::-1] for m in group]
+    result = window(LastN(n, user_first=False), log)
+    assert seqs(result) == [m.seq for group in groups[::-1] for m in group]
+    assert (result.budget, result.over_budget) == (None, False)
 
 
 @given(LOGS, NUMBERS, SMALL)

@@ -15,7 +15,7 @@ from holdfast.dedup import merge
 from holdfast.records import draft
 from holdfast.store import learned_texts
 from holdfast.tools import files as tree
-from holdfast.tools.file_paths import FileCommandError
+from holdfast.tools.file_commands import FileCommandError
 from holdfast.tools.files import Files
 
 

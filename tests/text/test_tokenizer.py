@@ -14,7 +14,6 @@ from tiktoken import registry
 
 from holdfast import InvalidInput, Memory, MissingExtra, Unavailable
 from holdfast.text.tokens import counter
-from holdfast.tools.tool import tools_for
 from programs import run
 
 URL = "http://127.0.0.1:9/tables/paper.tiktoken"  # nobody listens there
@@ -67,7 +66,7 @@ def test_messages_prompts_and_tools_are_counted_by_the_tokenizer_of_a_model(name
         chat = memory.chat("monday")
         assert chat.append(role="user", content="maths").tokens == 4 + 3
         assert chat.prompt(1_000, system="maths").tokens["system"] == 3
-        assert tools_for(memory, chat, count_tokens=name)
+        assert memory.tools(chat)
 
 
 def test_what_looks_like_a_special_token_is_text() -> None:

@@ -10,7 +10,7 @@ from tool_fixtures import KEY, PLAN, refusal
 
 from holdfast import Memory
 from holdfast.kinds import LONGEST
-from holdfast.tools.file_paths import LONGEST_PATH, ROOT, FileCommandError, resolve
+from holdfast.tools.file_commands import LONGEST_PATH, ROOT, FileCommandError, resolve
 from holdfast.tools.files import Files
 from tables import each
 

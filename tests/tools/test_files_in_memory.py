@@ -18,7 +18,7 @@ from holdfast import Denied, InvalidInput, Kind, Memory, acting_as
 from holdfast.kinds import LONGEST
 from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import traced
-from holdfast.tools.file_paths import ROOT, FileCommandError
+from holdfast.tools.file_commands import ROOT, FileCommandError
 from holdfast.tools.files import KIND, Files
 from soak import cases
 from stored_texts import whole

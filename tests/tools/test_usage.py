@@ -8,7 +8,7 @@ import pytest
 
 from holdfast import InvalidInput, Memory, tools
 from holdfast.text.tokens import estimate_tokens
-from holdfast.tools.usage import guidance
+from holdfast.tools import guidance
 
 
 def test_guidance_names_the_tools_that_are_offered(quick: Memory) -> None:

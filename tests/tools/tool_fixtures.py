@@ -8,7 +8,7 @@ import pytest
 
 from holdfast import Memory
 from holdfast.chat import Chat
-from holdfast.tools.file_paths import FileCommandError
+from holdfast.tools.file_commands import FileCommandError
 from holdfast.tools.files import Files
 from holdfast.tools.tool import ToolResult
 

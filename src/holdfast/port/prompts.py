@@ -94,7 +94,7 @@ def known_here(memory: Memory) -> tuple[str, Iterable[str]]:
 
     Of a project, what was learned elsewhere is left out, which may be of any other one.
     """
-    from holdfast.prompt.known_records import known_at
+    from holdfast.prompt.knowledge_block import known_at
     from holdfast.store import snapshots
 
     runtime = _runtime_of(memory)

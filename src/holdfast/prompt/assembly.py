@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
-from holdfast.errors import BudgetExceeded, InvalidInput, shown
+from holdfast.errors import BudgetExceeded, InvalidInput
 from holdfast.events import logged
 from holdfast.messages.media import has_media
 from holdfast.messages.message_tokens import message_tokens
-from holdfast.prompt.build import PromptStyle, build, conversation
-from holdfast.prompt.known_records import known_at
+from holdfast.prompt.build import Format, Images, PromptOptions, build, conversation
+from holdfast.prompt.knowledge_block import known_at
 from holdfast.prompt.oversize import Placeholders
 from holdfast.prompt.recall_block import hit_limit
 from holdfast.prompt.selector import expected_messages, selector
@@ -23,19 +23,7 @@ from holdfast.safety.guard import Secrets, is_masked, masked_hit
 from holdfast.store import grants, instructions, log, prompt_receipts, sessions, snapshots, summaries
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
-from holdfast.types import (
-    MAX_COUNT,
-    ChatStats,
-    Hit,
-    Message,
-    Prompt,
-    Receipt,
-    Scope,
-    Summary,
-    Window,
-    check_count,
-    check_flag,
-)
+from holdfast.types import MAX_COUNT, Prompt, Receipt, check_count
 from holdfast.types.handles import Handle
 from holdfast.types.messages import flags_like
 from holdfast.types.references import noted, write_reference
@@ -47,38 +35,7 @@ if TYPE_CHECKING:
     from holdfast.search.search import Search, SearchReader
     from holdfast.store.database import Database
     from holdfast.text.tokens import CountTokens
-
-Images = Literal["keep", "placeholder"]
-IMAGES: tuple[Images, ...] = get_args(Images)
-Format = Literal["openai", "anthropic"]
-FORMATS: tuple[Format, ...] = get_args(Format)
-
-
-@dataclass(frozen=True, slots=True)
-class PromptOptions:
-    """How a prompt is assembled, checked; see `PromptMaker.prompt`."""
-
-    system: str = ""
-    limit: int | None = None
-    policy: Policy | None = None
-    images: Images = "keep"
-    secrets: Secrets = "mask"
-    format: Format = "openai"
-    strict: bool = False
-    expand: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.system, str):
-            raise InvalidInput(f"`system` must be text, not {type(self.system).__name__}.", "Pass a string.")
-        if self.limit is not None:
-            check_count(self.limit, "limit")
-        if self.images not in IMAGES:
-            raise InvalidInput(f"`images` is {shown(self.images)}.", f"Use one of {', '.join(IMAGES)}.")
-        if self.format not in FORMATS:
-            raise InvalidInput(f"`format` is {shown(self.format)}.", f"Use one of {', '.join(FORMATS)}.")
-        is_masked(self.secrets)
-        check_flag(self.strict, "strict")
-        check_flag(self.expand, "expand")
+    from holdfast.types import ChatStats, Hit, Message, Scope, Summary, Window
 
 
 class PromptMaker(Handle):
@@ -231,16 +188,10 @@ class ChatReader:
             chat=self.chat,
             budget=budget,
             count=self.count_tokens,
-            system=options.system,
+            options=options,
             known=always,
             space=self.scope.reference(self.scope.space),
-            style=PromptStyle(
-                images,
-                options.format == "anthropic",
-                is_masked(options.secrets),
-                options.expand,
-                named=self.scope.is_layered,
-            ),
+            named=self.scope.is_layered,
             instructions=partial(instructions.newest, self.database, self.scope.space, self.chat),
             unchanged=lambda fingerprint: self.cache.unchanged((self.scope, self.chat), fingerprint),
         )

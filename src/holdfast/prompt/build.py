@@ -11,22 +11,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+from holdfast.errors import InvalidInput, shown
 from holdfast.messages.anthropic import INSTRUCTIONS, alternate, to_anthropic
 from holdfast.messages.openai import paired, to_openai
 from holdfast.prompt.recall_block import fit, write
 from holdfast.prompt.summary_block import summary_message
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
+from holdfast.safety.guard import Secrets, is_masked
 from holdfast.text.shorten import shorten_middle
 from holdfast.text.tokens import MESSAGE_OVERHEAD, estimate_tokens
-from holdfast.types import MAX_COUNT, Hit, Message, Prompt, Window, check_count
+from holdfast.types import MAX_COUNT, Hit, Message, Prompt, Window, check_count, check_flag
 from holdfast.types.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.prompt.prompt_cache import Fingerprint
     from holdfast.prompt.recall_block import RecallBlock, RecallEntry
     from holdfast.prompt.selector import Select
+    from holdfast.prompt.window import Policy
     from holdfast.text.tokens import CountTokens
 
 # The shares of the room for the live conversation beside the recall block: the least and the most. Between
@@ -52,34 +55,47 @@ class PromptPart(NamedTuple):
     role: str
 
 
+Images = Literal["keep", "placeholder"]
+Format = Literal["openai", "anthropic"]
+
+
 @dataclass(frozen=True, slots=True)
-class PromptStyle:
-    """How messages are written.
+class PromptOptions:
+    """How a prompt is assembled, checked; see `PromptMaker.prompt`."""
 
-    Without `images`, placeholders stand for all that is not text. The form is OpenAI's, or with `anthropic`
-    that of Anthropic. Credentials in summaries are `masked`, and with `expand` they name this tool. What
-    was recalled is `named` by its space where several are read.
-    """
-
-    images: bool = True
-    anthropic: bool = False
-    masked: bool = True
+    system: str = ""
+    limit: int | None = None
+    policy: Policy | None = None
+    images: Images = "keep"
+    secrets: Secrets = "mask"
+    format: Format = "openai"
+    strict: bool = False
     expand: bool = False
-    named: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.system, str):
+            raise InvalidInput(f"`system` must be text, not {type(self.system).__name__}.", "Pass a string.")
+        if self.limit is not None:
+            check_count(self.limit, "limit")
+        for name, choices in (("images", get_args(Images)), ("format", get_args(Format))):
+            if (value := getattr(self, name)) not in choices:
+                raise InvalidInput(f"`{name}` is {shown(value)}.", f"Use one of {', '.join(choices)}.")
+        is_masked(self.secrets)
+        check_flag(self.strict, "strict")
+        check_flag(self.expand, "expand")
 
     def write(self, message: Message, *, thinking: bool) -> list[dict[str, object]]:
-        """Return a message in the form of this style.
+        """Return a message as it is sent.
 
         `thinking` is set for a message of the turn that goes on, of which Anthropic wants its reasoning back.
         """
-        if not self.anthropic:
-            return to_openai(message, images=self.images)
-        if message.role in INSTRUCTIONS:
-            return []
-        return to_anthropic(message, images=self.images, thinking=thinking)
+        images = self.images == "keep"
+        if self.format == "openai":
+            return to_openai(message, images=images)
+        return [] if message.role in INSTRUCTIONS else to_anthropic(message, images=images, thinking=thinking)
 
 
-DEFAULT_STYLE = PromptStyle()
+DEFAULTS = PromptOptions()
 
 
 def build(
@@ -87,11 +103,11 @@ def build(
     hits: Sequence[Hit],
     *,
     chat: str,
+    budget: int,
+    options: PromptOptions = DEFAULTS,
     space: str = "",
-    budget: int = 8_000,
-    system: str = "",
     known: str = "",
-    style: PromptStyle = DEFAULT_STYLE,
+    named: bool = False,
     count: CountTokens = estimate_tokens,
     unchanged: Callable[[Fingerprint], int] = lambda _: 0,
     instructions: Callable[[int], Message | None] = lambda _: None,
@@ -99,28 +115,32 @@ def build(
     """Return the prompt for the next turn of `chat`.
 
     `chat` is one of the space that hits name as `space`. `select` makes the window for a number of tokens and
-    is called a few times; `hits` are what was recalled, best first. `system` comes first in the system text,
-    then `known`, the knowledge block; in Anthropic's form, the system messages of the window end it. Behind
-    `system` stands what `instructions` returns for the seq that the window begins with. The total exceeds the
-    budget only when `system`, `known` and the part of the window that is always kept do, and then nothing is
-    recalled. `unchanged` returns `tokens["unchanged"]` for a fingerprint.
+    is called a few times; `hits` are what was recalled, best first, `named` by their spaces where several are
+    read. The `system` of the options comes first in the system text, then `known`, the knowledge block; in
+    Anthropic's form, the system messages of the window end it. Behind `system` stands what `instructions`
+    returns for the seq that the window begins with. The total exceeds the budget only when `system`, `known`
+    and the part of the window that is always kept do, and then nothing is recalled. `unchanged` returns
+    `tokens["unchanged"]` for a fingerprint.
     """
+    system, is_anthropic = options.system, options.format == "anthropic"
     room = max(0, check_count(budget, "budget") - _cost(_text(system, known), count))
-    division = _Division(select, (space, chat), room, count, named=style.named)
+    division = _Division(select, (space, chat), room, count, named=named)
     words, division, entries, recalled, window = division.divide(hits, system, instructions)
     system = _text(system, words)
     reserved = _cost(_text(system, known), count)
     spent = MESSAGE_OVERHEAD + count(recalled) if recalled else 0
-    shown = [one for one in window.messages if style.anthropic and one.role in INSTRUCTIONS]
+    shown = [one for one in window.messages if is_anthropic and one.role in INSTRUCTIONS]
     text = _text(system, known, *(one.content for one in shown))
-    parts = _with_recalled([*_summaries(window, style), *_messages(window.messages, style)], recalled, spent)
-    first = (hash((text, style.anthropic)), reserved + sum(one.tokens for one in shown))
+    parts = _with_recalled(
+        [*_summaries(window, options), *_messages(window.messages, options)], recalled, spent
+    )
+    first = (hash((text, is_anthropic)), reserved + sum(one.tokens for one in shown))
     cached = unchanged((first, *((part.identity, part.tokens) for part in parts)))
     # Parts are rounded up, and together must be the whole.
     known_tokens = min(_cost(known, count), reserved)
     costs = {"system": reserved - known_tokens, "known": known_tokens, "recalled": spent}
     tokens = _account({**costs, "window": window.tokens}, cached, budget, division.room)
-    messages = (alternate if style.anthropic else paired)(part.item for part in parts)
+    messages = (alternate if is_anthropic else paired)(part.item for part in parts)
     return Prompt(text, [*messages], window, tuple(one.hit for one in entries), tokens, recalled=recalled)
 
 
@@ -354,7 +374,7 @@ def _cost(text: str, count: CountTokens) -> int:
 # What is sent -----------------------------------------------------------------------------------------------
 
 
-def _messages(messages: Sequence[Message], style: PromptStyle) -> Iterable[PromptPart]:
+def _messages(messages: Sequence[Message], options: PromptOptions) -> Iterable[PromptPart]:
     """Yield the messages of a prompt, each result of a call right behind the call.
 
     Models reject anything between the two, and a log can have it: parallel calls as separate messages, or a
@@ -365,7 +385,7 @@ def _messages(messages: Sequence[Message], style: PromptStyle) -> Iterable[Promp
     newest_user = max((place for place, one in enumerate(messages) if one.role == "user"), default=-1)
     for place, message in enumerate(messages):
         tokens = message.tokens
-        for number, item in enumerate(style.write(message, thinking=place > newest_user)):
+        for number, item in enumerate(options.write(message, thinking=place > newest_user)):
             group = calls.get(_answered(item))
             if group is None:
                 groups.append(group := [])
@@ -386,10 +406,11 @@ def _answered(item: dict[str, object]) -> object:
     return item.get("tool_call_id") or block.get("tool_use_id")
 
 
-def _summaries(window: Window, style: PromptStyle) -> Iterator[PromptPart]:
+def _summaries(window: Window, options: PromptOptions) -> Iterator[PromptPart]:
+    expand, masked = options.expand, is_masked(options.secrets)
     for one in window.summaries:
-        item = summary_message(one, masked=style.masked, expand=style.expand)
-        yield PromptPart(hash((one.id, one.last, one.tokens, style.expand)), one.tokens, item, "summary")
+        item = summary_message(one, masked=masked, expand=expand)
+        yield PromptPart(hash((one.id, one.last, one.tokens, expand)), one.tokens, item, "summary")
 
 
 def _with_recalled(parts: list[PromptPart], recalled: str, tokens: int) -> list[PromptPart]:

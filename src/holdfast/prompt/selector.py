@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.messages.anthropic import INSTRUCTIONS
 from holdfast.prompt.oversize import SAID, SHARE, Oversize
-from holdfast.prompt.window import (
-    SUMMARISED,
-    LastN,
-    Lossless,
-    Policy,
-    SummaryBuffer,
-    share_of,
-    within,
-)
+from holdfast.prompt.window import SUMMARISED, LastN, Lossless, Policy, SummaryBuffer, share_of, within
 from holdfast.prompt.window_selection import ChatLog, Reach, choose
 from holdfast.types import MAX_COUNT, Message, Omission, Shortened, Summary, Window
 

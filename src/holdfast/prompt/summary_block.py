@@ -44,13 +44,10 @@ def summary_text(
     kind = "condensed" if depth else "leaf"
     attributes = {"id": id, "kind": kind, "depth": str(depth), "messages": f"{first}-{last}"}
     attributes |= {"from": _minute(since), "to": _minute(until)}
-    opening = " ".join(f'{name}="{_value(value)}"' for name, value in attributes.items())
+    values = {name: escape(" ".join(value.split()), quote=True) for name, value in attributes.items()}
+    opening = " ".join(f'{name}="{value}"' for name, value in values.items())
     lines = [line.rstrip() for line in escape(text, quote=False).splitlines() if line.strip()]
     return "\n".join((f"<summary {opening}>", f"{_HINT} {_HOW}" if expand else _HINT, *lines, "</summary>"))
-
-
-def _value(value: str) -> str:
-    return escape(" ".join(value.split()), quote=True)
 
 
 def _minute(moment: datetime) -> str:

@@ -5,26 +5,22 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Conflict, Denied, InvalidInput, shown
 from holdfast.kinds import LONGEST, Kind
 from holdfast.safety import guard
+from holdfast.safety.guard import check_name_is_open, mask_name
+from holdfast.store import sessions
 from holdfast.store.records import UNSET_PRIORITY
 from holdfast.text.clean import clean
 from holdfast.text.json_text import dump
-from holdfast.types import (
-    CONFLICT,
-    Range,
-    Record,
-    Time,
-    Trust,
-    Writer,
-    as_time,
-    check_name,
-    check_range,
-    check_several,
-    is_whole,
-)
+from holdfast.types import CONFLICT, Record, as_time, check_name, check_range, check_several, is_whole
+from holdfast.types.acting import check_writer, current
+
+if TYPE_CHECKING:
+    from holdfast.store.database import Database
+    from holdfast.types import Range, Scope, Time, Trust, Writer
 
 # The writers whose texts need no quarantine.
 TRUSTED: tuple[Writer, ...] = ("user", "system")
@@ -37,6 +33,8 @@ OWN_META = ("learned", "model", "speaker")
 # Unicode categories: joiners, direction marks, spaces.
 _INVISIBLE = ("Cf", "Zs", "Zl", "Zp")
 MAX_TAGS = 100
+# The fields of a draft that a record has as they are.
+_PLAIN = ("kind", "text", "agent", "source", "run", "chat", "flags")
 # Bytes of a category or a tag.
 _MAX_LABEL = 200
 _UNFOUNDED = "it rests on external sources, or on no quote"
@@ -83,25 +81,20 @@ def as_record(draft: RecordDraft, default_target: str = "") -> Record:
     since, until = as_time(draft.since, "since"), as_time(draft.until, "until")
     if since and until and not since < until:
         raise InvalidInput(f"`until` is {until}, which is not after `since`, {since}.", "Correct the times.")
+    checked: dict[str, Any] = {name: getattr(draft, name) for name in _PLAIN}
+    target = "" if draft.target is None else check_name(draft.target, "target", empty=True)
     return Record(
-        "",
-        draft.kind,
-        draft.text,
-        target=("" if draft.target is None else check_name(draft.target, "target", empty=True))
-        or default_target,
+        id="",
+        target=target or default_target,
         category=check_name(draft.category, "The category", empty=True, longest=_MAX_LABEL),
         tags=check_tags(draft.tags),
         meta=_check_meta(draft.meta),
         priority=UNSET_PRIORITY if priority is None else priority,
-        agent=draft.agent,
-        source=draft.source,
-        run=draft.run,
-        chat=draft.chat,
         messages=check_range(draft.messages, draft.chat),
         at=as_time(draft.at, "at"),
         since=since,
         until=until,
-        flags=draft.flags,
+        **checked,
     )
 
 
@@ -299,3 +292,15 @@ def quarantine_reason(record: Record) -> str:
 def writer_name(writer: Writer) -> str:
     """Return the name of a writer for a sentence."""
     return _WRITER_NAMES.get(writer, writer)
+
+
+def writer_of(by: Writer | None, default: Writer) -> Writer:
+    """Return who writes: the writer that is named, else that of `acting_as`, else the default."""
+    return current().source or default if by is None else check_writer(by)
+
+
+def check_chat_id(database: Database, scope: Scope, chat: str) -> str:
+    """Return the id of a chat, or raise InvalidInput if it is new and holds a credential."""
+    if mask_name(chat) != chat and not sessions.length(database, scope.space, chat):
+        check_name_is_open(chat, "The id of the chat")
+    return chat

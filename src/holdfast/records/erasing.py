@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput, Unavailable
+from holdfast.events import Event
 from holdfast.records.draft import allow
 from holdfast.store import erasure, grants, sessions
 from holdfast.store.database import retry_transaction
@@ -30,7 +30,9 @@ def erase_spaces(
     events: Events,
     forget: Callable[[str], None],
 ) -> Erasure:
-    """Erase the same of several spaces, as `erase` does, and return the first receipt with all counts.
+    """Erase the same of several spaces, notify observers, and return the first receipt with all counts.
+
+    `forget` drops what this process holds of a space. See `Memory.erase`.
 
     Raises:
         InvalidInput: there is nothing to erase in any of them.
@@ -41,20 +43,24 @@ def erase_spaces(
     if what.kind == "user" and first.scope.user:
         what = what._replace(rights=forget_grantee(first.database, first.scope))
     for number, intake in enumerate(intakes, 1):
+        here = what if intake is first else what._replace(rights=0)
         try:
-            drop = partial(forget, intake.space)
             # What keeps the files from being purged once keeps them from it again.
-            how = None if unclean else rewrite
-            here = what if intake is first else what._replace(rights=0)
-            receipts.append(erase(intake, here, rewrite=how, events=events, forget=drop))
+            receipt = _erase(intake, here, rewrite=None if unclean else rewrite)
         except InvalidInput:
             if number == len(intakes) and not receipts:
                 raise
+            continue
         except Unavailable as error:
+            # It is erased, although the files still hold remains.
             if not isinstance(error.receipt, Erasure):
                 raise
-            unclean = error
-            receipts.append(error.receipt)
+            unclean, receipt = error, error.receipt
+        finally:
+            if what.kind in ("chat", *WHOLE):
+                forget(intake.space)
+        receipts.append(receipt)
+        events.tell(Event("erased", intake.scope, erasure=receipt))
     counts = Counter[str]()
     for one in receipts:
         counts.update(one.counts)
@@ -62,6 +68,16 @@ def erase_spaces(
     if unclean:
         raise Unavailable(unclean.what, unclean.todo, receipt=whole) from unclean
     return whole
+
+
+def _erase(intake: Intake, what: ErasureTarget, *, rewrite: bool | None) -> Erasure:
+    def check_writer_may(kind: str) -> None:
+        # Anybody may erase a record of a kind that is not known here.
+        if kind in intake.kinds:
+            allow(intake.kinds[kind], intake.by, "erase")
+
+    database, space, by, now = intake.database, intake.space, intake.by, intake.now
+    return erasure.erase(database, space, what, by, now, check_writer_may, rewrite=rewrite)
 
 
 def spaces_of(
@@ -84,35 +100,3 @@ def forget_grantee(database: Database, scope: Scope) -> int:
     with database.writing() as tx:
         spaces = [shared, *sessions.spaces_below(tx, shared)]
         return sum(grants.forget(tx, space, scope.user) for space in spaces)
-
-
-def erase(
-    intake: Intake, what: ErasureTarget, *, rewrite: bool | None, events: Events, forget: Callable[[], None]
-) -> Erasure:
-    """Erase, notify observers, and return the receipt; see `Memory.erase`.
-
-    `forget` drops what this process holds of what is erased.
-    """
-    # Only for those who erase.
-    from holdfast.events import Event
-
-    def check_writer_may(kind: str) -> None:
-        # Anybody may erase a record of a kind that is not known here.
-        if kind in intake.kinds:
-            allow(intake.kinds[kind], intake.by, "erase")
-
-    receipt: Erasure | None = None
-    try:
-        receipt = erasure.erase(
-            intake.database, intake.space, what, intake.by, intake.now, check_writer_may, rewrite=rewrite
-        )
-    except Unavailable as error:
-        # It is erased, although the files still hold remains.
-        receipt = error.receipt if isinstance(error.receipt, Erasure) else None
-        raise
-    finally:
-        if what.kind in ("chat", *WHOLE):
-            forget()
-        if receipt is not None:
-            events.tell(Event("erased", intake.scope, erasure=receipt))
-    return receipt

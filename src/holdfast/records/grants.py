@@ -17,8 +17,7 @@ from holdfast.types.grants import RIGHTS, Grant, Rights
 from holdfast.types.handles import Handle
 
 if TYPE_CHECKING:
-    from holdfast.events import Events
-    from holdfast.records.intake import Intake
+    from holdfast.records.writing import RecordWriter
     from holdfast.store.database import Database
 
 
@@ -38,17 +37,14 @@ class Grants(Handle):
     def __init__(
         self,
         database: Database,
-        scope: Scope,
-        intake: Callable[[Writer | None], Intake],
-        events: Events,
+        writer: RecordWriter,
         check_scope: Callable[[Scope | None], None],
         *,
         admin: bool,
     ) -> None:
-        # Not that of the intake, which lets nobody without a right on a space give one.
-        self._database = database
-        self._scope, self._intake, self._events = scope, intake, events
-        self._check_scope, self._for_all = check_scope, admin or not scope.user
+        # Not that of the writer, which lets nobody without a right on a space give one.
+        self._database, self._scope, self._writer = database, writer.scope, writer
+        self._check_scope, self._for_all = check_scope, admin or not writer.scope.user
 
     def __iter__(self) -> Iterator[Grant]:
         # Read to the end: whoever stops half way, or revokes what is iterated over, leaves no read open.
@@ -139,9 +135,8 @@ class Grants(Handle):
         return sessions.users(self._database, self._scope.tenant)
 
     def _carried(self, id: str, to: str, by: Writer | None, *, keep: bool) -> Record:
-        return moving.carry(
-            self._intake(by), check_name(id, "The id of a record"), to, self._events, keep=keep
-        )
+        intake, identity = self._writer.users_intake(by), check_name(id, "The id of a record")
+        return moving.carry(intake, identity, to, self._writer.events, keep=keep)
 
     @retry_transaction
     def _put(
@@ -154,7 +149,7 @@ class Grants(Handle):
                 f"The space {self._scope.reference(place)!r} is not this user's to grant.",
                 "Ask its owner, or use a handle that names no user.",
             )
-        reason, intake = mask(check_name(why, "why", empty=True)), self._intake(by)
+        reason, intake = mask(check_name(why, "why", empty=True)), self._writer.users_intake(by)
         with self._database.writing_to(place) as tx:
             changed = grants.put(
                 tx, place, user, rights, by=intake.by, actor=self._scope.user, at=intake.now, why=reason
@@ -171,11 +166,9 @@ class Grants(Handle):
             raise InvalidInput(f"`to` is {shown(to)}, which is no user.", "Pass 'user:NAME'.")
         return other.user
 
-    def _reference(self, user: str) -> str:
-        return Scope(self._scope.tenant).reference(Scope(self._scope.tenant, user).space)
-
     def _grant(self, space: str, row: grants.GrantRow) -> Grant:
-        to = self._reference(row.grantee)
+        tenant = self._scope.tenant
+        to = Scope(tenant).reference(Scope(tenant, row.grantee).space)
         with decoding(f"A grant to {to!r}"):
             at = from_micros(row.at)
             return Grant(self._scope.reference(space), to, row.rights, row.actor, at, row.why)

@@ -196,9 +196,7 @@ class Intake:
     def _learned_before(self, record: Record) -> Record | None:
         """Return what was learned from these words before: what was changed or retracted since stays so."""
         known = learned_texts.find(self.database, self.space, record)
-        if known is not None:
-            return known
-        return self._same_in(record, records.former_versions(self.database, self.space, record))
+        return known or self._same_in(record, records.former_versions(self.database, self.space, record))
 
     def _related(self, record: Record) -> _Candidate:
         rules = self.kinds[record.kind]
@@ -375,12 +373,7 @@ class Intake:
         return self.put(changes, after, before, "add" if before.retracted else "replace")
 
     def put(
-        self,
-        changes: Writing,
-        record: Record,
-        before: Record | None,
-        action: str,
-        why: str = "",
+        self, changes: Writing, record: Record, before: Record | None, action: str, why: str = ""
     ) -> Record:
         """Write a version that has to fit the cap of its kind; one that is not longer always does."""
         counted = before is not None and not before.retracted and before.trust != "quarantined"

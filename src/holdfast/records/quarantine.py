@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.records.reader import agents_of
 from holdfast.store import records
 from holdfast.store.records import NOW, RecordFilter
-from holdfast.types import Record, Scope, Writer, check_name
+from holdfast.types import Record, Writer, check_name
 from holdfast.types.handles import Handle
 
 if TYPE_CHECKING:
-    from holdfast.events import Events
-    from holdfast.records.intake import Intake
-    from holdfast.store.database import Database
+    from holdfast.records.writing import RecordWriter
 
 
 class Quarantine(Handle):
@@ -25,21 +23,12 @@ class Quarantine(Handle):
     ...     print(record.id, record.flags, record.text)
     """
 
-    def __init__(
-        self,
-        database: Database,
-        scope: Scope,
-        intake: Callable[[Writer | None], Intake],
-        events: Events,
-    ) -> None:
-        self._database = database
-        self._scope = scope
-        self._intake = intake
-        self._events = events
+    def __init__(self, writer: RecordWriter) -> None:
+        self._writer, self._scope = writer, writer.scope
 
     def __iter__(self) -> Iterator[Record]:
         wanted = RecordFilter(agents=agents_of(self._scope), run=None, trust=("quarantined",))
-        return iter(records.read(self._database, self._scope.space, NOW.version, wanted))
+        return iter(records.read(self._writer.database, self._scope.space, NOW.version, wanted))
 
     def release(self, id: str, *, to: str = "", by: Writer | None = None) -> Record:
         """Release a record from quarantine. If it was to replace another text, it does so now.
@@ -59,11 +48,11 @@ class Quarantine(Handle):
         # Loaded by the first that goes back.
         from holdfast.records import moving, revision
 
-        intake, identity = self._intake(by), check_name(id, "The id of a record")
+        intake, identity = self._writer.users_intake(by), check_name(id, "The id of a record")
         if to:
             free = partial(revision.released, intake, identity)
-            return moving.carry(intake, identity, to, self._events, free=free)
-        return self._announced(revision.release(intake, identity))
+            return moving.carry(intake, identity, to, self._writer.events, free=free)
+        return self._writer.announced([revision.release(intake, identity)])[0]
 
     def release_all(self, *, chat: str | None = None, by: Writer | None = None) -> list[Record]:
         """Release all that is in quarantine, as one change to `undo`.
@@ -81,9 +70,7 @@ class Quarantine(Handle):
         from holdfast.records import revision
 
         which = None if chat is None else check_name(chat, "The id of a chat")
-        released = revision.release_all(self._intake(by), which)
-        self._events.tell_of(self._scope, released)
-        return released
+        return self._writer.announced(revision.release_all(self._writer.users_intake(by), which))
 
     def discard(self, id: str, *, by: Writer | None = None) -> Record:
         """Retract a record that is in quarantine.
@@ -99,11 +86,8 @@ class Quarantine(Handle):
         # Loaded by the first that goes back.
         from holdfast.records import revision
 
-        return self._announced(revision.discard(self._intake(by), check_name(id, "The id of a record")))
-
-    def _announced(self, written: Record) -> Record:
-        self._events.tell_of(self._scope, [written])
-        return written
+        intake, identity = self._writer.users_intake(by), check_name(id, "The id of a record")
+        return self._writer.announced([revision.discard(intake, identity)])[0]
 
     def __repr__(self) -> str:
         return f"Quarantine({self._scope})"

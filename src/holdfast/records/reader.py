@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Denied, InvalidInput
-from holdfast.records.draft import check_tags, policy
-from holdfast.records.point_in_time import PointInTime
-from holdfast.store import erasure_receipts, grants, record_changes, records, summaries
-from holdfast.store.message_rows import from_micros
+from holdfast.records.draft import check_tags, policy, unknown_version
+from holdfast.store import erasure_receipts, grants, records, summaries
+from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.records import NOW, AsOf, RecordFilter
 from holdfast.text.clean import clean
-from holdfast.types import (
-    Record,
-    Scope,
-    Time,
-    as_time,
-    check_name,
-    check_several,
-)
+from holdfast.types import Record, Scope, Time, as_time, check_name, check_several, is_whole, to_time
 from holdfast.types.where import Values, check_where
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from holdfast.kinds import Kind
-    from holdfast.records.options import RecallFilters
+    from holdfast.records.options import RecallFilters, RecordFilters
     from holdfast.search import filters
     from holdfast.search.meaning import QueryVector
     from holdfast.search.search import Search
@@ -40,6 +34,39 @@ OTHER_CHANGES: Mapping[str, Callable[[Database, str], Iterator[Change]]] = {
     "erasure": erasure_receipts.changes,
     "grant": grants.changes,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class PointInTime:
+    """An earlier version: the moment of each space, its time, and until when messages count."""
+
+    moments: Mapping[str, AsOf] = field(default_factory=dict)
+    time: datetime | None = None
+
+
+def point_in_time(database: Database, scope: Scope, point: int | Time) -> PointInTime:
+    """Return the version that `Memory.at` names, in the space and in those that are read beside it.
+
+    Raises:
+        InvalidInput: there is no such version.
+
+    """
+    space = scope.space
+    with database.one_read():
+        newest = records.version(database, space)
+        if isinstance(point, datetime | str):
+            written = to_micros(to_time(point, "version"))
+            own = AsOf(records.version_at(database, space, written), until=written + 1)
+        elif is_whole(point) and 0 <= point <= newest:
+            own, written = records.as_of(database, space, point)
+        else:
+            raise unknown_version(point, newest)
+        moments = {
+            one: AsOf(records.version_at(database, one, written), until=written + 1) for one in scope.spaces
+        }
+    if own == AsOf(0, 0):
+        moments = dict.fromkeys(moments, own)
+    return PointInTime({**moments, space: own}, from_micros(written))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +112,6 @@ class RecordReader:
             return None
         return self.search().meaning(self.scope, query, share)
 
-    def one_text(self, kind: str) -> Record | None:
-        """Return the record of a kind of which an agent has one text, as prompts show it."""
-        database, moments = self.database, self.at.moments
-        with database.one_read():
-            return records.read_effective(database, self.scope, kind, self.at.time or self.clock(), moments)
-
-    def written(self, kind: str | None, identity: str | None, limit: int | None) -> list[Change]:
-        """Return the changes of records; they are not read where only receipts are meant."""
-        if kind in tuple(OTHER_CHANGES):
-            return []
-        at, agents = self.moment().version, agents_of(self.scope)
-        return record_changes.read(
-            self.database, self.scope.space, at, kind=kind, identity=identity, agents=agents, limit=limit
-        )
-
 
 def agents_of(scope: Scope) -> tuple[str, ...] | None:
     """Return the agents whose records a scope covers: its own and ""; None for all if it has none."""
@@ -124,18 +136,7 @@ def count_uses(
 
 
 def selection(
-    scope: Scope,
-    kinds: Mapping[str, Kind],
-    *,
-    kind: str | None = None,
-    category: str | None = None,
-    tags: Iterable[str] | None = None,
-    text: str | None = None,
-    target: str | None = None,
-    chat: str | None = None,
-    source: str | None = None,
-    valid_at: Time | None = None,
-    where: Mapping[str, object] | None = None,
+    scope: Scope, kinds: Mapping[str, Kind], **filters: Unpack[RecordFilters]
 ) -> tuple[RecordFilter, Callable[[Record], bool]]:
     """Return the filters that the store applies, and a test of a record by all others.
 
@@ -143,14 +144,19 @@ def selection(
         InvalidInput: an unknown kind, or a filter of the wrong type.
 
     """
+    kind, target, chat = filters.get("kind"), filters.get("target"), filters.get("chat")
+    category, text, source = filters.get("category"), filters.get("text"), filters.get("source")
     names = None if kind is None else (policy(kinds, kind).name,)
     of_target = None if target is None else check_name(target, "target", empty=True)
     of_chat = None if chat is None else check_name(chat, "The id of a chat")
     stored = RecordFilter(kinds=names, agents=agents_of(scope), target=of_target, chat=of_chat)
-    _check_texts(category=category, text=text, source=source)
+    for name, value in (("category", category), ("text", text), ("source", source)):
+        if not isinstance(value, str | None):
+            raise InvalidInput(f"`{name}` must be text, not {type(value).__name__}.", "Pass a string.")
+    tags = filters.get("tags")
     any_of = None if tags is None else set(check_tags(tags))
     part = None if text is None else clean(text).strip().casefold()
-    time, by_metadata = as_time(valid_at, "valid_at"), check_where(where)
+    time, by_metadata = as_time(filters.get("valid_at"), "valid_at"), check_where(filters.get("where"))
 
     def passes(record: Record) -> bool:
         return (
@@ -163,9 +169,3 @@ def selection(
         )
 
     return stored, passes
-
-
-def _check_texts(**values: object) -> None:
-    for name, value in values.items():
-        if value is not None and not isinstance(value, str):
-            raise InvalidInput(f"`{name}` must be text, not {type(value).__name__}.", "Pass a string.")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, overload
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.events import logged
+from holdfast.records.draft import writer_of
 from holdfast.records.reader import selection
-from holdfast.records.writers import writer_of
 from holdfast.safety.guard import mask
 from holdfast.types import Record, Time, Writer, check_count, check_flag, check_name, is_whole
 from holdfast.types.acting import current
@@ -272,8 +272,7 @@ class RecordWrites(Rememberer):
         conditions: RecordFilters = {"kind": kind, "category": category, "tags": tags}
         conditions |= {"target": target, "chat": chat, "where": where}
         writer = self._writer
-        named = any(conditions.get(name) is not None for name in ("kind", "category", "tags"))
-        if not named and not conditions.get("where"):
+        if (kind, category, tags) == (None, None, None) and not where:
             raise InvalidInput(
                 "No condition says what to retract.", "Pass kind=, category=, tags= or where=."
             )

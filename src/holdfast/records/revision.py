@@ -62,13 +62,7 @@ def replace_text(
 
 @retry_transaction
 def retract(
-    intake: Intake,
-    what: str,
-    *,
-    kind: str | None,
-    run: str = "",
-    why: str = "",
-    expected: int | None = None,
+    intake: Intake, what: str, *, kind: str | None, run: str = "", why: str = "", expected: int | None = None
 ) -> Record:
     """Retract a record; see `Memory.retract`."""
     with intake.writing() as changes:
@@ -205,8 +199,7 @@ def _rollback_one(intake: Intake, changes: Writing, kind: Kind, version: int) ->
             written.append(intake.take_back(changes, one, "rollback", why))
     if not written:
         raise InvalidInput(
-            f"There was no {kind.name} at version {version}.",
-            f"Choose one of `changes(kind={kind.name!r})`.",
+            f"There was no {kind.name} at version {version}.", f"Choose one of `changes(kind={kind.name!r})`."
         )
     return written
 

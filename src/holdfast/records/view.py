@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from heapq import merge
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import InvalidInput
 from holdfast.events import logged
@@ -14,7 +14,7 @@ from holdfast.kinds import FEEDBACK
 from holdfast.records.draft import policy
 from holdfast.records.reader import OTHER_CHANGES, RecordReader, agents_of, count_uses, selection
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
-from holdfast.store import records
+from holdfast.store import record_changes, records
 from holdfast.store.message_rows import to_micros
 from holdfast.store.records import RecordFilter
 from holdfast.types import (
@@ -209,16 +209,18 @@ class RecordReads(Handle):
         """
         reader = self._reader
         check_name(what, "The id of a record")
-        scope, at = reader.scope, reader.moment().version
+        scope = reader.scope
         kind = reader.kinds.get(what)
         if kind is not None:
             if kind.one_per != "agent":
                 raise InvalidInput(f"There may be many of the kind {what!r}.", "Use `records(kind=…)`.")
-            return reader.one_text(what)
+            db, at = reader.database, reader.at
+            with db.one_read():
+                return records.read_effective(db, scope, what, at.time or reader.clock(), at.moments)
         wanted = RecordFilter(
             ids=(what,), agents=agents_of(reader.scope), trust=("trusted", "released", "quarantined")
         )
-        found = records.read(reader.database, scope.space, at, wanted)
+        found = records.read(reader.database, scope.space, reader.moment().version, wanted)
         if found and reader.at.time is None:
             found = count_uses(reader.database, scope, reader.kinds, to_micros(reader.clock()), found)
         return reader.labelled(found[0]) if found else None
@@ -294,7 +296,8 @@ class RecordReads(Handle):
         """
         reader = self._reader
         # In a tuple, as a value that cannot be hashed is refused as an unknown kind.
-        if kind is not None and kind not in tuple(OTHER_CHANGES):
+        is_other = kind in tuple(OTHER_CHANGES)
+        if kind is not None and not is_other:
             policy(reader.kinds, kind)
         identity = None if id is None else check_name(id, "The id of a record")
         most = None if limit is None else check_count(limit, "limit")
@@ -305,10 +308,12 @@ class RecordReads(Handle):
             is_meant = identity in (None, change.id) and (agents is None or change.agent in agents)
             return is_meant and (until is None or change.at <= until)
 
+        wanted: dict[str, Any] = {"kind": kind, "identity": identity, "agents": agents, "limit": most}
+        at = reader.moment().version
         with db.one_read():
-            written = reader.written(kind, identity, most)
-            is_other = not identity or identity.startswith(("sum_", "era_", "gra_"))
-            read = tuple(OTHER_CHANGES) if is_other else ()
+            written = [] if is_other else record_changes.read(db, space, at, **wanted)
+            names_other = not identity or identity.startswith(("sum_", "era_", "gra_"))
+            read = tuple(OTHER_CHANGES) if names_other else ()
             others = [filter(is_shown, OTHER_CHANGES[one](db, space)) for one in read if kind in (None, one)]
             by_time = merge(written, *others, key=lambda change: change.at, reverse=True)
             return list(islice(by_time, MAX_COUNT if most is None else min(most, MAX_COUNT)))

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.kinds import FEEDBACK
-from holdfast.records.draft import RecordDraft
+from holdfast.records.draft import RecordDraft, check_chat_id, writer_of
 from holdfast.records.options import NewRecord, RecordFields
-from holdfast.records.writers import check_chat_id, writer_of
-from holdfast.types import (
-    Hit,
-    Record,
-    Scope,
-    Writer,
-    check_flag,
-    check_name,
-)
+from holdfast.types import Hit, Record, Scope, Writer, check_flag, check_name
 from holdfast.types.acting import current
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ from typing import Annotated
 from holdfast.errors import Denied, InvalidInput
 from holdfast.store.pads import TEMPORARY
 from holdfast.tools import results
-from holdfast.tools.action_base import Cursor, Id, Limit, call, check_limit, quoted, unknown_id, write_text
 from holdfast.tools.json_schema import quoted_argument
 from holdfast.tools.paging import PageStart
-from holdfast.tools.permissions import takes
-from holdfast.tools.read_actions import ReadActions
+from holdfast.tools.permissions import call, takes, write_text
+from holdfast.tools.read_actions import Cursor, Id, Limit, ReadActions, check_limit, quoted, unknown_id
 from holdfast.tools.render import joined, of_change, of_record, text_of, warning_of, write_note
 from holdfast.types import Change, ChatStats, Record
 
@@ -36,16 +35,12 @@ class Actions(ReadActions):
     Args:
         provider: the memory.
         chat: the session in which the agent acts, or its id; None for no session.
-        by: the writer; constraints are always written as the user, who confirmed them.
         confirm: asks the user a question about a change of a constraint, and returns whether they agreed. A
             model cannot call it. Without it, constraints cannot be changed.
-        kinds: the kinds of records that `remember` stores; None for those of the memory.
         read_only: True to permit no writes, or the parts that are read-only: "records", "profile", "soul",
             "constraints", "notes", "scratchpad". These cannot be rolled back either.
         max_tokens: of a result at most; its cursor leads to the rest. Texts are cut, names and ids are not:
             with a limit below 1,000, very long ones may exceed it.
-        count_tokens: counts the tokens of a text, a function or a name as in `Memory`; None for the counter
-            of the memory.
 
     Raises:
         InvalidInput: an option is of the wrong kind, or `confirm` has to be awaited.
@@ -57,15 +52,14 @@ class Actions(ReadActions):
 
         Raises:
             InvalidInput: it cannot be accepted; nothing was stored.
-            Denied: it may not be written, or the user did not confirm it.
+            Denied: it may not be written.
 
         """
         self._begin("remember", text=text)
         if kind not in self._kinds:
             what = f"Unknown kind {quoted_argument(kind)}."
             raise InvalidInput(what, f"Use one of {', '.join(self._kinds)}.")
-        by = self._writer(kind, f"Add the constraint {quoted(text)}?")
-        return _written(call(self._provider.remember, text, kind, by=by, chat=self._in_chat()))
+        return _written(call(self._provider.remember, text, kind, by="agent", chat=self._in_chat()))
 
     def update(self, id: Id, text: Annotated[str, "the whole new text"]) -> results.WriteResult:
         """Replace the text of a record.
@@ -190,7 +184,7 @@ class Actions(ReadActions):
         notes = []
         for new, kind in ((text, "profile"), (soul, "soul")):
             if new is not None and not cursor:
-                record = write_text(self._provider, kind, new, by=self._by, chat=self._in_chat())
+                record = write_text(self._provider, kind, new, self._in_chat())
                 notes.append(write_note(record))
         texts = {kind: text_of(self._provider.get(kind)) for kind in ("profile", "soul")}
         items = [results.MemoryItem(id=kind, kind=kind, text=one) for kind, one in texts.items() if one]

@@ -15,17 +15,15 @@ from typing import NamedTuple
 from holdfast.contract import Reading
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.kinds import Kind, table
-from holdfast.records.draft import TRUSTED, allow, content_of, policy, quarantine_reason, scan
+from holdfast.records.draft import TRUSTED, allow, check_chat_id, content_of, policy, quarantine_reason, scan
 from holdfast.records.view import View
-from holdfast.records.writers import check_chat_id
 from holdfast.safety import guard
 from holdfast.store import record_changes, records
 from holdfast.store.record_changes import Writing
 from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.clean import clean
-from holdfast.tools import file_lines
-from holdfast.tools.file_paths import ROOT, FileCommandError, is_below, resolve
-from holdfast.tools.file_tree import Tree, at_or_below, is_folder, lay_out, versions
+from holdfast.tools import file_commands
+from holdfast.tools.file_commands import ROOT, FileCommandError, is_below, resolve
 from holdfast.tools.memory_internals import internals_of, unwrapped
 from holdfast.types import Record, Writer
 from holdfast.types.acting import check_writer, current
@@ -35,6 +33,7 @@ TOOL: Mapping[str, str] = {"type": "memory_20250818", "name": "memory"}  # the t
 _ATTEMPTS = 1_000  # the optimistic-retry limit
 _CUT = "\nNote: a credential was cut out of it, as none is kept. View the file before you edit it again."
 _WAITING = "its text looks like an order to a model and waits for the user to release or discard it."
+Tree = Mapping[str, Record]  # the files of an agent by their paths
 _COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 
 
@@ -45,14 +44,6 @@ class _Edit(NamedTuple):
     before: Record | None
     action: str
     why: str = ""
-
-
-class _Author(NamedTuple):
-    """The writer, the agent, and the policy of files."""
-
-    by: Writer
-    agent: str
-    rules: Kind
 
 
 class _Plan(NamedTuple):
@@ -138,11 +129,11 @@ class Files:
         """
         place, tree = resolve(path), self._tree()
         if place in tree:
-            return file_lines.numbered(place, tree[place].text, view_range)
+            return file_commands.numbered(place, tree[place].text, view_range)
         inside = {one: len(tree[one].text.encode("utf-8")) for one in tree if is_below(one, place)}
         if place != ROOT and not inside:
             raise self._not_found(place)
-        return file_lines.listing(place, inside)
+        return file_commands.listing(place, inside)
 
     def create(self, path: str, file_text: str) -> str:
         """Create a file.
@@ -154,13 +145,13 @@ class Files:
         """
         place, text = resolve(path), _text(file_text, "file_text")
 
-        def plan(tree: Tree, author: _Author) -> _Plan:
-            if place in tree or is_folder(tree, place):
+        def plan(tree: Tree, by: Writer) -> _Plan:
+            if place in tree or _is_folder(tree, place):
                 raise FileCommandError(f"File {place} already exists", "Change it, or choose another path.")
-            _check_new(tree, place, author)
-            draft = Record("", KIND, text, target=place, agent=author.agent)
+            _check_new(tree, place, by)
+            draft = Record("", KIND, text, target=place, agent=self._memory.scope.agent)
             answer = f"File created successfully at: {place}"
-            return self._written(author, place, draft, None, lambda _: answer)
+            return self._written(by, place, draft, None, lambda _: answer)
 
         return self._write(plan)
 
@@ -175,8 +166,8 @@ class Files:
         place, old, new = resolve(path), _text(old_str, "old_str"), _text(new_str, "new_str")
         return self._edit(
             place,
-            lambda before: file_lines.replaced(place, before, old, new),
-            lambda before, after: file_lines.snippet(after, before.find(old)),
+            lambda before: file_commands.replaced(place, before, old, new),
+            lambda before, after: file_commands.snippet(after, before.find(old)),
         )
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
@@ -190,17 +181,17 @@ class Files:
         place, text = resolve(path), _text(insert_text, "insert_text")
         return self._edit(
             place,
-            lambda before: file_lines.inserted(before, insert_line, text),
+            lambda before: file_commands.inserted(before, insert_line, text),
             lambda _before, _after: f"The file {place} has been edited.",
         )
 
     def _edit(self, place: str, change: Callable[[str], str], answer: Callable[[str, str], str]) -> str:
         """Change the text of a file, and answer by its text before and after."""
 
-        def plan(tree: Tree, author: _Author) -> _Plan:
+        def plan(tree: Tree, by: Writer) -> _Plan:
             before = self._file(tree, place)
             draft = replace(before, text=change(before.text), target=place)
-            return self._written(author, place, draft, before, lambda text: answer(before.text, text))
+            return self._written(by, place, draft, before, lambda text: answer(before.text, text))
 
         return self._write(plan)
 
@@ -216,13 +207,13 @@ class Files:
         if place == ROOT:
             raise FileCommandError(f"Cannot delete the {ROOT} directory itself", "Delete what lies in it.")
 
-        def plan(tree: Tree, author: _Author) -> _Plan:
-            gone = at_or_below(tree, place)
+        def plan(tree: Tree, by: Writer) -> _Plan:
+            gone = _at_or_below(tree, place)
             if not gone:
                 raise FileCommandError(
                     f"The path {place} does not exist", "View the folder for what is there."
                 )
-            return _Plan(_deleted(gone.values(), author), f"Successfully deleted {place}")
+            return _Plan(self._deleted(gone, by), f"Successfully deleted {place}")
 
         return self._write(plan)
 
@@ -238,16 +229,16 @@ class Files:
         if old == ROOT:
             raise FileCommandError(f"Cannot rename the {ROOT} directory itself", "Rename what lies in it.")
 
-        def plan(tree: Tree, author: _Author) -> _Plan:
-            if new == ROOT or at_or_below(tree, new):
+        def plan(tree: Tree, by: Writer) -> _Plan:
+            if new == ROOT or _at_or_below(tree, new):
                 raise FileCommandError(f"The destination {new} already exists", "Choose another path.")
-            moved = at_or_below(tree, old)
+            moved = _at_or_below(tree, old)
             if not moved:
                 raise FileCommandError(f"The path {old} does not exist", "View the folder for what is there.")
             if is_below(new, old):
                 raise FileCommandError(f"Cannot rename {old} to a path within itself", "Choose another path.")
-            _check_new(tree, new, author)
-            allow(author.rules, author.by, "change")
+            _check_new(tree, new, by)
+            allow(self._rules, by, "change")
             edits = []
             for path, before in moved.items():
                 after = replace(before, target=resolve(new + path.removeprefix(old)))
@@ -263,16 +254,16 @@ class Files:
             Denied: this writer may not remove files.
 
         """
-        return self._write(lambda tree, author: _Plan(_deleted(tree.values(), author), "All memory cleared"))
+        return self._write(lambda tree, by: _Plan(self._deleted(tree, by), "All memory cleared"))
 
     def _tree(self) -> Tree:
-        return lay_out(self._memory.records(kind=KIND), self._memory.scope.agent)
+        return _tree_of(self._memory.records(kind=KIND), self._memory.scope.agent)
 
     def _file(self, tree: Tree, place: str) -> Record:
         """Return the file of a path, or raise FileCommandError."""
         if place in tree:
             return tree[place]
-        if is_folder(tree, place):
+        if _is_folder(tree, place):
             raise FileCommandError(f"The path {place} is not a file.", "View it, and choose a file in it.")
         raise self._not_found(place)
 
@@ -293,21 +284,27 @@ class Files:
         """Whether this is a memory rather than a view."""
         return hasattr(self._memory, "quarantine")
 
+    @property
+    def _rules(self) -> Kind:
+        internals = internals_of(self._memory)
+        return policy(internals.kinds if internals else table(), KIND)
+
+    def _deleted(self, gone: Tree, by: Writer) -> list[_Edit]:
+        allow(self._rules, by, "remove")
+        return [_Edit(replace(one, retracted=True), one, "retract") for one in gone.values()]
+
     def _written(
-        self,
-        author: _Author,
-        place: str,
-        draft: Record,
-        before: Record | None,
-        answer: Callable[[str], str],
+        self, by: Writer, place: str, draft: Record, before: Record | None, answer: Callable[[str], str]
     ) -> _Plan:
         """Plan a version of a file with a new text, or a record in quarantine."""
-        allow(author.rules, author.by, "change" if before else "add")
-        if len(draft.text) > author.rules.longest:
-            most = f"a file has at most {author.rules.longest:,}"
-            what = f"The file would have {len(draft.text):,} characters; {most}."
+        rules = self._rules
+        allow(rules, by, "change" if before else "add")
+        if len(draft.text) > rules.longest:
+            what = (
+                f"The file would have {len(draft.text):,} characters; a file has at most {rules.longest:,}."
+            )
             raise FileCommandError(what, "Shorten it, or split it into several files.")
-        record = replace(_signed(draft, author.by), chat=self._chat() or draft.chat)
+        record = replace(_signed(draft, by), chat=self._chat() or draft.chat)
         if record.trust == "quarantined":
             aside = replace(record, id="", replaces=before.id if before else "")
             key = (aside.text, aside.replaces)
@@ -321,13 +318,11 @@ class Files:
     def _chat(self) -> str:
         """Return the chat of `acting_as`, after a check that the id of a new one has no credential."""
         chat, internals = current().chat, internals_of(self._memory)
-        return (
-            check_chat_id(internals.database_of(self._memory.scope), self._memory.scope, chat)
-            if internals
-            else chat
-        )
+        if not internals:
+            return chat
+        return check_chat_id(internals.database_of(self._memory.scope), self._memory.scope, chat)
 
-    def _write(self, plan: Callable[[Tree, _Author], _Plan]) -> str:
+    def _write(self, plan: Callable[[Tree, Writer], _Plan]) -> str:
         """Plan on the tree, and write in one transaction if it has not changed; else plan again.
 
         Texts are scanned while planning, before the transaction, which locks the space.
@@ -336,39 +331,61 @@ class Files:
             raise FileCommandError("What was known earlier cannot be changed.", "Use the memory itself.")
         scope, internals = self._memory.scope, internals_of(self._memory)
         by = current().source or "agent" if self._by is None else check_writer(self._by)
-        author = _Author(by, scope.agent, policy(internals.kinds if internals else table(), KIND))
         if internals is None:
-            return plan({}, author).answer
+            return plan({}, by).answer
+        database = internals.database_of(scope)
         for _ in range(_ATTEMPTS):
-            seen, tree = records.space_state(internals.database_of(scope), scope.space), self._tree()
-            planned = plan(tree, author)
-            if not planned.edits:
-                return planned.answer
-            intake = internals.intake(scope, by)
-            with record_changes.writing(internals.database_of(scope), scope.space, intake.now) as changes:
-                if changes.seen != seen and versions(_read(changes, scope.agent)) != versions(tree):
+            seen, tree = records.space_state(database, scope.space), self._tree()
+            edits, answer = plan(tree, by)
+            if not edits:
+                return answer
+            with record_changes.writing(database, scope.space, internals.now()) as changes:
+                if changes.seen != seen and _versions(_read(changes, scope.agent)) != _versions(tree):
                     # Another writer changed or erased files in between.
                     continue
                 written = [
-                    changes.put(one.record, one.before, by=by, action=one.action, why=one.why)
-                    for one in planned.edits
+                    changes.put(record, before, by=by, action=action, why=why)
+                    for record, before, action, why in edits
                 ]
             internals.events.tell_of(scope, written)
-            return planned.answer
+            return answer
         raise Conflict("Others keep changing the files.", "Try again.")
+
+
+def _tree_of(found: Iterable[Record], agent: str) -> Tree:
+    """Return the files of an agent by their paths.
+
+    The name of a file without a path is its id. A rollback can leave two files with the same path: the one
+    written last has it, and the id of the other follows its path.
+    """
+    tree: dict[str, Record] = {}
+    for record in sorted((one for one in found if one.agent == agent), key=lambda one: -one.version):
+        path = record.target or f"{ROOT}/{record.id}"
+        tree[path if path not in tree else f"{path}~{record.id}"] = record
+    return tree
+
+
+def _versions(tree: Tree) -> set[int]:
+    """Return the versions of the files; trees of one user with the same versions are equal."""
+    return {record.version for record in tree.values()}
+
+
+def _is_folder(tree: Tree, place: str) -> bool:
+    """Return whether a path is that of a folder: the root, or one in which files lie."""
+    return place == ROOT or any(is_below(path, place) for path in tree)
+
+
+def _at_or_below(tree: Tree, place: str) -> dict[str, Record]:
+    """Return the file of a path, or the files that lie below it, in the order of their paths."""
+    return {path: tree[path] for path in sorted(tree) if path == place or is_below(path, place)}
 
 
 def _read(changes: Writing, agent: str) -> Tree:
     wanted = RecordFilter(kinds=(KIND,), agents=(agent,))
-    return lay_out(records.read(changes.tx, changes.space, NOW.version, wanted), agent)
+    return _tree_of(records.read(changes.tx, changes.space, NOW.version, wanted), agent)
 
 
-def _deleted(gone: Iterable[Record], author: _Author) -> list[_Edit]:
-    allow(author.rules, author.by, "remove")
-    return [_Edit(replace(one, retracted=True), one, "retract") for one in gone]
-
-
-def _check_new(tree: Tree, place: str, author: _Author) -> None:
+def _check_new(tree: Tree, place: str, by: Writer) -> None:
     """Raise FileCommandError unless a file may have a path, which every listing shows to models."""
     for path in tree:
         if is_below(place, path):
@@ -379,7 +396,7 @@ def _check_new(tree: Tree, place: str, author: _Author) -> None:
         raise FileCommandError(
             "The path holds a credential.", "Choose another path: credentials are not kept."
         )
-    if guard.has_orders(found) and author.by not in TRUSTED:
+    if guard.has_orders(found) and by not in TRUSTED:
         raise FileCommandError("The path looks like an order to a model.", "Choose another path.")
 
 

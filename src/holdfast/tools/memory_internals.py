@@ -14,7 +14,7 @@ from holdfast.prompt.prompt_cache import seen_of
 from holdfast.store import sessions
 from holdfast.store.database import Database
 from holdfast.text.tokens import CountTokens
-from holdfast.types import MAX_COUNT, Hit, Scope, Writer
+from holdfast.types import MAX_COUNT, Hit, Scope
 from holdfast.types.references import noted, split_space
 
 _REMEMBERED = 50  # references that are stored for one answer
@@ -32,12 +32,6 @@ class MemoryInternals(Protocol):
 
     def database_of(self, scope: Scope) -> Database:
         """Return the database as a scope may use it."""
-
-    def intake(self, scope: Scope, by: Writer, chat: str = "") -> Any:
-        """Return the intake of records of a scope."""
-
-    def writer(self, scope: Scope) -> Any:
-        """Return the writer of records of a scope."""
 
     def now(self) -> int:
         """Return the time in microseconds since the epoch."""

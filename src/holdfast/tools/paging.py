@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2s
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from holdfast.errors import InvalidInput
 from holdfast.tools.results import as_json
@@ -45,10 +45,6 @@ class PageStart(NamedTuple):
         return int(self.anchor)
 
 
-def _are_counts(*values: object) -> bool:
-    return all(is_whole(value) and 0 <= cast("int", value) <= MAX_COUNT for value in values)
-
-
 def _foreign() -> InvalidInput:
     return InvalidInput(
         "This cursor does not belong to this call.",
@@ -74,7 +70,8 @@ class Page:
                 raise ValueError("too long")
             text = base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", altchars=b"-_", validate=True)
             start, item, character, call = json.loads(text)
-            if call != self._call or not isinstance(start, str) or not _are_counts(item, character):
+            are_counts = all(is_whole(one) and 0 <= one <= MAX_COUNT for one in (item, character))
+            if call != self._call or not isinstance(start, str) or not are_counts:
                 raise ValueError("of another call")
             return PageStart(start, item, character)
         except (ValueError, TypeError, binascii.Error, RecursionError) as error:

@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Literal, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 from holdfast.contract import Capability, Provider
 from holdfast.errors import InvalidInput
 from holdfast.tools.json_schema import TYPES, Parameter, checked, parameters, schema
-from holdfast.types import check_several
+from holdfast.types import Record, check_several
 
 Part = Literal["records", "profile", "soul", "constraints", "notes", "scratchpad"]
 """The parts of a memory that can be read-only; "records" are those of no other part."""
@@ -121,9 +121,7 @@ _RULES: Mapping[str, Rule] = {
         ("recall",),
         {
             "kind": _recalls_by("kinds", "sources"),
-            "since": _recalls_by("since"),
-            "until": _recalls_by("until"),
-            "where": _recalls_by("where"),
+            **{name: _recalls_by(name) for name in ("since", "until", "where")},
         },
     ),
     "remember": Rule(
@@ -266,3 +264,16 @@ def takes(method: Callable[..., object], parameter: str) -> bool:
         # Functions that are not written in Python may have no signature.
         return False
     return parameter in found or any(one.kind is one.VAR_KEYWORD for one in found.values())
+
+
+def call(method: Callable[..., Any], *arguments: object, **more: object) -> Any:
+    """Call a method, with the keyword arguments that it takes and that are not None."""
+    taken = {name: value for name, value in more.items() if value is not None and takes(method, name)}
+    return method(*arguments, **taken)
+
+
+def write_text(provider: Any, kind: str, text: str, chat: str | None) -> Record:
+    """Write the one text of a kind, such as the profile, for an agent; "" retracts it."""
+    what = (provider.remember, text, kind) if text else (provider.retract, kind)
+    written: Record = call(*what, by="agent", chat=chat)
+    return written

@@ -9,30 +9,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, Unpack, get_args
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
 
 from holdfast.contract import Provider, Session
 from holdfast.errors import Closed, Conflict, Denied, HoldfastError, InvalidInput, shown
 from holdfast.text.clean import clean
-from holdfast.tools.action_base import REFUSALS, ActionOptions
 from holdfast.tools.actions import Actions
 from holdfast.tools.json_schema import Parameter, checked, parameters, parsed, schema
 from holdfast.tools.permissions import ALL, Action, allowed_names
+from holdfast.tools.read_actions import REFUSALS, Confirm
 from holdfast.tools.render import cut
 from holdfast.tools.results import as_json
 
 Style = Literal["many", "single"]
 STYLES: tuple[Style, ...] = get_args(Style)
-
-
 _LONGEST = 500  # characters of a sentence in an error
-_OPEN = (
-    InvalidInput,
-    Denied,
-    Conflict,
-    Closed,
-)  # errors whose text is shown; others may name files and servers
+# Errors whose text is shown; others may name files and servers.
+_OPEN = (InvalidInput, Denied, Conflict, Closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +122,8 @@ def _tool(
     def run(arguments: Mapping[str, object]) -> object:
         return function(**action.checked(arguments))
 
-    return Tool(
-        action.name,
-        action.description,
-        action.schema(),
-        action.read_only,
-        action.destructive,
-        action.idempotent,
-        run,
-        fail,
-    )
+    effects = action.read_only, action.destructive, action.idempotent
+    return Tool(action.name, action.description, action.schema(), *effects, run, fail)
 
 
 def tools_for(
@@ -146,7 +132,9 @@ def tools_for(
     *,
     style: Style = "many",
     allow: str | Iterable[str] | None = None,
-    **options: Unpack[ActionOptions],
+    read_only: bool | str | Iterable[str] = False,
+    confirm: Confirm | None = None,
+    max_tokens: int = 2_000,
 ) -> list[Tool]:
     """Return tools for what a provider of the contract can do; see `Memory.tools` and `Actions`.
 
@@ -156,7 +144,7 @@ def tools_for(
     """
     if style not in STYLES:
         raise InvalidInput(f"Unknown style of tools {shown(style)}.", f"Use one of {', '.join(STYLES)}.")
-    actions = Actions(provider, chat, **options)
+    actions = Actions(provider, chat, confirm=confirm, read_only=read_only, max_tokens=max_tokens)
     allowed = allowed_names(allow, ALL)
     permitted = [action for action in actions.available() if action.name in allowed]
     if style == "many":
@@ -179,15 +167,13 @@ def single_tool(
         name = checked({"action": values.pop("action", "")}, [choice], "`memory`")["action"]
         return tools[str(name)].run(values)
 
-    return Tool(
-        "memory",
-        description,
-        schema([choice, *optional]),
-        all(tool.read_only for tool in tools.values()),
-        any(tool.destructive for tool in tools.values()),
-        all(tool.idempotent for tool in tools.values()),
-        run,
+    every = tools.values()
+    is_destructive, is_idempotent = (
+        any(one.destructive for one in every),
+        all(one.idempotent for one in every),
     )
+    effects = all(one.read_only for one in every), is_destructive, is_idempotent
+    return Tool("memory", description, schema([choice, *optional]), *effects, run)
 
 
 def _signature(action: Action) -> str:
@@ -202,8 +188,8 @@ def _together(actions: Iterable[Action]) -> list[Parameter]:
         for one in action.parameters:
             by_name.setdefault(one.name, []).append((action.name, one))
     return [
-        Parameter(name, uses[0][1].type, _description(uses), range=uses[0][1].range)
-        for name, uses in by_name.items()
+        replace(uses[0][1], description=_description(uses), required=False, choices=())
+        for uses in by_name.values()
     ]
 
 

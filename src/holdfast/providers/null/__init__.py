@@ -270,7 +270,7 @@ class NullChat(_WithScratchpad, Chat):
         policy = options.policy
         budget = (policy or prompts.unshortened(self, None)).budget if budget is None else budget
         window = partial(self.window, policy=policy)
-        return build(window, (), chat=self.id, budget=budget, system=options.system)
+        return build(window, (), chat=self.id, budget=budget, options=options)
 
     @_like(Chat.run)
     def run(self, id: str | None = None) -> Run[Chat]:

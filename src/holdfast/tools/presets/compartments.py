@@ -16,10 +16,10 @@ from holdfast.store.record_rows import capped_length
 from holdfast.store.records import first_written
 from holdfast.text.tokens import estimate_tokens
 from holdfast.tools import render
-from holdfast.tools.action_base import Cursor
 from holdfast.tools.memory_internals import internals_of
 from holdfast.tools.paging import Page, PageStart
 from holdfast.tools.presets.preset import CAP, Preset, noted, shortened
+from holdfast.tools.read_actions import Cursor
 from holdfast.tools.results import ORIGIN
 from holdfast.tools.tool import Tool, ToolResult, result, tool_of
 from holdfast.types import Record
@@ -157,13 +157,10 @@ class _Compartments(Preset):
         if internals is None:
             return [_entry(one, one.created) for one in found]
         scope = self._memory.scope
-        created = first_written(internals.database_of(scope), scope.space, [one.id for one in found])
-        return [
-            _entry(one, created.get(one.id))
-            for one in count_uses(
-                internals.database_of(scope), scope, internals.kinds, internals.now(), found
-            )
-        ]
+        database = internals.database_of(scope)
+        created = first_written(database, scope.space, [one.id for one in found])
+        used = count_uses(database, scope, internals.kinds, internals.now(), found)
+        return [_entry(one, created.get(one.id)) for one in used]
 
     def _run(self) -> Any:
         run = self._named_run or current_run(self._chat)

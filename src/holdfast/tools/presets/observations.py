@@ -12,9 +12,9 @@ from holdfast.kinds import FIL
 from holdfast.text.sentences import one_line, sentences
 from holdfast.text.shorten import shorten_line
 from holdfast.tools import render
-from holdfast.tools.action_base import MOST
 from holdfast.tools.actions import check_own, matching
 from holdfast.tools.presets.preset import CAP, Preset, noted, nothing, shortened, within
+from holdfast.tools.read_actions import MOST
 from holdfast.tools.tool import Tool, ToolResult, result, tool_of
 from holdfast.types import Hit, Record, Writer
 

@@ -9,20 +9,10 @@ from typing import Annotated, Any, Literal
 from holdfast.contract import Provider, Session, capabilities
 from holdfast.errors import Denied, InvalidInput
 from holdfast.tools import render
-from holdfast.tools.action_base import (
-    MOST,
-    REFUSALS,
-    Confirm,
-    ask,
-    call,
-    check_confirm,
-    quoted,
-    unknown_id,
-    write_text,
-)
 from holdfast.tools.memory_internals import in_view
-from holdfast.tools.permissions import Permissions, Rule, allowed_names, available
+from holdfast.tools.permissions import Permissions, Rule, allowed_names, available, call, write_text
 from holdfast.tools.presets.preset import CAP, Preset, noted, nothing, shortened, within
+from holdfast.tools.read_actions import MOST, REFUSALS, Confirm, ask, check_confirm, quoted, unknown_id
 from holdfast.tools.results import ChangeItem, MemoryItem, as_json
 from holdfast.tools.tool import Tool, ToolResult, result, single_tool
 
@@ -165,7 +155,7 @@ class _ProviderActions(Preset):
         return self._update("profile", content)
 
     def _update(self, kind: str, content: str) -> dict[str, object]:
-        record = write_text(self._of_user, kind, content, by="agent", chat=self._chat.id)
+        record = write_text(self._of_user, kind, content, self._chat.id)
         return {"version": record.version, "note": render.write_note(record) or _SHOWN}
 
     def profile_history(self, history_scope: Of = "profile", history_limit: int = 10) -> ToolResult:
