@@ -16,7 +16,7 @@ from holdfast.prompt.prompt_cache import PromptCache
 from holdfast.records.point_in_time import PointInTime
 from holdfast.records.reader import RecordReader
 from holdfast.records.view import View
-from holdfast.store.granted import granted
+from holdfast.store.granted import restrict
 from holdfast.store.jobs import finish
 from holdfast.store.message_rows import check_time, to_micros
 
@@ -133,7 +133,7 @@ class Runtime:
 
     def database_of(self, scope: Scope) -> Database:
         """Return the database as a scope may use it: checked where it reads spaces of others."""
-        return granted(self.database, scope)
+        return restrict(self.database, scope)
 
     # Services ---------------------------------------------------------------------------------------------
 
