@@ -12,7 +12,7 @@ import numpy as np
 from holdfast.search import rank
 from holdfast.search.columns import Mask, RecordColumns
 from holdfast.search.fusion import Ranked
-from holdfast.search.meaning import explained, whole_ranking
+from holdfast.search.meaning import explain_hits, whole_ranking
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import (
     Document,
@@ -46,7 +46,7 @@ def find(
 ) -> list[Hit]:
     """Return the records that match a query, best first."""
     scores, rows = best(view, query, terms, filters)
-    reasons = explained(view, scores, [candidate for candidate, _ in rows], filters.min_score)
+    reasons = explain_hits(view, scores, [candidate for candidate, _ in rows], filters.min_score)
     return [_hit(record, *reason) for (_, record), reason in zip(rows, reasons, strict=False)]
 
 

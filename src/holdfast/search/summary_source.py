@@ -10,7 +10,7 @@ import numpy as np
 
 from holdfast.search import rank
 from holdfast.search.columns import Mask, RecordColumns
-from holdfast.search.meaning import explained, whole_ranking
+from holdfast.search.meaning import explain_hits, whole_ranking
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import Document, SearchSource, SourceView, read_best, time_masks
 from holdfast.store import summaries
@@ -39,7 +39,7 @@ def find(
     ranked = whole_ranking(view, scores, partial(_masks, view, filters=filters), filters)
     read = partial(summaries.by_numbers, view.database, view.space)
     rows = read_best(ranked, filters, _PAGE, read, partial(_checks, filters))
-    reasons = explained(view, scores, [candidate for candidate, _ in rows], filters.min_score)
+    reasons = explain_hits(view, scores, [candidate for candidate, _ in rows], filters.min_score)
     return [summary_hit(*reason, summary) for (_, summary), reason in zip(rows, reasons, strict=False)]
 
 
