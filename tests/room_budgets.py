@@ -11,7 +11,7 @@ BUDGETS = {
     "text": 2_043,
     "safety": 1_882,
     "messages": 870,
-    "store": 5_173,
+    "store": 5_170,
     "llm": 1_210,
     "search": 3_323,
     "dedup": 1_699,

@@ -15,7 +15,7 @@ from holdfast.learning.workers import Workers
 from holdfast.prompt.prompt_cache import PromptCache
 from holdfast.records.reader import PointInTime, RecordReader
 from holdfast.records.view import View
-from holdfast.store.granted import granted
+from holdfast.store.granted import restrict
 from holdfast.store.jobs import finish
 from holdfast.store.message_rows import check_time, to_micros
 
@@ -132,7 +132,7 @@ class Runtime:
 
     def database_of(self, scope: Scope) -> Database:
         """Return the database as a scope may use it: checked where it reads spaces of others."""
-        return granted(self.database, scope)
+        return restrict(self.database, scope)
 
     # Services ---------------------------------------------------------------------------------------------
 

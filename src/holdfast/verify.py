@@ -89,7 +89,7 @@ def _verify_space(db: Database, space: str, key: bytes) -> Verification:
     problems += _check_vectors(db, space, checked)
     unproven, wrong = check_rows(db, space, key, checked)
     problems += wrong
-    problems += grants.misplaced(db, space)
+    problems += grants.defects(db, space)
     for version, chat in records.learned_from_missing_chats(db, space):
         problems.append(
             f"version {version} of what is known was learned from chat {chat!r}, which is not there"

@@ -72,7 +72,7 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
         if job.chat:
             yield from _of_chat(context, job.chat)
             continue
-        for identity in verdicts.unjudged(context.database, context.space, job.agent):
+        for identity in verdicts.ids_without_verdicts(context.database, context.space, job.agent):
             for record in context.read_records(_one(identity)):
                 yield WorkUnit(_request(record.text), partial(_judge_record, context, record))
 

@@ -53,7 +53,7 @@ def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
     ]
     if GUARD in kinds:
         news_of_guard = watermarks.pending_chats(database, space, GUARD, agent=agent)
-        owners = verdicts.agents_with_unjudged(database, space)
+        owners = verdicts.agents_without_verdicts(database, space)
         if agent is not None and not owners.isdisjoint((agent, "")):
             owners = {agent}
         found += [Opening(GUARD, one.agent, one.chat, now) for one in news_of_guard]

@@ -57,7 +57,7 @@ class Grants(Handle):
             spaces = [first, *sessions.spaces_below(database, first if self._for_all else f"{first}/")]
             found = [(one, row) for one in spaces for row in grants.current(database, one)]
             if not self._for_all:
-                held = grants.held(database, self._scope.shared.space, self._scope.user)
+                held = grants.rights_of(database, self._scope.shared.space, self._scope.user)
                 found += [one for one in held if not self._manages(one[0])]
         return [self._grant(*one) for one in sorted(found, key=itemgetter(0))]
 

@@ -127,7 +127,7 @@ def undo_linked(intake: Intake, changes: Writing, versions: list[int]) -> list[t
 
     """
     found = []
-    for space, version in moves.linked(changes.tx, changes.space, versions):
+    for space, version in moves.counterparts(changes.tx, changes.space, versions):
         grants.check(changes.tx, intake.scope, space, "write")
         changes.tx.lock(space)
         moved = records.by_versions(changes.tx, space, (version,)).get(version)

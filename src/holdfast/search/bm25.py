@@ -1,6 +1,6 @@
-"""BM25 of messages, of messages with their neighbours, and of the blocks of conversation they stand in.
+"""BM25 of messages, of messages with their neighbours, and of their blocks of conversation.
 
-Pure functions from postings and columns to sums; `rank.py` makes scores of them.
+Pure functions from postings and columns to sums, from which `rank.py` computes scores.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def saturate(frequency: Floats, k1: float, factor: float | Floats) -> Floats:
 
 
 def relative(frequencies: Floats, words: NDArray[np.integer[Any]], slope: float | Floats, b: float) -> Floats:
-    """Return frequencies in texts of some words as if these were of average length, which is b / slope."""
+    """Return frequencies in texts with numbers of words, scaled to the average length, which is b / slope."""
     length = np.maximum(words, 1) * slope
     length += 1 - b
     shares: Floats = frequencies / length
@@ -40,10 +40,10 @@ def relative(frequencies: Floats, words: NDArray[np.integer[Any]], slope: float 
 
 
 class MessageSums:
-    """What the words of a query add up to in each message of some spaces, its output and its block.
+    """The sums of a query for each message of some spaces, for its output and for its block.
 
-    Each space has terms and statistics of its own. What they add up to in a message with its neighbours takes
-    as long as all of that, and is computed for those messages that it may bring among the best.
+    Each space has terms and statistics of its own. The sum of a message with its neighbours takes as long as
+    all others, and is computed only for messages that it may bring among the best.
     """
 
     def __init__(self, corpora: Corpora, terms: Sequence[Sequence[QueryTerm]]) -> None:
@@ -54,19 +54,19 @@ class MessageSums:
         # The place of each term among those of its space, and the rarity of each place in each space.
         self._rows = np.concatenate([np.arange(len(some)) for some in terms])
         self._rarities = np.array(list(zip_longest(*of_each, fillvalue=0.0)))
-        docs, frequencies, sizes = _joined(
+        docs, frequencies, sizes = _join(
             [[(term.said.docs, term.said.frequencies) for term in some] for some in terms], corpora.documents
         )
         self._docs, self._ends = docs, np.cumsum(sizes)
-        # Of each term in each message, if all were of average length.
-        slopes = [w.b * one.last / max(one.total_words, 1) for one in corpora.columns]
+        # The frequency of each term in each message, scaled to the average length.
+        slopes = [w.b * columns.last / max(columns.total_words, 1) for columns in corpora.columns]
         lengths = corpora.take("words", docs)
         self._frequencies = relative(frequencies, lengths, corpora.each(slopes, docs), w.b)
         words = saturate(self._frequencies, w.k1, np.repeat(self._idf, sizes))
-        # No less than what the words of a message add up to, with and without its best passage.
+        # At least the sum of the words of a message, with and without its best passage.
         self._most = _sums(docs, words, corpora.documents[-1])
         self._with_passages = self._count_best_passages()
-        has_output = any(one.total_output for one in corpora.columns)
+        has_output = any(columns.total_output for columns in corpora.columns)
         self.output = self._count_output() if has_output else None
         self.blocks, of_blocks = self._count_blocks(docs, frequencies, sizes)
         self.ceilings = self._ceilings(of_blocks)
@@ -82,24 +82,24 @@ class MessageSums:
         self._bound = self._without_blocks()
 
     def _ceilings(self, of_blocks: Sequence[float]) -> list[float]:
-        """Return what the words can add up to in a message of each space."""
-        w, found, rarities = self._weights, [], zip(self._idf, of_blocks, strict=True)
+        """Return the largest sum that a message of each space can have."""
+        w, ceilings, rarities = self._weights, [], zip(self._idf, of_blocks, strict=True)
         for columns, terms in zip(self._corpora.columns, self._terms, strict=True):
             most = 1 + w.output if columns.total_output else 1
             ceiling = 0.0
             for of_words, of_block in islice(rarities, len(terms)):
                 ceiling += most * of_words * (w.k1 + 1) + of_block * (w.session_k1 + 1)
-            found.append(ceiling)
-        return found
+            ceilings.append(ceiling)
+        return ceilings
 
     def _count_best_passages(self) -> tuple[Numbers, Floats]:
-        """Return the messages with several passages, and their words with the best one of these."""
+        """Return the messages with several passages, and the sums of their words with the best passage."""
         w, corpora = self._weights, self._corpora
         passages = [[term.said.passages or _NONE for term in some] for some in self._terms]
-        places, frequencies, sizes = _joined(passages, corpora.places)
+        places, frequencies, sizes = _join(passages, corpora.places)
         if not len(places):
             return _NONE
-        slopes = [w.b * one.places / max(one.total_words, 1) for one in corpora.columns]
+        slopes = [w.b * columns.places / max(columns.total_words, 1) for columns in corpora.columns]
         slope = corpora.each(slopes, places, corpora.places)
         lengths = corpora.take("passage_words", places, corpora.places)
         within = relative(frequencies, lengths, slope, w.b)
@@ -117,45 +117,45 @@ class MessageSums:
     def _count_output(self) -> Floats:
         w, corpora = self._weights, self._corpora
         put_out = [[(term.output.docs, term.output.frequencies) for term in some] for some in self._terms]
-        docs, frequencies, sizes = _joined(put_out, corpora.documents)
-        slopes = [w.b * one.outputs / max(one.total_output, 1) for one in corpora.columns]
+        docs, frequencies, sizes = _join(put_out, corpora.documents)
+        slopes = [w.b * columns.outputs / max(columns.total_output, 1) for columns in corpora.columns]
         self._put_out = docs, np.cumsum(sizes)
         lengths = corpora.take("output", docs)
         frequency = relative(frequencies, lengths, corpora.each(slopes, docs), w.b)
-        idf = np.repeat([w.output * one for one in self._idf], sizes)
+        idf = np.repeat([w.output * rarity for rarity in self._idf], sizes)
         return _sums(docs, saturate(frequency, w.k1, idf), corpora.documents[-1])
 
     def _count_blocks(
         self, docs: Numbers, frequencies: Floats, sizes: Sequence[int]
     ) -> tuple[Floats, list[float]]:
-        """Return the sum of each block, and the rarity of each term in blocks."""
+        """Return the sum of each block, and the rarity of each term among blocks."""
         w, corpora = self._weights, self._corpora
         # The blocks of each space once for each of its terms, one after the other.
-        counts = [one.blocks for one, some in zip(corpora.columns, self._terms, strict=True) for _ in some]
+        counts = [part.blocks for part, some in zip(corpora.columns, self._terms, strict=True) for _ in some]
         before = [begin for begin, some in zip(corpora.blocks, self._terms, strict=False) for _ in some]
         begins = np.cumsum([0, *counts])
         shifts = begins[:-1] - before
         keys = corpora.take("block", docs)
         keys += np.repeat(shifts, sizes)
-        found, in_block = _per_block(keys, frequencies, int(begins[-1]))
-        having = np.diff(found.searchsorted(begins))
-        found -= np.repeat(shifts, having)
+        blocks, in_block = _per_block(keys, frequencies, int(begins[-1]))
+        having = np.diff(blocks.searchsorted(begins))
+        blocks -= np.repeat(shifts, having)
         idf = [
             w.session * term.weight * inverse_frequency(count, number)
             for term, count, number in zip(
                 chain.from_iterable(self._terms), counts, having.tolist(), strict=True
             )
         ]
-        # Of each block, its words against those of an average one.
+        # The words of each block, relative to the average.
         of_average = corpora.together(
-            (one.block_words + 1) / max(float(one.block_words.mean()) + 1, 1.0) for one in corpora.columns
+            (part.block_words + 1) / max(float(part.block_words.mean()) + 1, 1.0) for part in corpora.columns
         )
-        in_block /= (1 - w.session_b + w.session_b * of_average).take(found)
+        in_block /= (1 - w.session_b + w.session_b * of_average).take(blocks)
         saturated = saturate(in_block, w.session_k1, np.repeat(idf, having))
-        return _sums(found, saturated, corpora.blocks[-1]), idf
+        return _sums(blocks, saturated, corpora.blocks[-1]), idf
 
     def words(self, docs: Numbers) -> Floats:
-        """Return what the words of each of some messages add up to."""
+        """Return the sums of the words of some messages."""
         words = self._most.take(docs)
         several, sums = self._with_passages
         if len(several):
@@ -164,15 +164,15 @@ class MessageSums:
         return words
 
     def context(self, docs: Numbers) -> tuple[Floats, Mask]:
-        """Return BM25F of each of some messages with its neighbours, and which terms each says itself.
+        """Return BM25F of some messages with their neighbours, and a mask of the terms that each says itself.
 
-        The terms are those of its space, a row each.
+        The mask has a row for each term of its space.
         """
         w, slots = self._weights, self._slots
         most = max(1, _AT_ONCE // (len(self._rarities) + 1))
         if len(docs) > most:
             parts = [self.context(docs[n : n + most]) for n in range(0, len(docs), most)]
-            return np.concatenate([one for one, _ in parts]), np.hstack([said for _, said in parts])
+            return np.concatenate([context for context, _ in parts]), np.hstack([said for _, said in parts])
         around = np.stack(self._corpora.around(docs))
         # The frequencies of all terms in these messages alone, at the last slot of each.
         slots[around.ravel()] = np.arange(1, around.size + 1)
@@ -199,9 +199,9 @@ class MessageSums:
         return context, said
 
     def _without_blocks(self) -> Floats:
-        """Return no less than the sums of each message without its block.
+        """Return upper bounds of the sums of messages without their blocks.
 
-        That is as if each message followed the one stored before it.
+        They hold for messages that follow the one stored before them in their chat.
         """
         before, after, two_before, two_after = (self._weights.context * share for share in self._shares)
         bound = np.correlate(self._most, (two_before, before, 1.0, after, two_after), "full")[2:-2]
@@ -211,7 +211,7 @@ class MessageSums:
         return bound
 
     def _around(self, docs: Numbers) -> Floats:
-        """Return the same of some messages with their own neighbours: 0 where no word is in any of these."""
+        """Return the same bounds with the true neighbours; 0 if no word is in any of these messages."""
         bound = np.zeros(len(docs))
         for share, places in zip(self._shares, self._corpora.around(docs)[1:], strict=True):
             bound += share * self._most.take(places)
@@ -222,7 +222,7 @@ class MessageSums:
         return bound
 
     def likely(self, count: int, mask: NDArray[np.bool_] | None) -> Numbers:
-        """Return messages that the best of each space are likely to be among, of all that pass a mask."""
+        """Return messages among which the best of each space are likely to be; all pass the mask."""
         bound = self._bound if mask is None else self._bound * mask
         docs = np.concatenate(
             [
@@ -233,36 +233,36 @@ class MessageSums:
         return docs[self._around(docs) > 0]
 
     def reach(self, least: Sequence[float]) -> tuple[Numbers, Floats]:
-        """Return the messages whose sums may be as much as the least of their space, with a bound of each.
+        """Return the messages whose sums may reach the least of their space, each with an upper bound.
 
-        A message that merely stands in a session where the words were said is no answer: it is left out.
+        A message without words whose neighbours have none either is left out, although its block has some.
         """
         corpora = self._corpora
         # A little less, for the rounding of sums.
-        least = [one * (1 - 1e-9) for one in least]
+        least = [score * (1 - 1e-9) for score in least]
         near = np.empty(len(self._bound), np.bool_)
         spaces = zip(least, pairwise(corpora.documents), pairwise(corpora.blocks), strict=True)
-        for one, (start, end), (first, last) in spaces:
-            lowest = one - float(self.blocks[first:last].max(initial=0.0))
+        for score, (start, end), (first, last) in spaces:
+            lowest = score - float(self.blocks[first:last].max(initial=0.0))
             bound = self._bound[start:end]
             near[start:end] = bound >= lowest if lowest > 0 else bound > 0
         near[corpora.numbers(columns.apart() for columns in corpora.columns)] = True
         near[self._none] = False
         docs = np.flatnonzero(near)
         bound = self._around(docs)
-        found = bound > 0
+        kept = bound > 0
         bound += self.blocks.take(corpora.take("block", docs))
-        found &= bound >= corpora.each(least, docs)
-        return docs[found], bound[found]
+        kept &= bound >= corpora.each(least, docs)
+        return docs[kept], bound[kept]
 
-    def matched(self, docs: Numbers, said: Mask) -> list[tuple[str, ...]]:
-        """Return the words of the query that stand in each of some messages, or in its output.
+    def match_words(self, docs: Numbers, said: Mask) -> list[tuple[str, ...]]:
+        """Return the words of the query in each of some messages and in its output.
 
-        `said` are the terms that each says, as `context` returns them.
+        `said` is the mask of terms that `context` returns.
         """
-        found: list[set[int]] = [set() for _ in docs]
+        matches: list[set[int]] = [set() for _ in docs]
         for place, row in np.argwhere(said.T).tolist():
-            found[place].add(row)
+            matches[place].add(row)
         if self.output is not None:
             self._slots[docs] = np.arange(1, len(docs) + 1)
             postings, ends = self._put_out
@@ -271,23 +271,23 @@ class MessageSums:
             self._slots[docs] = 0
             rows = self._rows.take(ends.searchsorted(having, "right"))
             for place, row in zip(places.tolist(), rows.tolist(), strict=True):
-                found[place].add(row)
+                matches[place].add(row)
         return [
             tuple(dict.fromkeys(self._terms[space][row].written for row in sorted(rows)))
-            for space, rows in zip(self._corpora.spaces(docs).tolist(), found, strict=True)
+            for space, rows in zip(self._corpora.spaces(docs).tolist(), matches, strict=True)
         ]
 
 
-def _joined(
+def _join(
     lists: Sequence[Sequence[tuple[Numbers, Floats]]], begins: Sequence[int]
 ) -> tuple[Numbers, Floats, list[int]]:
-    """Return the postings of the terms of each space one after the other, and the length of each.
+    """Return the postings of the terms of all spaces one after the other, and the length of each.
 
-    The numbers of each space begin where `begins` says.
+    `begins` has the first number of each space.
     """
     every = list(chain.from_iterable(lists))
-    sizes = [len(one) for one, _ in every]
-    numbers = np.concatenate([one for one, _ in every])
+    sizes = [len(docs) for docs, _ in every]
+    numbers = np.concatenate([docs for docs, _ in every])
     if len(lists) > 1:
         shifts = [begin for begin, some in zip(begins, lists, strict=False) for _ in some]
         numbers += np.repeat(shifts, sizes)
@@ -295,7 +295,7 @@ def _joined(
 
 
 def _distinct(numbers: Numbers) -> Numbers:
-    """Return the distinct ones of some numbers above 0, rising: on a few faster than `np.unique`."""
+    """Return the distinct numbers above 0, rising; for few numbers faster than `np.unique`."""
     numbers = np.sort(numbers)
     return numbers[np.flatnonzero(np.diff(numbers, prepend=0))]
 
@@ -306,11 +306,11 @@ def add_at(sums: Floats, places: Numbers, values: Floats) -> None:
 
 
 def _per_block(blocks: Numbers, frequencies: Floats, count: int) -> tuple[Numbers, Floats]:
-    """Return the blocks that have a term, and the sum of its frequencies in each."""
+    """Return the blocks with a term, and the sum of its frequencies in each."""
     if count <= 8 * len(blocks):
         sums = _sums(blocks, frequencies, count)
-        found = np.flatnonzero(sums)
-        return found, sums.take(found)
+        having = np.flatnonzero(sums)
+        return having, sums.take(having)
     some, places = np.unique(blocks, return_inverse=True)
     return some, _sums(places, frequencies, len(some))
 
@@ -329,7 +329,7 @@ def top(scores: Floats, count: int) -> Numbers:
     threshold = 0.0
     blocks = len(scores) // size
     if blocks > count > 0:
-        # A block is every so many-th score: those beside each other are compared at once.
+        # A block takes scores at regular distances, so that neighbouring scores are compared at once.
         maxima = scores[: blocks * size].reshape(size, blocks).max(axis=0)
         threshold = float(np.partition(maxima, blocks - count)[blocks - count])
     places = np.flatnonzero(scores >= threshold) if threshold > 0 else np.flatnonzero(scores > 0)

@@ -1,4 +1,4 @@
-"""Columns: what ranking needs of every document of a space besides its words, in arrays that grow."""
+"""Columns: the values of every document of a space that ranking needs besides words, in growing arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PAUSE = 6 * 3600 * 1_000_000
 # Messages of a block at most, so that a chat without pauses is not one block.
 BLOCK = 128
-# Documents that are linked at once: each operation on more than 128 KB would take new memory.
+# Documents linked at once: each operation on more than 128 KB would allocate new memory.
 _LINKED = 8192
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -69,11 +69,11 @@ class Columns(ABC):
 
     def __init__(self) -> None:
         self.last = self.total_words = 0
-        # The words of output, and the documents that have some.
+        # The number of words of output, and of documents with output.
         self.total_output = self.outputs = 0
         self.chats: dict[tuple[str, str], int] = {}
         self.actors: dict[tuple[str, str], int] = {}
-        # Hash of a word of a name → the actors that have it.
+        # Hash of a word of a name → the actors with it.
         self.names: dict[int, set[int]] = {}
         # The newest document of each chat.
         self._newest = np.zeros(64, np.int32)
@@ -86,7 +86,7 @@ class Columns(ABC):
     def by_document(self, places: Numbers, frequencies: Floats, sizes: Sequence[int]) -> list[TermPostings]:
         """Return the postings of documents for those of passages, of several terms one after the other.
 
-        `sizes` are how many each term has; here each document is one passage.
+        `sizes` are the numbers of postings of each term; here each document is one passage.
         """
         bounds = [0, *accumulate(sizes)]
         return [TermPostings(places[i:j], frequencies[i:j]) for i, j in pairwise(bounds)]
@@ -120,13 +120,13 @@ class Columns(ABC):
         self.last = last
         self.total_words += int(np.maximum(words, 1).sum(dtype=np.int64))
         self._add_passages(first, segment.words, passages, segment.output)
-        self._newest = _grown(self._newest, len(self.chats))
+        self._newest = _grow(self._newest, len(self.chats))
         for start in range(first, last + 1, _LINKED):
             chats = self.chat[start : min(start + _LINKED, last + 1)]
             order = np.argsort(chats, kind="stable").astype(np.int64) + start
             self._link(order, *self._by_chat(order, self._newest))
 
-    def add(self, document: IndexedDocument, found: DocumentTerms) -> None:
+    def add(self, document: IndexedDocument, terms: DocumentTerms) -> None:
         """Add one document, which must follow the last one, faster than `extend` with a segment of it."""
         number = document.number
         if number >= len(self.words):
@@ -135,25 +135,25 @@ class Columns(ABC):
         actor = (document.role, document.name)
         if actor not in self.actors:
             self._number_actors((actor,))
-        words = sum(found.words)
-        self.words[number], self.at[number], self.tells_time[number] = words, document.at, found.tells_time
+        words = sum(terms.words)
+        self.words[number], self.at[number], self.tells_time[number] = words, document.at, terms.tells_time
         self.chat[number], self.actor[number] = chat, self.actors[actor]
         self.last = number
         self.total_words += max(words, 1)
-        passages = np.array([len(found.words)])
-        self._add_passages(number, np.array(found.words), passages, np.array([found.output_words]))
-        self._newest = _grown(self._newest, len(self.chats))
+        passages = np.array([len(terms.words)])
+        self._add_passages(number, np.array(terms.words), passages, np.array([terms.output_words]))
+        self._newest = _grow(self._newest, len(self.chats))
         self._link_one(number, chat)
         self._newest[chat] = number
 
     @abstractmethod
     def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
-        """Note the words of the passages of new documents, how many each has, and their words of output."""
+        """Store the words of passages of new documents, the numbers of passages, and the words of output."""
 
     def _by_chat(self, docs: Integers, newest: NDArray[np.int32]) -> tuple[Mask, Integers]:
-        """Return whether each document, sorted by chat, begins its chat, and the one before it or 0.
+        """Return a mask of documents, sorted by chat, that begin their chat, and the document before each.
 
-        The newest one of each chat is noted.
+        That is 0 for none. The newest document of each chat is stored in `newest`.
         """
         chat = self.chat[docs]
         begins = np.ones(len(docs), bool)
@@ -167,11 +167,11 @@ class Columns(ABC):
 
     @abstractmethod
     def _link(self, order: Integers, begins: Mask, before: Integers) -> None:
-        """Relate documents, sorted by chat, to those before them."""
+        """Link documents, sorted by chat, to those before them."""
 
     @abstractmethod
     def _link_one(self, number: int, chat: int) -> None:
-        """Relate one document to those before it."""
+        """Link one document to those before it."""
 
     @staticmethod
     def _number(names: tuple[tuple[str, str], ...], numbers: dict[tuple[str, str], int]) -> NDArray[np.int32]:
@@ -184,8 +184,8 @@ class Columns(ABC):
 class RecordColumns(Columns):
     """The columns of records: each document is a version.
 
-    `chats` are (record, agent), `actors` (kind, ""). `ended` is the version that replaced each; far beyond
-    all versions while there is none.
+    `chats` are (record, agent), `actors` (kind, ""). `ended` is the version that replaced each, or a
+    number beyond all versions.
     """
 
     KINDS: ClassVar[dict[str, type[np.generic]]] = {**_COMMON, "ended": np.int64}
@@ -193,9 +193,9 @@ class RecordColumns(Columns):
     ended: NDArray[np.int64]
 
     def visible(self, version: int, agent: str, *, shared: bool) -> Mask:
-        """Return for each place whether it was alive at a version, with words, and visible to the agent.
+        """Return a mask of the records with words that were alive at a version and that an agent may see.
 
-        With `shared`, what is no agent's is visible to all; the agent "" sees what all agents have.
+        With `shared`, records of no agent are visible to all; the agent "" sees those of all agents.
         """
         size = self.last + 1
         alive = self.ended[:size] > version
@@ -213,8 +213,8 @@ class RecordColumns(Columns):
             for (name, owner), number in self.chats.items()
             if name == identity and _may_see(agent, owner, shared=shared)
         ]
-        found = np.flatnonzero(np.isin(self.chat[1 : min(version, self.last) + 1], numbers))
-        return int(found[-1]) + 1 if len(found) else 0
+        docs = np.flatnonzero(np.isin(self.chat[1 : min(version, self.last) + 1], numbers))
+        return int(docs[-1]) + 1 if len(docs) else 0
 
     def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
         """Do nothing: a record is one passage."""
@@ -240,13 +240,13 @@ class MessageColumns(Columns):
     `previous` and `next` are the neighbours in the same chat, 0 where there is none or a pause lies between.
     `block` is the part of a chat, between pauses, that a document belongs to. `run` counts from the last
     pause. `output` are the words of output, and `several` whether there are several passages;
-    `passage_words` are those at each place, and `owner` its document. `context_share` is that of the
-    neighbours in the score.
+    `passage_words` are those at each place, and `owner` its document. `context_share` is the share
+    of the neighbours in the score.
     """
 
     KINDS: ClassVar[dict[str, type[np.generic]]] = {
         **_COMMON,
-        # These index arrays as they stand, for every posting.
+        # These index arrays without a conversion, for every posting.
         "previous": np.int64,
         "next": np.int64,
         "block": np.int64,
@@ -270,7 +270,7 @@ class MessageColumns(Columns):
         self.blocks = self.places = 0
         self._block_words = np.zeros(64, np.int64)
         self.owner = np.zeros(64, np.int64)
-        # The documents that follow one which is not the one before it.
+        # The documents whose previous one in the chat is not stored right before them.
         self._jumps: list[NDArray[np.int64]] = []
         self.passage_words = np.zeros(64, np.uint32)
 
@@ -309,7 +309,7 @@ class MessageColumns(Columns):
         ]
 
     def apart(self) -> Numbers:
-        """Return the documents of which a neighbour, or one two places away, is stored elsewhere."""
+        """Return the documents with a neighbour, at most two messages away, that is stored elsewhere."""
         jumps = self._jumps[0] if len(self._jumps) == 1 else np.concatenate([NO_NUMBERS, *self._jumps])
         self._jumps = [jumps]
         before = self.previous.take(jumps)
@@ -323,8 +323,8 @@ class MessageColumns(Columns):
     def _add_passages(self, first: int, words: Numbers, passages: Numbers, output: Numbers) -> None:
         new, start = slice(first, first + len(passages)), self.places + 1
         self.places += len(words)
-        self.owner = _grown(self.owner, self.places + 1)
-        self.passage_words = _grown(self.passage_words, self.places + 1)
+        self.owner = _grow(self.owner, self.places + 1)
+        self.passage_words = _grow(self.passage_words, self.places + 1)
         self.owner[start : self.places + 1] = np.repeat(np.arange(new.start, new.stop), passages)
         self.passage_words[start : self.places + 1] = words
         self.several[new] = passages > 1
@@ -344,7 +344,7 @@ class MessageColumns(Columns):
                 self._jumps.append(np.array([number]))
         if run % BLOCK == 0:
             self.blocks += 1
-            self._block_words = _grown(self._block_words, self.blocks)
+            self._block_words = _grow(self._block_words, self.blocks)
         block = self.blocks - 1 if run % BLOCK == 0 else int(self.block[before])
         self.run[number], self.block[number] = run, block
         self._block_words[block] += int(self.words[number])
@@ -364,7 +364,7 @@ class MessageColumns(Columns):
         """Set the neighbours and the block of documents."""
         paused = (before == 0) | (np.abs(self.at[order] - self.at[before]) > PAUSE)
         place = np.arange(len(order))
-        # Where the count began that goes on at each place: at the last pause, or where the chat begins here.
+        # The place where the count at each place began: after the last pause, or where the chat begins here.
         start = np.maximum.accumulate(np.where(paused | begins, place, 0))
         carried = np.where(paused, 0, self.run[before] + 1)
         self.run[order] = place - start + carried[start]
@@ -378,12 +378,12 @@ class MessageColumns(Columns):
         number = np.where(fresh, self.blocks + np.cumsum(fresh) - 1, self.block[before])
         self.block[order] = number[source]
         self.blocks += int(fresh.sum())
-        self._block_words = _grown(self._block_words, self.blocks)
+        self._block_words = _grow(self._block_words, self.blocks)
         added = np.bincount(self.block[order], weights=self.words[order], minlength=self.blocks)
         self._block_words[: self.blocks] += added.astype(np.int64)
 
 
-def _grown(array: NDArray[_Scalar], size: int) -> NDArray[_Scalar]:
+def _grow(array: NDArray[_Scalar], size: int) -> NDArray[_Scalar]:
     """Return an array with at least `size` places, the new ones zero."""
     if size <= len(array):
         return array

@@ -1,4 +1,4 @@
-"""The messages of some spaces as one row of numbers: all that a query asks of them is computed at once."""
+"""The messages of some spaces as one row of numbers, so that a query is computed for all at once."""
 
 from __future__ import annotations
 
@@ -21,44 +21,44 @@ class Corpora:
 
     def __init__(self, columns: Sequence[MessageColumns]) -> None:
         self.columns = columns
-        self.documents = _begins(one.last + 1 for one in columns)
-        self.places = _begins(one.places + 1 for one in columns)
-        self.blocks = _begins(one.blocks for one in columns)
+        self.documents = _begins(space.last + 1 for space in columns)
+        self.places = _begins(space.places + 1 for space in columns)
+        self.blocks = _begins(space.blocks for space in columns)
         self._begins = {
             "previous": self.documents,
             "next": self.documents,
             "owner": self.documents,
             "block": self.blocks,
-            "actor": _begins(len(one.actors) for one in columns),
-            "chat": _begins(len(one.chats) for one in columns),
+            "actor": _begins(len(space.actors) for space in columns),
+            "chat": _begins(len(space.chats) for space in columns),
         }
-        # Much is asked of the same documents, one after the other.
+        # The results for the last documents: many columns of the same documents are taken in a row.
         self._numbers: Numbers | None = None
         self._local: list[Numbers] = []
         self._centre: Numbers | None = None
-        self._found: list[tuple[Numbers, ...]] = []
+        self._neighbours: list[tuple[Numbers, ...]] = []
 
     def bounds(self, numbers: Numbers, begins: Sequence[int] | None = None) -> list[int]:
-        """Return where the numbers of each space begin, and the end of the last ones."""
+        """Return the places where the numbers of each space begin, and the end of the last one."""
         if len(self.columns) == 1:
             return [0, len(numbers)]
-        # Those of one space stand together, which is all that this search needs.
+        # Numbers of one space stand together, which is all that this search needs.
         inner = numbers.searchsorted((begins or self.documents)[1:-1])
         return [0, *inner.tolist(), len(numbers)]
 
     def take(self, column: str, numbers: Numbers, begins: Sequence[int] | None = None) -> NDArray[Any]:
-        """Return the values of a column for some documents, or what else `begins` numbers."""
+        """Return the values of a column for some documents, or for other numbers, which begin at `begins`."""
         if len(self.columns) == 1:
             alone: NDArray[Any] = getattr(self.columns[0], column).take(numbers)
             return alone
         local = self._split(numbers, begins)
-        parts = [getattr(one, column).take(some) for one, some in zip(self.columns, local, strict=True)]
+        parts = [getattr(space, column).take(some) for space, some in zip(self.columns, local, strict=True)]
         if shifts := self._begins.get(column):
             parts = [part + shift for part, shift in zip(parts, shifts, strict=False)]
         return np.concatenate(parts)
 
     def _split(self, numbers: Numbers, begins: Sequence[int] | None = None) -> list[Numbers]:
-        """Return the numbers of each space, as it has them itself."""
+        """Return the numbers of each space as local numbers."""
         if len(self.columns) == 1:
             return [numbers]
         if numbers is not self._numbers:
@@ -70,7 +70,7 @@ class Corpora:
     def each(
         self, values: Sequence[float], numbers: Numbers, begins: Sequence[int] | None = None
     ) -> float | Floats:
-        """Return for each number the value of its space; a single one as it is."""
+        """Return the value of its space for each number; a scalar if there is one space."""
         if len(values) == 1:
             return values[0]
         return np.repeat(values, np.diff(self.bounds(numbers, begins)))
@@ -89,27 +89,27 @@ class Corpora:
         return np.searchsorted(self.documents, docs, "right") - 1
 
     def around(self, docs: Numbers) -> Sequence[Numbers]:
-        """Return documents, those before and after each, and those two before and after.
+        """Return documents, their neighbours before and after, and those two before and two after.
 
         Document 0 of the space stands for none.
         """
         near = self._near(docs)
         if len(near) == 1:
             return near[0]
-        shifted = [np.array(found) + begin for found, begin in zip(near, self.documents, strict=False)]
+        shifted = [np.array(rows) + begin for rows, begin in zip(near, self.documents, strict=False)]
         return list(np.concatenate(shifted, axis=1))
 
     def concludes(self, docs: Numbers) -> Mask:
-        """Return whether each document is an assistant's last one of several in its turn."""
+        """Return a mask of the documents that are an assistant's last one of several in a turn."""
         spaces = zip(self.columns, self._near(docs), strict=True)
         return self.together(_concludes(columns, *near[:3]) for columns, near in spaces)
 
     def _near(self, docs: Numbers) -> list[tuple[Numbers, ...]]:
-        """Return what `around` does, as each space numbers it."""
+        """Return the result of `around` for each space, in local numbers."""
         if docs is not self._centre:
             spaces = zip(self.columns, self._split(docs), strict=True)
-            self._centre, self._found = docs, [columns.around(local) for columns, local in spaces]
-        return self._found
+            self._centre, self._neighbours = docs, [columns.around(local) for columns, local in spaces]
+        return self._neighbours
 
 
 def _begins(sizes: Iterable[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Why a document is a hit of a query, or why not; nothing is scored or filtered here but by recall itself."""
+"""The reasons why a document is a hit of a query or not; scores and filters are those of recall itself."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from holdfast.search.source import Document, SourceView
     from holdfast.types.explanations import Place
 
-# Hits that are returned of those above a document.
+# The number of hits above a document that are returned.
 _ABOVE = 5
-# Hits that a document is looked for among, at first.
+# The number of hits that are searched for a document at first.
 _FIRST = 100
 
 
 class Found(NamedTuple):
-    """A document, and the query with its terms in all that is searched with it; `place` is its source's."""
+    """A document, the query, and the sources searched together; `place` is that of the document's source."""
 
     document: Document
     space: str
@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
     @property
     def view(self) -> SourceView[Any]:
-        """The view that shows it."""
+        """The view that shows the document."""
         return self.group[self.place].view
 
 
@@ -53,7 +53,7 @@ def explain(
     filters: Filters,
     meaning: QueryVector | None = None,
 ) -> Explanation:
-    """Return why a document is a hit of a query, or why not; see `Memory.explain`.
+    """Return the reasons why a document is a hit of a query or not; see `Memory.explain`.
 
     Raises:
         InvalidInput: the query has nothing to search for, or the scope has no such document.
@@ -62,15 +62,15 @@ def explain(
     parsed = parse(query)
     searched = Filters(sources=frozenset(SOURCES), trust=filters.trust, where=filters.where)
     with search.one_read(scope, searched, meaning) as reader:
-        found = _look_up(reader, parsed, what, filters)
-        words, excluded = _words(found), _excluded(found, filters, reader.spaces[0])
-        found = found._replace(document=_labelled(found, reader.scope))
-        has_rank = not excluded and bool(found.view.near or any(word.places for word in words))
-        hits, rank = _ranked(reader, parsed, filters, found.document.hit if has_rank else None)
-    hit = hits[rank - 1] if rank else found.document.hit
+        candidate = _look_up(reader, parsed, what, filters)
+        words, excluded = _words(candidate), _failed_filters(candidate, filters, reader.spaces[0])
+        candidate = candidate._replace(document=_label(candidate, reader.scope))
+        has_rank = not excluded and bool(candidate.view.near or any(word.places for word in words))
+        hits, rank = _find_rank(reader, parsed, filters, candidate.document.hit if has_rank else None)
+    hit = hits[rank - 1] if rank else candidate.document.hit
     if rank and hit.score < filters.min_score:
         excluded = ("min_score",)
-    within = [one for one in hits[: filters.limit] if one.score >= filters.min_score]
+    within = [other for other in hits[: filters.limit] if other.score >= filters.min_score]
     return Explanation(
         query,
         hit,
@@ -84,7 +84,7 @@ def explain(
 
 
 def _reference(what: Hit | str, scope: Scope) -> tuple[str, str]:
-    """Return the reference to a document in its space, and that space; "" for any."""
+    """Return a reference without its space, and the space; "" stands for any."""
     if isinstance(what, Hit):
         named = write_reference(what.chat, what.seq) if what.source == "message" else what.id
         return named, what.space and scope.named(what.space).space
@@ -92,7 +92,7 @@ def _reference(what: Hit | str, scope: Scope) -> tuple[str, str]:
 
 
 def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filters) -> Found:
-    """Return the document that is meant; what is hidden is as what does not exist."""
+    """Return the document of a reference; a hidden one counts as missing."""
     # The chats of two spaces may have one name.
     reference, wanted = _reference(what, reader.scope)
     identity = what.id if isinstance(what, Hit) else None
@@ -114,16 +114,15 @@ def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filte
     )
 
 
-def _labelled(found: Found, scope: Scope) -> Document:
-    hit = found.document.hit
-    return found.document._replace(
-        hit=replace(hit, space=scope.reference(found.space), flags=flags_like(hit))
-    )
+def _label(candidate: Found, scope: Scope) -> Document:
+    hit = candidate.document.hit
+    hit = replace(hit, space=scope.reference(candidate.space), flags=flags_like(hit))
+    return candidate.document._replace(hit=hit)
 
 
-def _excluded(found: Found, filters: Filters, own_space: str) -> tuple[str, ...]:
+def _failed_filters(candidate: Found, filters: Filters, own_space: str) -> tuple[str, ...]:
     """Return the names of the filters that a document does not pass."""
-    document, view = found.document, found.view
+    document, view = candidate.document, candidate.view
     source = view.source.name
     names = []
     if source not in filters.sources:
@@ -133,7 +132,7 @@ def _excluded(found: Found, filters: Filters, own_space: str) -> tuple[str, ...]
             if source not in only and getattr(filters, name) is not None
         ]
         names += set_for_others or ["sources"]
-    if filters.chat is not None and found.space != own_space:
+    if filters.chat is not None and candidate.space != own_space:
         names.append("chat")
     masks = view.source.masks(view, np.array([document.number]), filters)
     names += [name for name, mask in masks if not mask.all()]
@@ -141,11 +140,11 @@ def _excluded(found: Found, filters: Filters, own_space: str) -> tuple[str, ...]
     return tuple(dict.fromkeys(names))
 
 
-def _ranked(
+def _find_rank(
     reader: SearchReader, query: Query, filters: Filters, wanted: Hit | None
 ) -> tuple[list[Hit], int | None]:
-    """Return the best hits, whatever their score, as many as it takes to find one, and its rank."""
-    # Among as many as a recall returns it is exactly where that has it.
+    """Return the best hits of any score, as many as it takes to find one of them, and its rank."""
+    # Among as many hits as a recall returns, the rank is exactly that of the recall.
     limit = filters.limit
     while True:
         hits = reader.find(query, replace(filters, limit=limit, min_score=0.0))
@@ -160,31 +159,31 @@ def _identity(hit: Hit) -> tuple[str, str, str, int, str]:
     return hit.source, hit.id, hit.chat, hit.seq, hit.space
 
 
-def _words(found: Found) -> tuple[ExplainedWord, ...]:
-    """Return the words of the query, in its order, with where the document has each.
+def _words(candidate: Found) -> tuple[ExplainedWord, ...]:
+    """Return the words of the query, in its order, each with its places in the document.
 
-    Of a query with more terms than count, those that do. None for a record whose words are not indexed.
+    Of a query with too many terms, only those that count. No words for a record whose words are not indexed.
     """
-    if found.view.visible is not None and not found.view.visible[found.document.number]:
+    if candidate.view.visible is not None and not candidate.view.visible[candidate.document.number]:
         return ()
-    written = dict.fromkeys(word.written for word in found.query.words)
-    is_whole = len(found.query.words) <= MAX_TERMS
+    written = dict.fromkeys(word.written for word in candidate.query.words)
+    is_whole = len(candidate.query.words) <= MAX_TERMS
     every = {word: ExplainedWord(word, (), 0) for word in written if is_whole}
-    views = [view for view, _ in found.group]
-    for terms in zip(*(terms for _, terms in found.group), strict=True):
-        own = terms[found.place]
+    views = [view for view, _ in candidate.group]
+    for terms in zip(*(terms for _, terms in candidate.group), strict=True):
+        own = terms[candidate.place]
         word = own.written.removeprefix(LIKE)
         known = every.get(word) or ExplainedWord(word, (), 0)
-        places, documents = _places(found, own), known.documents
+        places, documents = _places(candidate, own), known.documents
         if own.written == word:
             documents = max(documents, sum(map(_count, views, terms)))
         every[word] = ExplainedWord(word, tuple(dict.fromkeys((*known.places, *places))), documents)
     return tuple(every[word] for word in written if word in every)
 
 
-def _places(found: Found, term: QueryTerm) -> list[Place]:
-    """Return where a document has a term."""
-    doc, columns = found.document.number, found.view.columns
+def _places(candidate: Found, term: QueryTerm) -> list[Place]:
+    """Return the places of a term in a document."""
+    doc, columns = candidate.document.number, candidate.view.columns
     around: list[int] = []
     if isinstance(columns, MessageColumns):
         before, after = columns.previous[doc], columns.next[doc]
@@ -202,7 +201,7 @@ def _has(having: Numbers, docs: Sequence[int]) -> bool:
 
 
 def _count(view: SourceView[Any], term: QueryTerm) -> int:
-    """Count the documents with a term that the view shows: nothing may tell of those of other agents."""
+    """Return the number of visible documents with a term; those of other agents must not be counted."""
     docs = np.union1d(term.said.docs, term.output.docs)
     visible = np.ones(len(docs), bool)
     for _, mask in view.source.masks(view, docs, Filters()):

@@ -27,7 +27,7 @@ from holdfast.types import (
 from holdfast.types.where import Where, check_where
 
 Later = Literal["chat", "all"]
-# The filters that only some sources can pass, with those sources.
+# The filters that only some sources can pass, each with those sources.
 ONLY_OF: Mapping[str, frozenset[Source]] = {
     "roles": frozenset(("message",)),
     "where": frozenset(("message", "record")),
@@ -37,13 +37,13 @@ ONLY_OF: Mapping[str, frozenset[Source]] = {
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which messages, summaries and records may be hits; None lets all pass.
+    """The filters on messages, summaries and records that may be hits; None lets all pass.
 
-    `outside` leaves out a chat with those below it, see `is_outside`.
-    `since` and `until` are microseconds since the epoch. `later` is where the later of messages come first
-    that are nearly as good: in each chat, in all of them, or nowhere. `as_of` maps the name of a space to the
-    version and the message as of which it is read; other spaces are read as of now. `candidates` bounds how
-    many records are read to find as many as `limit`. With `trust`, records are those in quarantine.
+    `outside` leaves out a chat with those below it, see `is_outside`. `since` and `until` are microseconds
+    since the epoch. `later` says where later messages come first among nearly equal ones: in each chat, in
+    all of them, or nowhere. `as_of` maps the name of a space to the version and the message as of which it is
+    read; other spaces are read as of now. `candidates` bounds the number of records that are read to find
+    `limit` of them. With `trust`, records are those in quarantine.
     """
 
     sources: frozenset[str] = frozenset(("message", "record"))
@@ -66,7 +66,7 @@ class Filters:
     as_of: Mapping[str, AsOf] = field(default_factory=dict)
 
     def is_outside(self, chat: str) -> bool:
-        """Return whether a chat is neither the one that is left out nor below it: `<chat>/agent-1`."""
+        """Return whether a chat is neither the excluded one nor below it, as `<chat>/agent-1` is."""
         left = self.outside
         return left is None or (chat != left and not chat.startswith(f"{left}/"))
 
@@ -124,7 +124,7 @@ def _is_given(value: object, name: str, only: str) -> bool:
 
 
 def _possible(sources: Source | Iterable[Source] | None, **given: object) -> frozenset[str]:
-    """Return those of the sources that have what is filtered by."""
+    """Return those of the sources that have the values to filter by."""
     chosen = frozenset[str](SOURCES) if sources is None else _names(sources, "sources", SOURCES)
     chosen = chosen.intersection(*(ONLY_OF[name] for name in given if given[name] is not None))
     if not chosen:

@@ -1,7 +1,7 @@
 """The index of a source of a space in memory: segments, a memtable, and columns over all documents.
 
-An append writes only the message. A recall first reads what no segment covers yet, so that a message is found
-as soon as it is stored, whoever stored it; when enough has gathered, it is frozen into a segment in the
+An append writes only the message. A recall first reads the documents that no segment covers yet, so that a
+message is found as soon as it is stored by any process; enough of them are frozen into a segment in the
 database. Segments are derived: a missing or damaged one is made again from the log.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.store.records import AsOf
     from holdfast.store.vectors import VectorSet
 
-# Documents that are worth a segment: analysing as many takes a new process about 10 ms.
+# The documents of the smallest segment: analysing as many takes a new process about 10 ms.
 FREEZE = 256
 # Documents of a segment that is not merged any further: about 40 MB.
 LARGEST = 262_144
@@ -54,15 +54,15 @@ class Index(Generic[C]):
 
     def _reset(self, epoch: int) -> None:
         self._epoch = epoch
-        # Frozen, in the database or about to be.
+        # Frozen and stored, or about to be.
         self._segments: list[Segment] = []
-        # The ranges that the database has, as far as this process knows.
+        # The ranges of stored segments, as far as this process knows.
         self._stored: list[tuple[int, int]] = []
         # Frozen, but the database could not be written.
         self._unstored: Segment | None = None
         self._memtable = Memtable()
         self.columns = self.source.columns()
-        # Of the embedder of this process, once it was asked for; they may be of what was erased.
+        # Those of the embedder of this process after its first use; they may include erased documents.
         self.vectors: VectorCache | None = None
 
     @property
@@ -72,7 +72,7 @@ class Index(Generic[C]):
 
     @property
     def nbytes(self) -> int:
-        """The memory that it takes, in bytes."""
+        """The memory that the index takes, in bytes."""
         of_vectors = self.vectors.matrix.nbytes if self.vectors else 0
         of_words = sum(segment.nbytes for segment in self.parts) + self._memtable.nbytes
         return of_words + self.columns.nbytes + of_vectors
@@ -85,7 +85,7 @@ class Index(Generic[C]):
         return [*self._segments, unstored] if unstored else self._segments
 
     def view(self, terms: Sequence[int], agent: str, as_of: AsOf) -> SourceView[C]:
-        """Return what an agent sees as of a version, with the postings of terms given by their hashes."""
+        """Return the view of an agent as of a version, with the postings of terms given by their hashes."""
         visible = self.source.visible(self.columns, agent, as_of)
         postings = Postings(terms, self.parts, self._memtable, self.columns, visible)
         documents = self.covered if visible is None else int(visible.sum())
@@ -94,16 +94,16 @@ class Index(Generic[C]):
         return SourceView(*of_space, meta=self.meta)
 
     def has_near_vectors(self, vectors: VectorSet, state: stored.IndexState) -> bool:
-        """Return whether `refresh_vectors` only has to add a few."""
+        """Return whether `refresh_vectors` only has to add a few vectors."""
         return self._vectors_of(vectors.model).is_near(vectors, self._newest(state))
 
     def refresh_vectors(self, stored: VectorSet) -> None:
-        """Bring the vectors up to those that are stored, after the index itself."""
+        """Load newly stored vectors, after `refresh`."""
         self._vectors_of(stored.model).refresh(stored, self.columns)
 
     def _vectors_of(self, model: str) -> VectorCache:
         if self.vectors is None:
-            # Only for those who have an embedder.
+            # Loaded only where there is an embedder.
             from holdfast.search.vector_cache import VectorCache
 
             self.vectors = VectorCache(self._database, self._space, self.source.name, model)
@@ -115,19 +115,19 @@ class Index(Generic[C]):
         return state.epoch == self._epoch and 0 <= missing < FREEZE - len(self._memtable.documents)
 
     def refresh(self, state: stored.IndexState) -> None:
-        """Bring the index up to the newest document that is stored."""
+        """Bring the index up to the newest stored document."""
         try:
             self._catch_up(state)
         except HoldfastError:
             # From the database, which is read between two steps.
             raise
         except BaseException:
-            # Such as Ctrl-C: no half of a step may stay.
+            # Such as Ctrl-C: no unfinished step may stay.
             self._reset(self._epoch)
             raise
 
     def freeze(self) -> None:
-        """Keep the memtable as a segment, however small, for processes that only ask and end."""
+        """Store the memtable as a segment, however small, for processes that recall once and end."""
         if self.source.stored and self._memtable.documents and self.covered > FREEZE:
             last = segments.build(self._memtable.documents)
             self._unstored = segments.merge([self._unstored, last] if self._unstored else [last])
@@ -148,20 +148,20 @@ class Index(Generic[C]):
         return int(getattr(state, self.source.name))
 
     def _load(self) -> None:
-        """Load the stored segments; if they do not cover the log from its beginning on, remove them.
+        """Load the stored segments; remove them if they do not cover the log from its beginning on.
 
-        Those of another version of the analysis or the layout are left alone: another Holdfast reads them.
+        Segments of another version of the analysis or the layout stay: another Holdfast reads them.
         """
         rows = self._rows(self.covered or BEFORE_ALL)
         if self.covered and rows and rows[0].first <= self.covered:
-            # Another process joined what this one holds in parts.
+            # Another process merged segments that this one has in parts.
             self._reset(self._epoch)
             rows = self._rows(BEFORE_ALL)
         if self._memtable.documents or self._unstored:
             return
         newest = self._newest(stored.index_state(self._database, self._space))
         for row in rows:
-            segment = self._read(row, newest)
+            segment = self._decode(row, newest)
             if segment is None:
                 stored.clear(self._database, self._space, segments.VERSION)
                 self._reset(stored.index_state(self._database, self._space).epoch)
@@ -173,7 +173,7 @@ class Index(Generic[C]):
     def _rows(self, after: int) -> list[stored.StoredSegment]:
         return stored.load(self._database, self._space, segments.VERSION, after, self.source.name)
 
-    def _read(self, row: stored.StoredSegment, newest: int) -> Segment | None:
+    def _decode(self, row: stored.StoredSegment, newest: int) -> Segment | None:
         try:
             if row.first != self.covered + 1:
                 raise BadSegment(f"the one before it ends at {self.covered}")
@@ -234,8 +234,7 @@ class Index(Generic[C]):
             _logger().info("The index of space %r could not be stored: %s", self._space, error)
             return False
         if not done:
-            # Another process stored other segments, or erased what some of these are made of: start from its
-            # own.
+            # Another process stored other segments, or erased documents of these: start from its segments.
             self._reset(stored.index_state(self._database, self._space).epoch)
             self._load()
         return done

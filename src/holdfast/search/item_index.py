@@ -30,17 +30,17 @@ _STORED = np.dtype("<f4")
 
 
 class ItemIndex:
-    """Items of groups, by their numbers 0, 1, 2 …; those that were removed keep theirs."""
+    """Items of groups, by their numbers 0, 1, 2 …; removed items keep their numbers."""
 
     def __init__(self) -> None:
         self._texts: list[Callable[[], Iterable[str]]] = []
         self._groups, self._at, self._expires = array("q"), array("q"), array("q")
         self._alive = bytearray()
         self._removed = 0
-        # By term: the items that have it, and how often. The items from `_analysed` on are not in it yet.
+        # By term: the items with it and its frequencies. Items that were not analysed yet are not in it.
         self._postings: dict[int, _Postings] = {}
         self._lengths = array("d")
-        # Of each vector, its item.
+        # The vectors, and the item of each.
         self._vectors, self._owners = np.zeros((0, 0), np.float32), array("q")
 
     unit = staticmethod(checked)
@@ -58,12 +58,12 @@ class ItemIndex:
         return rows.astype(np.float32, copy=False)
 
     def __len__(self) -> int:
-        """Return the number of items that are there."""
+        """Return the number of items that were not removed."""
         return len(self._alive) - self._removed
 
     @property
     def is_sparse(self) -> bool:
-        """Whether most numbers are those of removed items, so that it should be made anew."""
+        """Whether most numbers are those of removed items, so that the index should be made anew."""
         return self._removed > len(self) + 1_000
 
     def add(
@@ -97,7 +97,7 @@ class ItemIndex:
         self._alive[item] = 0
 
     def _of(self, groups: Sequence[int]) -> Mask:
-        """Return which items are in some groups."""
+        """Return a mask of the items in some groups."""
         wanted = np.zeros(max(groups, default=0) + 2, bool)
         wanted[groups] = True
         # The last place stands for all other groups.
@@ -108,16 +108,16 @@ class ItemIndex:
     def expired(self, groups: Sequence[int], now: int) -> list[int]:
         """Return the items of some groups that have expired."""
         expired = self._of(groups) & (np.frombuffer(self._expires, np.int64) <= now)
-        found: list[int] = np.flatnonzero(expired).tolist()
-        return found
+        items: list[int] = np.flatnonzero(expired).tolist()
+        return items
 
     def ranked(
         self, groups: Sequence[int], count: int | None, words: str = "", vector: Rows | None = None
     ) -> Iterator[tuple[int, float | None]]:
         """Yield the items of some groups with their scores, best first, and then the others, newest first.
 
-        The score is the cosine, or of words a share of the most that they allow; None for an item that is
-        not ranked. Of those that are, at most `count` are yielded.
+        The score is the cosine, or for words the share of the largest score that they allow; None for an item
+        that is not ranked. At most `count` ranked items are yielded.
         """
         mask = self._of(groups)
         if vector is not None:
@@ -137,7 +137,7 @@ class ItemIndex:
         return items[np.frombuffer(self._at, np.int64)[items].argsort(kind="stable")][::-1]
 
     def _by_words(self, query: Query, mask: Mask) -> Floats:
-        """Return the BM25 score of each item of a mask, as a share of the most that the query allows."""
+        """Return the BM25 score of each item of a mask, as a share of the largest that the query allows."""
         self._analyse()
         scores, best = np.zeros(len(mask)), 0.0
         lengths = np.frombuffer(self._lengths)
@@ -152,7 +152,7 @@ class ItemIndex:
         return scores / best if best else scores
 
     def _by_vector(self, query: Rows, mask: Mask) -> Floats:
-        """Return the best cosine of each item of a mask, plus 2; 0 for items that have no vector."""
+        """Return the best cosine of each item of a mask, plus 2; 0 for items without a vector."""
         scores = np.zeros(len(mask))
         owners = np.frombuffer(self._owners, np.int64)
         rows = np.flatnonzero(mask[owners])
@@ -181,15 +181,15 @@ class ItemIndex:
     def _add(
         self, scores: Floats, terms: list[int], weight: float, mask: Mask, lengths: Floats, count: int
     ) -> float:
-        """Add what a word is worth to the scores, one of several terms; return the most that it can be."""
-        found = [self._postings[term] for term in terms if term in self._postings]
+        """Add the score of a word, written as any of some terms, to the scores; return its largest value."""
+        postings = [self._postings[term] for term in terms if term in self._postings]
         having = np.concatenate(
-            [np.frombuffer(items, np.int64) for items, _ in found] or [np.zeros(0, np.int64)]
+            [np.frombuffer(items, np.int64) for items, _ in postings] or [np.zeros(0, np.int64)]
         )
-        frequencies = np.concatenate([np.frombuffer(each) for _, each in found] or [np.zeros(0)])
+        frequencies = np.concatenate([np.frombuffer(each) for _, each in postings] or [np.zeros(0)])
         kept = mask[having]
         items, frequencies = having[kept], frequencies[kept]
-        if len(found) > 1:
+        if len(postings) > 1:
             items, places = np.unique(items, return_inverse=True)
             frequencies = np.bincount(places, frequencies, len(items))
         rarity = weight * inverse_frequency(count, len(items))

@@ -1,4 +1,4 @@
-"""Meaning: a query as a vector, and the order of what words find and what is near it."""
+"""Meaning: a query as a vector, and one order of documents by words and by nearness to it."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from holdfast.search.vector_scan import Near, Rows
     from holdfast.types import Scope
 
-# What embedding a query is metered as.
+# The purpose under which embedding a query is metered.
 _PURPOSE = "recall"
-# Queries whose vectors are kept: a prompt, and a tool after it, often ask the same.
+# The number of vectors that are kept: a prompt, and a tool after it, often have the same query.
 _KEPT = 256
-# The least of both lists that are fused.
+# The least length of both lists that are fused.
 DEPTH = 200
 _UNKNOWN = "Found by words alone: the embedder knows no word of the query."
 
 
 class QueryVector(NamedTuple):
-    """The vector of a query, or why there is none, and what meaning counts against words."""
+    """The vector of a query, or the reason why there is none, and the weight of meaning against words."""
 
     model: str
     vector: Rows | None
@@ -46,7 +46,7 @@ class QueryVector(NamedTuple):
 
 
 class QueryEmbedder:
-    """Embeds queries: metered, within a time limit. One that fails leaves words alone, and says so."""
+    """Embeds queries: metered, within a time limit. A failure leaves words alone, and the result says so."""
 
     def __init__(self, embedder: Embedder, meter: Callable[[Scope], Meter], patience: float) -> None:
         self._embedder, self._meter, self._patience = embedder, meter, patience
@@ -54,8 +54,8 @@ class QueryEmbedder:
         self._lock = threading.Lock()
 
     def embed(self, scope: Scope, query: str, weight: float = WEIGHT) -> QueryVector:
-        """Return the vector of a query, or why there is none."""
-        # Only for those who have an embedder.
+        """Return the vector of a query, or the reason why there is none."""
+        # Loaded only where there is an embedder.
         from holdfast.llm.embedding import LONGEST, request
         from holdfast.llm.errors import logged
         from holdfast.llm.llm_request import LLMRequest
@@ -64,9 +64,9 @@ class QueryEmbedder:
         with self._lock:
             vector = self._vectors.get(text)
         if vector is None:
-            asked = LLMRequest(_PURPOSE, request([text]), None, _PURPOSE, answer_tokens=0)
+            call = LLMRequest(_PURPOSE, request([text]), None, _PURPOSE, answer_tokens=0)
             try:
-                answer = self._meter(scope).ask(self._embedder.queries, asked, self._patience)
+                answer = self._meter(scope).ask(self._embedder.queries, call, self._patience)
             except (ModelFailed, Unavailable) as error:
                 why = f"Found by words alone: {logged(error, _PURPOSE)}"
                 return QueryVector(model, None, weight, why)
@@ -87,14 +87,14 @@ def ranking(
     masks: Callable[[Numbers], Iterable[tuple[str, Mask]]],
     count: int,
 ) -> RankedDocuments:
-    """Return the best documents of a source, by words and, where there are vectors, by meaning.
+    """Return the best documents of a source, by words and, if there are vectors, by meaning.
 
     Args:
         view: the source.
         docs: the documents that words find, rising.
         scores: their scores, 0 for those that do not pass the masks.
-        masks: returns which of some documents pass each filter.
-        count: how many to return.
+        masks: returns a mask of some documents for each filter.
+        count: the number to return.
 
     """
     near = _vectors_near(view)
@@ -102,12 +102,12 @@ def ranking(
         best = top(scores, count)
         return RankedDocuments(docs[best], scores[best], np.zeros(len(best)), best)
     best = top(scores, max(count, DEPTH))
-    found = near.matrix.nearest(near.query, max(count, DEPTH), _allowed(view, near.matrix.numbers, masks))
-    other = np.setdiff1d(found.docs, docs[best], assume_unique=True)
+    nearest = near.matrix.nearest(near.query, max(count, DEPTH), _mask_of(view, near.matrix.numbers, masks))
+    other = np.setdiff1d(nearest.docs, docs[best], assume_unique=True)
     both, words = np.concatenate([docs[best], other]), np.concatenate([scores[best], np.zeros(len(other))])
     sample = near.matrix.sample(near.query)
-    standing = standing_out(near.matrix.scores(near.query, both), sample)
-    fused = fuse(words, standing, len(near.matrix), weight=near.weight)
+    deviations = standing_out(near.matrix.scores(near.query, both), sample)
+    fused = fuse(words, deviations, len(near.matrix), weight=near.weight)
     places = np.concatenate([best, np.full(len(other), -1)])
     kept = fused.order[:count]
     return RankedDocuments(both[kept], fused.scores[:count], fused.meaning[:count], places[kept])
@@ -123,21 +123,21 @@ def whole_ranking(
     masks: Callable[[Numbers], Iterable[tuple[str, Mask]]],
     filters: Filters,
 ) -> RankedDocuments:
-    """Return all documents that pass, best first: what is read of them decides which of them are hits."""
+    """Return all documents that pass the masks, best first; further filters are applied to their rows."""
     shares = scores.shares
     for _, passing in masks(scores.docs):
         shares *= passing
     count = max(len(shares), DEPTH)
     if view.near is not None and filters.chat is not None:
-        # The chat of a record is read with it: the nearest ones may all be of others.
+        # The chat of a record is known when it is read: the nearest ones may all be of other chats.
         count = max(count, len(view.near.matrix))
     return ranking(view, scores.docs, shares, masks, count)
 
 
-def _allowed(
+def _mask_of(
     view: SourceView[C], numbers: Numbers, masks: Callable[[Numbers], Iterable[tuple[str, Mask]]]
 ) -> Mask | None:
-    """Return which documents may be found, by their numbers; None for all."""
+    """Return a mask of the documents that may be hits, by their numbers; None for all."""
     passing = [mask for _, mask in masks(numbers)]
     if view.visible is not None:
         passing.append(view.visible.take(numbers))
@@ -148,16 +148,16 @@ def _allowed(
     return allowed
 
 
-def explained(
+def explain_hits(
     view: SourceView[C], scores: rank.Scores, ranked: Sequence[Ranked], least: float
 ) -> list[tuple[float, Why]]:
-    """Return how likely each hit answers, with the reasons for it, down to the least that is wanted.
+    """Return the probability of each hit to answer, down to the least wanted, with the reasons.
 
     Args:
         view: the source.
         scores: those of the documents that words find.
-        ranked: all hits, best first: how likely one is depends on the best that passes all filters.
-        least: from 0 to 1.
+        ranked: all hits, best first: probabilities depend on the best one that passes all filters.
+        least: the least probability wanted, from 0 to 1.
 
     """
     likely = probabilities(view, ranked, least)
@@ -165,20 +165,20 @@ def explained(
 
 
 def probabilities(view: SourceView[C], ranked: Sequence[Ranked], least: float) -> list[float]:
-    """Return how likely each hit answers, down to the least that is wanted; see `explained`."""
+    """Return the probability of each hit to answer, down to the least wanted; see `explain_hits`."""
     calibration = (WITH_MEANING if _vectors_near(view) else BY_WORDS)[view.source.name]
-    likely: list[float] = calibration.probabilities(np.array([one.score for one in ranked])).tolist()
+    likely: list[float] = calibration.probabilities(np.array([hit.score for hit in ranked])).tolist()
     return likely[: sum(probability >= least for probability in likely)]
 
 
 def reasons(scores: rank.Scores, ranked: Sequence[Ranked]) -> list[Why]:
     """Return the reasons for the score of each hit."""
-    by_words = iter(scores.explain([one.place for one in ranked if one.place >= 0]))
-    found = []
-    for one in ranked:
-        why = next(by_words) if one.place >= 0 else Why({})
-        if one.meaning:
-            shares = {name: share * (1 - one.meaning) for name, share in why.items()}
-            why = Why({**shares, "meaning": one.meaning}, why.words)
-        found.append(why)
-    return found
+    by_words = iter(scores.explain([hit.place for hit in ranked if hit.place >= 0]))
+    whys = []
+    for hit in ranked:
+        why = next(by_words) if hit.place >= 0 else Why({})
+        if hit.meaning:
+            shares = {name: share * (1 - hit.meaning) for name, share in why.items()}
+            why = Why({**shares, "meaning": hit.meaning}, why.words)
+        whys.append(why)
+    return whys

@@ -15,18 +15,18 @@ class Memtable:
         self._postings: dict[int, tuple[list[int], list[int]]] = {}
         # The passages of all documents.
         self.places = 0
-        # About what the texts and the lists take, in bytes.
+        # The approximate memory of the texts and the lists, in bytes.
         self.nbytes = 0
 
     def add(self, document: IndexedDocument) -> DocumentTerms:
         """Add a document, and return its terms; linear in its words."""
-        found = read_document(document)
-        for place, terms in [*enumerate(found.passages, self.places), (self.places, found.output)]:
+        content = read_document(document)
+        for place, terms in [*enumerate(content.passages, self.places), (self.places, content.output)]:
             self._add(terms, place)
         self.documents.append(document)
         self.nbytes += sum(map(len, document.passages)) + len(document.output)
-        self.places += len(found.passages)
-        return found
+        self.places += len(content.passages)
+        return content
 
     def _add(self, terms: list[int], place: int) -> None:
         self.nbytes += 100 * len(terms)

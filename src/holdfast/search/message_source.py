@@ -1,4 +1,4 @@
-"""Messages as a source: how they are indexed, and the best of them for a query."""
+"""Messages as a source: their documents for the index, and the best of them for a query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.search.source import (
     Document,
     SearchSource,
     SourceView,
-    parsed,
+    parse_stored,
     texts_in,
     time_masks,
     where_masks,
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
 
-# Years in which a date without a year is looked for.
+# The number of years in which a date without a year is searched.
 _MAX_YEARS = 50
 
 
 class MatchedMessages(NamedTuple):
-    """The messages of a space as they are seen, the query, and its terms there."""
+    """A view of the messages of a space, the query, and its terms there."""
 
     view: SourceView[MessageColumns]
     query: Query
@@ -59,58 +59,58 @@ class RankedMessage(NamedTuple):
 
 
 class MessageRanking:
-    """The best messages of some spaces for a query. Only those are read that turn out to be hits."""
+    """The best messages of some spaces for a query; only hits are read."""
 
-    def __init__(self, asked: Sequence[MatchedMessages], filters: Filters) -> None:
-        self._views = [one.view for one in asked]
+    def __init__(self, matches: Sequence[MatchedMessages], filters: Filters) -> None:
+        self._views = [match.view for match in matches]
         limit = max(filters.limit, DEPTH) if any(view.near for view in self._views) else filters.limit
-        corpora = [_corpus(one, filters) for one in asked]
+        corpora = [_corpus(match, filters) for match in matches]
         self._scores = rank.score(corpora, limit, filters.later)
         begin = end = first = 0
         shares = self._scores.shares
-        # Of each space, best first.
+        # The messages of each space, best first.
         self.best: list[list[RankedMessage]] = []
         for place, view in enumerate(self._views):
             last = first + view.columns.last + 1
             end = begin + int(self._scores.docs[begin:].searchsorted(last))
             passing = partial(_masks, view, filters=filters)
             docs = self._scores.docs[begin:end] - first
-            found = ranking(view, docs, shares[begin:end], passing, filters.limit)[:]
-            likely = probabilities(view, found, filters.min_score)
+            ranks = ranking(view, docs, shares[begin:end], passing, filters.limit)[:]
+            likely = probabilities(view, ranks, filters.min_score)
             self.best.append(
                 [
                     RankedMessage(
-                        score, place, one._replace(place=one.place + begin if one.place >= 0 else -1)
+                        score, place, ranked._replace(place=ranked.place + begin if ranked.place >= 0 else -1)
                     )
-                    for score, one in zip(likely, found, strict=False)
+                    for score, ranked in zip(likely, ranks, strict=False)
                 ]
             )
             begin, first = end, last
 
     def read(self, chosen: Sequence[RankedMessage]) -> dict[RankedMessage, Hit]:
-        """Return messages as hits, but those whose row is lost."""
+        """Return messages as hits, without those whose row is lost."""
         stored: dict[tuple[int, int], tuple[str, Message]] = {}
         for place, view in enumerate(self._views):
-            if docs := [one.rank.doc for one in chosen if one.place == place]:
+            if docs := [ranked.rank.doc for ranked in chosen if ranked.place == place]:
                 for doc, chat, message in log.by_docs(view.database, view.space, docs):
                     stored[place, doc] = chat, message
-        why = reasons(self._scores, [one.rank for one in chosen])
+        why = reasons(self._scores, [ranked.rank for ranked in chosen])
         return {
-            one: message_hit(one.score, reason, *stored[key])
-            for one, reason in zip(chosen, why, strict=True)
-            if (key := (one.place, one.rank.doc)) in stored
+            ranked: message_hit(ranked.score, reason, *stored[key])
+            for ranked, reason in zip(chosen, why, strict=True)
+            if (key := (ranked.place, ranked.rank.doc)) in stored
         }
 
 
-def _corpus(asked: MatchedMessages, filters: Filters) -> rank.Corpus:
-    """Return the messages of a space as a query sees them."""
-    columns, query = asked.view.columns, asked.query
-    # A single character of a name stands in many other words.
+def _corpus(match: MatchedMessages, filters: Filters) -> rank.Corpus:
+    """Return the corpus of a space for scoring."""
+    columns, query = match.view.columns, match.query
+    # A single character of a name is part of many other words.
     whole = (word for word in query.words if word.weight >= 1)
     named = frozenset(actor for word in whole for actor in columns.names.get(word.term, ()))
     actors = named or _actors_of_roles(columns, query.roles)
     focus = rank.Focus(actors, query.asks_time, _date_spans(columns, query))
-    return rank.Corpus(columns, asked.terms, focus, _mask(asked.view, filters))
+    return rank.Corpus(columns, match.terms, focus, _mask(match.view, filters))
 
 
 def message_hit(score: float, why: Why, chat: str, message: Message) -> Hit:
@@ -138,9 +138,9 @@ def message_hit(score: float, why: Why, chat: str, message: Message) -> Hit:
 
 
 def _visible(columns: MessageColumns, _agent: str, as_of: AsOf) -> Mask | None:
-    """Return which messages there were at a version; None for all.
+    """Return a mask of the messages that existed at a version; None for all.
 
-    Those of other agents count for the rarity of words.
+    Messages of other agents are included, since they count for the rarity of words.
     """
     size = columns.last + 1
     if as_of.doc >= columns.last and as_of.until == MAX_COUNT:
@@ -153,7 +153,7 @@ def _visible(columns: MessageColumns, _agent: str, as_of: AsOf) -> Mask | None:
 
 
 def _actors_of_roles(columns: MessageColumns, roles: frozenset[str]) -> frozenset[int]:
-    """Return the actors of the roles that pronouns name, where more than one role speaks."""
+    """Return the actors of the roles that pronouns name, if there are several roles."""
     if len({role for role, _ in columns.actors}) < 2:
         return frozenset()
     return frozenset(number for (role, _), number in columns.actors.items() if role in roles)
@@ -169,7 +169,7 @@ def _date_spans(columns: MessageColumns, query: Query) -> tuple[tuple[int, int, 
 
 
 def _mask(view: SourceView[MessageColumns], filters: Filters) -> Mask | None:
-    """Return which messages pass the filters; None for all."""
+    """Return a mask of the messages that pass the filters; None for all."""
     masks = [mask for _, mask in _masks(view, slice(view.columns.last + 1), filters)]
     return np.logical_and.reduce(masks) if masks else None
 
@@ -177,7 +177,7 @@ def _mask(view: SourceView[MessageColumns], filters: Filters) -> Mask | None:
 def _masks(
     view: SourceView[MessageColumns], docs: Numbers | slice, filters: Filters
 ) -> Iterator[tuple[str, Mask]]:
-    """Yield which of some messages pass each filter; without any, which of them the view shows."""
+    """Yield a mask of some messages for each filter, and for what the view shows."""
     columns = view.columns
     allowed = [owner == view.agent for _, owner in columns.chats] if view.agent else []
     if not all(allowed):
@@ -194,12 +194,12 @@ def _masks(
     yield from time_masks(columns.at[docs], filters)
     yield from where_masks(view, docs, filters)
     if view.visible is not None:
-        # A neighbour of a message that was there may be a later one.
+        # A neighbour of a visible message may be a later one.
         yield "version", view.visible[docs]
 
 
 def _look_up(view: SourceView[MessageColumns], reference: str, _filters: Filters) -> Document | None:
-    """Return the message that `chat#seq` names."""
+    """Return the message of a reference `chat#seq`."""
     meant = read_reference(reference)
     if meant is None or meant.first != meant.last:
         return None
@@ -209,14 +209,14 @@ def _look_up(view: SourceView[MessageColumns], reference: str, _filters: Filters
     return None
 
 
-def _read(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:
+def _read_messages(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:
     """Yield messages as documents; the names and arguments of their calls are output."""
     rows = segments.documents(database, space, after, limit)
     for doc, chat, agent, role, name, at, content, calls in rows:
         said, output = prose.split(role, content)
         if calls is not None:
-            output = "\n".join([output, *texts_in(parsed(calls))])
+            output = "\n".join([output, *texts_in(parse_stored(calls))])
         yield IndexedDocument(doc, chat, agent, role, name or "", at, prose.passages(said), output)
 
 
-MESSAGES = SearchSource("message", MessageColumns, _read, _visible, None, _masks, _look_up)
+MESSAGES = SearchSource("message", MessageColumns, _read_messages, _visible, None, _masks, _look_up)

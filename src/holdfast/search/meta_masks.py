@@ -1,4 +1,4 @@
-"""Which documents pass a filter on metadata, as masks; the values of a key are read once and kept."""
+"""Masks of the documents that pass a filter on metadata; the values of a key are read once and kept."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from holdfast.store.metadata import Labelled
     from holdfast.types.where import Comparable, Where
 
-# Keys whose values are kept, and filters whose masks are, for each source of a space.
+# The number of keys whose values are kept, and of filters whose masks are kept, for each source of a space.
 _KEPT = 32
 _NONE_READ: NDArray[np.int32] = np.zeros(1, np.int32)
 _NONE_HELD: Mask = np.zeros(1, bool)
 
 
 class KeyColumn(NamedTuple):
-    """The values of documents under a key, each value once; it never changes once it is shown to others.
+    """The values of documents under a key, each value once; immutable once it is shared.
 
-    `places` has for each document up to the last one that was read which of the values it has, 0 for none.
+    `places` has the number of the value of each document that was read, 0 for none.
     """
 
     key: str
@@ -43,18 +43,18 @@ class KeyColumn(NamedTuple):
         """The last document that was read."""
         return len(self.places) - 1
 
-    def extended(self, last: int) -> KeyColumn:
-        """Return a copy with place for the documents up to another last one."""
+    def grow(self, last: int) -> KeyColumn:
+        """Return a copy with places for the documents up to another last one."""
         added = np.zeros(last - self.last, np.int32)
         return KeyColumn(self.key, np.concatenate([self.places, added]), self.values.copy())
 
     def note(self, document: int, values: Values) -> None:
-        """Note the value that a document has."""
+        """Store the value of a document."""
         if (value := values[self.key]) is not None:
             self.places[document] = self.values.setdefault(value, len(self.values) + 1)
 
-    def held(self, condition: Condition, known: Mask) -> Mask:
-        """Return for which values a condition holds; `known` are the first of them."""
+    def holds(self, condition: Condition, known: Mask) -> Mask:
+        """Return a mask of the values for which a condition holds; `known` is its beginning."""
         if len(known) > len(self.values):
             return known
         rest = islice(self.values, len(known) - 1, None)
@@ -62,16 +62,16 @@ class KeyColumn(NamedTuple):
 
 
 class ChatsHeld(NamedTuple):
-    """The chats for whose value a condition holds, and those that have one."""
+    """The chats for whose value a condition holds, and the chats with a value."""
 
     holding: frozenset[str]
     having: frozenset[str]
 
 
 class KnownMetadata:
-    """What was read of the metadata of a source, as of a state of them, and what it means for conditions.
+    """Metadata of a source that were read, as of a state of them, and the results of conditions.
 
-    A message has the metadata of its chat where it has none of its own under a key.
+    A message without a value under a key has that of its chat.
     """
 
     def __init__(self, database: Database, space: str, source: Labelled) -> None:
@@ -82,7 +82,7 @@ class KnownMetadata:
         self.columns: OrderedDict[str, KeyColumn] = OrderedDict()
         # None until they are read.
         self.chats: dict[str, dict[str, object]] | None = None
-        # Of each condition: for which values of its key it holds, and for which chats.
+        # By condition: a mask of the values for which it holds, and the chats for which it holds.
         self.held: dict[str, Mask] = {}
         self.of_chats: dict[str, ChatsHeld] = {}
 
@@ -94,7 +94,7 @@ class KnownMetadata:
         return copied
 
     def take(self, other: KnownMetadata) -> None:
-        """Take over what was read elsewhere, unless the metadata have changed since."""
+        """Take over metadata that another object has read, unless they have changed since."""
         while len(self.columns) > _KEPT:
             self.columns.popitem(last=False)
         if len(self.held) > 4 * _KEPT:
@@ -109,7 +109,7 @@ class KnownMetadata:
             self.of_chats |= other.of_chats
 
     def refresh(self) -> None:
-        """Forget what may have changed: after an erasure all, after a change of a chat what is of chats."""
+        """Forget everything after an erasure, and the metadata of chats after a change of them."""
         before, self.state = self.state, metadata.state(self._database, self._space)
         if self.state.epoch != before.epoch:
             self.columns.clear()
@@ -119,33 +119,33 @@ class KnownMetadata:
             self.of_chats.clear()
 
     def read(self, where: Where, last: int) -> None:
-        """Read what the conditions of a filter need, up to the last document, and try them."""
+        """Read the metadata for the conditions of a filter, up to the last document, and test them."""
         tests = conditions(where)
-        keys = dict.fromkeys(one.key for one in tests)
+        keys = dict.fromkeys(test.key for test in tests)
         known = [self.columns.setdefault(key, KeyColumn(key, _NONE_READ, {})) for key in keys]
         behind = [column for column in known if column.last < last]
         if behind:
-            after, longer = min(column.last for column in behind), [one.extended(last) for one in behind]
+            after, longer = min(column.last for column in behind), [column.grow(last) for column in behind]
             rows = metadata.of_documents(self._database, self._space, self._source, after, last)
-            for document, found in rows:
-                values = Values(found)
+            for document, meta in rows:
+                values = Values(meta)
                 for column in longer:
                     column.note(document, values)
             self.columns |= {column.key: column for column in longer}
-        for one in tests:
-            self.held[one.text] = self.columns[one.key].held(one, self.held.get(one.text, _NONE_HELD))
+        for test in tests:
+            self.held[test.text] = self.columns[test.key].holds(test, self.held.get(test.text, _NONE_HELD))
         if self._source == "message":
             self._try_chats(tests)
 
     def _try_chats(self, tests: Iterable[Condition]) -> None:
         if self.chats is None:
             self.chats = metadata.of_chats(self._database, self._space)
-        for one in tests:
-            if one.text not in self.of_chats:
-                values = {chat: Values(found)[one.key] for chat, found in self.chats.items()}
+        for condition in tests:
+            if condition.text not in self.of_chats:
+                values = {chat: Values(meta)[condition.key] for chat, meta in self.chats.items()}
                 having = {chat: value for chat, value in values.items() if value is not None}
-                holding = frozenset(chat for chat, value in having.items() if one.holds(value))
-                self.of_chats[one.text] = ChatsHeld(holding, frozenset(having))
+                holding = frozenset(chat for chat, value in having.items() if condition.holds(value))
+                self.of_chats[condition.text] = ChatsHeld(holding, frozenset(having))
 
 
 class MetaMasks:
@@ -153,27 +153,27 @@ class MetaMasks:
 
     def __init__(self, database: Database, space: str, source: Labelled) -> None:
         self.known = KnownMetadata(database, space, source)
-        # Of each filter: as of which document and which state, and the mask.
+        # By filter: the last document and the state of the mask, and the mask.
         self._masks: OrderedDict[str, tuple[tuple[int, MetadataState], Mask]] = OrderedDict()
 
     def mask(self, where: Where, columns: Columns) -> Mask:
-        """Return which of all documents pass a filter."""
+        """Return a mask of the documents that pass a filter."""
         self.known.refresh()
         text, now = str(where), (columns.last, self.known.state)
         then, mask = self._masks.get(text, (None, None))
         if mask is None or then != now:
             self.known.read(where, columns.last)
-            mask = self._combined(where, columns)
+            mask = self._combine(where, columns)
             self._masks[text] = (now, mask)
         self._masks.move_to_end(text)
         while len(self._masks) > _KEPT:
             self._masks.popitem(last=False)
         return mask
 
-    def _combined(self, where: Where, columns: Columns) -> Mask:
+    def _combine(self, where: Where, columns: Columns) -> Mask:
         if isinstance(where, Condition):
             return self._of_condition(where, columns)
-        parts = [self._combined(part, columns) for part in where.parts]
+        parts = [self._combine(part, columns) for part in where.parts]
         if where.join == "not":
             return ~parts[0]
         joined: Mask = (np.logical_and if where.join == "and" else np.logical_or).reduce(parts)
@@ -186,7 +186,7 @@ class MetaMasks:
         if text in known.of_chats and known.of_chats[text].having:
             chat = columns.chat[: last + 1]
             holding, having = (
-                np.array([one in some for one, _ in columns.chats], bool).take(chat)
+                np.array([name in some for name, _ in columns.chats], bool).take(chat)
                 for some in known.of_chats[text]
             )
             mask |= lacking & holding

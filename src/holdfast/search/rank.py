@@ -1,10 +1,10 @@
 """Scoring: pure functions from postings and columns to scores. Nothing here reads a database or a text.
 
 A document's score is BM25 of its own words, BM25F of its words with those of its neighbours, and BM25 of the
-block of conversation it stands in; more if it has substance, if its speaker is named in the query, and if it
-tells a time that the query asks for; and a bonus for the date that the query names. The forms and most
-weights are those that held on three public sets of conversations; `docs/decisions.md` says which were changed
-since and on what evidence.
+block of conversation that it belongs to; factors for substance, for a speaker that the query names, and for a
+time if the query asks for one; and a bonus for a date that the query names. The formulas and most weights are
+those that held on three public sets of conversations; `docs/decisions.md` lists later changes with their
+evidence.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from holdfast.types import Why
 if TYPE_CHECKING:
     from holdfast.search.filters import Later
 
-# What is raised stands just above, by more than is lost by rounding.
+# A raised score is just above the other one, by more than is lost by rounding.
 _ABOVE = 1 + 1e-12
-# Earlier messages that a later one is compared with.
+# The number of earlier messages that a later one is compared with.
 _LOOKED_AT = 32
 
 
 class Focus(NamedTuple):
-    """What a query asks for besides words: speakers, a time, dates as (from, before, fit)."""
+    """The parts of a query besides words: speakers, a time, dates as (from, before, fit)."""
 
     actors: frozenset[int] = frozenset()
     asks_time: bool = False
@@ -44,7 +44,7 @@ class Focus(NamedTuple):
 
 
 class Corpus(NamedTuple):
-    """The messages of a space as a query sees them: its terms there, what else it asks for, who passes."""
+    """The messages of a space for a query: its terms there, its other parts, and a mask of filters."""
 
     columns: MessageColumns
     terms: Sequence[QueryTerm]
@@ -54,11 +54,11 @@ class Corpus(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of documents, and what makes them up; all arrays are in the order of `docs`, which rise.
+    """The scores of documents and their components; all arrays are in the order of `docs`, which rise.
 
     `parts` add up to the score before `factors` change it, `bonuses` are added after them. `ceiling` is the
-    best score that the query could give. `matched` returns the words of the query in the documents at some
-    places. `said` is which terms each message says, a row for each term.
+    best score that the query could give. `match_words` returns the words of the query in the documents at
+    some places. `said` is a mask of the terms in each message, a row for each term.
     """
 
     docs: Numbers
@@ -67,7 +67,7 @@ class Scores:
     factors: dict[str, Floats]
     bonuses: dict[str, Floats]
     ceiling: float | Floats
-    matched: Callable[[Sequence[int]], list[tuple[str, ...]]]
+    match_words: Callable[[Sequence[int]], list[tuple[str, ...]]]
     said: Mask | None = None
 
     @property
@@ -81,16 +81,16 @@ class Scores:
             return []
         signals = self._signals(places)
         totals: list[float] = np.asarray(sum(signals.values())).tolist()
-        # All at once: a number taken from an array by itself costs more than all that is done with it.
+        # All at once: to take single numbers from an array costs more than the work on them.
         rows = zip(*(values.tolist() for values in signals.values()), strict=True)
-        matched = self.matched(places)
+        matches = self.match_words(places)
         return [
-            Why({name: one / total for name, one in zip(signals, row, strict=True) if one > 0}, words)
-            for total, row, words in zip(totals, rows, matched, strict=True)
+            Why({name: value / total for name, value in zip(signals, row, strict=True) if value > 0}, words)
+            for total, row, words in zip(totals, rows, matches, strict=True)
         ]
 
     def _signals(self, places: Sequence[int] | Numbers) -> dict[str, Floats]:
-        """Return how much each signal adds to the score at each of some places."""
+        """Return the amount that each signal adds to the score at each of some places."""
         scale = self.factors["substance"][places]
         signals = {name: values[places] * scale for name, values in self.parts.items()}
         running = sum(signals.values())
@@ -103,41 +103,42 @@ class Scores:
 
 
 def score(corpora: Sequence[Corpus], limit: int, later: Later | None) -> Scores:
-    """Return the scores of the messages of some spaces: of each those of the `limit` best, and others.
+    """Return the scores of messages of some spaces, which include the `limit` best of each space.
 
-    They are what they would be without the other spaces; documents are numbered as in `Corpora`. Of messages
-    of one chat that are nearly as good as each other the later ones are better: what is said later stands for
-    what was said before. `later` says whether so are those of all chats of a space, or none.
+    Scores do not depend on the other spaces; documents are numbered as in `Corpora`. Among nearly equal
+    messages of a chat the later ones come first, since later statements replace earlier ones. `later` says
+    whether that holds within each chat, for all chats of a space, or not at all.
 
     Costs about twenty array operations per posting of its terms, and ten per document. The result does not
     depend on how the documents are cut into segments, to the last bit.
     """
-    if not any(one.terms for one in corpora):
+    if not any(corpus.terms for corpus in corpora):
         return Scores(NO_NUMBERS, np.zeros(0), {}, {}, {}, 1.0, lambda _: [])
-    every = Corpora([one.columns for one in corpora])
-    sums = MessageSums(every, [one.terms for one in corpora])
-    exact = partial(_exact, sums, every, [one.focus for one in corpora])
+    every = Corpora([corpus.columns for corpus in corpora])
+    sums = MessageSums(every, [corpus.terms for corpus in corpora])
+    exact = partial(_exact, sums, every, [corpus.focus for corpus in corpora])
     mask = None
-    if any(one.mask is not None for one in corpora):
+    if any(corpus.mask is not None for corpus in corpora):
         mask = every.together(
-            np.ones(one.columns.last + 1, bool) if one.mask is None else one.mask for one in corpora
+            np.ones(corpus.columns.last + 1, bool) if corpus.mask is None else corpus.mask
+            for corpus in corpora
         )
-    # What is computed of a message is its sum times no more than this.
-    most = [_most(one.focus, one.columns) for one in corpora]
+    # The score of a message is at most its sum times this.
+    most = [_most(corpus.focus, corpus.columns) for corpus in corpora]
     in_reach = partial(_in_reach, sums, every, most)
     bonus = None
-    if any(one.focus.dates for one in corpora):
+    if any(corpus.focus.dates for corpus in corpora):
         best = exact(in_reach(1, exact))
         spaces = zip(corpora, pairwise(every.bounds(best.docs)), strict=True)
         bonus = every.together(
             weights.WEIGHTS.date
             * float(best.total[start:end].max(initial=0.0))
-            * _fit(one.columns, one.focus.dates)
-            for one, (start, end) in spaces
+            * _fit(corpus.columns, corpus.focus.dates)
+            for corpus, (start, end) in spaces
         )
     docs = in_reach(limit, partial(exact, bonus=bonus), mask, bonus)
-    found = exact(docs, bonus=bonus)
-    return found if later is None else raise_later(found, every, limit, later)
+    scores = exact(docs, bonus=bonus)
+    return scores if later is None else raise_later(scores, every, limit, later)
 
 
 def _in_reach(
@@ -149,7 +150,7 @@ def _in_reach(
     mask: Mask | None = None,
     bonus: Floats | None = None,
 ) -> Numbers:
-    """Return the documents that can be among the `limit` best, also when later ones are raised."""
+    """Return the documents that can be among the `limit` best, even after later ones are raised."""
     likely = exact(sums.likely(2 * limit, mask))
     floors = _floors(likely, every, limit)
     highest = [0.0] * len(floors)
@@ -166,7 +167,7 @@ def _in_reach(
 
 
 def _floors(scores: Scores, every: Corpora, limit: int) -> list[float]:
-    """Return the score of each space from which on a document can be among its `limit` best."""
+    """Return the score of each space that a document needs to be among its `limit` best."""
     bounds = pairwise(every.bounds(scores.docs))
     return [_floor(scores.total[start:end], limit) for start, end in bounds]
 
@@ -179,9 +180,9 @@ def _floor(total: Floats, limit: int) -> float:
 
 
 def raise_later(scores: Scores, every: Corpora, limit: int, later: Later) -> Scores:
-    """Raise each message to the best earlier one, of its chat or of any, whose place it may take.
+    """Raise each message above the best earlier one, of its chat or of any, that it may replace.
 
-    That is one which it is nearly as good as, and of whose words of the query it has a third.
+    It may replace a message with a nearly equal score if it has a third of its words of the query.
     """
     share = 1 - weights.WEIGHTS.later
     if share == 1 or scores.said is None:
@@ -190,7 +191,7 @@ def raise_later(scores: Scores, every: Corpora, limit: int, later: Later) -> Sco
     docs = scores.docs[places]
     among = every.take("chat", docs) if later == "chat" else every.spaces(docs)
     chats, words, raised = among.tolist(), _bits(scores.said[:, places]), scores.total[places].tolist()
-    # The score and the words of those before, by chat.
+    # The scores and the words of earlier messages, by chat.
     earlier: dict[int, list[tuple[float, int]]] = {}
     for n in np.lexsort((docs, every.take("at", docs))).tolist():
         if not words[n]:
@@ -210,41 +211,41 @@ def raise_later(scores: Scores, every: Corpora, limit: int, later: Later) -> Sco
 
 
 def _bits(said: Mask) -> list[int]:
-    """Return which terms each message says as the bits of a number."""
-    found = [0] * said.shape[1]
+    """Return the terms of each message as the bits of a number."""
+    bits = [0] * said.shape[1]
     for row, place in np.argwhere(said).tolist():
-        found[place] |= 1 << row
-    return found
+        bits[place] |= 1 << row
+    return bits
 
 
-def _matched(terms: Sequence[QueryTerm], every: Numbers, places: Sequence[int]) -> list[tuple[str, ...]]:
-    """Return the words of the query that stand in the documents at some places."""
+def _match_words(terms: Sequence[QueryTerm], every: Numbers, places: Sequence[int]) -> list[tuple[str, ...]]:
+    """Return the words of the query in the documents at some places."""
     docs = every[places]
-    found: list[dict[str, None]] = [{} for _ in docs]
+    matches: list[dict[str, None]] = [{} for _ in docs]
     for term in terms:
         for place in np.flatnonzero(_has(term.said.docs, docs) | _has(term.output.docs, docs)).tolist():
-            found[place][term.written] = None
-    return [tuple(words) for words in found]
+            matches[place][term.written] = None
+    return [tuple(words) for words in matches]
 
 
 def _has(having: Numbers, docs: Numbers) -> Mask:
-    """Return which documents are among some that rise."""
+    """Return a mask of the documents that are among others, which rise."""
     if not len(having):
         return np.zeros(len(docs), np.bool_)
     places = np.minimum(having.searchsorted(docs), len(having) - 1)
-    found: Mask = having.take(places) == docs
-    return found
+    mask: Mask = having.take(places) == docs
+    return mask
 
 
 def _most(focus: Focus, columns: Columns) -> float:
-    """Return what all factors together can be."""
+    """Return the largest product of all factors."""
     w = weights.WEIGHTS
     most = 1 + w.conclusion if isinstance(columns, MessageColumns) else 1.0
     return most * (1 + w.speaker * bool(focus.actors)) * (1 + w.time * focus.asks_time)
 
 
 def _fit(columns: MessageColumns, dates: Sequence[tuple[int, int, float]]) -> Floats:
-    """Return for each message how well its time fits dates, 0 to 1."""
+    """Return the fit of the time of each message to dates, 0 to 1."""
     at = columns.at[: columns.last + 1]
     fit = np.zeros(len(at))
     for start, end, share in dates:
@@ -260,7 +261,7 @@ def _exact(
     docs: Numbers,
     bonus: Floats | None = None,
 ) -> Scores:
-    """Return the scores of some messages; each has the bonus at its place."""
+    """Return the scores of some messages; `bonus` has one for every message."""
     w = weights.WEIGHTS
     share, (context, said) = every.take("context_share", docs), sums.context(docs)
     parts = {
@@ -282,20 +283,20 @@ def _exact(
     if bonus is not None:
         bonuses["date"] = bonus.take(docs)
     ceilings = [
-        max(one * (_most(focus, columns) * (1 + w.date * bool(focus.dates))), 1e-9)
-        for one, focus, columns in zip(sums.ceilings, focuses, every.columns, strict=True)
+        max(ceiling * (_most(focus, columns) * (1 + w.date * bool(focus.dates))), 1e-9)
+        for ceiling, focus, columns in zip(sums.ceilings, focuses, every.columns, strict=True)
     ]
 
-    def matched(places: Sequence[int]) -> list[tuple[str, ...]]:
-        return sums.matched(docs[places], said[:, places])
+    def match_words(places: Sequence[int]) -> list[tuple[str, ...]]:
+        return sums.match_words(docs[places], said[:, places])
 
-    return _combine(docs, parts, factors, bonuses, every.each(ceilings, docs), matched, said)
+    return _combine(docs, parts, factors, bonuses, every.each(ceilings, docs), match_words, said)
 
 
 def score_alone(
     terms: Sequence[QueryTerm], columns: RecordColumns, alive: NDArray[np.bool_] | None, *, asks_time: bool
 ) -> Scores:
-    """Return the scores of records: BM25 of each by itself, as if only those alive had ever been.
+    """Return the scores of records: BM25 of each by itself, as if only the alive ones existed.
 
     So a recall as of an earlier version gives the scores of then, to the last bit. The terms have alive
     documents only; None stands for all. Costs about ten array operations per posting, and two per version of
@@ -318,11 +319,11 @@ def score_alone(
         factors["time words"] = 1 + w.time * columns.tells_time.take(docs).astype(np.float64)
     ceiling *= _most(Focus(asks_time=asks_time), columns)
     parts = {"words": words.take(docs)}
-    return _combine(docs, parts, factors, {}, max(ceiling, 1e-9), partial(_matched, terms, docs))
+    return _combine(docs, parts, factors, {}, max(ceiling, 1e-9), partial(_match_words, terms, docs))
 
 
 def _substance(words: Numbers) -> Floats:
-    """Return what texts of so many words count: few words have little to say."""
+    """Return the factors of texts by their numbers of words: short texts say little."""
     length = np.maximum(words, 1).astype(np.float64)
     half = weights.WEIGHTS.substance
     return length / (length + half) if half else np.ones(len(words))
@@ -334,7 +335,7 @@ def _combine(
     factors: dict[str, Floats],
     bonuses: dict[str, Floats],
     ceiling: float | Floats,
-    matched: Callable[[Sequence[int]], list[tuple[str, ...]]],
+    match_words: Callable[[Sequence[int]], list[tuple[str, ...]]],
     said: Mask | None = None,
 ) -> Scores:
     """Return the sum of the parts times the factors, plus the bonuses."""
@@ -345,4 +346,4 @@ def _combine(
         total *= factor
     for bonus in bonuses.values():
         total += bonus
-    return Scores(docs, total, parts, factors, bonuses, ceiling, matched, said)
+    return Scores(docs, total, parts, factors, bonuses, ceiling, match_words, said)

@@ -1,4 +1,4 @@
-"""Records as a source: how their versions are indexed, and the best of them for a query."""
+"""Records as a source: the documents of their versions for the index, and the best for a query."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from holdfast.search import rank
 from holdfast.search.columns import Mask, RecordColumns
 from holdfast.search.fusion import Ranked
-from holdfast.search.meaning import explained, whole_ranking
+from holdfast.search.meaning import explain_hits, whole_ranking
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import (
     Document,
     SearchSource,
     SourceView,
-    parsed,
+    parse_stored,
     read_best,
     texts_in,
     time_masks,
@@ -45,9 +45,9 @@ def find(
     view: SourceView[RecordColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
 ) -> list[Hit]:
     """Return the records that match a query, best first."""
-    scores, found = best(view, query, terms, filters)
-    reasons = explained(view, scores, [one for one, _ in found], filters.min_score)
-    return [_hit(record, *reason) for (_, record), reason in zip(found, reasons, strict=False)]
+    scores, rows = best(view, query, terms, filters)
+    reasons = explain_hits(view, scores, [candidate for candidate, _ in rows], filters.min_score)
+    return [_hit(record, *reason) for (_, record), reason in zip(rows, reasons, strict=False)]
 
 
 def best(
@@ -62,12 +62,12 @@ def best(
 
 
 def _visible(columns: RecordColumns, agent: str, as_of: AsOf) -> Mask:
-    """Return which versions are alive and an agent's or nobody's."""
+    """Return a mask of the alive versions that belong to an agent, or to none."""
     return columns.visible(as_of.version, agent, shared=True)
 
 
 def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[tuple[str, Mask]]:
-    """Yield which of some versions pass each filter that can be applied without reading them."""
+    """Yield a mask of some versions for each filter that needs no row."""
     if filters.kinds is not None:
         allowed = np.array([kind in filters.kinds for kind, _ in view.columns.actors], bool)
         yield "kinds", allowed.take(view.columns.actor.take(docs))
@@ -79,7 +79,7 @@ def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> 
 
 
 def _checks(filters: Filters, record: Record) -> Iterator[tuple[str, bool]]:
-    """Yield whether a record passes each filter that needs it read."""
+    """Yield the result of each filter that needs the record."""
     yield "retracted", not record.retracted
     waits = record.trust == "quarantined"
     yield ("trust", waits) if filters.trust else ("quarantined", not waits)
@@ -92,7 +92,7 @@ def _checks(filters: Filters, record: Record) -> Iterator[tuple[str, bool]]:
 
 
 def _look_up(view: SourceView[RecordColumns], reference: str, filters: Filters) -> Document | None:
-    """Return the newest version of a record, retracted or in quarantine as it may be; no note of a run."""
+    """Return the newest version of a record, even if retracted or in quarantine; no note of a run."""
     version = view.columns.newest(reference, filters.as_of_in(view.space).version, view.agent, shared=True)
     record = records.by_versions(view.database, view.space, [version]).get(version)
     if record is None or record.run:
@@ -117,11 +117,11 @@ def _hit(record: Record, score: float, why: Why) -> Hit:
         why=why,
         kind=record.kind,
         flags=(*record.flags, *trust),
-        wordings=tuple(dict.fromkeys(one.text for one in record.wordings)),
+        wordings=tuple(dict.fromkeys(wording.text for wording in record.wordings)),
     )
 
 
-def _read(
+def _read_versions(
     database: Database, space: str, after: int, limit: int, *, waiting: bool = False
 ) -> Iterator[IndexedDocument]:
     """Yield versions of records as documents, one each."""
@@ -131,18 +131,18 @@ def _read(
 
 
 def _with_wordings(text: str, wordings: str | None) -> str:
-    """Return the text of a record and the words that its other wordings add, each once."""
+    """Return the text of a record, followed by the further words of its other wordings, each once."""
     if not wordings:
         return text
     seen = {analyze.fold(word) for word in analyze.tokens(text)}
     added: dict[str, str] = {}
-    stored = parsed(wordings)
-    said = [one[:1] for one in stored if isinstance(one, list)] if isinstance(stored, list) else wordings
+    stored = parse_stored(wordings)
+    said = [row[:1] for row in stored if isinstance(row, list)] if isinstance(stored, list) else wordings
     for other in texts_in(said):
         added |= {analyze.fold(word): word for word in analyze.tokens(other)}
     return " ".join([text, *(word for folded, word in added.items() if folded not in seen)])
 
 
-RECORDS = SearchSource("record", RecordColumns, _read, _visible, find, _masks, _look_up)
-# What is in quarantine, seldom searched: no words of it are in the database but in its own row.
-WAITING = replace(RECORDS, read=partial(_read, waiting=True), stored=False)
+RECORDS = SearchSource("record", RecordColumns, _read_versions, _visible, find, _masks, _look_up)
+# Records in quarantine, seldom searched: the database has their words only in their own rows.
+WAITING = replace(RECORDS, read=partial(_read_versions, waiting=True), stored=False)

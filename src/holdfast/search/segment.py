@@ -1,4 +1,4 @@
-"""Segments: the immutable index of a range of documents, as arrays that are stored as they are."""
+"""Segments: the immutable index of a range of documents, as arrays that are stored unchanged."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from holdfast.text import analyze
 # The analysis, and the layout below.
 VERSION = analyze.VERSION * 100 + 3
 _MAGIC = b"HFSEG\x00\x00\x01"
-# What a byte holds: the frequency of a term in a document is not counted further.
+# The most that a byte holds; a higher frequency of a term in a document is stored as this.
 MAX_FREQUENCY = 255
 # The times that a message can have, in microseconds.
 _EARLIEST, _LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
-# The arrays in the order in which they are stored, and which count of the header is their length. Those of 8
-# bytes come first and stay aligned.
+# The arrays in the order of storage, each with the count of the header that is its length. Those of 8 bytes
+# come first and stay aligned.
 _LAYOUT: tuple[tuple[str, type[np.generic], str], ...] = (
     ("terms", np.uint64, "terms"),
     ("at", np.int64, "count"),
@@ -38,10 +38,10 @@ _LAYOUT: tuple[tuple[str, type[np.generic], str], ...] = (
 
 
 class IndexedDocument(NamedTuple):
-    """What the index needs of a message, a summary or a version of a record.
+    """A message, a summary or a version of a record, with the values that the index needs.
 
     `number` counts 1, 2, 3 … within the space, `at` is in microseconds since the epoch. `passages` are the
-    parts of its text, one at least; `output` is what a program put out, which is looked for apart from it.
+    parts of its text, at least one; `output` is that of a program, which is searched separately.
     """
 
     number: int
@@ -100,7 +100,7 @@ class Segment:
         return sum(array.nbytes for array in self._arrays())
 
     def spans(self, terms: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where the postings of each term begin and end in `places`; 0 and 0 if it has none."""
+        """Return the begin and the end of the postings of each term in `places`; 0 and 0 for none."""
         if not len(self.terms):
             return np.zeros(len(terms), np.int64), np.zeros(len(terms), np.int64)
         places = np.minimum(self.terms.searchsorted(terms), len(self.terms) - 1)
@@ -111,7 +111,7 @@ class Segment:
         return [getattr(self, name) for name, _, _ in _LAYOUT]
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both hold exactly the same."""
+        """Return whether both have the same content."""
         return isinstance(other, Segment) and self.encode() == other.encode()
 
     def __hash__(self) -> int:
@@ -138,14 +138,14 @@ class Segment:
 
     @classmethod
     def decode(cls, body: bytes) -> Segment:
-        """Return a segment from bytes, checked to be in range throughout: a file may come from anybody.
+        """Return a segment from bytes, checked completely, because a file may come from anybody.
 
         Raises:
-            BadSegment: anything is not as `encode` writes it.
+            BadSegment: the bytes differ from what `encode` writes.
 
         """
         try:
-            segment, end = _read(body)
+            segment, end = _decode(body)
             sound = end == len(body) and _is_sound(segment)
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise BadSegment(str(error)) from error
@@ -159,8 +159,8 @@ def checksum(body: bytes) -> int:
     return zlib.crc32(body)
 
 
-def _read(body: bytes) -> tuple[Segment, int]:
-    """Return the segment that some bytes begin with, unchecked, and where it ends."""
+def _decode(body: bytes) -> tuple[Segment, int]:
+    """Return the segment at the beginning of some bytes, unchecked, and its end."""
     if body[:8] != _MAGIC:
         raise BadSegment("it does not begin as a segment does")
     size = int.from_bytes(body[8:16], "little")
@@ -199,20 +199,20 @@ def _is_sound(segment: Segment) -> bool:
 
 
 def _rise(places: NDArray[np.uint32], offsets: NDArray[np.uint32]) -> bool:
-    """Return whether the places of each term rise: only the first of a term may follow a larger one."""
+    """Return whether the places of each term rise; only the first of a term may follow a larger one."""
     rise = places[1:] > places[:-1]
     rise[offsets[1:-1] - 1] = True
     return bool(rise.all())
 
 
 def read_words(text: str) -> tuple[list[int], int, bool]:
-    """Return the hashes of the terms of a text, the number of its words, and whether they tell a time."""
+    """Return the hashes of the terms of a text, the number of its words, and whether one tells a time."""
     terms: list[int] = []
     words, tells_time = 0, False
     analyze_token = analyze.analyze
     for token in analyze.tokens(text):
-        found, counted, tells = analyze_token(token)
-        terms.extend(found)
+        hashes, counted, tells = analyze_token(token)
+        terms.extend(hashes)
         words += counted
         tells_time = tells_time or tells
     return terms, words, tells_time
@@ -242,22 +242,22 @@ def read_document(document: IndexedDocument) -> DocumentTerms:
 
 
 def build(documents: Sequence[IndexedDocument]) -> Segment:
-    """Return the index of documents that are numbered without gaps.
+    """Return the segment of documents that are numbered without gaps.
 
-    Linear in their words, times its logarithm.
+    Takes n log n in their words.
     """
     hashes: list[int] = []
-    # For each text, where its terms end in `hashes`, and the place that they have.
+    # The end of the terms of each text in `hashes`, and their place.
     ends: list[int] = []
     places: list[int] = []
-    found = [read_document(document) for document in documents]
+    entries = [read_document(document) for document in documents]
     first = 0
-    for one in found:
-        for place, terms in [*enumerate(one.passages, first), (first, one.output)]:
+    for entry in entries:
+        for place, terms in [*enumerate(entry.passages, first), (first, entry.output)]:
             hashes.extend(terms)
             ends.append(len(hashes))
             places.append(place)
-        first += len(one.passages)
+        first += len(entry.passages)
     starts = np.array([0, *ends], np.int64)
     chats: dict[tuple[str, str], int] = {}
     actors: dict[tuple[str, str], int] = {}
@@ -266,20 +266,20 @@ def build(documents: Sequence[IndexedDocument]) -> Segment:
         np.array(hashes, np.uint64),
         np.repeat(np.array(places, np.uint32), starts[1:] - starts[:-1]),
         None,
-        words=np.array([words for one in found for words in one.words], np.uint32),
-        passages=np.array([len(one.passages) for one in found], np.uint32),
-        output=np.array([one.output_words for one in found], np.uint32),
+        words=np.array([words for entry in entries for words in entry.words], np.uint32),
+        passages=np.array([len(entry.passages) for entry in entries], np.uint32),
+        output=np.array([entry.output_words for entry in entries], np.uint32),
         at=np.array([document.at for document in documents], np.int64),
         chat=np.array([chats.setdefault((d.chat, d.agent), len(chats)) for d in documents], np.uint32),
         actor=np.array([actors.setdefault((d.role, d.name), len(actors)) for d in documents], np.uint32),
-        tells_time=np.array([one.tells_time for one in found], np.uint8),
+        tells_time=np.array([entry.tells_time for entry in entries], np.uint8),
         chats=tuple(chats),
         actors=tuple(actors),
     )
 
 
 def merge(parts: Sequence[Segment]) -> Segment:
-    """Return one segment for several that follow each other, equal to `build` of all documents."""
+    """Return the segment of several that follow each other, equal to `build` of all documents."""
     if len(parts) == 1:
         return parts[0]
     chats: dict[tuple[str, str], int] = {}

@@ -1,4 +1,4 @@
-"""What the three sources have in common: how they are indexed, seen by a query, and read."""
+"""The common parts of the three sources: documents for the index, views for queries, and reading."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _Row = TypeVar("_Row")
 
 
 class Document(NamedTuple):
-    """A document that a reference names: its number, and as a hit that has no score yet.
+    """The document of a reference: its number, and a hit without a score.
 
-    `checks` are the filters that need its row, each with whether it passes.
+    `checks` are the results of the filters that need its row.
     """
 
     number: int
@@ -43,13 +43,13 @@ class Document(NamedTuple):
 # Compared by identity: two may have one name.
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchSource(Generic[C]):
-    """Something that is searched: how it is indexed, and how hits are found in it.
+    """A source of hits: the functions that read its documents and find hits among them.
 
-    `documents` reads those of a space after a number up to another one; they are numbered 1, 2, 3 … without
-    gaps. `visible` returns what an agent sees at a version, None for everything. `find` returns the hits of a
-    query; None for messages, which are ranked in all spaces at once. `masks` yields, by the names of the
-    filters, which of some documents pass, and `look_up` returns the document that a reference names, None
-    where the view shows none. `stored` is whether its segments are kept in the database.
+    `read` reads the documents of a space after a number, at most so many. `visible` returns a mask of the
+    documents that an agent sees at a version, None for all. `find` returns the hits of a query; it is None
+    for messages, which are ranked in all spaces at once. `masks` yields the name of each filter and a mask of
+    documents, and `look_up` returns the document of a reference, None if the view does not show it.
+    `stored` is whether its segments are kept in the database.
     """
 
     name: Source
@@ -62,21 +62,21 @@ class SearchSource(Generic[C]):
     stored: bool = True
 
     def documents(self, database: Database, space: str, after: int, until: int) -> list[IndexedDocument]:
-        """Return the documents after a number up to another one: 1, 2, 3 …, an empty one where there is none.
+        """Return the documents after a number up to another one, with empty documents in the gaps.
 
-        An erased message leaves such a gap, and so does a damaged log.
+        An erased message leaves a gap, and so does a damaged log.
         """
-        found = {one.number: one for one in self.read(database, space, after, until - after)}
+        rows = {document.number: document for document in self.read(database, space, after, until - after)}
         numbers = range(after + 1, until + 1)
-        return [found.get(number) or IndexedDocument(number, "", "", "", "", 0, ("",)) for number in numbers]
+        return [rows.get(number) or IndexedDocument(number, "", "", "", "", 0, ("",)) for number in numbers]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceView(Generic[C]):
     """A source of a space as an agent sees it at a version, with the postings of a query.
 
-    `near` is the query as a vector, where what is near it in meaning is to be found as well; `meta` the
-    filters on metadata.
+    `near` is the vector of the query if it is searched by meaning as well; `meta` has the masks of filters on
+    metadata.
     """
 
     source: SearchSource[C]
@@ -91,7 +91,7 @@ class SourceView(Generic[C]):
 
 
 def time_masks(at: NDArray[np.int64], filters: Filters) -> Iterator[tuple[str, Mask]]:
-    """Yield which of some times pass each filter."""
+    """Yield a mask of some times for each filter on them."""
     if filters.since is not None:
         yield "since", at >= filters.since
     if filters.until is not None:
@@ -99,7 +99,7 @@ def time_masks(at: NDArray[np.int64], filters: Filters) -> Iterator[tuple[str, M
 
 
 def where_masks(view: SourceView[C], docs: Numbers | slice, filters: Filters) -> Iterator[tuple[str, Mask]]:
-    """Yield which of some documents pass each clause of the filter on metadata."""
+    """Yield a mask of some documents for each clause of the filter on metadata."""
     if filters.where is not None and view.meta is not None:
         for clause in clauses(filters.where):
             yield f"where: {clause}", view.meta.mask(clause, view.columns)[docs]
@@ -112,25 +112,25 @@ def read_best(
     read: Callable[[list[int]], dict[int, _Row]],
     checks: Callable[[_Row], Iterable[tuple[str, bool]]],
 ) -> list[tuple[Ranked, _Row]]:
-    """Return the best rows that pass, best first, each with its rank; reads by pages."""
-    found: list[tuple[Ranked, _Row]] = []
+    """Return the best rows that pass all checks, best first, each with its rank; rows are read in pages."""
+    best: list[tuple[Ranked, _Row]] = []
     limit = filters.limit
     if not limit:
-        return found
+        return best
     for start in range(0, min(len(ranked), filters.candidates), page):
         some = ranked[start : min(start + page, filters.candidates)]
-        rows = read([one.doc for one in some])
-        for one in some:
-            row = rows.get(one.doc)
+        rows = read([candidate.doc for candidate in some])
+        for candidate in some:
+            row = rows.get(candidate.doc)
             if row is not None and all(passes for _, passes in checks(row)):
-                found.append((one, row))
-        if len(found) >= limit:
+                best.append((candidate, row))
+        if len(best) >= limit:
             break
-    return found[:limit]
+    return best[:limit]
 
 
-def parsed(stored: str) -> object:
-    """Return stored JSON; damaged JSON as it stands: reading its row names the damage."""
+def parse_stored(stored: str) -> object:
+    """Parse stored JSON; return damaged JSON unchanged, because reading its row reports the damage."""
     try:
         return json.loads(stored)
     except ValueError:

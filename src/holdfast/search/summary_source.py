@@ -1,4 +1,4 @@
-"""Summaries as a source: how they are indexed, and the best of them for a query."""
+"""Summaries as a source: their documents for the index, and the best of them for a query."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from holdfast.search import rank
 from holdfast.search.columns import Mask, RecordColumns
-from holdfast.search.meaning import explained, whole_ranking
+from holdfast.search.meaning import explain_hits, whole_ranking
 from holdfast.search.segment import IndexedDocument
 from holdfast.search.source import Document, SearchSource, SourceView, read_best, time_masks
 from holdfast.store import summaries
@@ -38,9 +38,9 @@ def find(
     scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
     ranked = whole_ranking(view, scores, partial(_masks, view, filters=filters), filters)
     read = partial(summaries.by_numbers, view.database, view.space)
-    found = read_best(ranked, filters, _PAGE, read, partial(_checks, filters))
-    reasons = explained(view, scores, [one for one, _ in found], filters.min_score)
-    return [summary_hit(*reason, summary) for (_, summary), reason in zip(found, reasons, strict=False)]
+    rows = read_best(ranked, filters, _PAGE, read, partial(_checks, filters))
+    reasons = explain_hits(view, scores, [candidate for candidate, _ in rows], filters.min_score)
+    return [summary_hit(*reason, summary) for (_, summary), reason in zip(rows, reasons, strict=False)]
 
 
 def summary_hit(score: float, why: Why, summary: Summary) -> Hit:
@@ -66,20 +66,20 @@ def _visible(columns: RecordColumns, agent: str, _as_of: AsOf) -> Mask:
 
 
 def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[tuple[str, Mask]]:
-    """Yield which of some summaries pass each filter that can be applied without reading them."""
+    """Yield a mask of some summaries for each filter that needs no row."""
     yield from time_masks(view.columns.at.take(docs), filters)
     if filters.chat is not None:
         yield "chat", np.isin(docs, summaries.numbers(view.database, view.space, filters.chat))
 
 
 def _checks(filters: Filters, summary: Summary) -> Iterator[tuple[str, bool]]:
-    """Yield whether a summary begins in time: the columns hold the time of its last message."""
+    """Yield the result of each filter that needs the summary: the columns have the time of its end only."""
     yield "outside", filters.is_outside(summary.chat)
     yield "since", filters.since is None or to_micros(summary.since) >= filters.since
 
 
 def _look_up(view: SourceView[RecordColumns], reference: str, filters: Filters) -> Document | None:
-    """Return the summary of an id."""
+    """Return the summary with an id."""
     number = view.columns.newest(reference, NOW.version, view.agent, shared=False)
     summary = summaries.by_numbers(view.database, view.space, [number]).get(number)
     if summary is None:
@@ -87,10 +87,10 @@ def _look_up(view: SourceView[RecordColumns], reference: str, filters: Filters) 
     return Document(number, summary_hit(0.0, Why({}), summary), tuple(_checks(filters, summary)))
 
 
-def _read(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:
-    """Yield summaries as documents; one that has grown since is a document as well."""
+def _read_summaries(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:
+    """Yield summaries as documents; earlier versions of extended ones are documents as well."""
     for number, identity, agent, at, text in summaries.documents(database, space, after, limit):
         yield IndexedDocument(number, identity, agent, "summary", "", at, (text,))
 
 
-SUMMARIES = SearchSource("summary", RecordColumns, _read, _visible, find, _masks, _look_up)
+SUMMARIES = SearchSource("summary", RecordColumns, _read_summaries, _visible, find, _masks, _look_up)

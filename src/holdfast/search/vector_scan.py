@@ -1,8 +1,8 @@
 """An exact scan over the vectors of a space: the documents nearest to a query.
 
-A first pass compares signs, one bit for each number, and leaves a part; a second one compares these exactly.
-Few vectors are all compared exactly. Everything computes on one thread: the sums are numpy's own, since those
-of a BLAS start several for one query.
+A first pass compares signs, one bit for each number, and keeps a part of the rows; a second one compares
+these exactly. A few vectors are all compared exactly. Everything is computed on one thread: the sums are
+numpy's own, since a BLAS starts several for one query.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from holdfast.search.columns import Numbers
 from holdfast.search.fusion import standing_out
 
 Rows: TypeAlias = NDArray[np.float32]
-# What a vector is stored as: whole numbers of two bytes, of which the largest stands for 1.
+# The storage of a vector: integers of two bytes, of which the largest stands for 1.
 SCALE = 32_767
 STORED = np.dtype("<i2")
-# Up to so many vectors are kept in four bytes a number, and all compared.
+# The number of vectors up to which they are kept in four bytes a number, and all compared.
 _FEW = 4_096
-# Of so many that the second pass reads 32 numbers for each document: the fewer signs, the less they say.
+# The second pass reads as many rows as makes 32 numbers a document: fewer signs say less.
 _READ = 32
-# Rows that are compared at once: what they take in four bytes a number stays in a processor's cache.
+# Rows that are compared at once: in four bytes a number they stay in a processor's cache.
 _BLOCK = 256
-# Scores by which the nearness of all is judged.
+# The number of scores from which the nearness of all documents is estimated.
 _SAMPLE = 1_024
 _SAME_SIGNS: Callable[[NDArray[np.uint64]], NDArray[np.uint8]] | None = getattr(np, "bitwise_count", None)
 
@@ -41,14 +41,14 @@ class Nearest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """The vectors of a source, the query that they are compared with, and what that counts against words."""
+    """The vectors of a source, the vector of a query, and the weight of meaning against words."""
 
     matrix: VectorMatrix
     query: Rows
     weight: float
 
     def standing(self, docs: Sequence[int]) -> list[float]:
-        """Return by how many deviations the nearness of each document stands out; 0 without a vector."""
+        """Return the deviations by which the nearness of each document stands out; 0 without a vector."""
         scores = self.matrix.scores(self.query, np.array(docs, np.int64))
         stands: list[float] = standing_out(scores, self.matrix.sample(self.query)).tolist()
         return stands
@@ -80,7 +80,7 @@ class VectorMatrix:
         return self._numbers[: self._count]
 
     def put(self, numbers: Numbers, rows: Rows) -> None:
-        """Store vectors of documents: in place of those that are there, or after all of them.
+        """Store vectors of documents, in place of existing ones or after all of them.
 
         The numbers rise.
         """
@@ -111,7 +111,7 @@ class VectorMatrix:
         self._numbers, self._rows, self._signs = numbers, rows, signs
 
     def nearest(self, query: Rows, count: int, allowed: NDArray[np.bool_] | None = None) -> Nearest:
-        """Return the `count` documents nearest to a query; `allowed` says which may be, by their numbers."""
+        """Return the `count` documents nearest to a query; `allowed` is a mask by their numbers."""
         kept = max(count, self._count * _READ // self.dimension, _FEW)
         places = self._candidates(query, kept, allowed)
         scores = self._scores(query, places)
@@ -122,7 +122,7 @@ class VectorMatrix:
         return Nearest(self.numbers[places[best]], scores[best])
 
     def _candidates(self, query: Rows, count: int, allowed: NDArray[np.bool_] | None) -> Numbers:
-        """Return the places of at least `count` rows, those with the most signs of the query; or of all."""
+        """Return the places of at least `count` rows with the most signs of the query, or of all rows."""
         passing = np.ones(self._count, bool) if allowed is None else allowed[self.numbers]
         if self._count <= count:
             return np.flatnonzero(passing)
@@ -139,7 +139,7 @@ class VectorMatrix:
     def _scores(self, query: Rows, places: Numbers) -> Rows:
         scaled, scores = query / np.float32(SCALE), np.empty(len(places), np.float32)
         if self._rows.dtype == np.float32 and len(places) == self._count and (np.diff(places) > 0).all():
-            # All of a few, as they stand.
+            # All of a few rows, without a copy.
             return np.einsum("ij,j->i", self._rows[: self._count], scaled, out=scores)
         for start in range(0, len(places), _BLOCK):
             rows = self._rows.take(places[start : start + _BLOCK], axis=0).astype(np.float32, copy=False)
@@ -147,13 +147,13 @@ class VectorMatrix:
         return scores
 
     def scores(self, query: Rows, docs: Numbers) -> Rows:
-        """Return the score of each of some documents; NaN for those that have no vector."""
-        found = np.full(len(docs), np.nan, np.float32)
+        """Return the scores of some documents; NaN for those without a vector."""
+        scores = np.full(len(docs), np.nan, np.float32)
         if self._count:
             places = np.minimum(np.searchsorted(self.numbers, docs), self._count - 1)
             there = self.numbers[places] == docs
-            found[there] = self._scores(query, places[there])
-        return found
+            scores[there] = self._scores(query, places[there])
+        return scores
 
     def sample(self, query: Rows) -> Rows:
         """Return the scores of all documents, or of about a thousand of them at equal distances."""
@@ -170,12 +170,12 @@ def _signs(rows: Rows, words: int) -> NDArray[np.uint64]:
 
 
 def _ones(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Return how many bits of each word are set."""
+    """Return the number of set bits of each word."""
     return _ones_by_table(words) if _SAME_SIGNS is None else _SAME_SIGNS(words)
 
 
 def _ones_by_table(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Do so without numpy 2.0, five times slower."""
+    """Return the number of set bits without numpy 2.0, five times slower."""
     counts: NDArray[np.uint8] = _TABLE.take(words.view(np.uint16)).reshape(-1, 4).sum(axis=1, dtype=np.uint8)
     return counts
 

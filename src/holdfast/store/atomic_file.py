@@ -9,13 +9,13 @@ from pathlib import Path
 
 from holdfast.errors import InvalidInput, Unavailable
 
-# What SQLite stores beside a file.
+# The files that SQLite keeps beside a database.
 _SUFFIXES = ("", "-journal", "-wal", "-shm")
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Create a file from what the block writes into the empty draft beside it that the block gets.
+    """Yield an empty draft beside a path, and move it there when the block has written it.
 
     A draft that a killed process left behind is overwritten.
 
@@ -49,7 +49,7 @@ def _exists(path: Path) -> InvalidInput:
 
 
 def _publish(draft: Path, path: Path) -> None:
-    """Link a file to its name; unlike a renaming, a link never replaces what was created there meanwhile."""
+    """Link a draft to its path; unlike a renaming, a link never replaces a file created there meanwhile."""
     try:
         path.hardlink_to(draft)
     except FileExistsError as error:

@@ -19,9 +19,8 @@ from holdfast.store.schema import tables
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Value
 
-# The tables that have checksums, with their columns that are set later. A row of `sessions` counts messages,
-# which `verify` counts as well; the number of an erasure receipt is that of its database, and what was
-# rewritten is known later.
+# The tables with checksums, and their columns that change later. `verify` counts the messages of `sessions`
+# again; the number of an erasure receipt belongs to its database, and its rewritten files are known later.
 CHANGING: Mapping[str, tuple[str, ...]] = {
     "sessions": (
         *("length", "tokens", "oldest", "newest", "erased"),
@@ -46,12 +45,13 @@ def seal(table: str, row: Mapping[str, Any], key: bytes) -> int:
 
 @cache
 def sealer(table: str, key: bytes) -> Callable[[Mapping[str, Any]], int]:
-    """Return the function that computes the checksum of a row of a table, prepared for the speed of appends.
+    """Return the function that computes checksums of rows of a table, prepared for the speed of appends.
 
     No two rows are serialized alike: required columns are joined by NUL, or quoted if a text has one. NULL is
     left out, so a nullable column that is added later changes no checksum of an older row.
     """
-    columns = [one for one in tables()[table].columns if one.name not in (*CHANGING[table], "checksum")]
+    left_out = (*CHANGING[table], "checksum")
+    columns = [column for column in tables()[table].columns if column.name not in left_out]
     names = tuple(column.name for column in columns if column.nullable)
     required = itemgetter(*(column.name for column in columns if not column.nullable))
     optional = itemgetter(*names) if len(names) > 1 else lambda row: tuple(row[name] for name in names)
@@ -67,7 +67,7 @@ def sealer(table: str, key: bytes) -> Callable[[Mapping[str, Any]], int]:
         rest = optional(row)
         if rest.count(None) != empty:
             text += "\0" + ascii(
-                {name: one for name, one in zip(names, rest, strict=True) if one is not None}
+                {name: value for name, value in zip(names, rest, strict=True) if value is not None}
             )
         return checksum(text.encode())
 
@@ -82,7 +82,7 @@ def _hash(key: bytes) -> Callable[[bytes], int]:
 
 
 def matches(table: str, row: Mapping[str, Any], key: bytes) -> bool | None:
-    """Return whether a row fits its checksum; None if one of them has a key and the other none."""
+    """Return whether a row fits its checksum; None if only one of row and caller has a key."""
     checksum = row["checksum"]
     if checksum is not None and checksum < 0:
         return seal(table, row, key) == checksum if key else None
@@ -98,10 +98,10 @@ def check(db: Database, space: str, table: str, key: bytes) -> Iterator[tuple[di
 
 
 @contextmanager
-def resealed(tx: Connection, table: str, space: str, condition: str, **values: Value) -> Iterator[None]:
-    """Update the checksums of the rows that meet a condition and are changed within the block.
+def resealing(tx: Connection, table: str, space: str, condition: str, **values: Value) -> Iterator[None]:
+    """Update the checksums of the rows that meet a condition after the block has changed them.
 
-    A wrong checksum stays: a change proves nothing about the columns that it leaves.
+    A wrong checksum stays wrong: the block proves nothing about the columns that it does not set.
     """
     shape = tables()[table]
     before = table_rows.select(tx, shape, space, condition, **values)

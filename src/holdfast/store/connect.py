@@ -1,4 +1,4 @@
-"""Opening a database: which one a path or a URL names."""
+"""Opening the database that a path or a URL names."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class SerializationFailure(Unavailable):
 
 
 def retry_transaction(write: Callable[P, T]) -> Callable[P, T]:
-    """Run a function again that clashes with others. It is one transaction, which was rolled back then."""
+    """Run a transaction again when it clashes with others; the database has rolled it back by then."""
 
     @wraps(write)
     def again(*args: P.args, **options: P.kwargs) -> T:
@@ -56,38 +56,38 @@ def retry_transaction(write: Callable[P, T]) -> Callable[P, T]:
 DECODING_ERRORS = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
 
 
-def damaged(what: str, error: Exception) -> Damaged:
-    """Return the error for a stored thing that cannot be decoded."""
+def damage_error(what: str, error: Exception) -> Damaged:
+    """Return the error of a stored value that cannot be decoded."""
     return Damaged(f"{what} cannot be read ({error}).", "Restore a backup of the database.")
 
 
 @contextmanager
 def decoding(what: str) -> Iterator[None]:
-    """Raise Damaged, naming `what`, if the block cannot decode what is stored."""
+    """Raise Damaged, naming `what`, if the block cannot decode a stored value."""
     try:
         yield
     except DECODING_ERRORS as error:
-        raise damaged(what, error) from error
+        raise damage_error(what, error) from error
 
 
 def one_of(column: str, values: Iterable[Value]) -> tuple[str, dict[str, Value]]:
-    """Return the condition that a column has one of some values, and its parameters."""
+    """Return the SQL condition that a column has one of some values, and its parameters."""
     name = column.rpartition(".")[2]
     parameters = {f"{name}{n}": value for n, value in enumerate(values)}
-    return f"{column} IN ({', '.join(f':{one}' for one in parameters) or 'NULL'})", parameters
+    return f"{column} IN ({', '.join(f':{parameter}' for parameter in parameters) or 'NULL'})", parameters
 
 
 def batched(values: Sequence[T], size: int = 500) -> Iterator[Sequence[T]]:
-    """Iterate over values as parts that a statement can name."""
+    """Iterate over values in parts that are small enough for one statement."""
     return (values[start : start + size] for start in range(0, len(values), size))
 
 
 def matching(
     equal: Mapping[str, Value], among: Mapping[str, Iterable[Value] | None]
 ) -> tuple[str, dict[str, Value]]:
-    """Return the condition that columns have a value, or one of some, and its parameters; None is any.
+    """Return the SQL condition that columns have a value, or one of several, and its parameters.
 
-    The condition is written to follow another one.
+    None stands for any value. The condition begins with AND.
     """
     conditions, values = [], dict[str, Value]()
     for column, value in equal.items():
@@ -104,7 +104,7 @@ def matching(
 
 
 class PurgeResult(NamedTuple):
-    """What was rewritten, what was not and why, and whether that is all that was asked for."""
+    """The rewritten parts, the remaining ones with the reasons, and whether the purge is complete."""
 
     rewritten: tuple[str, ...]
     remains: Mapping[str, str]
@@ -112,19 +112,19 @@ class PurgeResult(NamedTuple):
 
 
 class Reader(Protocol):
-    """Something that runs queries: a database, each on its own, or a connection."""
+    """Something that runs queries: a connection, or a database, which runs each on its own."""
 
     def all(self, sql: str, **values: Value) -> list[Row]:
         """Run a statement and return all its rows."""
 
     def all_large(self, columns: str, large: str, source: str, /, **values: Value) -> list[Row]:
-        """Return columns and, last, one of large values, of what follows FROM: a table and a condition."""
+        """Return columns and, last, a column of large values; `source` is a table and a condition."""
 
 
 class Connection(Reader, Protocol):
     """Run statements; inside `Database.writing` they are one transaction."""
 
-    # What rows are sealed with; empty for none.
+    # The key of checksums; empty for none.
     key: bytes
 
     def many(self, sql: str, rows: Iterable[Mapping[str, Value]]) -> None:
@@ -171,9 +171,9 @@ class Database(ABC):
             raise Denied("The database was opened to be read only; nothing was changed.", todo)
 
     def check_schema(self, version: int) -> None:
-        """Raise NewerSchema if the schema, within a transaction that writes, is not the one that was opened.
+        """Raise NewerSchema if the schema has changed since it was opened; call this in a transaction.
 
-        What this process does not know of, it would neither write nor erase.
+        A process would neither write nor erase tables that it does not know.
         """
         if version != self._migrated:
             what = (
@@ -187,17 +187,17 @@ class Database(ABC):
             return connection.all(sql, **values)
 
     def all_large(self, columns: str, large: str, source: str, /, **values: Value) -> list[Row]:
-        """Return columns and, last, one of large values, of what follows FROM: a table and a condition."""
+        """Return columns and, last, a column of large values; `source` is a table and a condition."""
         with self.one_read(), self.reading() as connection:
             return connection.all_large(columns, large, source, **values)
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Connection]:
-        """Open a connection for queries, each of which sees everything that was committed before it."""
+        """Open a connection for queries; each sees everything that was committed before it."""
 
     @abstractmethod
     def one_read(self) -> AbstractContextManager[None]:
-        """Let all queries of this thread in the block see one state of the database, that of the first query.
+        """Let all queries of this thread in the block see the state of the database at the first query.
 
         A block within another one is a part of it. Keep it short: while it is open, SQLite cannot shorten its
         write-ahead log, and nobody else writes to a database in memory.
@@ -213,7 +213,7 @@ class Database(ABC):
 
     @contextmanager
     def writing_to(self, space: str, *, lasting: bool = True) -> Iterator[Connection]:
-        """Open a transaction as `writing` does, beside which no other one changes the space."""
+        """Open a transaction as `writing` does, and let no other one change the space meanwhile."""
         with self.writing(lasting=lasting) as tx:
             tx.lock(space)
             yield tx
@@ -232,12 +232,12 @@ class Database(ABC):
         """Close all connections. Closing twice is harmless."""
 
     def check(self) -> list[str]:
-        """Return the defects that the database itself finds in its files."""
+        """Return the defects that the database's own check reports."""
         return []
 
     @abstractmethod
     def copy(self, path: str) -> None:
-        """Write all that is committed into an empty file, as a database of its own; others go on meanwhile.
+        """Write all committed rows into an empty file, as a database of its own; others go on meanwhile.
 
         Raises:
             InvalidInput: this database has its own tool for backups.
@@ -248,9 +248,9 @@ class Database(ABC):
 
     @abstractmethod
     def purge(self, *, rewrite: bool) -> PurgeResult:
-        """Release what was deleted; with `rewrite`, rewrite the files of the database, whatever that locks.
+        """Release the space of deleted rows; with `rewrite`, rewrite the files, whatever that locks.
 
-        What others use is waited for, up to `BUSY_SECONDS`, and then named among the remains.
+        Locks of others are waited for, up to `BUSY_SECONDS`; parts still locked are named in `remains`.
         """
 
     def dialect(self, statement: str) -> str:

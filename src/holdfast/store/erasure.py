@@ -1,4 +1,4 @@
-"""Erasure: the one exception to append-only. The words go from every table; a receipt without them stays."""
+"""Erasure: the one exception to append-only. It deletes words from every table, and leaves a receipt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.store import (
     summaries,
     vectors,
 )
-from holdfast.store.checksums import resealed
+from holdfast.store.checksums import resealing
 from holdfast.store.database import PurgeResult, decoding, retry_transaction
 from holdfast.store.erasure_receipts import DATABASE, ErasureAccount
 from holdfast.store.log import title_of
@@ -76,14 +76,14 @@ WHOLE = ("user", "project", "team")
 
 
 class ErasureTarget(NamedTuple):
-    """What is to be erased: a record, messages of a chat, a chat, all of the space, or remains in files."""
+    """The target of an erasure: a record, messages of a chat, a chat, a whole space, or remains in files."""
 
     chat: str | None = None
     messages: Range | None = None
     record: str | None = None
     # Nothing but what earlier erasures left in the files.
     files: bool = False
-    # What the space is of, where all of it is erased: one of WHOLE.
+    # One of WHOLE: the owner of a space that is erased as a whole.
     whole: str = "user"
     # Grants of the user on spaces of others, which are deleted already.
     rights: int = 0
@@ -108,7 +108,7 @@ def erasure_target(
     team: str | None = None,
     rewrite: bool | None,
 ) -> ErasureTarget:
-    """Return what is to be erased, checked.
+    """Check the arguments of an erasure, and return its target.
 
     Raises:
         InvalidInput: not exactly one thing is named.
@@ -117,9 +117,9 @@ def erasure_target(
     if rewrite is not None:
         check_flag(rewrite, "rewrite")
     spaces = dict(zip(WHOLE, (user, project, team), strict=True))
-    if rewrite and all(one is None for one in (chat, messages, record, *spaces.values())):
+    if rewrite and all(argument is None for argument in (chat, messages, record, *spaces.values())):
         return ErasureTarget(files=True)
-    if sum(one is not None for one in (chat, record, *spaces.values())) != 1:
+    if sum(name is not None for name in (chat, record, *spaces.values())) != 1:
         raise InvalidInput(
             "It is not clear what to erase.",
             "Pass one of chat=, record=, user=, project=, team=; messages= beside chat=; or rewrite=True.",
@@ -130,7 +130,7 @@ def erasure_target(
         check_name(chat, "The id of a chat")
     if record is not None:
         check_name(record, "The id of a record")
-    whole = next((kind for kind, one in spaces.items() if one is not None), "user")
+    whole = next((kind for kind, name in spaces.items() if name is not None), "user")
     return ErasureTarget(chat, check_range(messages, chat or ""), record, whole=whole)
 
 
@@ -147,7 +147,7 @@ def erase(
     """Erase in one transaction, purge or rewrite the files, and return the receipt.
 
     With None as `rewrite` the files are left to the next erasure, or to `purge_deferred`. `allow` is called
-    with the kind of each record that is to be erased, and raises if that must not be.
+    with the kind of each record that is to be erased, and raises if it may not be.
 
     Raises:
         InvalidInput: there is nothing of that name; nothing was erased.
@@ -157,7 +157,7 @@ def erase(
     """
     receipt = _erase(db, space, target, writer, now, allow)
     if rewrite is None:
-        return _deferred(db, space, receipt)
+        return _defer_purge(db, space, receipt)
     newest = db.all("SELECT version FROM spaces WHERE space = :space", space=DATABASE)[0][0]
     purged = db.purge(rewrite=rewrite)
     _note_purge(db, space, receipt.id, purged, newest)
@@ -172,15 +172,15 @@ def erase(
     return receipt
 
 
-def _deferred(db: Database, space: str, receipt: Erasure) -> Erasure:
-    """Return the receipt of an erasure after which the files are rewritten later."""
+def _defer_purge(db: Database, space: str, receipt: Erasure) -> Erasure:
+    """Note that the files are rewritten later, and return the receipt with that."""
     later = PurgeResult((), {"file": "it is rewritten later, with `verify(repair=True)`"}, done=False)
     _note_purge(db, space, receipt.id, later, 0)
     return replace(receipt, remains=later.remains)
 
 
 def purge_deferred(db: Database) -> None:
-    """Rewrite the files after erasures that left that to later; do nothing after none."""
+    """Rewrite the files after erasures that deferred it; do nothing if there were none."""
     rows = db.all("SELECT version, epoch FROM spaces WHERE space = :space", space=DATABASE)
     newest, rewritten = rows[0] if rows else (0, 0)
     if newest > rewritten and db.purge(rewrite=False).done:
@@ -190,7 +190,7 @@ def purge_deferred(db: Database) -> None:
 
 @retry_transaction
 def _note_purge(db: Database, space: str, receipt: str, purged: PurgeResult, newest: int) -> None:
-    """Add to a receipt what was rewritten; if that was all, earlier erasures have no remains either."""
+    """Add the rewritten parts to a receipt; a complete purge leaves no remains of earlier erasures."""
     rewritten, remains = json.dumps(purged.rewritten), json.dumps(purged.remains)
     with db.writing() as tx:
         tx.all(_SET_REWRITTEN, space=space, id=receipt, rewritten=rewritten, remains=remains)
@@ -210,7 +210,7 @@ def _erase(
 
 
 class _Eraser:
-    """Erases the rows of a space within a transaction, and keeps account of them."""
+    """Deletes rows of a space within a transaction, and keeps account of them."""
 
     def __init__(self, changes: Writing, account: ErasureAccount, allow: Callable[[str], None]) -> None:
         self._tx = changes.tx
@@ -223,11 +223,11 @@ class _Eraser:
             self._records.erase(_RECORD, id=target.record)
         elif target.chat is None:
             self._account.count("grants", range(target.rights))
-            self._everything()
+            self._erase_all()
         elif target.messages is None:
-            self._chat(target.chat)
+            self._erase_chat(target.chat)
         else:
-            self._some_messages(target.chat, *target.messages)
+            self._erase_range(target.chat, *target.messages)
         if not any(self._account.counts.values()):
             raise InvalidInput(
                 "There is nothing of that name to erase.", "Look at `chats()`, `records()` and `changes()`."
@@ -237,37 +237,37 @@ class _Eraser:
         imports.forget(self._tx, self._space)
         jobs.revoke_leases(self._tx, self._space)
 
-    def _chat(self, chat: str) -> None:
+    def _erase_chat(self, chat: str) -> None:
         self._tx.all(_KEEP_NUMBERS, space=self._space)
-        self._messages(chat, 1, MAX_COUNT)
+        self._erase_messages(chat, 1, MAX_COUNT)
         self._records.erase("chat = :chat", chat=chat)
         self._records.remove_wordings(chat, 1, MAX_COUNT)
         self._records.remove_source(chat)
         for table, statement in _OF_CHAT.items():
             self._account.count(table, self._tx.all(statement, space=self._space, chat=chat))
 
-    def _some_messages(self, chat: str, first: int, last: int) -> None:
+    def _erase_range(self, chat: str, first: int, last: int) -> None:
         self._tx.all(_KEEP_NUMBERS, space=self._space)
-        texts = self._messages(chat, first, last)
+        texts = self._erase_messages(chat, first, last)
         overlapping = "chat = :chat AND first <= :last AND last >= :first"
         self._records.erase(overlapping, chat=chat, first=first, last=last)
         self._records.remove_wordings(chat, first, last)
         prompt_receipts.erase(self._tx, self._space, chat, first, last)
         if texts:
             self._update_chat(chat, texts)
-            # Its episode was made of the messages too: it is written again, of what is left.
+            # Its episode was made of these messages too, and is written again from the others.
             self._tx.all(_DELETE_EPISODE, space=self._space, chat=chat)
 
-    def _everything(self) -> None:
+    def _erase_all(self) -> None:
         self._tx.all(_KEEP_NUMBERS, space=self._space)
         for (chat,) in self._tx.all("SELECT chat FROM sessions WHERE space = :space", space=self._space):
-            self._messages(chat, 1, MAX_COUNT)
+            self._erase_messages(chat, 1, MAX_COUNT)
         self._records.erase("1 = 1")
         for table, statement in _OF_ALL.items():
             self._account.count(table, self._tx.all(statement, space=self._space))
 
-    def _messages(self, chat: str, first: int, last: int) -> list[str]:
-        """Erase messages, what refers to them, and summaries; return their texts."""
+    def _erase_messages(self, chat: str, first: int, last: int) -> list[str]:
+        """Erase messages, the rows that refer to them, and summaries; return the texts of the messages."""
         keys: dict[str, Value] = {"space": self._space, "chat": chat, "first": first, "last": last}
         rows = sorted(self._tx.all(_DELETE_MESSAGES, **keys))
         for statement in _OF_MESSAGES:
@@ -277,26 +277,26 @@ class _Eraser:
         self._account.names |= {f"{chat}#{row[1]}" for row in rows}
         self._account.digest(rows)
         self._account.count("messages", rows)
-        gone = summaries.erase(self._tx, self._space, chat, rows[0][1] if rows else MAX_COUNT)
-        self._account.digest(sorted(row[:2] for row in gone))
-        self._account.names |= {row[2] for row in gone}
-        self._account.count("summaries", gone)
+        nodes = summaries.erase(self._tx, self._space, chat, rows[0][1] if rows else MAX_COUNT)
+        self._account.digest(sorted(row[:2] for row in nodes))
+        self._account.names |= {row[2] for row in nodes}
+        self._account.count("summaries", nodes)
         self._account.count("vectors", vectors.erase(self._tx, self._space, "message", docs))
-        of_summaries = vectors.erase(self._tx, self._space, "summary", [row[0] for row in gone])
+        of_summaries = vectors.erase(self._tx, self._space, "summary", [row[0] for row in nodes])
         self._account.count("vectors", of_summaries)
         return [row[3] for row in rows]
 
     def _update_chat(self, chat: str, texts: Sequence[str]) -> None:
-        """Let a chat count the messages that are left; its title must not repeat an erased one."""
+        """Count the remaining messages of a chat, and clear a title that repeats an erased one."""
         keys = {"space": self._space, "chat": chat}
         title = self._tx.all("SELECT title FROM sessions WHERE space = :space AND chat = :chat", **keys)[0][0]
         if title in map(title_of, texts):
             title = ""
-        with resealed(self._tx, "sessions", self._space, "chat = :chat", chat=chat):
+        with resealing(self._tx, "sessions", self._space, "chat = :chat", chat=chat):
             self._tx.all(_COUNT_MESSAGES, title=title, **keys)
 
     def _remove_names(self) -> None:
-        """Remove the names of what is gone from what prompts have shown; the answers to them stay."""
+        """Remove erased names from the lists of what prompts have shown; the answers to the prompts stay."""
         names = self._account.names
         if not names:
             return
@@ -307,7 +307,7 @@ class _Eraser:
                 left = [name for name in shown if name not in names]
             if left != shown:
                 keys = {"chat": chat, "seq": seq}
-                with resealed(self._tx, "messages", self._space, "chat = :chat AND seq = :seq", **keys):
+                with resealing(self._tx, "messages", self._space, "chat = :chat AND seq = :seq", **keys):
                     self._tx.all(
                         _SET_SHOWN, space=self._space, left=json.dumps(left) if left else None, **keys
                     )

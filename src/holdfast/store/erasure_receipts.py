@@ -1,4 +1,4 @@
-"""Receipts of erasures: what kind, how many, when and by whom; no words."""
+"""Receipts of erasures: kind, counts, time and writer, without the words."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader
     from holdfast.types import Change, Erasure, Range, Writer
 
-# No name of a space: its row counts the erasures of the database, and those after which the files were
-# rewritten.
+# Not the name of a space: its row counts the erasures of the database, and those whose remains in the files
+# are rewritten.
 DATABASE = "*"
 _COUNT = "SELECT count(*) FROM erasures WHERE space = :space"
 _READ = """
@@ -34,7 +34,7 @@ _REWRITTEN = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
 
 
 class ErasureAccount:
-    """What an erasure has deleted so far: counts, numbers, names, and a keyed digest of the words."""
+    """The account of an erasure so far: counts, numbers, names, and a keyed digest of the words."""
 
     def __init__(self) -> None:
         # Loads OpenSSL, which hardly any program needs.
@@ -76,7 +76,7 @@ class ErasureAccount:
 def insert(
     tx: Connection, space: str, now: int, row: dict[str, Any], docs: list[Range], versions: list[Range]
 ) -> str:
-    """Store a receipt, with the numbers of messages and of versions that are gone, and return its id."""
+    """Store a receipt, with the numbers of the deleted messages and versions, and return its id."""
     identity = f"era_{now:015x}{random.getrandbits(32):08x}"
     row |= {"space": space, "id": identity, "at": now}
     row |= {"docs": json.dumps(docs), "versions": json.dumps(versions)}
@@ -95,7 +95,7 @@ def to_ranges(numbers: Iterable[int]) -> list[Range]:
     return ranges
 
 
-def read(db: Reader, space: str) -> list[Erasure]:
+def _read_receipts(db: Reader, space: str) -> list[Erasure]:
     """Return the receipts of a space, the oldest first."""
     with decoding("A receipt of an erasure"):
         return [
@@ -115,10 +115,12 @@ def read(db: Reader, space: str) -> list[Erasure]:
 
 def changes(db: Reader, space: str) -> Iterator[Change]:
     """Iterate over the erasures of a space as changes, the newest first."""
-    for one in reversed(read(db, space)):
-        counts = ", ".join(f"{name}: {number:,}" for name, number in one.counts.items() if number)
-        why = f"{one.what} ({counts})" if counts else one.what
-        yield types.Change(0, "erase", "erasure", one.id, None, None, one.by, "", one.at, why, erasure=one)
+    for receipt in reversed(_read_receipts(db, space)):
+        counts = ", ".join(f"{name}: {number:,}" for name, number in receipt.counts.items() if number)
+        why = f"{receipt.what} ({counts})" if counts else receipt.what
+        yield types.Change(
+            0, "erase", "erasure", receipt.id, None, None, receipt.by, "", receipt.at, why, erasure=receipt
+        )
 
 
 def count(db: Reader, space: str) -> int:
@@ -127,7 +129,7 @@ def count(db: Reader, space: str) -> int:
 
 
 def check_none_since(tx: Connection, space: str, counted: int) -> None:
-    """Raise Conflict if something was erased since `counted` erasures: what was read then may be gone."""
+    """Raise Conflict if there were erasures after the first `counted`: the words read then may be gone."""
     if count(tx, space) != counted:
         raise Conflict(
             "Something was erased while a model read the chat; nothing was stored.",
@@ -136,14 +138,14 @@ def check_none_since(tx: Connection, space: str, counted: int) -> None:
 
 
 def count_unfinished(db: Database, space: str) -> int:
-    """Return the number of erasures after which the files were not rewritten, by a crash or other readers."""
+    """Return the number of erasures whose files were not rewritten, because of a crash or other readers."""
     with db.reading() as reader:
         rewritten = reader.all(_REWRITTEN, space=DATABASE)[0][0]
         return int(reader.all(f"{_COUNT} AND number > :rewritten", space=space, rewritten=rewritten)[0][0])
 
 
 def note_rewritten(db: Database) -> None:
-    """Note that the file was written anew, so that no erasure has left anything in it."""
+    """Note that the file was written anew, without remains of any erasure."""
     with db.writing() as tx:
         tx.all("UPDATE spaces SET epoch = version WHERE space = :space", space=DATABASE)
 
@@ -151,32 +153,32 @@ def note_rewritten(db: Database) -> None:
 def erased_numbers(
     db: Reader, space: str, report: Callable[[str], object]
 ) -> tuple[list[Range], list[Range]]:
-    """Return the ranges of numbers of messages and of versions that receipts list as gone.
+    """Return the ranges of erased messages and of erased versions, by their receipts.
 
-    `report` is told of each receipt that cannot be read; it proves nothing.
+    `report` is called for each receipt that cannot be read.
     """
     docs: list[Range] = []
     versions: list[Range] = []
     for identity, *lists in db.all(
         "SELECT id, docs, versions FROM erasures WHERE space = :space", space=space
     ):
-        for found, text in zip((docs, versions), lists, strict=True):
+        for ranges, text in zip((docs, versions), lists, strict=True):
             try:
-                found.extend(read_ranges(identity, text))
+                ranges.extend(read_ranges(identity, text))
             except Damaged as error:
                 report(error.what.rstrip("."))
     return docs, versions
 
 
 def read_ranges(identity: str, text: str) -> list[Range]:
-    """Return the numbers that a receipt lists.
+    """Return the ranges of numbers in a receipt.
 
     Raises:
         Damaged: they cannot be read.
 
     """
     with decoding(f"The receipt {identity!r}"):
-        found = [(first, last) for first, last in json.loads(text)]
-        if not all(type(number) is int for one in found for number in one):
+        ranges = [(first, last) for first, last in json.loads(text)]
+        if not all(type(number) is int for pair in ranges for number in pair):
             raise ValueError("its numbers are none")
-    return found
+    return ranges

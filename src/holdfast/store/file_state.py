@@ -1,4 +1,4 @@
-"""What can be said of a database file without changing or migrating it."""
+"""The state of a database file, read without changing or migrating it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from holdfast.store.sqlite_errors import LOCKED, result_code
 class FileState:
     """The state of a database file.
 
-    `schema` is its version; 0 stands for a file without one. `problem` is what SQLite reports, "" if it can
-    be read.
+    `schema` is its version; 0 stands for a file without one. `problem` is the error of SQLite, "" if it
+    can be read.
     """
 
     exists: bool

@@ -1,4 +1,4 @@
-"""A database as a user sees it who reads spaces of others: each statement is checked where it runs."""
+"""The database of a user who reads spaces of others: the rights are checked for each statement."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class _Checked:
-    """A connection that runs a statement only where the scope has the right to, as of its transaction."""
+class _CheckedConnection:
+    """A connection that runs only statements for which the scope has the right, as of the transaction."""
 
     def __init__(self, inner: Connection, scope: Scope) -> None:
         self._inner, self._scope = inner, scope
@@ -48,9 +48,9 @@ class _Checked:
 
 
 class GrantedDatabase(Database):
-    """A database for one scope: what names a space that it has no right to raises Denied.
+    """A database for one scope: a statement on a space without the right to it raises Denied.
 
-    A right that is taken back meanwhile ends with the transaction that reads or writes, in all processes.
+    A right that is revoked meanwhile ends with the running transaction, in all processes.
     """
 
     def __init__(self, inner: Database, scope: Scope) -> None:
@@ -68,9 +68,9 @@ class GrantedDatabase(Database):
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """See `Database.reading`: the right and what is read are of one moment."""
+        """See `Database.reading`; the right is checked in the same state of the database."""
         with self._inner.one_read(), self._inner.reading() as connection:
-            yield _Checked(connection, self._scope)
+            yield _CheckedConnection(connection, self._scope)
 
     def one_read(self) -> AbstractContextManager[None]:
         """See `Database.one_read`."""
@@ -80,11 +80,11 @@ class GrantedDatabase(Database):
     def writing(self, *, lasting: bool = True) -> Iterator[Connection]:
         """See `Database.writing`."""
         with self._inner.writing(lasting=lasting) as tx:
-            yield _Checked(tx, self._scope)
+            yield _CheckedConnection(tx, self._scope)
 
     def write_together(self, work: Callable[[Connection], T]) -> T:
         """See `Database.write_together`."""
-        return self._inner.write_together(lambda tx: work(_Checked(tx, self._scope)))
+        return self._inner.write_together(lambda tx: work(_CheckedConnection(tx, self._scope)))
 
     def close(self) -> None:
         """See `Database.close`."""
@@ -103,8 +103,8 @@ class GrantedDatabase(Database):
         return self._inner.purge(rewrite=rewrite)
 
 
-def granted(database: Database, scope: Scope) -> Database:
-    """Return a database as a scope may use it: itself, where that needs no grants."""
+def restrict(database: Database, scope: Scope) -> Database:
+    """Return a database restricted to the rights of a scope; the database itself if that needs no grants."""
     if all(map(scope.is_own, (scope.space, *scope.spaces))):
         return database
     return GrantedDatabase(database, scope)

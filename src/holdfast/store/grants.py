@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast import types
 from holdfast.errors import Denied
-from holdfast.store.checksums import resealed, seal
+from holdfast.store.checksums import resealing, seal
 from holdfast.store.database import decoding, matching
 from holdfast.store.message_rows import from_micros
 from holdfast.types import MAX_COUNT
@@ -24,7 +24,7 @@ _RIGHTS = "SELECT rights FROM grants WHERE space = :space AND grantee = :grantee
 _CURRENT = """
     SELECT number, grantee, rights, actor, at, why FROM grants
     WHERE space = :space AND ended = :open AND rights <> ''"""
-# The spaces of a tenant begin with the name of the one that all share, a slash at its end; 0 is what follows.
+# The names of a tenant's spaces begin with that of its shared space, which ends with a slash; 0 follows it.
 _HELD = """
     SELECT space, number, grantee, rights, actor, at, why FROM grants
     WHERE space >= :shared AND space < :end AND grantee = :grantee AND ended = :open AND rights <> ''"""
@@ -87,23 +87,23 @@ def may(reader: Reader, scope: Scope, needed: Rights = "read") -> bool:
 
 
 def current(reader: Reader, space: str, grantee: str | None = None) -> list[GrantRow]:
-    """Return the rights on a space that others have, or one of them, in the order of their grants."""
+    """Return the rights of others on a space, or those of one user, in the order of their grants."""
     condition, values = matching({"grantee": grantee}, {})
     rows = reader.all(f"{_CURRENT}{condition} ORDER BY number", space=space, open=MAX_COUNT, **values)
     return [GrantRow(*row) for row in rows]
 
 
-def held(reader: Reader, shared: str, grantee: str) -> list[tuple[str, GrantRow]]:
-    """Return the rights that a user has, each with its space, in the tenant whose users share a space."""
+def rights_of(reader: Reader, shared: str, grantee: str) -> list[tuple[str, GrantRow]]:
+    """Return the rights of a user in a tenant, each with its space; `shared` is the space of the tenant."""
     end = f"{shared.removesuffix('/')}0"
     rows = reader.all(_HELD, shared=shared, end=end, grantee=grantee, open=MAX_COUNT)
     return [(space, GrantRow(*row)) for space, *row in rows]
 
 
 def forget(tx: Connection, space: str, grantee: str) -> int:
-    """Delete what was ever granted to a user on a space, and count it: the name is nobody's any more.
+    """Delete all grants of an erased user on a space, and return their number.
 
-    A row of nobody keeps the numbers that are gone, so that none is put back or taken out unnoticed.
+    A row without a user keeps their numbers, so that none can be put back or removed unnoticed.
     """
     numbers = [str(number) for number, whose, _ in tx.all(_NUMBERS, space=space) if whose == grantee]
     if numbers:
@@ -123,7 +123,7 @@ def put(
     at: int,
     why: str,
 ) -> bool:
-    """Store which rights a user has from now on, None for none; return whether that changed anything."""
+    """Store the rights that a user has from now on, None for none; return whether that is a change."""
     rows = tx.all(_RIGHTS, space=space, grantee=grantee, open=MAX_COUNT)
     if (rows[0][0] if rows else "") == (rights or ""):
         return False
@@ -131,9 +131,9 @@ def put(
     return True
 
 
-def _add(tx: Connection, space: str, grantee: str, rights: str, **said: Value) -> None:
+def _add(tx: Connection, space: str, grantee: str, rights: str, **fields: Value) -> None:
     number = int(tx.all(_NEWEST, space=space)[0][0]) + 1
-    with resealed(
+    with resealing(
         tx, "grants", space, "grantee = :grantee AND ended = :open", grantee=grantee, open=MAX_COUNT
     ):
         tx.all(_END, space=space, grantee=grantee, number=number, open=MAX_COUNT)
@@ -144,13 +144,13 @@ def _add(tx: Connection, space: str, grantee: str, rights: str, **said: Value) -
         "id": f"gra_{number:08x}{random.getrandbits(32):08x}",
         "grantee": grantee,
         "rights": rights,
-        **said,
+        **fields,
     }
     tx.all(_INSERT, **row, checksum=seal("grants", row, tx.key))
 
 
-def misplaced(db: Reader, space: str) -> Iterator[str]:
-    """Yield where grants do not end as the next one of the same user begins, or are missing or put back."""
+def defects(db: Reader, space: str) -> Iterator[str]:
+    """Iterate over defects: grants that do not end where the next begins, are missing or were put back."""
     for identity, number in db.all(_MISPLACED, space=space, open=MAX_COUNT):
         yield f"the grant {identity!r}, number {number}, does not end where the next one begins"
     rows = db.all(_NUMBERS, space=space)

@@ -1,7 +1,7 @@
 """Group commit: threads that write at the same time share one flush of the disk.
 
-Who comes while a transaction is committed waits, and the next transaction takes all who wait. Nobody waits
-for company, and there is no thread beside those that write.
+A thread that comes while a transaction is committed waits, and the next transaction does the work of all that
+wait. No thread waits for others to join, and there is none beside those that write.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Caller(Generic[T]):
         self.turn.acquire()
 
     def join(self, tx: Transaction) -> None:
-        """Do the work in a savepoint; what fails in it is undone, and the error is the caller's own."""
+        """Do the work in a savepoint; a failure is undone, and its error goes to this caller only."""
         tx.run("SAVEPOINT caller")
         try:
             self.result = self.work(tx)
@@ -57,7 +57,7 @@ class _Caller(Generic[T]):
         tx.run("RELEASE caller")
 
     def settle(self, failure: BaseException | None) -> None:
-        """Let the caller go on, with the error that the transaction as a whole has failed with, if any."""
+        """Let the caller go on, with the error of the whole transaction, if any."""
         if isinstance(failure, HoldfastError):
             # Each thread raises one of its own.
             self.error = copy(failure)
@@ -71,7 +71,7 @@ class _Caller(Generic[T]):
 
 
 class GroupCommit:
-    """Runs what several threads write in shared transactions, one of the threads for all that wait."""
+    """Shared transactions of several threads; one thread does the work of all that wait."""
 
     def __init__(self, write: Callable[[Callable[[Transaction], object]], object]) -> None:
         # Runs a function in a transaction.
@@ -124,7 +124,7 @@ class GroupCommit:
                 caller.settle(failure)
 
     def _leave(self, caller: _Caller[Any]) -> None:
-        """Hand the lead on; of a caller that was interrupted while it waited, nothing is left behind."""
+        """Hand the lead on; remove a caller that was interrupted while it waited."""
         with self._lock:
             if self._leader is caller:
                 self._leader = self._waiting.popleft() if self._waiting else None

@@ -1,4 +1,4 @@
-"""Imported files, identified by hashes, the account of each import, and chats that others may repeat."""
+"""Imported files by their hashes, the account of each import, and the beginnings of chats."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KNOWN_FILE = "known texts"
 
 
 def find(db: Reader, space: str, file: str, digest: str) -> str | None:
-    """Return the account of a file that was imported with this content, None if it was not."""
+    """Return the account of the import of a file with this content; None if there was none."""
     rows = db.all(_FIND, space=space, file=file, digest=digest)
     return str(rows[0][0]) if rows else None
 
@@ -43,8 +43,8 @@ def note(db: Database, space: str, file: str, digest: str, account: str) -> None
 def beginnings(db: Reader, scope: Scope) -> Mapping[tuple[str, str], list[str]]:
     """Return the chats of an agent by the ids of their first two messages."""
     chats: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for one, two, chat in db.all(_BEGINNINGS, space=scope.space, agent=scope.agent):
-        chats[one, two].append(chat)
+    for first, second, chat in db.all(_BEGINNINGS, space=scope.space, agent=scope.agent):
+        chats[first, second].append(chat)
     return chats
 
 

@@ -12,15 +12,14 @@ if TYPE_CHECKING:
     from holdfast.store.database import Reader
     from holdfast.types import Message
 
-# Messages before a window among which instructions are looked for.
+# Messages before a window that are searched for instructions.
 _NEAR = 5_000
 
 
 def newest(db: Reader, space: str, chat: str, before: int) -> Message | None:
     """Return the newest system or developer message before a seq, if the chat begins with one.
 
-    It is looked for among the nearest 5,000 messages, so that its cost has a bound, and where the chat
-    begins.
+    Only the nearest 5,000 messages and the first one are searched, so that the cost has a bound.
     """
     sql = f"""
         SELECT {WITHOUT_VERDICTS} FROM messages

@@ -1,4 +1,4 @@
-"""Items: bytes under keys, which adapters keep of a framework and only the framework reads."""
+"""Items: bytes under keys, which adapters store for a framework."""
 
 from __future__ import annotations
 
@@ -84,18 +84,18 @@ class ItemRows:
         return self._with(_collection=collection)
 
     def reading(self) -> AbstractContextManager[None]:
-        """Let all that this thread reads in the block be of one state of the database."""
+        """Let all reads of this thread in the block see one state of the database."""
         return self._database.one_read()
 
     @contextmanager
     def writing(self) -> Iterator[Self]:
-        """Open a transaction beside which no other one changes the space; see `retry_transaction`."""
+        """Open a transaction that lets no other one change the space; see `retry_transaction`."""
         with self._database.writing_to(self._space) as tx:
             yield self._with(_tx=tx, _time=self.now)
 
     @retry_transaction
     def write_together(self, work: Callable[[Self], T]) -> T:
-        """Run some work in such a transaction, which may share its commit with those of other threads."""
+        """Run a function in such a transaction, which may share its commit with those of other threads."""
 
         def write(tx: Connection) -> T:
             tx.lock(self._space)
@@ -106,23 +106,23 @@ class ItemRows:
     # Reading ----------------------------------------------------------------------------------------------
 
     def get(self, key: str, chat: str = "") -> Item | None:
-        """Return the item that has a key; None if there is none."""
-        rows = self.reader.all(_READ_ONE, **self._place(chat), key=_encoded(key), now=self.now)
-        return _item(rows[0]) if rows else None
+        """Return the item with a key; None if there is none."""
+        rows = self.reader.all(_READ_ONE, **self._place(chat), key=_encode(key), now=self.now)
+        return _to_item(rows[0]) if rows else None
 
     def get_many(self, keys: Iterable[str], chat: str = "") -> dict[str, Item]:
-        """Return the items that have some keys, by their keys."""
-        found: dict[str, Item] = {}
-        for part in batched([_encoded(key) for key in keys]):
+        """Return the items with some keys, by their keys."""
+        items: dict[str, Item] = {}
+        for part in batched([_encode(key) for key in keys]):
             condition, values = one_of("key", part)
             rows = self.reader.all(f"{_READ}{condition}", **self._place(chat), **values, now=self.now)
-            found |= {item.key: item for item in map(_item, rows)}
-        return found
+            items |= {item.key: item for item in map(_to_item, rows)}
+        return items
 
     def keys(self, chat: str = "") -> list[str]:
         """Return the keys of all items, in their order."""
         sql = f"SELECT key FROM items WHERE space = :space AND {_OF} AND {_IS_THERE} ORDER BY key"
-        return [_decoded(key) for (key,) in self.reader.all(sql, **self._place(chat), now=self.now)]
+        return [_decode(key) for (key,) in self.reader.all(sql, **self._place(chat), now=self.now)]
 
     def scan(
         self,
@@ -135,25 +135,25 @@ class ItemRows:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Item]:
-        """Return the items whose keys begin with `prefix`, in the order of the keys, without the bounds.
+        """Return the items with a prefix between two keys, without those, in the order of the keys.
 
-        The first `offset` of them are passed over.
+        The first `offset` of them are skipped.
         """
-        first, last = _encoded(prefix), _encoded(prefix) + _BEYOND
-        # A key before which nothing stands but those that are not asked for.
-        above = first if after is None else max(first, _encoded(after) + b"\0")
-        below = last if before is None else min(last, _encoded(before))
+        first, last = _encode(prefix), _encode(prefix) + _BEYOND
+        # The smallest key behind `after`.
+        above = first if after is None else max(first, _encode(after) + b"\0")
+        below = last if before is None else min(last, _encode(before))
         order = "DESC" if descending else "ASC"
         statement = f"{_READ}key >= :above AND key < :below ORDER BY key {order}"
         bounds: dict[str, Value] = {"above": above, "below": below}
         if limit is not None or offset:
             statement += " LIMIT :limit OFFSET :offset"
             bounds |= {"limit": MAX_COUNT if limit is None else limit, "offset": offset}
-        return [_item(row) for row in self.reader.all(statement, **self._place(chat), **bounds, now=self.now)]
+        return [*map(_to_item, self.reader.all(statement, **self._place(chat), **bounds, now=self.now))]
 
     def scan_data(self, chat: str, first: str, last: str) -> list[tuple[bytes, bytes]]:
-        """Return the items from one key to another, in their order: the keys and the data alone, as bytes."""
-        bounds = {"first": _encoded(first), "last": _encoded(last)}
+        """Return keys and data of the items from one key to another, as bytes, in the order of the keys."""
+        bounds = {"first": _encode(first), "last": _encode(last)}
         rows = self.reader.all(_READ_DATA, **self._place(chat), **bounds, now=self.now)
         return [(key, data) for key, data in rows]
 
@@ -161,13 +161,13 @@ class ItemRows:
         """Iterate over the items of all chats, with the ids of the chats, in the order of the keys."""
         values = {"space": self._space, "collection": self._collection}
         for row in self.reader.all(_READ_CHATS, **values, now=self.now):
-            yield row[0], _item(row[1:])
+            yield row[0], _to_item(row[1:])
 
     def chats(self) -> Iterator[str]:
         """Iterate over the chats that have items, without reading all their items."""
         after, values = "", {"space": self._space, "collection": self._collection}
-        while found := self.reader.all(_NEXT_CHAT, **values, after=after):
-            after = found[0][0]
+        while rows := self.reader.all(_NEXT_CHAT, **values, after=after):
+            after = rows[0][0]
             yield after
 
     # Writing ----------------------------------------------------------------------------------------------
@@ -178,15 +178,15 @@ class ItemRows:
         ordered = sorted(data.items())
         self.write(
             lambda tx: tx.many(
-                _PUT + _OVERWRITE, [self._row(tx, chat, *one, self.now, expires) for one in ordered]
+                _PUT + _OVERWRITE, [self._row(tx, chat, *pair, self.now, expires) for pair in ordered]
             )
         )
 
     def replace(self, key: str, data: bytes, revision: int, chat: str = "") -> int:
-        """Store an item if the one that has its key has this revision, 0 for none; return the new revision.
+        """Store an item in place of a revision of it, 0 for a new item, and return the new revision.
 
         Raises:
-            Conflict: it has another one; nothing was stored.
+            Conflict: the item has another revision; nothing was stored.
 
         """
 
@@ -198,29 +198,29 @@ class ItemRows:
             tx.all(gone, **self._place(chat), key=row["key"], now=self.now)
             return tx.all(f"{_PUT}NOTHING RETURNING revision", **row)
 
-        if not (found := self.write(replace)):
+        if not (rows := self.write(replace)):
             raise Conflict(
                 f"The item {key!r} was written by somebody else since its revision {revision}.",
                 "Read it again, and repeat the change.",
             )
-        return int(found[0][0])
+        return int(rows[0][0])
 
     def renew(self, expires: Mapping[str, int], chat: str = "") -> None:
-        """Set when items expire, by their keys, within `writing`; those that never do stay so."""
-        found = sorted(self.get_many(expires, chat).values())
-        lasting = [item for item in found if item.expires is not None]
+        """Set the times at which items expire, by their keys, within `writing`; lasting items stay so."""
+        items = [item for item in sorted(self.get_many(expires, chat).values()) if item.expires is not None]
         self.write(
             lambda tx: tx.many(
-                _RENEW, [self._row(tx, chat, one.key, one.data, one.at, expires[one.key]) for one in lasting]
+                _RENEW,
+                [self._row(tx, chat, item.key, item.data, item.at, expires[item.key]) for item in items],
             )
         )
 
     def delete(self, keys: Iterable[str] | None = None, chat: str = "", *, prefix: str = "") -> int:
-        """Delete the items that have some keys, or those with a prefix; return their number."""
-        bounds = {"above": _encoded(prefix), "below": _encoded(prefix) + _BEYOND}
+        """Delete the items with some keys, or those with a prefix; return their number."""
+        bounds = {"above": _encode(prefix), "below": _encode(prefix) + _BEYOND}
         conditions: list[tuple[str, Mapping[str, Value]]] = [("key >= :above AND key < :below", bounds)]
         if keys is not None:
-            conditions = [one_of("key", part) for part in batched([_encoded(key) for key in keys])]
+            conditions = [one_of("key", part) for part in batched([_encode(key) for key in keys])]
         place = self._place(chat)
         return self.write(
             lambda tx: sum(
@@ -230,9 +230,9 @@ class ItemRows:
         )
 
     def sweep(self) -> list[tuple[str, str]]:
-        """Delete what has expired, of all collections of the space; return collections with their keys."""
+        """Delete expired items of all collections of the space; return their collections and keys."""
         rows = self.write(lambda tx: tx.all(_EXPIRED, space=self._space, now=self.now))
-        return [(collection, _decoded(key)) for collection, key in rows]
+        return [(collection, _decode(key)) for collection, key in rows]
 
     @property
     def reader(self) -> Reader:
@@ -245,7 +245,7 @@ class ItemRows:
         return other
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Run some work in the transaction, or else in one of its own, and return its result."""
+        """Run a function in the transaction, or else in one of its own, and return its result."""
         return work(self._tx) if self._tx is not None else self._write_alone(work)
 
     @retry_transaction
@@ -259,18 +259,18 @@ class ItemRows:
     def _row(
         self, tx: Connection, chat: str, key: str, data: bytes, at: int, expires: int | None
     ) -> dict[str, Value]:
-        row = {**self._place(chat), "key": _encoded(key), "data": data, "at": at, "expires": expires}
+        row = {**self._place(chat), "key": _encode(key), "data": data, "at": at, "expires": expires}
         return {**row, "checksum": seal("items", row, tx.key)}
 
 
-def _encoded(key: str) -> bytes:
+def _encode(key: str) -> bytes:
     return key.encode("utf-8", "surrogatepass")
 
 
-def _decoded(key: bytes) -> str:
+def _decode(key: bytes) -> str:
     return bytes(key).decode("utf-8", "surrogatepass")
 
 
-def _item(row: Row) -> Item:
+def _to_item(row: Row) -> Item:
     key, data, revision, at, expires = row
-    return Item(_decoded(key), bytes(data), revision, at, expires)
+    return Item(_decode(key), bytes(data), revision, at, expires)

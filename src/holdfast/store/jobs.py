@@ -40,7 +40,7 @@ _DUE = """
 _CLAIM = f"""
     UPDATE jobs SET status = 'running', worker = :worker, lease = :lease, attempts = attempts + 1, due = 0
     WHERE space = :space AND id = :id RETURNING {_COLUMNS}, payload"""
-# An episode and a reflection come after what is observed of the same words, which may stand for them.
+# Episodes and reflections come after the observation of the same messages, which may make them needless.
 _READING = "(o.status = 'running' OR (o.status = 'open' AND o.due <= :now))"
 _AFTER = f"""
     AND NOT (kind = 'episode' AND EXISTS (
@@ -50,7 +50,7 @@ _AFTER = f"""
         AND {_READING}))"""
 # A running job that is added again is opened again when it has ended.
 _ADD_AGAIN = "UPDATE jobs SET due = :due WHERE space = :space AND id = :id AND status = 'running'"
-# What was extracted once from a text, or from some messages, is not extracted again.
+# Extraction from a text, or from some messages, is done once.
 _DROP = """
     DELETE FROM jobs WHERE space = :space AND id = :id AND status = 'done' AND kind = 'observe'
     AND id <> kind || ':' || chat"""
@@ -105,7 +105,7 @@ class Lease(NamedTuple):
 
 
 def job_id(kind: str, key: str) -> str:
-    """Return the id of the one job of a kind for a chat or an agent."""
+    """Return the id of the only job of a kind for a chat or an agent."""
     return f"{kind}:{key}"
 
 
@@ -125,8 +125,8 @@ def add(
 ) -> str:
     """Add a job and return its id: by default, that of its kind for its chat or else its agent.
 
-    One that is done is opened again, due when the `pause` since then is over. One that waits, runs, or failed
-    stays as it is unless it is added `again`; one that runs is then opened when it has ended.
+    A job that is done is opened again, due when the `pause` since then is over. One that waits, runs, or
+    failed stays as it is unless it is added `again`; a running one is then opened when it has ended.
     """
     identity = job_id(kind, chat or agent) if id is None else id
     values: dict[str, Value] = {"space": space, "id": identity, "due": now if due is None else due}
@@ -138,11 +138,11 @@ def add(
 
 
 class Claim(NamedTuple):
-    """What a worker may lease: jobs of some `kinds`, of some `ids` and of an `agent`, None for any.
+    """The jobs that a worker may lease: of some `kinds`, of some `ids` and of an `agent`, None for any.
 
     Jobs whose last failure had one of the reasons `but` are left out, unless they are of one of the kinds
-    `unless`. With `in_order`, episodes and reflections wait for what is observed of the same chats. So many
-    jobs about `pairs` of records are leased together at most; `lease` is until when.
+    `unless`. With `in_order`, episodes and reflections wait for observations of the same chats. At most
+    `pairs` jobs about pairs of records are leased together, until the time `lease`.
     """
 
     now: int
@@ -156,7 +156,7 @@ class Claim(NamedTuple):
     in_order: bool = False
 
     def condition(self) -> tuple[str, dict[str, Value]]:
-        """Return what the jobs must fulfil in SQL, with its values."""
+        """Return the SQL condition on the jobs, and its parameters."""
         condition, values = matching({"agent": self.agent}, {"kind": self.kinds, "id": self.ids})
         if self.but:
             reasons, named = one_of("reason", self.but)
@@ -168,7 +168,7 @@ class Claim(NamedTuple):
 
 
 def claim(db: Database, space: str, wanted: Claim) -> Lease | None:
-    """Lease the job that is due longest, and others of its kind that fit into one batch; None if none is due.
+    """Lease the job that is due longest, and others of its kind for one batch; None if none is due.
 
     A job whose lease is over is due as well.
     """
@@ -180,7 +180,7 @@ def claim(db: Database, space: str, wanted: Claim) -> Lease | None:
 
     while rows := lease():
         try:
-            return _leased(space, rows)
+            return _to_lease(space, rows)
         except Damaged as error:
             _fail_damaged(db, space, [row[0] for row in rows], str(error), wanted.now)
     return None
@@ -188,21 +188,21 @@ def claim(db: Database, space: str, wanted: Claim) -> Lease | None:
 
 @retry_transaction
 def preview(db: Database, space: str, wanted: Claim, add: Callable[[Connection], None]) -> list[Lease]:
-    """Return what would be leased, one after the other, after `add`; all of it is rolled back."""
-    found = []
+    """Return the leases that workers would get, in their order, after `add`; nothing is stored."""
+    leases = []
     with suppress(_RolledBack), db.writing_to(space) as tx:
         add(tx)
         while rows := _claim(tx, space, wanted):
-            found.append(_leased(space, rows))
+            leases.append(_to_lease(space, rows))
         raise _RolledBack
-    return found
+    return leases
 
 
 class _RolledBack(Exception):
-    """Ends a transaction of which nothing is to be kept."""
+    """Ends a transaction that is to be rolled back."""
 
 
-def _leased(space: str, rows: Sequence[Row]) -> Lease:
+def _to_lease(space: str, rows: Sequence[Row]) -> Lease:
     return Lease(space, rows[0][-1], tuple(_to_job(row[:-2]) for row in rows), _to_payload(rows[0][-2]))
 
 
@@ -227,7 +227,7 @@ def _claim(tx: Connection, space: str, wanted: Claim) -> list[Row]:
 @retry_transaction
 def _fail_damaged(db: Database, space: str, ids: Sequence[str], error: str, now: int) -> None:
     with db.writing_to(space) as tx:
-        tx.many(_FAIL_DAMAGED, [{"space": space, "id": one, "error": error, "now": now} for one in ids])
+        tx.many(_FAIL_DAMAGED, [{"space": space, "id": id, "error": error, "now": now} for id in ids])
 
 
 @retry_transaction
@@ -266,7 +266,7 @@ def finish(
 ) -> list[Job]:
     """Store the outcome of jobs: done, open for another attempt, or failed; return those still held.
 
-    An attempt that is not `counted` brings a job no nearer to failing for good.
+    An attempt that is not `counted` does not bring a job nearer to its final failure.
     """
     values: dict[str, Value] = {"now": now, "due": due, "reason": reason, "error": error}
     values["uncounted"] = int(not counted)
@@ -283,7 +283,7 @@ def finish(
 
 
 def revoke_leases(tx: Connection, space: str) -> None:
-    """Revoke all leases of a space, so that workers store nothing of what they read before an erasure."""
+    """Revoke all leases of a space, so that workers store no words that they read before an erasure."""
     tx.all(_REVOKE, space=space)
 
 
@@ -307,7 +307,7 @@ def read(
 
 
 def by_ids(db: Reader, space: str, ids: Sequence[str]) -> list[Job]:
-    """Return the jobs of some ids; those that are gone are left out."""
+    """Return the jobs with some ids; those that were deleted are left out."""
     return [_to_job(row) for identity in ids for row in db.all(_BY_ID, space=space, id=identity)]
 
 

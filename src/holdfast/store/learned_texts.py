@@ -1,4 +1,4 @@
-"""Which record each text that was learned from a source became, or was merged into."""
+"""Texts learned from a source, each with the record that it became or was merged into."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _NOTE = """
 
 
 def find(db: Database, space: str, text: Record) -> Record | None:
-    """Return the record that a text from the same source became before, as it is now, retracted or not."""
+    """Return the newest version of the record that a learned text became; None for a new text."""
     with db.reading() as reader:
         rows = reader.all(_FIND, space=space, digest=_digest(text))
         return records.latest(reader, space, records.OF_ID, id=rows[0][0]) if rows else None
 
 
 def note(tx: Connection, space: str, text: Record, became: Record) -> None:
-    """Store what became of a text that was learned."""
+    """Store the record that a learned text became."""
     first, last = text.messages or (0, 0)
     source: dict[str, Value] = {"digest": _digest(text), "chat": text.chat, "first": first, "last": last}
     tx.all(_NOTE, space=space, record=became.id, **source)
 
 
 def _digest(text: Record) -> str:
-    """Return the digest of a text with all that determines its place and its source."""
+    """Return the digest of a text, its place and its source."""
     # Loads OpenSSL, which hardly any program needs.
     from hashlib import sha256
 

@@ -1,4 +1,4 @@
-"""Calls of models and what they cost: a row for each, written before it, so that limits hold in parallel."""
+"""Calls of models and their costs; each has a row, written before it, so that limits hold in parallel."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PlannedCall(NamedTuple):
 
 
 class CallLimit(NamedTuple):
-    """The most calls and tokens since a time; of one purpose, or of all where that is ""."""
+    """The most calls and tokens since a time, for one purpose, or for all ("")."""
 
     purpose: str
     since: int
@@ -83,7 +83,7 @@ def _exceeds(tx: Connection, space: str, call: PlannedCall, limit: CallLimit) ->
 
 @retry_transaction
 def settle(db: Database, space: str, identity: str, call: Call, *, counted: bool) -> None:
-    """Store what a call has cost and its outcome, and charge the job that it was made for.
+    """Store the costs and the outcome of a call, and charge its job.
 
     `counted` is whether the provider counted the tokens.
     """

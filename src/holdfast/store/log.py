@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast.errors import Conflict
 from holdfast.safety.guard import mask
 from holdfast.store import prompt_receipts
-from holdfast.store.checksums import resealed, seal, sealer
+from holdfast.store.checksums import resealing, seal, sealer
 from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import (
     COLUMNS,
@@ -84,14 +84,13 @@ def append(
     messages: Sequence[Message],
     tokens: Sequence[int],
     now: int,
-    asked: LastPrompt,
+    prompt: LastPrompt,
     label: ChatLabel | None = None,
 ) -> StoredMessages:
     """Store messages with their tokens in one transaction, and return them as stored.
 
-    A message without a time gets `now`. A message whose id is in the chat already is not stored again. Those
-    of an assistant name what the prompt that they answer has shown. The label, if any, is stored in the same
-    transaction.
+    A message without a time gets `now`. A message whose id is in the chat already is not stored again. One of
+    an assistant names what the prompt has shown. The label, if any, is stored in the same transaction.
 
     Raises:
         InvalidInput: a message is not JSON, or its time is out of range; none was stored.
@@ -99,26 +98,26 @@ def append(
 
     """
     rows = [to_row(message, now, cost) for message, cost in zip(messages, tokens, strict=True)]
-    # Asked before all get one.
+    # Before each row gets one.
     given = any(row["id"] for row in rows)
 
     def store(tx: Connection) -> tuple[list[dict[str, Any]], dict[str, Message]]:
-        stored = append_rows(tx, scope, chat, rows, now, asked)
+        stored = append_rows(tx, scope, chat, rows, now, prompt)
         if label:
             write_label(tx, scope.space, chat, label)
         return stored
 
     fresh, present = db.write_together(store)
-    made = _each_once(messages, rows, fresh, present) if given else map(as_stored, messages, rows)
+    made = _stored_messages(messages, rows, fresh, present) if given else map(as_stored, messages, rows)
     return StoredMessages(made, added=len(fresh))
 
 
 def append_rows(
-    tx: Connection, scope: Scope, chat: str, rows: list[dict[str, Any]], now: int, asked: LastPrompt
+    tx: Connection, scope: Scope, chat: str, rows: list[dict[str, Any]], now: int, prompt: LastPrompt
 ) -> tuple[list[dict[str, Any]], dict[str, Message]]:
-    """Store messages, as `to_row` makes rows of them, within a transaction that stores more than them.
+    """Store messages, as rows of `to_row`, within a transaction of the caller.
 
-    Return the rows of those that were not there, completed, and the messages that were, by their ids.
+    Return the completed rows of the new messages, and the messages that were there, by their ids.
 
     Raises:
         Conflict: a message differs from the stored one with the same id.
@@ -129,19 +128,19 @@ def append_rows(
     # gaps.
     tx.lock(scope.space)
     has_ids = any(row["id"] for row in rows)
-    fresh, present = _leave_out_present(tx, keys, rows) if has_ids else (rows, {})
+    fresh, present = _split_present(tx, keys, rows) if has_ids else (rows, {})
     if fresh:
-        _insert(tx, keys, scope.agent, fresh, asked, now)
+        _insert(tx, keys, scope.agent, fresh, prompt, now)
     return fresh, present
 
 
-def _each_once(
+def _stored_messages(
     messages: Sequence[Message],
     rows: list[dict[str, Any]],
     fresh: list[dict[str, Any]],
     present: dict[str, Message],
 ) -> list[Message]:
-    """Return the stored message of each id, which several messages may have."""
+    """Return the stored messages of rows, of which several may have the same id."""
     by_id = {row["id"]: row for row in fresh}
     for message, row in zip(messages, rows, strict=True):
         if row["id"] not in present:
@@ -149,10 +148,10 @@ def _each_once(
     return [present[row["id"]] for row in rows]
 
 
-def _leave_out_present(
+def _split_present(
     tx: Connection, keys: dict[str, Value], rows: list[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], dict[str, Message]]:
-    """Return the rows whose ids are not stored yet, each once, and the messages of the other ids."""
+    """Return the rows with new ids, each once, and the stored messages with the other ids."""
     present = _find_present(tx, keys, sorted({row["id"] for row in rows if row["id"]}))
     fresh: list[dict[str, Any]] = []
     first: dict[str, dict[str, Any]] = {}
@@ -170,7 +169,7 @@ def _leave_out_present(
 
 
 def _find_present(tx: Reader, keys: dict[str, Value], ids: Sequence[str]) -> dict[str, Message]:
-    """Return the messages of a chat that have one of some ids.
+    """Return the messages of a chat with some ids, by their ids.
 
     Ids of callers are in an index. Generated ones are not, because an index costs a tenth of an append: they
     begin with the document number.
@@ -178,21 +177,21 @@ def _find_present(tx: Reader, keys: dict[str, Value], ids: Sequence[str]) -> dic
     wanted = set(ids)
     docs = [int(identity[:12], 16) for identity in ids if _OUR_ID.fullmatch(identity)]
     generated = _rows_in(tx, "doc", docs, "AND chat = :chat AND given = 0", _ALL, **keys)
-    found = [row for row in generated if row[3] in wanted]
-    left = list(wanted.difference([row[3] for row in found]))
-    found += _rows_in(tx, "id", left, "AND chat = :chat AND given = 1", _ALL, **keys)
-    messages = to_messages((row[2:] for row in found), (row[1] for row in found))
+    rows = [row for row in generated if row[3] in wanted]
+    left = list(wanted.difference([row[3] for row in rows]))
+    rows += _rows_in(tx, "id", left, "AND chat = :chat AND given = 1", _ALL, **keys)
+    messages = to_messages((row[2:] for row in rows), (row[1] for row in rows))
     return {message.id: message for message in messages}
 
 
 def given_ids(db: Reader, space: str, chat: str, ids: Sequence[str]) -> set[str]:
-    """Return which of some ids are those that callers gave to messages of a chat."""
+    """Return those of some ids that callers gave to messages of a chat."""
     is_given = "AND chat = :chat AND given = 1"
     return {id for (id,) in _rows_in(db, "id", ids, is_given, "id", space=space, chat=chat)}
 
 
 def by_ids(db: Reader, space: str, chat: str, ids: Sequence[str]) -> list[Message]:
-    """Return the messages of a chat that have one of some ids."""
+    """Return the messages of a chat with some ids."""
     return list(_find_present(db, {"space": space, "chat": chat}, ids).values())
 
 
@@ -201,24 +200,24 @@ def _insert(
     keys: dict[str, Value],
     agent: str,
     rows: list[dict[str, Any]],
-    asked: LastPrompt,
+    prompt: LastPrompt,
     now: int,
 ) -> None:
     times = [row["at"] for row in rows]
     space, chat = str(keys["space"]), str(keys["chat"])
     counted = {**keys, "n": len(rows), "tokens": sum([row["tokens"] for row in rows])}
     counted |= {"oldest": min(times), "newest": max(times)}
-    found = tx.all(_ADD_TO_SESSION, **counted)
-    if not found:
-        found = _begin_session(tx, counted, agent=agent, title=_title(rows), created=now)
-    length, title, doc = found[0]
+    session = tx.all(_ADD_TO_SESSION, **counted)
+    if not session:
+        session = _begin_session(tx, counted, agent=agent, title=_title(rows), created=now)
+    length, title, doc = session[0]
     if not title and (title := _title(rows)):
-        with resealed(tx, "sessions", space, "chat = :chat", chat=chat):
+        with resealing(tx, "sessions", space, "chat = :chat", chat=chat):
             tx.all(_SET_TITLE, **keys, title=title)
     seq, checksum = length - len(rows), sealer("messages", tx.key)
     answers = [n for n, row in enumerate(rows) if row["role"] == "assistant" and not row["shown"]]
     if answers:
-        shown = prompt_receipts.link_answer(tx, space, chat, asked, seq + answers[0] + 1)
+        shown = prompt_receipts.link_answer(tx, space, chat, prompt, seq + answers[0] + 1)
         for n in answers if shown else ():
             rows[n]["shown"] = json.dumps(shown)
     for n, row in enumerate(rows, 1):
@@ -232,16 +231,16 @@ def _insert(
     tx.many(_INSERT, rows)
 
 
-def _begin_session(tx: Connection, counted: dict[str, Value], **named: Value) -> list[Row]:
+def _begin_session(tx: Connection, counted: dict[str, Value], **fields: Value) -> list[Row]:
     doc = tx.all(NEWEST_DOC, space=str(counted["space"]))[0][0]
-    row = {**counted, **named, "born": doc + 1}
+    row = {**counted, **fields, "born": doc + 1}
     first = {**row, "archived": 0, "channel": None, "meta": None}
     tx.all(_BEGIN_SESSION, **row, checksum=seal("sessions", first, tx.key))
     return [(row["n"], row["title"], doc)]
 
 
 def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:
-    """Store which message made a call; of the calls that a message answers, keep those that this chat has."""
+    """Index the calls of a message; of the calls that it answers, keep those of this chat."""
     if row["calls"]:
         made = [call_key(call[0]) for call in json.loads(row["calls"])]
         tx.many(ADD_CALL, [{**keys, "call": call, "seq": row["seq"]} for call in made])
@@ -254,10 +253,8 @@ def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> 
 def call_of(db: Reader, space: str, chat: str, call: str) -> ToolCall | None:
     """Return a call of a chat by its id, None if no message made it."""
     rows = db.all(_FIND_CALL, space=space, chat=chat, call=call_key(call))
-    found = [
-        made for (seq,) in rows for one in read(db, space, chat, after=seq - 1, limit=1) for made in one.calls
-    ]
-    return next((made for made in found if made.id == call), None)
+    messages = [message for (seq,) in rows for message in read(db, space, chat, after=seq - 1, limit=1)]
+    return next((made for message in messages for made in message.calls if made.id == call), None)
 
 
 def call_key(call: str) -> str:
@@ -278,16 +275,16 @@ def _title(rows: Sequence[dict[str, Any]]) -> str:
 
 def title_of(text: str) -> str:
     """Return a text as a title, credentials masked: titles are shown everywhere."""
-    return shorten_line(mask(asked), 80) if (asked := _request(text)) else ""
+    return shorten_line(mask(request), 80) if (request := _request(text)) else ""
 
 
 def _request(text: str) -> str:
-    """Return a text without what a program wrote before the words of its user; "" if that is all."""
+    """Return a text without the output of a program before the words of the user; "" if it has no others."""
     at = 0
     while wrapped := _WRAPPED.match(text, at):
         at = wrapped.end()
-    asked = text[at:].strip()
-    return "" if asked.startswith(_CAVEAT) else asked
+    request = text[at:].strip()
+    return "" if request.startswith(_CAVEAT) else request
 
 
 def read(
@@ -313,10 +310,10 @@ def read(
 def backward(
     db: Reader, space: str, chat: str, expected: int = _PAGE, *, verdicts: bool = False
 ) -> Iterator[Message]:
-    """Iterate over a chat from its newest message back, at the cost of what is taken.
+    """Iterate over a chat from its newest message back, a page at a time.
 
-    `expected` is how many messages the caller will probably take; `verdicts` puts those of the caller's guard
-    in place of the flags, which windows do not need.
+    `expected` is the number of messages that the caller will probably take; `verdicts` puts the flags of the
+    caller's guard on them, which windows do not need.
     """
     sql = f"""
         SELECT {WITH_VERDICTS if verdicts else WITHOUT_VERDICTS} FROM messages
@@ -341,7 +338,7 @@ def forward(db: Reader, space: str, chat: str, after: int, last: int) -> Iterato
 
 
 class MessageOutline(NamedTuple):
-    """What decides whether a chat can be cut at a message."""
+    """The parts of a message that decide whether a chat can be cut there."""
 
     seq: int
     tokens: int
@@ -360,13 +357,13 @@ def outline(db: Reader, space: str, chat: str, after: int) -> list[MessageOutlin
     sql = """
         SELECT seq, tokens, role, calls, answers FROM messages
         WHERE space = :space AND chat = :chat AND seq > :after ORDER BY seq"""
-    found = []
+    outlines = []
     with decoding(f"A message after {write_reference(chat, after)}"):
         for seq, tokens, role, calls, answers in db.all(sql, space=space, chat=chat, after=after):
             made = tuple(call[0] for call in json.loads(calls)) if calls else ()
             answered = tuple(json.loads(answers)) if answers else ()
-            found.append(MessageOutline(seq, tokens, role, made, answered))
-    return found
+            outlines.append(MessageOutline(seq, tokens, role, made, answered))
+    return outlines
 
 
 def by_docs(db: Reader, space: str, docs: Sequence[int]) -> list[tuple[int, str, Message]]:
@@ -384,18 +381,17 @@ def by_seq(db: Reader, space: str, chat: str, seq: int) -> list[tuple[int, Messa
 
 
 def _rows_in(
-    reader: Reader, column: str, values: Sequence[Value], also: str = "", read: str = _ALL, **keys: Value
+    reader: Reader, column: str, values: Sequence[Value], also: str = "", columns: str = _ALL, **keys: Value
 ) -> Iterator[Row]:
-    """Iterate over the messages whose column has one of some values: doc, chat, columns of the message.
+    """Iterate over the messages with one of some values in a column: doc, chat, columns of the message.
 
-    The values are joined, because for `IN` SQLite would rather scan the space than use the index of the
-    column.
+    The values are joined, because for `IN` SQLite scans the space instead of using the index of the column.
     """
     for start in range(0, len(values), _PAGE):
         wanted = {f"value{n}": value for n, value in enumerate(values[start : start + _PAGE])}
         marks = ", ".join(f"(:{name})" for name in wanted)
         sql = f"""
             WITH wanted (value) AS (VALUES {marks})
-            SELECT {read} FROM wanted
+            SELECT {columns} FROM wanted
             JOIN messages ON space = :space AND {column} = value {also}"""
         yield from reader.all(sql, **keys, **wanted)

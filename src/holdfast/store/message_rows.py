@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import InvalidInput
 from holdfast.messages.formats import cleaned
-from holdfast.store.database import DECODING_ERRORS, damaged
+from holdfast.store.database import DECODING_ERRORS, damage_error
 from holdfast.text.json_text import dump, load, load_object, load_texts, same_json
 from holdfast.types import Message, ToolCall
 from holdfast.types.messages import UNSEEN
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from holdfast.store.database import Row
 
 COLUMNS = "seq, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta, shown"
-# What `to_messages` takes: the same with the flags of the caller's guard, or with none, which are found when
-# they are read.
+# The columns for `to_messages`, with the flags of the caller's guard or with none; then they are determined
+# when they are read.
 WITH_VERDICTS = (
     f"{COLUMNS}, (SELECT v.flags FROM verdicts v WHERE v.space = :space AND v.chat = messages.chat "
     "AND v.seq = messages.seq) AS flags"
@@ -35,7 +35,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class StoredMessages(list[Message]):
-    """Messages as they are stored; `added` is the number of those that were not there before."""
+    """Messages as they are stored; `added` is the number of new ones."""
 
     def __init__(self, messages: Iterable[Message], added: int) -> None:
         super().__init__(messages)
@@ -86,7 +86,7 @@ def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
             draft.flags = load_texts(flags) if flags else UNSEEN
             draft.shown = load_texts(shown) if shown else ()
         except DECODING_ERRORS as error:
-            raise damaged(f"Message {write_reference(chat, draft.seq)}", error) from error
+            raise damage_error(f"Message {write_reference(chat, draft.seq)}", error) from error
         if raw == "":
             draft.raw = {"role": draft.role, "content": draft.content}
         # The slots are the same.
@@ -121,7 +121,7 @@ def as_stored(message: Message, row: dict[str, Any]) -> Message:
 
 
 def to_row(message: Message, now: int, tokens: int) -> dict[str, Any]:
-    """Return a message as values of a row, but for those known when it is stored; `now` if it has no time.
+    """Return a message as the values of a row that are known before it is stored; its time may be `now`.
 
     Raises:
         InvalidInput: its payload is not JSON, or its time is out of range.
@@ -158,14 +158,14 @@ def check_time(at: datetime) -> int:
     return micros
 
 
-def rows_differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def rows_differ(row: dict[str, Any], other: dict[str, Any]) -> bool:
     """Return whether two rows with the same id are different messages, times and tokens aside."""
     columns, json_columns = ("role", "name", "content", "call_id"), ("calls", "raw", "meta")
-    return any(one[name] != other[name] for name in columns) or any(
-        _json_differs(one[name], other[name]) for name in json_columns
+    return any(row[name] != other[name] for name in columns) or any(
+        _json_differs(row[name], other[name]) for name in json_columns
     )
 
 
-def _json_differs(one: str | None, other: str | None) -> bool:
+def _json_differs(text: str | None, other: str | None) -> bool:
     """Return whether two JSON texts differ, the order of keys aside."""
-    return one != other and (not one or not other or not same_json(load(one), load(other)))
+    return text != other and (not text or not other or not same_json(load(text), load(other)))

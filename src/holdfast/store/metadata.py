@@ -1,6 +1,6 @@
-"""The metadata of messages, records and chats, as filters read them, and whether they have changed.
+"""The metadata of messages, records and chats for filters, and a counter of its changes.
 
-Those of messages and records never change, but for erasure; changes of those of chats are counted.
+Metadata of messages and records changes by erasure only; changes of the metadata of chats are counted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MetadataState(NamedTuple):
 
 
 def state(db: Reader, space: str) -> MetadataState:
-    """Return by what one sees that the metadata of a space have changed."""
+    """Return a state of a space that differs after each change of its metadata."""
     return MetadataState(*db.all(_STATE, space=space)[0])
 
 
@@ -63,7 +63,7 @@ def of_documents(
         # By numbers on both sides, so that an index is used on a database that has no statistics yet.
         end = min(until, after + _PAGE)
         for number, text in db.all(_ROWS[source], space=space, after=after, until=end):
-            yield number, _decoded(text)
+            yield number, _decode(text)
         after = end
 
 
@@ -74,9 +74,9 @@ def of_chats(db: Reader, space: str) -> dict[str, dict[str, object]]:
         Damaged: some cannot be decoded.
 
     """
-    return {chat: _decoded(text) for chat, text in db.all(_OF_CHATS, space=space)}
+    return {chat: _decode(text) for chat, text in db.all(_OF_CHATS, space=space)}
 
 
-def _decoded(text: str) -> dict[str, object]:
+def _decode(text: str) -> dict[str, object]:
     with decoding("Metadata"):
         return load_object(text)

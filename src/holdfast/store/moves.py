@@ -1,4 +1,4 @@
-"""Moves and copies of records: which version of another space belongs to a version here."""
+"""Moves and copies of records: pairs of versions in two spaces."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _ADD = """
 _READ = "SELECT other, other_version FROM moves WHERE space = :space AND version = :version"
 
 
-def link(tx: Connection, one: tuple[str, int], other: tuple[str, int]) -> None:
+def link(tx: Connection, here: tuple[str, int], there: tuple[str, int]) -> None:
     """Store that two versions, each with its space, were made by one move, in both spaces."""
-    for (space, version), (there, other_version) in ((one, other), (other, one)):
-        tx.all(_ADD, space=space, version=version, other=there, other_version=other_version)
+    for (space, version), (other, other_version) in ((here, there), (there, here)):
+        tx.all(_ADD, space=space, version=version, other=other, other_version=other_version)
 
 
-def linked(reader: Reader, space: str, versions: Sequence[int]) -> list[tuple[str, int]]:
-    """Return the versions of other spaces that belong to some versions, each with its space."""
-    rows = (reader.all(_READ, space=space, version=version) for version in versions)
-    return [(str(other), int(version)) for found in rows for other, version in found]
+def counterparts(reader: Reader, space: str, versions: Sequence[int]) -> list[tuple[str, int]]:
+    """Return the versions of other spaces that were made by the same moves, each with its space."""
+    results = (reader.all(_READ, space=space, version=version) for version in versions)
+    return [(str(other), int(version)) for rows in results for other, version in rows]

@@ -27,7 +27,7 @@ TEMPORARY = "temp:"
 
 
 class ScratchpadKey(NamedTuple):
-    """Whose scratchpad it is: that of a run, else of a chat, else of the user."""
+    """The owner of a scratchpad: a run, else a chat, else the user."""
 
     space: str
     chat: str = ""
@@ -62,7 +62,7 @@ def write(db: Database, key: ScratchpadKey, name: str, value: str, now: int) -> 
 
 
 def put(tx: Connection, key: ScratchpadKey, name: str, value: str, now: int) -> None:
-    """Store the value of a name within a transaction that stores more than it."""
+    """Store the value of a name within a transaction of the caller."""
     row = {**key._asdict(), "name": name, "value": value, "at": now}
     tx.all(_WRITE, **row, checksum=seal("pads", row, tx.key))
 
@@ -75,5 +75,5 @@ def remove(db: Database, key: ScratchpadKey, name: str | None = None) -> bool:
 
 
 def delete(tx: Connection, key: ScratchpadKey, name: str | None = None) -> bool:
-    """Remove a name, or all of them, within a transaction; return whether there was any."""
+    """Remove a name, or all of them, within a transaction of the caller; return whether there was any."""
     return bool(tx.all(_REMOVE, **key._asdict(), every=int(name is None), name=name or ""))

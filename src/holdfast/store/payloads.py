@@ -1,11 +1,11 @@
-"""What messages were made from, without the rest of them: all that adapters read of a framework's session."""
+"""The original payloads of messages, which is all that adapters read of a framework's session."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.store.database import DECODING_ERRORS, damaged
+from holdfast.store.database import DECODING_ERRORS, damage_error
 from holdfast.text.json_text import load_object
 from holdfast.types import MAX_COUNT
 from holdfast.types.references import write_reference
@@ -20,7 +20,7 @@ _READ = """
 
 
 class Payload(NamedTuple):
-    """A message as it was given, in `raw`, and what tells it from others."""
+    """A message as it was given, in `raw`, and the columns that identify it."""
 
     seq: int
     id: str
@@ -37,9 +37,9 @@ def newest(db: Reader, space: str, chat: str, limit: int, *, before: int | None 
         Damaged: a payload cannot be decoded.
 
     """
-    found = []
+    payloads = []
     bounds = {"before": MAX_COUNT if before is None else before, "limit": limit}
-    # What marks the items of a session is the same in all of them.
+    # All items of a session have the same metadata: it is decoded once.
     last: tuple[str | None, Mapping[str, object]] = (None, {})
     for seq, id, role, content, raw, meta in db.all(_READ, space=space, chat=chat, **bounds):
         try:
@@ -47,8 +47,8 @@ def newest(db: Reader, space: str, chat: str, limit: int, *, before: int | None 
                 last = (meta, load_object(meta) if meta else {})
             given = load_object(raw) if raw else raw
         except DECODING_ERRORS as error:
-            raise damaged(f"Message {write_reference(chat, seq)}", error) from error
+            raise damage_error(f"Message {write_reference(chat, seq)}", error) from error
         if raw == "":
             given = {"role": role, "content": content}
-        found.append(Payload(seq, id, role, content, given, last[1]))
-    return found
+        payloads.append(Payload(seq, id, role, content, given, last[1]))
+    return payloads

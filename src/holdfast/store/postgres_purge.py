@@ -18,11 +18,11 @@ PERSONAL = (
     "grants moves items"
 ).split()
 _STATISTICS = "planner statistics"
-# The transaction of the newest erasure, which wrote this row; and one that is newer than all before it.
+# The transaction of the newest erasure, which wrote this row; and one newer than all others.
 _ERASED = "SELECT xmin::text FROM holdfast.spaces WHERE space = '*'"
 _NOW = "SELECT pg_current_xact_id()::xid::text"
-# A table that was vacuumed has no row any more that was deleted before its `relfrozenxid`. That shows what
-# the command does not report: whether somebody may still see such rows, so that they had to stay.
+# A vacuumed table has no row that was deleted before its `relfrozenxid`. The command itself does not report
+# rows that had to stay because a transaction may still see them.
 _LEFT = """
     SELECT c.relname, pg_has_role(c.relowner, 'USAGE') OR pg_has_role(d.datdba, 'USAGE')
     FROM pg_class c LEFT JOIN pg_class t ON t.oid = c.reltoastrelid
@@ -76,7 +76,7 @@ def _vacuum(connection: psycopg.Connection, tables: Sequence[str], since: str, h
 
 
 def _wait_for_others(connection: psycopg.Connection, values: Mapping[str, Any]) -> None:
-    """Wait until nobody can see what was deleted, as a table of a few rows shows."""
+    """Wait until no transaction can see deleted rows, as VACUUM of a small table shows."""
     table = "holdfast.schema_version"
     deadline = time.monotonic() + database.BUSY_SECONDS
     while time.monotonic() < deadline:
@@ -88,10 +88,10 @@ def _wait_for_others(connection: psycopg.Connection, values: Mapping[str, Any]) 
 
 
 def _forget_emptied(connection: psycopg.Connection, tables: Sequence[str]) -> dict[str, str]:
-    """Drop the statistics of tables that are empty now, since ANALYZE leaves them as they are."""
+    """Drop the planner statistics of tables that are empty now; ANALYZE does not."""
     try:
         for table, column, kind in connection.execute(_SAMPLED, {"tables": tables}).fetchall():
-            # To the type that it has: no row is written, and the statistics of the column are removed.
+            # The type stays the same: no row is written, and the statistics of the column are removed.
             connection.execute(f'ALTER TABLE {table} ALTER COLUMN "{column}" TYPE {kind}'.encode())
     except psycopg.errors.LockNotAvailable as error:
         return {_STATISTICS: " ".join(str(error).split())}

@@ -1,4 +1,4 @@
-"""Receipts of prompts: what each was made of, linked to the message that answers it."""
+"""Receipts of prompts: the sources of each prompt, linked to the message that answers it."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ _READ = f"""
     SELECT {_COLUMNS} FROM receipts WHERE space = :space AND chat = :chat AND seq > 0
     ORDER BY seq DESC LIMIT :limit"""
 _ERASE = "DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq >= :first AND seq <= :last"
-# A query comes before its answer: that of the next answer after what is erased, and those that wait for
-# theirs.
+# A query comes before its answer: it is that of the next answer after the erased messages, or one that waits
+# for its answer.
 _ERASE_QUERIES = """
     UPDATE receipts SET query = '' WHERE space = :space AND chat = :chat AND (seq = 0 OR seq = (
         SELECT min(later.seq) FROM receipts later WHERE later.space = :space AND later.chat = :chat
@@ -65,7 +65,7 @@ _SET_NAMES = """
 
 
 class LastPrompt(NamedTuple):
-    """What an open memory knows of the prompts of a chat: its own name, and what it keeps in memory only."""
+    """The last prompt that an open memory has made for a chat, and the name of that memory."""
 
     worker: str
     shown: tuple[str, ...] = ()
@@ -85,9 +85,9 @@ def digest(text: str) -> str:
 
 @retry_transaction
 def note(db: Database, space: str, chat: str, worker: str, receipt: Receipt, epoch: int) -> bool:
-    """Store what a prompt was made of, in place of the last one of this worker; return whether that was done.
+    """Store the receipt of a prompt in place of the last one of this worker; return whether that was done.
 
-    It does not wait for the disk: a prompt that is lost in a crash was not answered.
+    It does not wait for the disk: a prompt lost in a crash was not answered.
     """
     with db.writing_to(space, lasting=False) as tx:
         keys: dict[str, Value] = {"space": space, "chat": chat}
@@ -96,33 +96,33 @@ def note(db: Database, space: str, chat: str, worker: str, receipt: Receipt, epo
     return stored
 
 
-def link_answer(tx: Connection, space: str, chat: str, asked: LastPrompt, seq: int) -> tuple[str, ...]:
-    """Link the prompt that a message answers to it, and return what its writer was shown.
+def link_answer(tx: Connection, space: str, chat: str, prompt: LastPrompt, seq: int) -> tuple[str, ...]:
+    """Link a prompt to the message that answers it, and return the names that its writer was shown.
 
-    That is the last prompt of the same worker, or else the newest. What older unanswered prompts have shown
-    is included: the message may answer one of them. Without any, it is what the last answer was shown.
+    The prompt is the last one of the same worker, or else the newest. Names in older unanswered prompts are
+    included, because the message may answer one of them; without any prompt, those of the last answer.
     """
     keys: dict[str, Value] = {"space": space, "chat": chat}
     waiting = tx.all(_WAITING, **keys)
     if waiting:
-        chosen = next((row for row in waiting if row[0] == asked.worker), waiting[-1])
+        chosen = next((row for row in waiting if row[0] == prompt.worker), waiting[-1])
         tx.all(_ANSWER, **keys, worker=chosen[0], seq=seq)
         if len(waiting) > 1:
             tx.all(_DELETE_WAITING, **keys, at=chosen[1])
-    elif asked.unstored is not None:
-        tx.all(_ADD, **keys, **_row(asked.unstored), seq=seq)
-    if seq > MAX_ANSWERED and (waiting or asked.unstored):
+    elif prompt.unstored is not None:
+        tx.all(_ADD, **keys, **_row(prompt.unstored), seq=seq)
+    if seq > MAX_ANSWERED and (waiting or prompt.unstored):
         tx.all(_DELETE_ANSWERED, **keys, last=seq - MAX_ANSWERED)
     seen = [row[2] for row in waiting] or [row[0] for row in tx.all(_SHOWN_LAST, **keys) if row[0]]
     with decoding(f"What was recalled for chat {chat!r}"):
         stored = [name for names in seen for name in json.loads(names)]
-    return tuple(dict.fromkeys((*stored, *asked.shown)))
+    return tuple(dict.fromkeys((*stored, *prompt.shown)))
 
 
 def read(db: Reader, space: str, chat: str, limit: int | None) -> list[Receipt]:
     """Return the receipts of the answered prompts of a chat, the oldest first: the newest `limit`."""
     rows = db.all(_READ, space=space, chat=chat, limit=MAX_COUNT if limit is None else limit)
-    return [_receipt(row) for row in reversed(rows)]
+    return [_to_receipt(row) for row in reversed(rows)]
 
 
 def erase(tx: Connection, space: str, chat: str, first: int, last: int) -> None:
@@ -132,13 +132,13 @@ def erase(tx: Connection, space: str, chat: str, first: int, last: int) -> None:
 
 
 def remove_names(tx: Connection, space: str, gone: Iterable[str]) -> None:
-    """Remove the names of what is erased from all receipts of a space."""
+    """Remove erased names from all receipts of a space."""
     names = set(gone)
     sql = "SELECT chat, seq, worker, summary_ids, hits FROM receipts WHERE space = :space"
     for chat, seq, worker, *lists in tx.all(sql, space=space):
         with decoding(f"A receipt of a prompt of chat {chat!r}"):
-            before = [list(json.loads(one)) for one in lists]
-        left = [[name for name in one if name not in names] for one in before]
+            before = [list(json.loads(text)) for text in lists]
+        left = [[name for name in shown if name not in names] for shown in before]
         if left != before:
             summaries, hits = map(json.dumps, left)
             keys: dict[str, Value] = {"chat": chat, "seq": seq, "worker": worker}
@@ -159,7 +159,7 @@ def _row(receipt: Receipt) -> dict[str, Value]:
     }
 
 
-def _receipt(row: Row) -> Receipt:
+def _to_receipt(row: Row) -> Receipt:
     seq, at, version, shared, budget, policy, system, query, summaries, hits = row
     with decoding("A receipt of a prompt"):
         name, parameters = json.loads(policy)

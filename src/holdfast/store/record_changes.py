@@ -1,4 +1,4 @@
-"""Changes of records: append-only, in transactions that give each the next version of its space."""
+"""Changes of records: append-only; a transaction gives each change the next version of its space."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _BATCH = """
 class Writing:
     """A transaction that writes changes of records: a batch, each with the next version of the space.
 
-    `seen` is the state of the space at its beginning: what was read in the same state is unchanged.
+    `seen` is the state of the space at its beginning: records that were read in the same state are unchanged.
     """
 
     def __init__(self, tx: Connection, space: str, now: int) -> None:
@@ -113,7 +113,7 @@ class Writing:
         return record
 
     def _end(self, before: Record | None) -> int:
-        """End the version before, and return the first version of the record."""
+        """End the previous version of a record, and return its first one."""
         if before is None:
             return self.version
         numbers = {"version": self.version, "before": before.version, "open": MAX_COUNT}
@@ -149,14 +149,14 @@ class Writing:
 
 
 def end_at_next(db: Database, space: str) -> None:
-    """End each version of a record where the next one begins, so that one of them is current."""
+    """End each version of a record where the next one begins, so that only one is current."""
     with db.writing_to(space) as tx:
         tx.all(_END_AT_NEXT, space=space)
 
 
 @contextmanager
 def writing(db: Database, space: str, now: int) -> Iterator[Writing]:
-    """Open a transaction for changes of a space. Nobody else changes it before this ends."""
+    """Open a transaction for changes of a space; nobody else changes the space meanwhile."""
     with db.writing_to(space) as tx:
         changes = Writing(tx, space, now)
         yield changes
@@ -173,7 +173,7 @@ def read(
     agents: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> list[Change]:
-    """Return changes up to a version, the newest first. The texts of quarantined records are among them."""
+    """Return changes up to a version, the newest first, with the texts of quarantined records."""
     condition, values = matching({"r.kind": kind, "r.id": identity}, {"r.agent": agents})
     sql = f"{_READ}{condition} ORDER BY r.version DESC LIMIT :limit"
     limit = MAX_COUNT if limit is None else limit
@@ -188,9 +188,9 @@ def undoable_versions(tx: Connection, space: str, agents: Sequence[str] | None) 
         for _, batch in rows:
             if batch in passed:
                 continue
-            found = tx.all(_BATCH, space=space, batch=batch)
-            if agents is None or all(agent in agents for _, agent in found):
-                return [row[0] for row in found]
+            members = tx.all(_BATCH, space=space, batch=batch)
+            if agents is None or all(agent in agents for _, agent in members):
+                return [row[0] for row in members]
             # It belongs to another agent.
             passed.add(batch)
         before = rows[-1][0]

@@ -1,4 +1,4 @@
-"""Erasure of records, of what reflection made of them, and of what others say of an erased chat."""
+"""Erasure of records, of those derived by reflection, and of mentions of an erased chat."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.kinds import FEEDBACK
 from holdfast.store import records, vectors
-from holdfast.store.checksums import resealed
+from holdfast.store.checksums import resealing
 from holdfast.store.database import decoding
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from holdfast.store.erasure_receipts import ErasureAccount
     from holdfast.store.record_changes import Writing
 
-# In order, since what is made of a version is later than it. Feedback is about a record, whoever wrote it.
+# In order, since a derived version is later than its sources. Feedback is about a record, whoever wrote it.
 _BY_REFLECTION = f"""
     SELECT version, id, replaces, kind, meta FROM records
     WHERE space = :space AND (author = 'reflect' OR writer = 'reflect' OR kind = '{FEEDBACK}')
     AND (kind = 'profile' OR meta LIKE :of OR meta LIKE :into) ORDER BY version"""
-# The reasons of a model may repeat what it was shown.
+# The reasons of a model may repeat words that it was shown.
 _EXPLAINED = "version > :first AND writer = 'reflect' AND why <> ''"
 _DELETE_REASONS = f"UPDATE records SET why = '' WHERE space = :space AND {_EXPLAINED}"
 _DELETE_VERDICTS = "DELETE FROM verdicts WHERE space = :space AND chat = '' AND seq = :version"
@@ -53,19 +53,19 @@ class RecordEraser:
         self._allow = allow
 
     def erase(self, condition: str, **values: str | int) -> None:
-        """Erase versions of records, those made of their words, and what belongs to records that are gone."""
+        """Erase versions of records, those derived from them, and the rows that belong to erased records."""
         rows = self._delete(condition, **values)
-        derived = self._derived(rows)
+        derived = self._find_derived(rows)
         for version in derived:
             rows += self._delete("version = :version", version=version)
         if rows:
             first = min(row[0] for row in rows)
-            with resealed(self._tx, "records", self._space, _EXPLAINED, first=first):
+            with resealing(self._tx, "records", self._space, _EXPLAINED, first=first):
                 self._tx.all(_DELETE_REASONS, space=self._space, first=first)
         for kind in sorted({row[2] for row in rows}):
             self._allow(kind)
         versions = [row[0] for row in rows]
-        self._tx.many(_DELETE_VERDICTS, [{"space": self._space, "version": one} for one in versions])
+        self._tx.many(_DELETE_VERDICTS, [{"space": self._space, "version": version} for version in versions])
         self._account.count("vectors", vectors.erase(self._tx, self._space, "record", versions))
         self._account.versions += versions
         self._account.digest(sorted(rows))
@@ -75,35 +75,35 @@ class RecordEraser:
         for identity in identities:
             self._account.count("jobs", self._tx.all(_DELETE_JOBS, space=self._space, id=identity))
             gone = max(row for row in rows if row[1] == identity)
-            self._join(identity, retracted=bool(gone[5]) and not derived.get(gone[0]))
+            self._rejoin(identity, retracted=bool(gone[5]) and not derived.get(gone[0]))
 
     def _delete(self, condition: str, **values: str | int) -> list[Row]:
         sql = f"""DELETE FROM records WHERE space = :space AND ({condition})
             RETURNING version, id, kind, text, meta, retracted, wordings"""
         return self._tx.all(sql, space=self._space, **values)
 
-    def _derived(self, gone: Sequence[Row]) -> dict[int, bool]:
-        """Return the versions that reflection made of what is gone, and those by which it merged it.
+    def _find_derived(self, gone: Sequence[Row]) -> dict[int, bool]:
+        """Return the versions that reflection derived from erased ones, and those by which it merged them.
 
-        The value of the latter is True: the record exists again without them. What the user wrote afterwards
-        stays; a profile is made of the one before.
+        The value of a merge is True: without it, its record exists again. Later words of the user stay; a
+        profile is derived from the one before.
         """
         gone_from = {row[1]: row[0] for row in sorted(gone, reverse=True)}
-        found: dict[int, bool] = {}
+        derived: dict[int, bool] = {}
         rows = self._tx.all(_BY_REFLECTION, space=self._space, of='%"of":%', into='%"into":%')
         for version, identity, replaces, kind, meta in rows:
-            # One in quarantine is made of the one that it is to replace.
+            # A profile in quarantine is derived from the one that it is to replace.
             own = [identity, replaces] if kind == "profile" else []
             into = _ids_in(meta, "into")
-            if any(gone_from.get(one, version) < version for one in (*own, *into, *_ids_in(meta, "of"))):
-                found[version] = bool(into)
-                # Without "into" it has words.
+            if any(gone_from.get(id, version) < version for id in (*own, *into, *_ids_in(meta, "of"))):
+                derived[version] = bool(into)
+                # A merge has no words of its own.
                 if not into:
                     gone_from[identity] = min(version, gone_from.get(identity, version))
-        return found
+        return derived
 
-    def _join(self, identity: str, *, retracted: bool) -> None:
-        """Join the versions of a record that are left; one that was retracted stays so."""
+    def _rejoin(self, identity: str, *, retracted: bool) -> None:
+        """Join the remaining versions of a record; a retracted record stays retracted."""
         keys = {"space": self._space, "id": identity}
         left = self._tx.all(_LEFT, **keys)
         if not left:
@@ -122,22 +122,22 @@ class RecordEraser:
             vectors.bring_back(self._tx, self._space, "record", [newest.version])
 
     def remove_wordings(self, chat: str, first: int, last: int) -> None:
-        """Remove the wordings in which messages repeated records of other chats; how often it was said stays.
+        """Remove the wordings in which messages repeated records of other chats; the counts of evidence stay.
 
-        Of a whole chat these include wordings without messages.
+        The wordings of a whole chat include those without messages.
         """
         least = 0 if (first, last) == (1, MAX_COUNT) else first
         for version, wordings in self._tx.all(_WORDINGS, space=self._space):
             with decoding(f"Version {version} of what is known"):
                 before = json.loads(wordings)
-                left = [one for one in before if one[2] != chat or one[3] > last or one[4] < least]
+                left = [entry for entry in before if entry[2] != chat or entry[3] > last or entry[4] < least]
             if left != before:
                 self._account.digest([(version, wordings)])
                 self._account.count("wordings", before[len(left) :])
                 self._update(_SET_WORDINGS, version, left=json.dumps(left) if left else None)
 
     def remove_source(self, chat: str) -> None:
-        """Remove a chat from the sources of what was learned in others too; how often it was said stays."""
+        """Remove a chat from the sources of records learned in others too; the counts of evidence stay."""
         whole = f"session:{chat}"
         # As extraction writes it.
         cut = shorten_line(whole, 120)
@@ -150,12 +150,12 @@ class RecordEraser:
                 self._update(_SET_SOURCES, version, source=left[0], sources=rest)
 
     def _update(self, sql: str, version: int, **values: Value) -> None:
-        with resealed(self._tx, "records", self._space, "version = :version", version=version):
+        with resealing(self._tx, "records", self._space, "version = :version", version=version):
             self._tx.all(sql, space=self._space, version=version, **values)
 
 
 def _ids_in(meta: str | None, key: str) -> list[str]:
-    """Return the ids of records that metadata has under a key: one, several, or none."""
+    """Return the ids of records under a key of metadata: one, several, or none."""
     with decoding("The metadata of a record"):
         value = dict(json.loads(meta)).get(key) if meta else None
     names = value if isinstance(value, list) else [value]

@@ -88,7 +88,7 @@ def _decode(row: Row) -> Record:
 def to_wordings(text: str | None) -> tuple[Wording, ...]:
     """Return the wordings that a column holds as JSON; raise ValueError or TypeError for other values."""
     wordings = load(text) if text else ()
-    if any([*map(type, one)] != [str, str, str, int, int] for one in wordings):
+    if any([*map(type, entry)] != [str, str, str, int, int] for entry in wordings):
         raise TypeError("its wordings are none")
     return tuple(
         Wording(said, by=by, chat=chat, messages=(first, last) if first else None)
@@ -108,7 +108,7 @@ def to_row(record: Record) -> dict[str, Value]:
     for name, time in (("since", record.since), ("until", record.until)):
         row[name] = check_time(time) if time else None
     row["meta"] = dump(dict(record.meta), "`meta` of a record") if record.meta else None
-    wordings = [[one.text, one.by, one.chat, *(one.messages or (0, 0))] for one in record.wordings]
+    wordings = [[entry.text, entry.by, entry.chat, *(entry.messages or (0, 0))] for entry in record.wordings]
     row["wordings"] = json.dumps(wordings) if wordings else None
     return row
 

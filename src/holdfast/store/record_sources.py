@@ -1,4 +1,4 @@
-"""Records by what they were imported from."""
+"""Records by the source of their import."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 def versions_by_source(db: Reader, space: str, sources: Sequence[str]) -> dict[str, list[Record]]:
-    """Return all versions of the records that were imported from some sources, the oldest first. Linear."""
-    found: dict[str, list[Record]] = {}
+    """Return all versions of the records imported from some sources, the oldest first; a linear scan."""
+    records: dict[str, list[Record]] = {}
     for some in batched(sources):
         condition, values = one_of("source", some)
         sql = f"""{SELECT} {FROM} AND r.id IN (
             SELECT id FROM records WHERE space = :space AND writer = 'import' AND {condition}
         ) ORDER BY r.version"""
-        named: dict[str, str] = {}
+        origins: dict[str, str] = {}
         for row in db.all(sql, space=space, **values):
             record = to_record(row)
-            source = named.setdefault(record.id, record.source)
-            found.setdefault(source, []).append(record)
-    return found
+            source = origins.setdefault(record.id, record.source)
+            records.setdefault(source, []).append(record)
+    return records

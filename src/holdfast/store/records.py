@@ -33,16 +33,16 @@ STATE = f"""
         (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space) AS version,
         (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) AS epoch,
         ({NEWEST_DOC}) AS doc"""
-# The current versions of a kind, those learned from a chat, and those of a record. On their own, since SQLite
-# would rather read all versions of the space than look up the rows of an index.
+# The current versions of a kind, those learned from a chat, and those of a record. As subqueries, since
+# SQLite would otherwise read all versions of the space instead of an index.
 _CURRENT = "SELECT version FROM records WHERE space = :space AND kind = :kind AND ended = :open"
 _OF_CHAT = "SELECT version FROM records WHERE space = :space AND chat = :chat AND kind = :kind"
 OF_ID = "version IN (SELECT version FROM records WHERE space = :space AND id = :id)"
 _IN_USE = "retracted = 0 AND trust <> 'quarantined'"
 _IS_RECALLED = f"run = '' AND kind <> '{FEEDBACK}' AND retracted = 0"
 _WAITS = "trust = 'quarantined'"
-# What reflection learned from a chat that is gone; not what it made of other records, which may name any
-# chat.
+# Records that reflection learned from a missing chat, but for those derived from other records, which may
+# name any chat.
 _CHAT_IS_MISSING = """
     SELECT r.version, r.chat FROM records r
     WHERE r.space = :space AND r.chat <> '' AND r.author = 'reflect'
@@ -71,9 +71,9 @@ NOW = AsOf(MAX_COUNT - 1)
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Which records to read. None lets all pass; a run of "" leaves out the notes of every run.
+    """A selection of records. None lets all pass; a run of "" leaves out the notes of all runs.
 
-    Where a chat is named, its session notes are those of every agent.
+    With a chat, the session notes of all agents are included.
     """
 
     kinds: Sequence[str] | None = None
@@ -97,7 +97,7 @@ def space_state(db: Reader, space: str) -> SpaceState:
 
 
 def as_of(db: Reader, space: str, at: int) -> tuple[AsOf, int]:
-    """Return a space as of a version, and the time of that; an empty space before the first one left."""
+    """Return a space as of a version, with the time of the version; an empty space before the first one."""
     sql = """
         SELECT doc, created FROM records WHERE space = :space AND version <= :at
         ORDER BY version DESC LIMIT 1"""
@@ -106,7 +106,7 @@ def as_of(db: Reader, space: str, at: int) -> tuple[AsOf, int]:
 
 
 def version_at(db: Reader, space: str, time: int) -> int:
-    """Return the newest version that was stored at a time or before it, 0 for none."""
+    """Return the newest version up to a time, 0 for none."""
     sql = (
         "SELECT version FROM records WHERE space = :space AND created <= :time ORDER BY version DESC LIMIT 1"
     )
@@ -118,10 +118,10 @@ def read(reader: Reader, space: str, at: int, wanted: RecordFilter) -> list[Reco
     """Return the records as of a version, in the order in which they were first written."""
     if wanted.kinds is None:
         return [to_record(row[:-1]) for row in _select(reader, space, at, wanted, None)]
-    # A statement for each kind: for several at once SQLite would rather read all versions of the space.
-    found = [row for kind in dict.fromkeys(wanted.kinds) for row in _select(reader, space, at, wanted, kind)]
-    found.sort(key=lambda row: (row[-1], row[0]))
-    return [to_record(row[:-1]) for row in found]
+    # A statement for each kind: for several at once SQLite reads all versions of the space.
+    rows = [row for kind in dict.fromkeys(wanted.kinds) for row in _select(reader, space, at, wanted, kind)]
+    rows.sort(key=lambda row: (row[-1], row[0]))
+    return [to_record(row[:-1]) for row in rows]
 
 
 def iterate(db: Database, space: str, at: int, wanted: RecordFilter) -> Iterator[Record]:
@@ -137,7 +137,7 @@ def iterate(db: Database, space: str, at: int, wanted: RecordFilter) -> Iterator
 
 
 def newest(reader: Reader, space: str, kind: str, limit: int, outside: str = "") -> list[Record]:
-    """Return the newest current records of a kind, newest first, but for those of a chat `outside`."""
+    """Return the newest current records of a kind, newest first, without those of the chat `outside`."""
     values = {"outside": outside} if outside else {}
     condition = " AND r.chat <> :outside" if outside else ""
     sql = f"""{SELECT} {FROM} AND r.kind = :kind AND r.ended = :open AND {_IN_USE} AND r.run = ''{condition}
@@ -165,7 +165,7 @@ def _select(
         condition += f" AND ({of_agents}{_OR_SESSION_NOTE if wanted.chat else ''})"
         values |= names
     if after > (0, 0):
-        # No version is older than the birth of its record: that is where the index is entered.
+        # No version is older than the birth of its record, so the index is entered there.
         condition += " AND r.version >= :born AND (r.born, r.version) > (:born, :after)"
         values |= {"born": after[0], "after": after[1]}
     if not wanted.retracted:
@@ -178,24 +178,24 @@ def _select(
 def read_effective(
     reader: Reader, scope: Scope, kind: str, now: datetime, moments: Mapping[str, AsOf] | None = None
 ) -> Record | None:
-    """Return the one text of a kind that prompts show: that of the nearest space, true at a time, if any."""
+    """Return the record of a kind that prompts show: that of the nearest space, valid at a time, if any."""
     wanted = RecordFilter(kinds=(kind,), agents=tuple(dict.fromkeys((scope.agent, ""))))
     for space in scope.spaces:
         at = (moments or {}).get(space, NOW).version
-        if there := [one for one in read(reader, space, at, wanted) if one.valid(now)]:
-            found = nearest(there, (), scope.agent)
-            return replace(found, space=scope.reference(space)) if found and scope.is_layered else found
+        if valid := [record for record in read(reader, space, at, wanted) if record.valid(now)]:
+            record = nearest(valid, (), scope.agent)
+            return replace(record, space=scope.reference(space)) if record and scope.is_layered else record
     return None
 
 
 def by_versions(reader: Reader, space: str, versions: Sequence[int]) -> dict[int, Record]:
-    """Return some versions of records, whatever became of them since."""
-    found = {}
+    """Return some versions of records, current or not."""
+    records = {}
     for start in range(0, len(versions), _PAGE):
         condition, values = one_of("r.version", versions[start : start + _PAGE])
         rows = reader.all(f"{SELECT} {FROM} AND {condition}", space=space, **values)
-        found.update({row[0]: to_record(row) for row in rows})
-    return found
+        records.update({row[0]: to_record(row) for row in rows})
+    return records
 
 
 def latest(tx: Reader, space: str, condition: str, **values: Value) -> Record | None:
@@ -212,9 +212,9 @@ def versions_of(reader: Reader, space: str, identity: str) -> list[Record]:
 
 
 def former_versions(db: Reader, space: str, like: Record) -> list[Record]:
-    """Return the versions of the kind and the source of a record that ended or are not in use.
+    """Return the ended or unused versions with the kind and the source of a record.
 
-    The same source are overlapping messages of its chat or, without a chat, the same source name.
+    They have the same source if their messages overlap in its chat or, without a chat, by its name.
     """
     first, last = like.messages or (0, MAX_COUNT)
     sql = f"""{SELECT} {FROM} AND r.version IN ({_OF_CHAT})
@@ -226,7 +226,7 @@ def former_versions(db: Reader, space: str, like: Record) -> list[Record]:
 
 
 class RecordOutline(NamedTuple):
-    """What decides whether a prompt shows a version of a record, which is true from `since` to `until`."""
+    """The columns that decide whether a prompt shows a version, which is valid from `since` to `until`."""
 
     version: int
     id: str
@@ -263,7 +263,7 @@ def current_texts(
 
 
 def versions_with_tags(db: Reader, space: str, tags: Iterable[str]) -> list[int]:
-    """Return all versions that have one of some tags, and some that may not."""
+    """Return all versions with one of some tags, and possibly some without."""
     patterns = {f"tag{n}": f"%{_escape(json.dumps(tag))}%" for n, tag in enumerate(tags)}
     if not patterns:
         return []
@@ -277,7 +277,7 @@ def _escape(text: str) -> str:
 
 
 def count_learned(db: Reader, space: str, kind: str, chat: str) -> int:
-    """Return how many records of a kind were learned from a chat, even if changed or retracted since."""
+    """Return the number of records of a kind learned from a chat, even if changed or retracted since."""
     sql = f"""
         SELECT count(DISTINCT id) FROM records WHERE space = :space AND version IN ({_OF_CHAT})
         AND author = 'reflect' AND action IN ('add', 'update', 'quarantine')"""
@@ -293,7 +293,7 @@ def agents_with_records(db: Reader, space: str, kind: str) -> list[str]:
 
 
 def changed_since(db: Reader, space: str, kind: str, agent: str, seen: int, *, but: str) -> bool:
-    """Return whether a current record of a kind was written after a version, other than by one action."""
+    """Return whether a current record of a kind was written after a version, but for one action."""
     sql = """
         SELECT version FROM records WHERE space = :space AND kind = :kind AND ended = :open
         AND version > :seen AND agent = :agent AND action <> :but AND retracted = 0 LIMIT 1"""
@@ -301,7 +301,7 @@ def changed_since(db: Reader, space: str, kind: str, agent: str, seen: int, *, b
 
 
 def first_written(db: Reader, space: str, ids: Sequence[str]) -> dict[str, datetime]:
-    """Return when some records were first written."""
+    """Return the times at which some records were first written."""
     condition, values = one_of("id", ids)
     sql = f"SELECT id, created FROM records WHERE space = :space AND born = version AND {condition}"
     return {identity: from_micros(created) for identity, created in db.all(sql, space=space, **values)}
@@ -328,9 +328,9 @@ def count_characters(
 ) -> int:
     """Return the characters of the current records of a kind and target that an agent sees.
 
-    They count texts and metadata. An agent sees its own and those of no agent; for no agent, those of the
-    agent that sees the most. Only of a run, and of a chat unless it is None. All agents see the session notes
-    of a chat.
+    Texts and metadata are counted. An agent sees its own records and those of no agent; for no agent, the
+    count is that of the agent that sees the most. Only records of the run count, and those of the chat unless
+    it is None. All agents see the session notes of a chat.
     """
     sql = f"""
         SELECT agent, sum(length(text) + coalesce(length(meta), 0)) FROM records
@@ -357,10 +357,10 @@ def count_use(db: Database, space: str, ids: Sequence[str], now: int) -> None:
 
 
 def documents(db: Reader, space: str, after: int, limit: int, *, waiting: bool = False) -> list[Row]:
-    """Return what the index needs of the next versions: version, id, agent, kind, at, text, wordings.
+    """Return columns of the next versions for the index: version, id, agent, kind, at, text, wordings.
 
-    Records that are retracted, of a run, or feedback have no texts, nor have those in quarantine, or with
-    `waiting` all others: they are not found.
+    Records that cannot be found have no texts: retracted ones, those of a run, feedback, and those in
+    quarantine, or with `waiting` all others.
     """
     is_found = f"{_IS_RECALLED} AND {'' if waiting else 'NOT '}{_WAITS}"
     sql = f"""
@@ -377,5 +377,5 @@ def version_numbers(db: Reader, space: str) -> list[Row]:
 
 
 def learned_from_missing_chats(db: Reader, space: str) -> list[Row]:
-    """Return the versions that reflection learned from a chat that is gone, each with the id of the chat."""
+    """Return the versions that reflection learned from missing chats, each with the id of the chat."""
     return db.all(_CHAT_IS_MISSING, space=space, learned='%"learned":%', of='%"of":%')

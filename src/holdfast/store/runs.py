@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.safety.guard import check_name_is_open
+from holdfast.store import records
 from holdfast.store.database import retry_transaction
 from holdfast.store.record_changes import writing
-from holdfast.store.records import NOW, RecordFilter, read
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
@@ -43,8 +43,8 @@ def end(db: Database, space: str, run: str, now: int) -> None:
     with writing(db, space, now) as changes:
         if not changes.tx.all(_END, space=space, run=run, now=now):
             return
-        wanted = RecordFilter(kinds=("note",), run=run, trust=("trusted", "released", "quarantined"))
-        for note in read(changes.tx, space, NOW.version, wanted):
+        wanted = records.RecordFilter(kinds=("note",), run=run, trust=("trusted", "released", "quarantined"))
+        for note in records.read(changes.tx, space, records.NOW.version, wanted):
             changes.end(note, why="the run ended")
         changes.tx.all("DELETE FROM pads WHERE space = :space AND run = :run", space=space, run=run)
 

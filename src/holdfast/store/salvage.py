@@ -1,4 +1,4 @@
-"""Saving what can be read of a damaged SQLite file into a new database."""
+"""Saving the readable rows of a damaged SQLite file into a new database."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from holdfast.types.scope import is_space
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
 
-# Rebuilt: an index by the next recall, calls from the messages that made them, imports by the next one.
+# Rebuilt: the index by the next recall, calls from their messages, imports by the next import.
 _DERIVED = ("segments", "calls", "imports")
-# The row of a lost chat, but for what its messages say.
+# The row of a lost chat, but for the columns that its messages determine.
 _UNKNOWN: TableRow = {"agent": "", "title": ""}
 _UNKNOWN |= dict.fromkeys(("archived", "oldest", "newest"), 0)
 _UNKNOWN |= dict.fromkeys(("created", "channel", "meta"))
-# Pages, and chats, that are named one by one.
+# The number of pages, or of ranges, that are named one by one.
 _NAMED = 50
 
 
 @dataclass(frozen=True, slots=True)
 class SalvageReport:
-    """How many rows were saved, by table, and what was lost, in sentences."""
+    """The number of saved rows, by table, and sentences about the losses."""
 
     rows: Mapping[str, int]
     lost: tuple[str, ...]
 
 
 def salvage(damaged: Path, new: Path) -> SalvageReport:
-    """Write every row that can be read into a new database, and list what cannot be read.
+    """Write every readable row into a new database, and list the losses.
 
     The damaged file is only read. Rows in doubt keep their checksums, so that `verify` names them. Killed in
     the middle, it leaves nothing of the new name, and starts again the next time.
@@ -73,47 +73,47 @@ def salvage(damaged: Path, new: Path) -> SalvageReport:
 
 
 class _Salvage:
-    """The rows of a damaged file, and what is known to be missing among them."""
+    """The rows of a damaged file, and the losses that are known."""
 
     def __init__(self, pages: Pages) -> None:
         self.saved: Counter[str] = Counter()
         self.lost: list[str] = []
-        self._found: dict[str, dict[tuple[Any, ...], TableRow]] = {name: {} for name in tables()}
+        self._rows: dict[str, dict[tuple[Any, ...], TableRow]] = {name: {} for name in tables()}
         unreadable: list[UnreadablePage] = []
-        for one in pages.rows():
-            if isinstance(one, UnreadablePage):
-                unreadable.append(one)
-            elif (matched := _match(one)) is not None:
+        for entry in pages.rows():
+            if isinstance(entry, UnreadablePage):
+                unreadable.append(entry)
+            elif (matched := _match(entry)) is not None:
                 table, row = matched
                 key = tuple(row[name] for name in ("space", *table.key))
-                self._found[table.name].setdefault(key, row)
-        if not any(self._found.values()):
+                self._rows[table.name].setdefault(key, row)
+        if not any(self._rows.values()):
             raise Damaged("No row of Holdfast can be read in it.", "Check the path, or restore a backup.")
         if not pages.has_head:
             self.lost.append("the beginning of the file")
         self.is_rid_of_erased = pages.unused() is not None
         if not self.is_rid_of_erased:
             self.lost.append("the list of unused pages: what was deleted lately may be among what was saved")
-        self.lost += [f"page {one.page}: {one.why}" for one in unreadable[:_NAMED]]
+        self.lost += [f"page {entry.page}: {entry.why}" for entry in unreadable[:_NAMED]]
         if len(unreadable) > _NAMED:
             self.lost.append(f"{len(unreadable) - _NAMED} more pages or rows of pages")
 
     def write(self, database: Database) -> None:
-        """Write the rows, and let what counts them count what is there."""
+        """Write the rows, and correct the rows that count others."""
         with database.writing() as tx:
-            for name, rows in self._found.items():
+            for name, rows in self._rows.items():
                 if name not in _DERIVED:
                     for row in rows.values():
                         self.saved[name] += insert(tx, name, row)
-            for space in sorted({row["space"] for rows in self._found.values() for row in rows.values()}):
+            for space in sorted({row["space"] for rows in self._rows.values() for row in rows.values()}):
                 if space != DATABASE:
                     self._repair(tx, space)
 
     def _of(self, table: str, space: str) -> list[TableRow]:
-        return [row for row in self._found[table].values() if row["space"] == space]
+        return [row for row in self._rows[table].values() if row["space"] == space]
 
     def _repair(self, tx: Connection, space: str) -> None:
-        """Let the chats of a space and its numbers fit what is there; a receipt lists what is missing."""
+        """Correct the chats and the numbers of a space, and store a receipt of the missing rows."""
         messages = sorted(self._of("messages", space), key=lambda row: int(row["doc"]))
         chats = defaultdict[str, list[TableRow]](list)
         for row in messages:
@@ -122,30 +122,30 @@ class _Salvage:
         sessions = {row["chat"]: row for row in self._of("sessions", space)}
         missing = 0
         for chat in sorted({*chats, *sessions}):
-            missing += self._count(tx, space, chat, chats[chat], sessions.get(chat))
+            missing += self._recount(tx, space, chat, chats[chat], sessions.get(chat))
             self._check_tree(tx, space, chat, chats[chat])
         if orphans := vectors.remove_orphans(tx, space):
             self.saved["vectors"] -= orphans
         erased = self._of("erasures", space)
         docs = _gaps([row["doc"] for row in messages], self._newest(space, "docs", *self._docs(space)))
-        docs = self._without(docs, erased, "docs")
-        found = [row["version"] for row in self._of("records", space)]
-        newest = self._newest(space, "version", *found)
-        versions = self._without(_gaps(found, newest), erased, "versions")
+        docs = self._without_erased(docs, erased, "docs")
+        present = [row["version"] for row in self._of("records", space)]
+        newest = self._newest(space, "version", *present)
+        versions = self._without_erased(_gaps(present, newest), erased, "versions")
         if (gone := _size(docs)) > missing:
             self.lost.append(f"{_whose(space)}: {gone - missing} messages of chats that are lost as a whole")
             missing = gone
         if versions:
-            self.lost.append(f"{_whose(space)}: the versions {_listed(versions, _range)} of records")
+            self.lost.append(f"{_whose(space)}: the versions {_list_names(versions, _range)} of records")
         numbers = [row["number"] for row in self._of("summaries", space)]
-        top = {"version": newest, "docs": docs[-1][1] if docs else self._stated(space, "docs")}
+        top = {"version": newest, "docs": docs[-1][1] if docs else self._counter(space, "docs")}
         top |= {"summaries": self._newest(space, "summaries", *numbers)}
         tx.all("DELETE FROM spaces WHERE space = :space", space=space)
-        insert(tx, "spaces", {"space": space, "epoch": self._stated(space, "epoch") + 1, **top})
+        insert(tx, "spaces", {"space": space, "epoch": self._counter(space, "epoch") + 1, **top})
         if docs or versions or missing:
             _add_receipt(tx, space, missing, docs, versions)
 
-    def _without(self, gaps: list[Range], receipts: list[TableRow], column: str) -> list[Range]:
+    def _without_erased(self, gaps: list[Range], receipts: list[TableRow], column: str) -> list[Range]:
         """Return gaps without the numbers that receipts of erasures list."""
         for row in receipts:
             try:
@@ -162,17 +162,17 @@ class _Salvage:
         for name, column in (("messages", "doc"), ("records", "doc"), ("sessions", "born")):
             yield from (row[column] for row in self._of(name, space))
 
-    def _stated(self, space: str, column: str) -> int:
-        row = self._found["spaces"].get((space,))
+    def _counter(self, space: str, column: str) -> int:
+        row = self._rows["spaces"].get((space,))
         return int(row[column]) if row else 0
 
     def _newest(self, space: str, column: str, *others: int) -> int:
-        return max(self._stated(space, column), *others, 0)
+        return max(self._counter(space, column), *others, 0)
 
-    def _count(
+    def _recount(
         self, tx: Connection, space: str, chat: str, messages: list[TableRow], session: TableRow | None
     ) -> int:
-        """Rewrite the row of a chat, and return how many of its messages are lost."""
+        """Rewrite the row of a chat, and return the number of its lost messages."""
         seqs = [row["seq"] for row in messages]
         length = max([*seqs, session["length"] if session else 0])
         gone, erased = _gaps(seqs, length), session["erased"] if session else 0
@@ -183,7 +183,7 @@ class _Salvage:
                 f"and whether messages after {write_reference(chat, length)} were there"
             )
         if lost:
-            names = _listed(gone, partial(write_reference, chat))
+            names = _list_names(gone, partial(write_reference, chat))
             of_them = f", {erased} of which were erased" if erased else ""
             self.lost.append(f"{_whose(space)}: the messages {names}{of_them}")
         row = session or {
@@ -192,8 +192,9 @@ class _Salvage:
             "chat": chat,
             "born": (messages or [{"doc": 1}])[0]["doc"],
         }
-        times = [one["at"] for one in messages]
-        row |= {"length": length, "erased": erased + lost, "tokens": sum(one["tokens"] for one in messages)}
+        times = [message["at"] for message in messages]
+        row |= {"length": length, "erased": erased + lost}
+        row["tokens"] = sum(message["tokens"] for message in messages)
         row |= {"oldest": min(times, default=row["oldest"]), "newest": max(times, default=row["newest"])}
         if session is None:
             row["checksum"] = seal("sessions", row, tx.key)
@@ -203,7 +204,7 @@ class _Salvage:
         return lost
 
     def _check_tree(self, tx: Connection, space: str, chat: str, messages: list[TableRow]) -> None:
-        """Keep the summaries of a chat if they still are trees over its messages; they can be made again."""
+        """Delete the summaries of a chat unless they still are trees over its messages."""
         nodes = [row for row in self._of("summaries", space) if row["chat"] == chat]
         alive = [row for row in nodes if row["ended"] == MAX_COUNT]
         if not _is_whole(alive, messages):
@@ -214,43 +215,38 @@ class _Salvage:
         summaries.count_in_chat(tx, space, chat)
 
 
-def _match(found: RawRow) -> tuple[TableSchema, TableRow] | None:
-    """Return the table whose columns have such values, and the row; its page does not name the table."""
+def _match(raw: RawRow) -> tuple[TableSchema, TableRow] | None:
+    """Return the table whose columns fit the values of a row, and the row; its page names no table."""
     for table in tables().values():
-        if (table.name in WITHOUT_ROWID) != found.is_index or table.name in _DERIVED:
+        if (table.name in WITHOUT_ROWID) != raw.is_index or table.name in _DERIVED:
             continue
-        row = _fit(_as_stored(table) if found.is_index else table.columns, found.values)
+        row = _fit(_stored_columns(table) if raw.is_index else table.columns, raw.values)
         if row is not None and (row["space"] == DATABASE or is_space(row["space"])):
             return table, row
     return None
 
 
-def _as_stored(table: TableSchema) -> tuple[Column, ...]:
-    """Return the columns as a table without row numbers has them: those of its key first."""
+def _stored_columns(table: TableSchema) -> tuple[Column, ...]:
+    """Return the columns in the order of a table without row numbers: those of its key first."""
     key = ("space", *table.key)
     named = {column.name: column for column in table.columns}
     return (*(named[name] for name in key), *(column for column in table.columns if column.name not in key))
 
 
 def _fit(columns: tuple[Column, ...], values: list[Cell]) -> TableRow | None:
-    """Return the row of values if they have the types of the columns; later columns may be missing."""
-    missing = columns[len(values) :]
-    if len(values) > len(columns) or any(not one.nullable and one.default is None for one in missing):
+    """Return the row of values, None if their types do not fit; the last columns may be missing."""
+    cells = [*values, *(column.default for column in columns[len(values) :])]
+    if len(values) > len(columns) or not all(map(Column.fits, columns, cells)):
         return None
-    row: TableRow = {column.name: column.default for column in missing}
-    for column, value in zip(columns, values, strict=False):
-        if not column.fits(value):
-            return None
-        row[column.name] = value
-    return row
+    return {column.name: cell for column, cell in zip(columns, cells, strict=True)}
 
 
 def _is_whole(nodes: list[TableRow], messages: list[TableRow]) -> bool:
-    """Return whether summaries are trees, side by side, over messages that are all there."""
+    """Return whether summaries are trees, side by side, over messages that all exist."""
     parents = {row["id"]: row for row in nodes}
     seqs = {row["seq"] for row in messages}
     for row in nodes:
-        inner = [one for one in nodes if one["parent"] == row["id"]]
+        inner = [child for child in nodes if child["parent"] == row["id"]]
         if row["parent"] and row["parent"] not in parents:
             return False
         if row["depth"] and not _is_joined(inner, row["first"], row["last"]):
@@ -280,13 +276,13 @@ def _add_calls(tx: Connection, message: TableRow) -> None:
 
 
 def _gaps(numbers: list[int], last: int) -> list[Range]:
-    """Return the ranges of 1 to `last` that are not among some numbers."""
-    found, before = [], 0
+    """Return the ranges of missing numbers from 1 to `last`."""
+    gaps, before = [], 0
     for number in [*sorted(set(numbers)), last + 1]:
         if number > before + 1:
-            found.append((before + 1, number - 1))
+            gaps.append((before + 1, number - 1))
         before = max(before, number)
-    return found
+    return gaps
 
 
 def _size(ranges: list[Range]) -> int:
@@ -294,7 +290,7 @@ def _size(ranges: list[Range]) -> int:
 
 
 def _add_receipt(tx: Connection, space: str, messages: int, docs: list[Range], versions: list[Range]) -> None:
-    """Store a receipt of what is lost, like that of an erasure, for `verify`."""
+    """Store a receipt of lost rows, like that of an erasure, for `verify`."""
     lost = {"messages": messages, "versions": _size(versions)}
     counts = json.dumps({name: number for name, number in lost.items() if number})
     row = {"writer": "system", "what": "damage", "counts": counts, "digest": "", "number": 0}
@@ -305,7 +301,7 @@ def _range(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}–{last}"
 
 
-def _listed(gaps: list[Range], name: Callable[[int, int], str]) -> str:
+def _list_names(gaps: list[Range], name: Callable[[int, int], str]) -> str:
     shown = [name(*gap) for gap in gaps[:_NAMED]]
     return ", ".join(shown) + (", …" if len(gaps) > _NAMED else "")
 

@@ -1,6 +1,6 @@
-"""The schema: the statements that make it, what leads to it from older ones, and the tables of `schema.sql`.
+"""The schema: the statements that make it, the migrations of older ones, and the tables of `schema.sql`.
 
-What handles all tables alike reads their columns here, and needs no list of its own.
+Code that handles all tables alike reads their columns here, and needs no list of its own.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import NamedTuple
 from holdfast.errors import NewerSchema, UnreleasedSchema
 from holdfast.text.tables import packaged_text
 
-# The schema of 0.1: what was written before anything was released has lower numbers.
+# The schema of 0.1; unreleased ones have lower numbers.
 FIRST = 22
-# The scripts that lead from each number to the next, by the number that they lead to; `schema.sql` is where
-# they end.
+# The scripts that migrate each schema to the next one, by the number of the latter; `schema.sql` is the last.
 MIGRATIONS: Mapping[int, str] = {}
 NEWEST = max(MIGRATIONS, default=FIRST)
 _TABLE = re.compile(r"^CREATE TABLE (\w+) \(\n(.*?)\n\);", re.DOTALL | re.MULTILINE)
@@ -31,7 +30,7 @@ _LARGEST = 1 << 63
 
 
 class Column(NamedTuple):
-    """A column of a table; `default` is what rows have that were written before it was added."""
+    """A column of a table; `default` is its value in rows that were written before it was added."""
 
     name: str
     python_type: type
@@ -62,15 +61,15 @@ class TableSchema(NamedTuple):
 @cache
 def tables() -> dict[str, TableSchema]:
     """Return the tables that have a space, in the order of the schema."""
-    found = {}
+    schemas = {}
     for name, body in _TABLE.findall(_script()):
         columns = tuple(
             _column(*parts.groups()) for line in body.splitlines() if (parts := _COLUMN.match(line))
         )
         key = _KEY.search(body)
         if columns[0].name == "space":
-            found[name] = TableSchema(name, columns, tuple(key[1].split(", "))[1:] if key else ())
-    return found
+            schemas[name] = TableSchema(name, columns, tuple(key[1].split(", "))[1:] if key else ())
+    return schemas
 
 
 def _column(name: str, kind: str, required: str | None, default: str | None) -> Column:
@@ -85,7 +84,7 @@ def schema() -> list[str]:
 
 
 def check_number(what: str, number: int) -> None:
-    """Check that what was written with the schema of a number can be read.
+    """Check that data with the schema of a number can be read.
 
     Raises:
         NewerSchema: a newer Holdfast wrote it.
@@ -105,7 +104,7 @@ def check_number(what: str, number: int) -> None:
 
 
 def split_statements(script: str) -> list[str]:
-    """Split a script into its statements, which must end at the end of a line."""
+    """Split a script into its statements, each of which must end at the end of a line."""
     statements, pending = [], ""
     for line in script.splitlines(keepends=True):
         pending += line

@@ -1,4 +1,4 @@
-"""Stored segments of the search index, and the documents of the log that they are made of."""
+"""Stored segments of the search index, and the messages that they are made of."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _DOCUMENTS = """
 
 
 class IndexState(NamedTuple):
-    """What the index of a space follows: the newest message, summary and version, and the epoch."""
+    """The newest message, summary and version of a space, which its index follows, and the epoch."""
 
     message: int
     summary: int
@@ -52,7 +52,7 @@ class IndexState(NamedTuple):
 
 
 class StoredSegment(NamedTuple):
-    """A segment as it stands in the database."""
+    """A segment as it is stored in the database."""
 
     first: int
     last: int
@@ -67,7 +67,7 @@ def index_state(db: Reader, space: str) -> IndexState:
 
 
 def missing(db: Reader, space: str) -> tuple[int, list[tuple[int, int]]]:
-    """Return how many messages a space has, and the ranges of document numbers between or before them."""
+    """Return the number of messages of a space, and the missing ranges of document numbers."""
     count = db.all("SELECT count(*) FROM messages WHERE space = :space", space=space)[0][0]
     return count, [(first, last) for first, last in db.all(_GAPS, space=space)]
 
@@ -91,14 +91,14 @@ def replace(
 ) -> bool:
     """Store a segment in place of those of its version that it covers, and return whether that was done.
 
-    It is not done unless `expected` lists the (first, last) of all stored segments of that source and version
-    in the space, and the space is still in the `epoch` under which the documents were read: otherwise words
-    that were erased since would come back.
+    It is done only if `expected` lists the (first, last) of all stored segments of that source and version in
+    the space, and the space is still in the `epoch` in which the documents were read: otherwise words erased
+    since would come back.
     """
     keys: dict[str, Value] = {"space": space, "source": source, "version": segment.version}
     with db.writing_to(space) as tx:
-        found = tx.all(f"SELECT first, last {_FROM_SOURCE} ORDER BY first", **keys)
-        if tx.all(_EPOCH, space=space)[0][0] != epoch or found != list(expected):
+        stored = tx.all(f"SELECT first, last {_FROM_SOURCE} ORDER BY first", **keys)
+        if tx.all(_EPOCH, space=space)[0][0] != epoch or stored != list(expected):
             return False
         tx.all(f"DELETE {_FROM_SOURCE} AND first >= :first", first=segment.first, **keys)
         tx.all(_ADD, space=space, source=source, **segment._asdict())
@@ -109,7 +109,7 @@ def replace(
 def clear(db: Database, space: str, version: int | None = None) -> None:
     """Delete the segments of a space and begin a new epoch, so that every process builds its index anew.
 
-    With a version only its own are deleted, and a process with another one loads it again.
+    With a version, only its segments are deleted, and a process with another version loads its own again.
     """
     with db.writing_to(space) as tx:
         clear_in(tx, space, version)
@@ -126,5 +126,5 @@ def clear_in(tx: Connection, space: str, version: int | None = None) -> None:
 
 
 def documents(db: Reader, space: str, after: int, limit: int) -> list[Row]:
-    """Return what the index needs of the next messages: doc, chat, agent, role, name, at, content, calls."""
+    """Return columns of the next messages for the index: doc, chat, agent, role, name, at, content, calls."""
     return db.all(_DOCUMENTS, space=space, after=after, until=after + limit)

@@ -1,4 +1,4 @@
-"""Chats: the rows of the table `sessions`, which count the messages of a chat, and name and label it."""
+"""Chats: the rows of the table `sessions`, with the counts, the title and the label of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast import types
 from holdfast.errors import InvalidInput, shown
 from holdfast.safety.guard import check_name_is_open, mask
-from holdfast.store.checksums import resealed
+from holdfast.store.checksums import resealing
 from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.metadata import count_change
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 # Each is a field of `ChatInfo`.
 _FIELDS = "id title agent archived messages tokens oldest newest created channel meta".split()
 _INFO = "chat, title, agent, archived, length - erased, tokens, oldest, newest, created, channel, meta"
-_LISTED = """
+_LIST = """
     FROM sessions WHERE space = :space AND (:agent = '' OR agent = :agent)
     AND (:archived < 0 OR archived = :archived) AND (:anywhere = 1 OR coalesce(channel, '') = :channel)
     ORDER BY newest DESC, born DESC"""
-# The one statement that crosses spaces: a worker has to find whom to work for. It reads names of spaces only.
+# The only statement that crosses spaces: a worker has to find spaces to work for. It reads their names only.
 _NEXT_SPACE = """
     SELECT min(space) FROM (
         SELECT min(space) AS space FROM sessions WHERE space > :after
@@ -49,7 +49,7 @@ _WRITE_LABEL = """
     WHERE space = :space AND chat = :chat"""
 
 
-# A join is turned around by SQLite, which then reads all messages of the space.
+# Not a join: SQLite would begin it with all messages of the space.
 _WITH_MESSAGE = """
     SELECT chat FROM sessions WHERE space = :space AND EXISTS (
         SELECT 1 FROM messages
@@ -57,7 +57,7 @@ _WITH_MESSAGE = """
 
 
 class ChatRow(NamedTuple):
-    """What a chat counts of its messages, and of those that summaries stand for."""
+    """The counts of a chat: of its messages, and of those that summaries stand for."""
 
     chat: str
     length: int
@@ -101,7 +101,7 @@ def length(db: Reader, space: str, chat: str) -> int:
 
 
 def with_message(db: Reader, space: str, id: str) -> list[str]:
-    """Return the chats that have a message with an id, which its writer gave it."""
+    """Return the chats with a message that its writer gave an id."""
     return [chat for (chat,) in db.all(_WITH_MESSAGE, space=space, id=id)]
 
 
@@ -116,7 +116,7 @@ def agent(db: Reader, space: str, chat: str, otherwise: str | None = None) -> st
     if rows:
         return str(rows[0][0])
     if otherwise is None:
-        raise _unknown(chat)
+        raise _unknown_chat(chat)
     return otherwise
 
 
@@ -127,7 +127,7 @@ def next_space(db: Reader, after: str) -> str | None:
 
 
 def spaces_below(db: Reader, prefix: str) -> Iterator[str]:
-    """Iterate over the spaces whose names begin with a prefix that ends with a slash, but for itself."""
+    """Iterate over the spaces below one, whose name with a slash is `prefix`."""
     space = next_space(db, prefix)
     while space is not None and space.startswith(prefix):
         yield space
@@ -135,27 +135,27 @@ def spaces_below(db: Reader, prefix: str) -> Iterator[str]:
 
 
 def users(db: Reader, tenant: str) -> list[str]:
-    """Return the users of a tenant whose spaces are not empty; "" for the one that all share."""
-    found, space = set[str](), next_space(db, "")
+    """Return the users of a tenant whose spaces are not empty; "" stands for the shared space."""
+    names, space = set[str](), next_space(db, "")
     while space is not None:
         scope = scope_of(space)
         if scope.tenant == tenant and not scope.team:
-            found.add(scope.user)
+            names.add(scope.user)
         space = next_space(db, space)
-    return sorted(found)
+    return sorted(names)
 
 
 def projects(db: Reader, scope: Scope) -> list[str]:
-    """Return the projects of the user of a scope whose spaces are not empty."""
-    found = (scope_of(space).project for space in spaces_below(db, f"{scope.owner.space}/"))
-    return sorted(filter(None, found))
+    """Return the user's projects whose spaces are not empty."""
+    names = (scope_of(space).project for space in spaces_below(db, f"{scope.owner.space}/"))
+    return sorted(filter(None, names))
 
 
 def with_projects(db: Reader, scope: Scope) -> list[Scope]:
-    """Return a scope and, where it writes to the space of a user, those of the user's projects."""
+    """Return a scope and, if it is that of a user, the scopes of the user's projects."""
     if scope.project or scope.team:
         return [scope]
-    return [scope, *(replace(scope, project=one) for one in projects(db, scope))]
+    return [scope, *(replace(scope, project=project) for project in projects(db, scope))]
 
 
 def read_all(db: Reader, space: str) -> list[ChatRow]:
@@ -176,7 +176,7 @@ def list_chats(
 ) -> list[ChatInfo]:
     """Return the chats of a scope, most recent first; `archived=None` and `channel=None` stand for all.
 
-    With `where`, those whose metadata pass.
+    With `where`, only those whose metadata pass.
     """
     values: dict[str, Value] = {"archived": -1 if archived is None else int(archived), "agent": scope.agent}
     values |= {"anywhere": int(channel is None), "channel": channel or ""}
@@ -184,16 +184,16 @@ def list_chats(
     if where is None:
         page: dict[str, Value] = {"limit": most, "offset": offset}
         rows = db.all(
-            f"SELECT {_INFO} {_LISTED} LIMIT :limit OFFSET :offset", space=scope.space, **page, **values
+            f"SELECT {_INFO} {_LIST} LIMIT :limit OFFSET :offset", space=scope.space, **page, **values
         )
         return [_info(scope, row) for row in rows]
-    every = db.all(f"SELECT {_INFO} {_LISTED}", space=scope.space, **values)
+    every = db.all(f"SELECT {_INFO} {_LIST}", space=scope.space, **values)
     passing = (row for row in every if where.passes(Values(_meta(row[-1]))))
     return [_info(scope, row) for row in islice(passing, offset, min(offset + most, MAX_COUNT))]
 
 
 def info(db: Reader, scope: Scope, chat: str) -> ChatInfo | None:
-    """Return the description of a chat, of whichever agent; None for an unknown one."""
+    """Return the description of a chat of any agent; None for an unknown chat."""
     sql = f"SELECT {_INFO} FROM sessions WHERE space = :space AND chat = :chat"
     rows = db.all(sql, space=scope.space, chat=chat)
     return _info(scope, rows[0]) if rows else None
@@ -216,7 +216,7 @@ def _meta(text: str | None) -> dict[str, object]:
 def check_label(
     channel: str | None, meta: Mapping[str, object] | None, created: datetime | None = None
 ) -> ChatLabel | None:
-    """Return the label of a chat, checked and copied; None where it is empty.
+    """Check the label of a chat, and return a copy; None for an empty one.
 
     Raises:
         InvalidInput: the channel is no name, or holds a credential; or the metadata is no JSON object.
@@ -244,7 +244,7 @@ def write_label(tx: Connection, space: str, chat: str, label: ChatLabel) -> None
     """
     rows = tx.all(_READ_LABEL, space=space, chat=chat)
     if not rows:
-        raise _unknown(chat)
+        raise _unknown_chat(chat)
     channel, meta, created = rows[0]
     merged = {key: value for key, value in {**_meta(meta), **(label.meta or {})}.items() if value is not None}
     after: dict[str, Value] = {
@@ -253,7 +253,7 @@ def write_label(tx: Connection, space: str, chat: str, label: ChatLabel) -> None
         "created": created if label.created is None else label.created,
     }
     if after != {"channel": channel, "meta": meta, "created": created}:
-        with resealed(tx, "sessions", space, "chat = :chat", chat=chat):
+        with resealing(tx, "sessions", space, "chat = :chat", chat=chat):
             tx.all(_WRITE_LABEL, space=space, chat=chat, **after)
         if after["meta"] != meta:
             count_change(tx, space)
@@ -291,10 +291,10 @@ def archive(db: Database, space: str, chat: str, *, archived: bool) -> None:
 
 @retry_transaction
 def _update(db: Database, sql: str, space: str, chat: str, **values: Value) -> None:
-    with db.writing() as tx, resealed(tx, "sessions", space, "chat = :chat", chat=chat):
+    with db.writing() as tx, resealing(tx, "sessions", space, "chat = :chat", chat=chat):
         if not tx.all(sql, space=space, chat=chat, **values):
-            raise _unknown(chat)
+            raise _unknown_chat(chat)
 
 
-def _unknown(chat: str) -> InvalidInput:
+def _unknown_chat(chat: str) -> InvalidInput:
     return InvalidInput(f"There is no chat {chat!r} in this space.", "Append a message to it first.")

@@ -28,10 +28,10 @@ _PUT = """
 
 
 class Snapshot(NamedTuple):
-    """The version of the space of a chat, that of the space that the tenant shares, and when they were taken.
+    """The versions of a chat's space and of the shared space, the time of both, and the epochs.
 
-    The same snapshot always shows the same, until something is erased: the epochs of the spaces grow then.
-    `others` are the further spaces that are read, each with its version and its epoch.
+    A snapshot always shows the same records until an erasure, which increments the epoch of its space.
+    `others` are the other spaces of the scope, each with its version and its epoch.
     """
 
     version: int
@@ -56,41 +56,41 @@ def read(db: Database, scope: Scope, chat: str) -> Snapshot | None:
             return None
         version, shared, at, others = rows[0]
         further = _others(reader, scope, at, others)
-        return Snapshot(version, shared, at, *_of_both(reader, scope, _EPOCH), further)
+        return Snapshot(version, shared, at, *_select_both(reader, scope, _EPOCH), further)
 
 
 def now(db: Database, scope: Scope, time: int) -> Snapshot:
-    """Return the snapshot of the newest versions, which a chat shows that has none."""
+    """Return a snapshot of the newest versions, for a chat that has none."""
     with db.reading() as reader:
-        version, shared = _of_both(reader, scope, _VERSION)
-        further = _others(reader, scope, time, _versions(reader, scope))
-        return Snapshot(version, shared, time, *_of_both(reader, scope, _EPOCH), further)
+        version, shared = _select_both(reader, scope, _VERSION)
+        further = _others(reader, scope, time, _newest_versions(reader, scope))
+        return Snapshot(version, shared, time, *_select_both(reader, scope, _EPOCH), further)
 
 
-def _of_both(reader: Reader, scope: Scope, sql: str) -> tuple[int, int]:
+def _select_both(reader: Reader, scope: Scope, sql: str) -> tuple[int, int]:
     return reader.all(sql, space=scope.space)[0][0], reader.all(sql, space=scope.shared.space)[0][0]
 
 
-def _versions(reader: Reader, scope: Scope) -> str | None:
-    """Return the versions of the further spaces that are read, as JSON; None where there are none."""
-    others = _further(scope)
-    return json.dumps({one: reader.all(_VERSION, space=one)[0][0] for one in others}) if others else None
+def _newest_versions(reader: Reader, scope: Scope) -> str | None:
+    """Return the newest versions of the other spaces, as JSON; None if there are no such spaces."""
+    versions = {space: reader.all(_VERSION, space=space)[0][0] for space in _other_spaces(scope)}
+    return json.dumps(versions) if versions else None
 
 
 def _others(reader: Reader, scope: Scope, at: int, stored: str | None) -> tuple[tuple[str, int, int], ...]:
-    """Return the further spaces with version and epoch; one that was not read then, as of that time."""
+    """Return the other spaces with version and epoch; the version of a new one is that of the time."""
     with decoding("The snapshot of a chat"):
         versions = {space: int(version) for space, version in load_object(stored or "{}").items()}
-        from_micros(at)  # which a prompt will do
-    found = []
-    for space in _further(scope):
+        from_micros(at)  # as a prompt will do
+    others = []
+    for space in _other_spaces(scope):
         version = versions[space] if space in versions else records.version_at(reader, space, at)
-        found.append((space, version, int(reader.all(_EPOCH, space=space)[0][0])))
-    return tuple(found)
+        others.append((space, version, int(reader.all(_EPOCH, space=space)[0][0])))
+    return tuple(others)
 
 
-def _further(scope: Scope) -> tuple[str, ...]:
-    return tuple(one for one in scope.spaces if one not in (scope.space, scope.shared.space))
+def _other_spaces(scope: Scope) -> tuple[str, ...]:
+    return tuple(space for space in scope.spaces if space not in (scope.space, scope.shared.space))
 
 
 def freeze(db: Database, scope: Scope, chat: str, time: int) -> None:
@@ -108,7 +108,7 @@ def advance(db: Database, scope: Scope, chat: str, time: int) -> int:
 
 
 def follow(tx: Connection, scope: Scope, chat: str, version: int, time: int) -> None:
-    """Let a chat that has a snapshot show what it writes itself, in the transaction that writes it."""
+    """Let a chat that has a snapshot show its own changes, in the transaction that writes them."""
     if tx.all(_READ, space=scope.space, chat=chat):
         same = scope.shared.space == scope.space
         shared = version if same else tx.all(_VERSION, space=scope.shared.space)[0][0]
@@ -118,8 +118,8 @@ def follow(tx: Connection, scope: Scope, chat: str, version: int, time: int) -> 
 @retry_transaction
 def _take(db: Database, scope: Scope, chat: str, time: int, *, again: bool) -> int:
     with db.writing_to(scope.space) as tx:
-        # A change that has its version is then committed.
-        version, shared = _of_both(tx, scope, _VERSION)
+        # The lock: a change with an earlier version is committed by now.
+        version, shared = _select_both(tx, scope, _VERSION)
         is_missing = not tx.all(_READ, space=scope.space, chat=chat)
         if again or (is_missing and tx.all(_EXISTS, space=scope.space, chat=chat)):
             _put(tx, scope, chat, version, shared, time)
@@ -128,5 +128,5 @@ def _take(db: Database, scope: Scope, chat: str, time: int, *, again: bool) -> i
 
 def _put(tx: Connection, scope: Scope, chat: str, version: int, shared: int, time: int) -> None:
     row: dict[str, Value] = {"space": scope.space, "chat": chat, "version": version, "shared": shared}
-    row |= {"at": time, "others": _versions(tx, scope)}
+    row |= {"at": time, "others": _newest_versions(tx, scope)}
     tx.all(_PUT, **row, checksum=seal("snapshots", row, tx.key))

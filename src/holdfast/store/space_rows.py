@@ -1,9 +1,8 @@
-"""All rows of a space, table by table, for export and import: nothing is listed here by hand.
+"""All rows of a space, table by table, for export and import; the tables are those of the schema.
 
-Left out are derived tables (`segments`), what concerns this database only (`imports`,
-`moves`, `grants`), and what differs in
-another database (the space, checksums, the epoch of the index, the number of an erasure receipt in its
-database).
+Left out are derived tables (`segments`), tables about this database only (`imports`, `moves`, `grants`), and
+columns that differ in another database (the space, checksums, the epoch of the index, the number of an
+erasure receipt).
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ if TYPE_CHECKING:
     from holdfast.store.table_rows import TableRow
 
 _DERIVED = ("segments", "imports", "moves", "grants")
-# Their numbers are those of documents elsewhere: in a space that has others, the next work makes them.
+# Their numbers are those of documents elsewhere: in a space with others, the next job makes vectors.
 _MADE_AGAIN = ("vectors", "vector_sets")
 _NOT_EXPORTED = {"space", "checksum"}
 # Columns that begin at 0 in another database.
 _LOCAL = {"spaces": ("epoch", "labels"), "erasures": ("number",)}
 # In the order of the log, because each message gets the next number.
 _ORDER = {"messages": ("doc",)}
-# Tables whose rows are overwritten in place, with how a row is named that differs here, and its column.
+# Tables whose rows are overwritten in place; each with the name of a differing row, and its column.
 _OVERWRITTEN = {"pads": ("the name {!r} of a scratchpad", "name"), "items": ("the item {!r}", "key")}
 _COUNT_MESSAGES = """
     UPDATE sessions SET (length, tokens, oldest, newest) = (
@@ -60,8 +59,8 @@ def spaces(db: Reader) -> Iterator[str]:
         f"SELECT min(space) AS space FROM {table} WHERE space > :after" for table in tables()
     )
     last = ""
-    while (found := db.all(f"SELECT min(space) FROM ({nearest}) AS found", after=last)[0][0]) is not None:
-        last = found
+    while (space := db.all(f"SELECT min(space) FROM ({nearest}) AS found", after=last)[0][0]) is not None:
+        last = space
         yield last
 
 
@@ -80,7 +79,7 @@ def _as_text(value: object) -> object:
 
 
 def _as_bytes(value: object) -> object:
-    """Return the bytes that a text stands for; anything else as it is, to be refused."""
+    """Return the bytes of a base64 text; any other value as it is, to be refused."""
     try:
         return b64decode(value, validate=True) if isinstance(value, str) else value
     except ValueError:
@@ -89,7 +88,7 @@ def _as_bytes(value: object) -> object:
 
 @dataclass
 class RestoreReport:
-    """Rows that were added and rows that were there, by table, and lines that were left out, by reason."""
+    """The counts of added and present rows, by table, and the lines that were left out, with the reasons."""
 
     added: Counter[str] = field(default_factory=Counter)
     present: Counter[str] = field(default_factory=Counter)
@@ -103,7 +102,7 @@ class RestoreReport:
 def restore(
     db: Database, space: str, lines: Iterable[tuple[int, str, str, Mapping[str, object]]]
 ) -> RestoreReport:
-    """Store rows, each with its line, its space and its table, in one transaction; `space` is the first one.
+    """Store rows, each with its line, space and table, in one transaction; `space` is the first one.
 
     Into an empty space they are stored unchanged. In one that is not empty, existing rows stay: messages,
     versions and summaries get the next numbers; an existing chat gets the messages that it lacks, if it is
@@ -117,19 +116,19 @@ def restore(
                 tx.lock(place)
                 restoring[place] = (_Restore if _is_empty(tx, place) else _Merge)(tx, place, report)
             try:
-                restoring[place].take(line, table, _checked(table, row))
+                restoring[place].take(line, table, _check_row(table, row))
             except InvalidInput as error:
                 report.left_out.append((line, error.what))
-        for place, one in restoring.items():
-            one.finish()
-            # Rows of chats were written past what counts changes of their metadata.
-            if one.is_labelled:
+        for place, restorer in restoring.items():
+            restorer.finish()
+            # The rows of chats were written without counting the changes of their metadata.
+            if restorer.is_labelled:
                 metadata.count_change(tx, place)
     return report
 
 
 def _is_empty(tx: Connection, space: str) -> bool:
-    """Return whether a space has no rows, but for what an index leaves in the row of the space itself."""
+    """Return whether a space has no rows, but for the epoch of an index."""
     counters = tx.all("SELECT version + docs + summaries FROM spaces WHERE space = :space", space=space)
     return not any(row[0] for row in counters) and not any(
         tx.all(f"SELECT 1 FROM {name} WHERE space = :space LIMIT 1", space=space)
@@ -138,15 +137,15 @@ def _is_empty(tx: Connection, space: str) -> bool:
     )
 
 
-def _checked(name: str, row: Mapping[str, object]) -> TableRow:
-    """Return a row of a file with all its columns, checked: known names, values of their types."""
+def _check_row(name: str, row: Mapping[str, object]) -> TableRow:
+    """Check the names and the types of a row of a file, and return it with all columns."""
     if name in _DERIVED or name not in tables():
         raise InvalidInput(f"There is no table {name!r} here.", "Leave it out.")
     table = tables()[name]
     known = exported_columns(table)
     if unknown := sorted(row.keys() - set(known)):
         raise InvalidInput(f"The table {name!r} has no column {unknown[0]!r}.", "Leave it out.")
-    found: TableRow = {}
+    checked: TableRow = {}
     for column in table.columns:
         if column.name in known:
             value = row.get(column.name, column.default)
@@ -155,8 +154,8 @@ def _checked(name: str, row: Mapping[str, object]) -> TableRow:
             if not column.fits(value):
                 what = f"The column {column.name!r} of the table {name!r} has a value of another type."
                 raise InvalidInput(what, "Correct it.")
-            found[column.name] = value
-    return found
+            checked[column.name] = value
+    return checked
 
 
 class _Restore:
@@ -188,7 +187,7 @@ class _Restore:
         return added
 
     def finish(self) -> None:
-        """Store what had to wait for all others."""
+        """Store the rows that had to wait for all others."""
 
 
 class _Merge(_Restore):
@@ -210,21 +209,21 @@ class _Merge(_Restore):
         # Chats that got messages, and those whose id belongs to another chat here.
         self._grown: set[str] = set()
         self._others: set[str] = set()
-        # Their numbers of messages and versions that were added.
+        # The numbers in the file of added messages and versions.
         self._docs: list[int] = []
         self._versions: list[int] = []
         self._records: list[TableRow] = []
         self._later: list[tuple[int, str, TableRow]] = []
 
     def take(self, line: int, table: str, row: TableRow) -> None:
-        """Store a row, or leave it out, or keep it until the numbers that it names are known."""
+        """Store a row, leave it out, or keep it until its numbers are known."""
         if table == "sessions" and row["chat"] in self._lengths:
             self.report.present[table] += 1
             self.report.chats.add((self.space, row["chat"]))
         elif table == "sessions":
             self._new[row["chat"]] = row
         elif table == "messages":
-            self._message(line, row)
+            self._add_message(line, row)
         elif table == "records" and row["id"] in self._present_records:
             self.report.present[table] += 1
         elif table == "records":
@@ -238,15 +237,15 @@ class _Merge(_Restore):
     def _leave_out(self, line: int, why: str) -> None:
         self.report.left_out.append((line, why))
 
-    def _message(self, line: int, row: TableRow) -> None:
+    def _add_message(self, line: int, row: TableRow) -> None:
         chat = row["chat"]
         if chat in self._others:
             return
         if row["seq"] <= self._lengths.get(chat, 0):
-            found = self.tx.all(_MESSAGE, space=self.space, chat=chat, seq=row["seq"])
-            if found == [(row["id"], row["role"], row["content"])]:
+            rows = self.tx.all(_MESSAGE, space=self.space, chat=chat, seq=row["seq"])
+            if rows == [(row["id"], row["role"], row["content"])]:
                 self.report.present["messages"] += 1
-            elif found:
+            elif rows:
                 self._others.add(chat)
                 self._leave_out(line, f"chat {chat!r} is another one here")
             else:
@@ -254,19 +253,18 @@ class _Merge(_Restore):
             return
         self._docs.append(row["doc"])
         self._doc += 1
-        # A generated id begins with the number that its message had; from now on it counts as one of the
-        # caller.
+        # A generated id begins with the old number of its message; from now on it counts as given.
         if self.add("messages", {**row, "doc": self._doc, "given": 1}) and chat not in self._new:
             self._grown.add(chat)
 
     def finish(self) -> None:
-        """Store what names numbers, when they are known."""
+        """Store the rows that name numbers, which are known now."""
         for row in self._new.values():
             self.add("sessions", {**row, "born": self._first_doc + bisect_left(self._docs, row["born"]) + 1})
         for chat in self._grown:
             self.tx.all(_COUNT_MESSAGES, space=self.space, chat=chat)
         for row in self._records:
-            self._record(row)
+            self._add_record(row)
         for line, table, row in self._later:
             self._renumber(line, table, row)
         self.report.renumbered += len(self._records)
@@ -274,10 +272,10 @@ class _Merge(_Restore):
             self.tx.all(_SET_NUMBERS, space=self.space, version=self._version, summaries=self._summaries)
 
     def _at(self, version: int, find: Callable[[list[int], int], int] = bisect_right) -> int:
-        """Return the version here that stands for one of theirs: the newest that was written up to it."""
+        """Return the version here for a version of the file: the newest that was written up to it."""
         return int(self._first_version + find(self._versions, version))
 
-    def _record(self, row: TableRow) -> None:
+    def _add_record(self, row: TableRow) -> None:
         self._version = self._at(row["version"])
         ended = row["ended"]
         row |= {
@@ -294,12 +292,12 @@ class _Merge(_Restore):
         self.add("records", row)
 
     def _renumber(self, line: int, table: str, row: TableRow) -> None:
-        """Store a row with the numbers here in place of theirs."""
+        """Store a row with the numbers of this database in place of those of the file."""
         chat = row.get("chat", "")
         if chat in self._others:
             self._leave_out(line, f"of the table {table}: its chat {chat!r} is another one here")
         elif table == "summaries":
-            self._summary(line, row)
+            self._add_summary(line, row)
         elif table == "receipts" and row["seq"] and not self._has_message(chat, row["seq"]):
             self._leave_out(line, f"its answer was erased here, in chat {chat!r}")
         elif table == "verdicts" and not chat and self._at(row["seq"], bisect_left) == self._at(row["seq"]):
@@ -320,7 +318,7 @@ class _Merge(_Restore):
     def _has_message(self, chat: str, seq: int) -> bool:
         return bool(self.tx.all(_MESSAGE, space=self.space, chat=chat, seq=seq))
 
-    def _summary(self, line: int, row: TableRow) -> None:
+    def _add_summary(self, line: int, row: TableRow) -> None:
         if row["chat"] in self._lengths:
             # It has a tree of its own, over all messages that it had.
             if self.tx.all(_SUMMARY, space=self.space, id=row["id"]):
@@ -334,5 +332,5 @@ class _Merge(_Restore):
         self._summaries = max(self._summaries, row["number"])
 
     def _is_same(self, table: str, row: TableRow) -> bool:
-        found = table_rows.select_key(self.tx, tables()[table], self.space, row)
-        return all(found[0][name] == row[name] for name in row) if found else False
+        rows = table_rows.select_key(self.tx, tables()[table], self.space, row)
+        return all(rows[0][name] == row[name] for name in row) if rows else False

@@ -28,7 +28,7 @@ WITHOUT_ROWID = ("messages", "calls", "records", "pads", "receipts")
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that raises the errors of Holdfast, and checks the types of what it reads."""
+    """A connection that raises the errors of Holdfast, and checks the types of results."""
 
     key = b""
 
@@ -48,8 +48,8 @@ class _Connection(sqlite3.Connection):
         return rows
 
     def all_large(self, columns: str, large: str, source: str, /, **values: Value) -> list[Row]:
-        """See `Reader.all_large`; of a table with row numbers. As results they would take thrice as long."""
-        # What is none is a result, so that its type is checked.
+        """See `Reader.all_large`; the table has row numbers. Large results would take thrice as long."""
+        # A value that is not a blob is a result, so that its type is checked.
         none = f"iif(typeof({large}) = 'blob', x'', {large}) AS {large}"
         rows = self.all(f"SELECT {columns}, {none}, rowid FROM {source}", **values)
         table, _, _ = source.partition(" ")
@@ -84,7 +84,7 @@ class _Connection(sqlite3.Connection):
 
 
 class _Reader:
-    """Closes the connection of a thread when it ends; a connection itself would wait for the collector."""
+    """Closes the connection of a thread when that ends; a connection itself would wait for the collector."""
 
     def __init__(self, connection: _Connection) -> None:
         self.connection = connection
@@ -122,7 +122,7 @@ class SQLite(Database):
         try:
             self._writer = self._connect()
         except Unavailable:
-            # Where nothing can be made beside the file, SQLite reads it only as one that nobody changes.
+            # Where no file can be created beside it, SQLite reads it only as one that nobody changes.
             if not self._uri or _size(self._path + "-wal"):
                 raise
             self._uri += _FROZEN
@@ -239,7 +239,7 @@ class SQLite(Database):
         return self._group.run(work)
 
     def _write(self, work: Callable[[_Connection], T]) -> T:
-        """Do as `writing` does, at half of its cost."""
+        """Run `work` in a transaction as `writing` does, at half of its cost."""
         writer = self._writer
         with self._lock:
             try:
@@ -255,14 +255,14 @@ class SQLite(Database):
         return result
 
     def _begin(self) -> None:
-        """Begin a transaction that writes, if file and schema are those that were opened."""
+        """Begin a transaction that writes, and check that file and schema are those that were opened."""
         self._writer.run("BEGIN IMMEDIATE")
         self._check_same_file()
         if self._migrated:
             self.check_schema(self._writer.execute(database.SCHEMA_VERSION).fetchone()[0])
 
     def _check_same_file(self) -> None:
-        """Raise Unavailable if the file was deleted or replaced: what is written or copied goes with it."""
+        """Raise Unavailable if the file was deleted or replaced: writes to it would be lost."""
         if self._file is not None and _identity(self._place) != self._file:
             what = f"{self._path} was deleted, moved or replaced while it was open; nothing was written."
             raise Unavailable(what, "Put the file back, and open a new Memory.")
@@ -328,7 +328,7 @@ class SQLite(Database):
         return statement
 
 
-# Of a statement: the names of its results, and the types that they may have.
+# The names of the results of a statement, and their types.
 _Types = tuple[tuple[str, frozenset[type] | None], ...]
 _TYPES: dict[str, _Types] = {}
 # Statements whose types are cached at once.
@@ -336,20 +336,20 @@ _MAX_STATEMENTS = 500
 
 
 def _check_types(rows: list[Row], types: _Types) -> None:
-    """Raise Damaged if a value has not the type of its column: SQLite stores any value in any column."""
+    """Raise Damaged if a value has not the type of its column; SQLite stores any value in any column."""
     for (name, allowed), column in zip(types, zip(*rows, strict=True), strict=True):
         if allowed is not None and not allowed.issuperset(map(type, column)):
             raise Damaged(f"A value of `{name}` is not of the type that was stored.", "Restore a backup.")
 
 
 def _result_types(names: Iterable[str]) -> _Types:
-    """Return the types of results, where all columns that a result names have the same one."""
-    found: list[tuple[str, frozenset[type] | None]] = []
+    """Return the types of results; None for a result whose columns have several."""
+    results: list[tuple[str, frozenset[type] | None]] = []
     for name in names:
         types = {_column_types()[word] for word in re.findall(r"\w+", name) if word in _column_types()}
         only = types.pop() if len(types) == 1 else None
-        found.append((name, frozenset((only, type(None))) if only else None))
-    return tuple(found)
+        results.append((name, frozenset((only, type(None))) if only else None))
+    return tuple(results)
 
 
 @cache
@@ -367,12 +367,12 @@ def _size(path: str) -> int:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from all others; None where there is none."""
+    """Return the device and the inode of a file, which identify it; None if it does not exist."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _use_wal(connection: sqlite3.Connection) -> bool:
@@ -387,7 +387,7 @@ def _use_wal(connection: sqlite3.Connection) -> bool:
             time.sleep(0.005)
 
 
-# As SQLite opens a file that nobody changes, beside which it makes none.
+# The option with which SQLite opens a file that nobody changes, and creates no other file.
 _FROZEN = "&immutable=1"
-# What stays of the write-ahead log when it is in the database: 4,000 pages.
+# The size to which the write-ahead log is truncated after a checkpoint: 4,000 pages.
 _LOG_BYTES = 16 << 20

@@ -1,7 +1,7 @@
-"""The pages of a SQLite file, read without SQLite: one that is damaged does not hide the others.
+"""The pages of a SQLite file, read without SQLite: a damaged page does not hide the others.
 
-Rows are found on the pages that hold them, not by way of the trees over them, so the loss of an inner page
-loses no row. The format is that of https://www.sqlite.org/fileformat2.html, which SQLite promises to keep.
+Rows are read from their pages, without the trees over them, so the loss of an inner page loses no row. The
+format is that of https://www.sqlite.org/fileformat2.html, which SQLite promises to keep.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ class Pages:
             size = struct.unpack(">I", self._log[8:12])[0] if len(self._log) > 32 else 4096
         self._size = 65536 if size == 1 else size if size in _SIZES else 4096
         self._usable = self._size - (self._data[20] if self.has_head else 0)
-        self._frames = self._committed()
+        self._frames = self._find_frames()
         self._last = max(-(-len(self._data) // self._size), *self._frames, 0)
 
-    def _committed(self) -> dict[int, int]:
-        """Return where the write-ahead log has the newest committed version of each page."""
+    def _find_frames(self) -> dict[int, int]:
+        """Return the places of the newest committed versions of pages in the write-ahead log, by page."""
         if len(self._log) < 32 or struct.unpack(">I", self._log[:4])[0] not in _WAL_MAGIC:
             return {}
         salt = self._log[16:24]
-        found: dict[int, int] = {}
+        frames: dict[int, int] = {}
         pending: dict[int, int] = {}
         for start in range(32, len(self._log) - self._size - 23, self._size + 24):
             number, commit = struct.unpack(">II", self._log[start : start + 8])
@@ -66,9 +66,9 @@ class Pages:
                 break
             pending[number] = start + 24
             if commit:
-                found |= pending
+                frames |= pending
                 pending = {}
-        return found
+        return frames
 
     def page(self, number: int) -> bytes:
         """Return the bytes of a page; fewer where the file ends."""
@@ -77,62 +77,62 @@ class Pages:
         return self._data[(number - 1) * self._size : number * self._size]
 
     def unused(self) -> set[int] | None:
-        """Return the unused pages, which may hold what was deleted; None if the list of them is damaged."""
+        """Return the unused pages, which may hold deleted rows; None if the list of them is damaged."""
         if not self.has_head:
             return None
         trunk, count = struct.unpack(">II", self.page(1)[32:40])
-        found: set[int] = set()
+        unused: set[int] = set()
         while trunk:
             page = self.page(trunk)
-            if trunk in found or trunk > self._last or len(page) < self._size:
+            if trunk in unused or trunk > self._last or len(page) < self._size:
                 return None
             following, leaves = struct.unpack(">II", page[:8])
             if leaves > self._size // 4 - 2:
                 return None
-            found |= {trunk, *struct.unpack(f">{leaves}I", page[8 : 8 + 4 * leaves])}
+            unused |= {trunk, *struct.unpack(f">{leaves}I", page[8 : 8 + 4 * leaves])}
             trunk = following
-        return found if len(found) == count else None
+        return unused if len(unused) == count else None
 
     def rows(self) -> Iterator[RawRow | UnreadablePage]:
-        """Iterate over all rows of all pages in use, and over what cannot be read."""
+        """Iterate over all rows of all pages in use, and over unreadable parts."""
         unused = self.unused() or set()
         overflow: set[int] = set()
         strange: list[int] = []
         for number in range(1, self._last + 1):
             if number in unused:
                 continue
-            kind = self._kind(number)
+            kind = self._page_type(number)
             if kind is None:
                 strange.append(number)
             elif kind != _TABLE_INNER:
-                yield from self._cells(number, kind, overflow)
+                yield from self._read_cells(number, kind, overflow)
         for number in strange:
             if number not in overflow:
                 yield UnreadablePage(number, "it is no page of a database")
 
-    def _kind(self, number: int) -> int | None:
+    def _page_type(self, number: int) -> int | None:
         page, head = self.page(number), 100 if number == 1 else 0
         if len(page) < self._size or page[head] not in (_INDEX_INNER, _TABLE_INNER, _INDEX_LEAF, _TABLE_LEAF):
             return None
         count = struct.unpack(">H", page[head + 3 : head + 5])[0]
         return page[head] if count * 2 + head + 8 <= self._size else None
 
-    def _cells(self, number: int, kind: int, overflow: set[int]) -> Iterator[RawRow | UnreadablePage]:
+    def _read_cells(self, number: int, kind: int, overflow: set[int]) -> Iterator[RawRow | UnreadablePage]:
         page, head = self.page(number), 100 if number == 1 else 0
         count = struct.unpack(">H", page[head + 3 : head + 5])[0]
         start = head + (12 if kind == _INDEX_INNER else 8)
         for place in range(count):
             try:
                 (at,) = struct.unpack(">H", page[start + 2 * place : start + 2 * place + 2])
-                yield RawRow(number, kind != _TABLE_LEAF, self._row(page, at, kind, overflow))
+                yield RawRow(number, kind != _TABLE_LEAF, self._read_row(page, at, kind, overflow))
             except (struct.error, IndexError, ValueError, OverflowError) as error:
                 yield UnreadablePage(number, f"row {place + 1} of it: {error}")
 
-    def _row(self, page: bytes, at: int, kind: int, overflow: set[int]) -> list[Cell]:
+    def _read_row(self, page: bytes, at: int, kind: int, overflow: set[int]) -> list[Cell]:
         at += 4 if kind == _INDEX_INNER else 0
-        size, at = _number(page, at)
+        size, at = _decode_varint(page, at)
         if kind == _TABLE_LEAF:
-            _, at = _number(page, at)
+            _, at = _decode_varint(page, at)
         usable = self._usable
         most = usable - 35 if kind == _TABLE_LEAF else (usable - 12) * 64 // 255 - 23
         local = size
@@ -144,12 +144,12 @@ class Pages:
             raise ValueError("it is longer than its page")
         payload = page[at : at + local]
         if local < size:
-            payload += self._rest(
+            payload += self._read_overflow(
                 struct.unpack(">I", page[at + local : at + local + 4])[0], size - local, overflow
             )
-        return _record(payload)
+        return _decode_row(payload)
 
-    def _rest(self, number: int, size: int, overflow: set[int]) -> bytes:
+    def _read_overflow(self, number: int, size: int, overflow: set[int]) -> bytes:
         """Return the end of a row that is too long for its page."""
         parts: list[bytes] = []
         while size > 0:
@@ -163,8 +163,8 @@ class Pages:
         return b"".join(parts)
 
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of one to nine bytes, and the place after it."""
+def _decode_varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return an integer of one to nine bytes, and the place after it."""
     value = 0
     for place in range(at, at + 8):
         value = (value << 7) | (data[place] & 0x7F)
@@ -173,12 +173,12 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     return (value << 8) | data[at + 8], at + 9
 
 
-def _record(payload: bytes) -> list[Cell]:
+def _decode_row(payload: bytes) -> list[Cell]:
     """Return the values of a row."""
-    end, at = _number(payload, 0)
+    end, at = _decode_varint(payload, 0)
     types = []
     while at < end:
-        kind, at = _number(payload, at)
+        kind, at = _decode_varint(payload, at)
         types.append(kind)
     if at != end:
         raise ValueError("its head is damaged")
@@ -188,14 +188,14 @@ def _record(payload: bytes) -> list[Cell]:
         part = payload[at : at + size]
         if len(part) < size or kind in (10, 11):
             raise ValueError("its head is damaged")
-        values.append(_value(kind, part))
+        values.append(_decode_value(kind, part))
         at += size
     if at != len(payload):
         raise ValueError("its length is damaged")
     return values
 
 
-def _value(kind: int, part: bytes) -> Cell:
+def _decode_value(kind: int, part: bytes) -> Cell:
     if kind in _INTEGERS:
         return int.from_bytes(part, signed=True)
     if kind >= 12:

@@ -1,4 +1,4 @@
-"""Summaries: the tree over the messages of a chat, added to by short transactions."""
+"""Summaries: the tree over the messages of a chat, extended by short transactions."""
 
 from __future__ import annotations
 
@@ -62,20 +62,20 @@ _PAGE = 64
 
 
 class SummaryProgress(NamedTuple):
-    """How far a chat is summarised."""
+    """The progress of summaries in a chat."""
 
     # The newest seq.
     length: int
     # The newest seq that a summary stands for.
     covered: int
-    # Those of the summaries of the frontier and of the messages after them.
+    # Those of the frontier and of the messages after it.
     tokens: int
     # In the space so far.
     erasures: int
 
 
 class SummaryDraft(NamedTuple):
-    """A summary that is to be added; `erasures` counts those of the space when it was planned."""
+    """A summary that is to be added; `erasures` is the number in the space when it was planned."""
 
     id: str
     depth: int
@@ -94,7 +94,7 @@ class SummaryDraft(NamedTuple):
 
 
 def changes(db: Reader, space: str) -> Iterator[Change]:
-    """Iterate over the summaries that were written, as changes, the newest first."""
+    """Iterate over all written summaries as changes, the newest first."""
     before = MAX_COUNT
     while True:
         rows = db.all(_WRITTEN, space=space, before=before, page=_PAGE)
@@ -125,13 +125,13 @@ def _to_summary(row: Row) -> Summary:
 
 
 def progress(db: Reader, space: str, chat: str) -> SummaryProgress:
-    """Return how far a chat is summarised; all zero for an unknown one."""
+    """Return the progress of summaries in a chat; all zero for an unknown chat."""
     rows = db.all(_PROGRESS, space=space, chat=chat)
     return SummaryProgress(*rows[0]) if rows else SummaryProgress(0, 0, 0, 0)
 
 
 def frontier(db: Reader, space: str, chat: str) -> list[Summary]:
-    """Return the summaries of a chat that are part of no other, the oldest first."""
+    """Return the summaries of a chat that are not parts of others, the oldest first."""
     return children(db, space, chat, "")
 
 
@@ -141,14 +141,14 @@ def part_counts(db: Reader, space: str, chat: str) -> dict[str, int]:
 
 
 def children(db: Reader, space: str, chat: str, parent: str) -> list[Summary]:
-    """Return the summaries that a condensed one was made of, the oldest first."""
+    """Return the parts of a condensed summary, the oldest first."""
     return [_to_summary(row) for row in db.all(_CHILDREN, space=space, chat=chat, parent=parent)]
 
 
 def find(db: Reader, scope: Scope, chat: str, identity: str) -> tuple[str, Summary] | None:
-    """Return a summary by its id, and its space: the nearest of those that the scope reads.
+    """Return the space of a summary, the nearest that the scope reads, and the summary, by its id.
 
-    It is one of `chat`, or of any chat of the scope's agent.
+    It belongs to `chat`, or to any chat of the scope's agent.
     """
     for space in scope.spaces:
         own = chat if space == scope.space else ""
@@ -159,14 +159,14 @@ def find(db: Reader, scope: Scope, chat: str, identity: str) -> tuple[str, Summa
 
 
 def ancestors(db: Reader, space: str, summary: Summary) -> list[str]:
-    """Return the ids of the summaries that contain one, the nearest first."""
-    found: list[str] = []
+    """Return the ids of the summaries that contain a summary, the nearest first."""
+    ids: list[str] = []
     parent = summary.parent
-    while parent and parent not in found:
-        found.append(parent)
+    while parent and parent not in ids:
+        ids.append(parent)
         rows = db.all(_BY_ID, space=space, id=parent, agent="", chat="")
         parent = rows[0][5] if rows else ""
-    return found
+    return ids
 
 
 def by_numbers(db: Reader, space: str, numbers: Sequence[int]) -> dict[int, Summary]:
@@ -186,7 +186,7 @@ def numbers(db: Reader, space: str, chat: str) -> list[int]:
 
 
 def documents(db: Reader, space: str, after: int, limit: int) -> list[Row]:
-    """Return what the index needs of the rows of the next numbers: number, id, agent, time, text."""
+    """Return columns of the next summaries for the index: number, id, agent, time, text."""
     return db.all(_DOCUMENTS, space=space, after=after, until=after + limit)
 
 
@@ -225,7 +225,7 @@ _END = f"""
 _ERASE = """
     DELETE FROM summaries WHERE space = :space AND chat = :chat AND last >= :first
     RETURNING number, text, id"""
-# A summary that was extended is again what it was before.
+# A summary is current again when its extension is deleted.
 _REVIVE = f"""
     UPDATE summaries SET ended = {MAX_COUNT}
     WHERE space = :space AND chat = :chat AND ended < {MAX_COUNT} AND NOT EXISTS (
@@ -244,16 +244,16 @@ _COUNT = f"""
 
 
 def count_in_chat(tx: Connection, space: str, chat: str) -> None:
-    """Let a chat count what the summaries of its frontier stand for, and their own tokens."""
+    """Store the counts of a chat for the summaries of its frontier and for their messages."""
     tx.all(_COUNT, space=space, chat=chat)
 
 
 def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
-    """Delete all that may hold words of messages from a seq on, and return number, text and id of each.
+    """Delete all summaries that may hold words of messages from a seq on; return number, text and id of each.
 
-    That is not only what covers them: a model is shown the summaries before those that it writes. So whatever
-    covers that message or a later one goes, the messages stand for themselves again, and what covers earlier
-    ones only stays.
+    These are not only those that cover erased messages, because a model is shown the summaries before those
+    that it writes: all that cover the message at the seq or a later one are deleted, and their messages stand
+    for themselves again. Summaries of earlier messages only stay.
     """
     gone = tx.all(_ERASE, space=space, chat=chat, first=first)
     vectors.bring_back(
@@ -267,11 +267,11 @@ def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
 @retry_transaction
 def add_leaf(db: Database, space: str, chat: str, draft: SummaryDraft, now: int) -> Summary | None:
     """Let a summary stand for the messages after the frontier; None if they have changed since."""
-    with suppress(_Changed), db.writing_to(space) as tx:
+    with suppress(_SourcesChanged), db.writing_to(space) as tx:
         _check_erasures(tx, space, draft)
         rows = tx.all(_SOURCE, space=space, chat=chat, first=draft.first, last=draft.last)
         if not rows or tuple(map(int, rows[0])) != (draft.first - 1, draft.messages, draft.source_tokens):
-            raise _Changed
+            raise _SourcesChanged
         return _insert(tx, space, chat, draft, now)
     return None
 
@@ -289,27 +289,27 @@ def add_node(
 ) -> Summary | None:
     """Let a summary stand for some of the frontier; None if those have changed since.
 
-    With `extended`, it takes the place of that summary, whose parts it has as well.
+    With `extended`, it takes the place of that summary, and includes its parts.
     """
-    with suppress(_Changed), db.writing_to(space) as tx:
+    with suppress(_SourcesChanged), db.writing_to(space) as tx:
         _check_erasures(tx, space, draft)
         if extended and not tx.all(_END, space=space, id=extended.id, last=extended.last):
-            raise _Changed
+            raise _SourcesChanged
         for part in parts:
             if not tx.all(_ADOPT, space=space, id=part.id, last=part.last, parent=draft.id):
-                raise _Changed
+                raise _SourcesChanged
         return _insert(tx, space, chat, draft, now)
     return None
 
 
-class _Changed(Exception):
+class _SourcesChanged(Exception):
     """The sources of a summary have changed: the transaction is rolled back."""
 
 
 def _check_erasures(tx: Connection, space: str, draft: SummaryDraft) -> None:
-    """Raise _Changed if something was erased since the draft was planned."""
+    """Raise _SourcesChanged if something was erased since the draft was planned."""
     if tx.all(_ERASURES, space=space)[0][0] != draft.erasures:
-        raise _Changed
+        raise _SourcesChanged
 
 
 def _insert(tx: Connection, space: str, chat: str, draft: SummaryDraft, now: int) -> Summary:

@@ -22,7 +22,7 @@ def select(reader: Reader, table: TableSchema, space: str, rest: str, **values: 
 
 
 def select_key(reader: Reader, table: TableSchema, space: str, row: Mapping[str, Any]) -> list[TableRow]:
-    """Return the row of a table that has the key of another row, if there is one."""
+    """Return the row of a table with the key of another row, or [] for none."""
     return select(reader, table, space, same_key(table), **{name: row[name] for name in table.key})
 
 

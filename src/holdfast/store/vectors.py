@@ -1,4 +1,4 @@
-"""Vectors of messages, records and summaries, and how far each embedder has come in a space."""
+"""Vectors of messages, records and summaries, and the progress of each embedder in a space."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _READ = f"SELECT number, body {_OF_SOURCE} AND number > :after AND number <= :un
 _ERASE_FROM = f"DELETE {_OF_SOURCE} AND number >= :number"
 # Documents that one statement names.
 _PAGE = 1_000
-# What can be found now: neither replaced nor retracted nor withheld.
+# The documents that can be found now: neither replaced nor retracted nor in quarantine.
 _RECORDS = f"""
     SELECT version, text FROM records
     WHERE space = :space AND version > :after AND version <= :until AND ended = {MAX_COUNT} AND retracted = 0
@@ -62,7 +62,7 @@ _SIZES = """
 
 
 class VectorSet(NamedTuple):
-    """The vectors of one embedder: their dimension, and up to which document of each source there are any."""
+    """The vectors of an embedder: their dimension, and the newest embedded document of each source."""
 
     model: str
     dimension: int
@@ -76,19 +76,19 @@ class VectorSet(NamedTuple):
         return int(getattr(self, source))
 
     def is_complete(self, state: IndexState) -> bool:
-        """Return whether all documents that there are were embedded."""
+        """Return whether all documents of a space were embedded."""
         return all(self.done(source) >= getattr(state, source) for source in _NUMBERED)
 
 
 def sets(db: Reader, space: str) -> list[VectorSet]:
-    """Return the sets of vectors of a space, the one that was begun first first."""
+    """Return the sets of vectors of a space, in the order in which they were begun."""
     return [VectorSet(*row) for row in db.all(_SETS, space=space)]
 
 
 def set_of(db: Reader, space: str, model: str) -> VectorSet:
     """Return the set of an embedder; an empty one before its first vector."""
-    found = (one for one in sets(db, space) if one.model == model)
-    return next(found, VectorSet(model, 0, 0, 0, 0, 0))
+    matches = (vector_set for vector_set in sets(db, space) if vector_set.model == model)
+    return next(matches, VectorSet(model, 0, 0, 0, 0, 0))
 
 
 def read(db: Reader, space: str, model: str, source: Source, after: int, until: int = MAX_COUNT) -> list[Row]:
@@ -97,7 +97,7 @@ def read(db: Reader, space: str, model: str, source: Source, after: int, until: 
 
 
 def by_numbers(db: Reader, space: str, model: str, source: Source, numbers: Sequence[int]) -> list[Row]:
-    """Return number and body of the vectors that some documents have."""
+    """Return number and body of the vectors of some documents."""
     condition, values = one_of("number", numbers)
     return db.all(
         f"SELECT number, body {_OF_SOURCE} AND {condition}", space=space, model=model, source=source, **values
@@ -105,7 +105,7 @@ def by_numbers(db: Reader, space: str, model: str, source: Source, numbers: Sequ
 
 
 def records(db: Reader, space: str, after: int, until: int, limit: int) -> list[Row]:
-    """Return version and text of the first records that can be found, of versions after one up to another."""
+    """Return version and text of the first findable records after a version up to another one."""
     return db.all(_RECORDS, space=space, after=after, until=until, limit=limit)
 
 
@@ -125,21 +125,21 @@ def add(
     dimension: int,
     now: int,
 ) -> bool:
-    """Store the vectors of the documents after one up to another one; `tx` has locked the space.
+    """Store the vectors of the documents in a span; `tx` has locked the space.
 
-    Nothing is stored, and False returned, unless the set has come exactly to the first of them: another
-    worker was faster, or the embedder has changed its dimension, and the set begins anew.
+    Nothing is stored, and False returned, unless the set ends exactly where the span begins: another worker
+    was faster, or the embedder has changed its dimension, and the set begins anew.
     """
     keys = {"space": space, "model": model}
-    found = set_of(tx, space, model)
-    if not found.begun or (dimension and found.dimension not in (0, dimension)):
+    stored = set_of(tx, space, model)
+    if not stored.begun or (dimension and stored.dimension not in (0, dimension)):
         tx.all("DELETE FROM vectors WHERE space = :space AND model = :model", **keys)
         tx.all(_BEGIN, dimension=dimension, now=now, **keys)
-        found = VectorSet(model, dimension, now, 0, 0, 0)
-    elif dimension and not found.dimension:
+        stored = VectorSet(model, dimension, now, 0, 0, 0)
+    elif dimension and not stored.dimension:
         tx.all(_LEARN_DIMENSION, dimension=dimension, **keys)
     after, until = span
-    if found.done(source) != after:
+    if stored.done(source) != after:
         return False
     tx.many(_ADD, [{**keys, "source": source, "number": number, "body": body} for number, body in bodies])
     tx.all(_ADVANCE[source], until=until, **keys)
@@ -147,8 +147,8 @@ def add(
 
 
 def drop_others(tx: Connection, space: str, model: str) -> list[str]:
-    """Delete all sets but that of a model, and return the names of their models."""
-    others = [one.model for one in sets(tx, space) if one.model != model]
+    """Delete the sets of all other models, and return the names of those."""
+    others = [vector_set.model for vector_set in sets(tx, space) if vector_set.model != model]
     for other in others:
         tx.all("DELETE FROM vectors WHERE space = :space AND model = :model", space=space, model=other)
         tx.all("DELETE FROM vector_sets WHERE space = :space AND model = :model", space=space, model=other)
@@ -158,8 +158,8 @@ def drop_others(tx: Connection, space: str, model: str) -> list[str]:
 def erase(tx: Connection, space: str, source: Source, numbers: Iterable[int]) -> list[Row]:
     """Delete the vectors of some documents, of all models, and return the number of each."""
     named, erased = list(numbers), []
-    for one in sets(tx, space):
-        keys = {"space": space, "model": one.model, "source": source}
+    for vector_set in sets(tx, space):
+        keys = {"space": space, "model": vector_set.model, "source": source}
         for start in range(0, len(named), _PAGE):
             condition, values = one_of("number", named[start : start + _PAGE])
             erased += tx.all(f"DELETE {_OF_SOURCE} AND {condition} RETURNING number", **keys, **values)
@@ -167,15 +167,15 @@ def erase(tx: Connection, space: str, source: Source, numbers: Iterable[int]) ->
 
 
 def bring_back(tx: Connection, space: str, source: Source, numbers: Sequence[int]) -> None:
-    """Let documents be embedded that were replaced before they were, and can be found again.
+    """Let documents without vectors be embedded that can be found again.
 
-    They are embedded in the order of their numbers, so those after the first of them are embedded again.
+    Embedding follows the order of numbers, so all documents after the first of them are embedded again.
     """
-    for one in sets(tx, space):
-        there = {number for number, _ in by_numbers(tx, space, one.model, source, numbers)}
-        lacking = [number for number in numbers if number <= one.done(source) and number not in there]
+    for vector_set in sets(tx, space):
+        there = {number for number, _ in by_numbers(tx, space, vector_set.model, source, numbers)}
+        lacking = [number for number in numbers if number <= vector_set.done(source) and number not in there]
         if lacking:
-            keys = {"space": space, "model": one.model}
+            keys = {"space": space, "model": vector_set.model}
             tx.all(_ERASE_FROM, source=source, number=min(lacking), **keys)
             tx.all(_ADVANCE[source], until=min(lacking) - 1, **keys)
 
@@ -186,7 +186,7 @@ def count(db: Reader, space: str) -> int:
 
 
 def orphans(db: Reader, space: str) -> list[Row]:
-    """Return model, source and number of the vectors whose documents are not there."""
+    """Return model, source and number of the vectors of missing documents."""
     return db.all(_ORPHANS, space=space)
 
 
@@ -196,10 +196,10 @@ def misshapen(db: Reader, space: str) -> list[Row]:
 
 
 def remove_orphans(tx: Connection, space: str) -> int:
-    """Delete the vectors whose documents are not there, and return their number."""
-    found = orphans(tx, space)
+    """Delete the vectors of missing documents, and return their number."""
+    rows = orphans(tx, space)
     tx.many(
         f"DELETE {_OF_SOURCE} AND number = :number",
-        [{"space": space, "model": model, "source": source, "number": one} for model, source, one in found],
+        [{"space": space, "model": model, "source": source, "number": doc} for model, source, doc in rows],
     )
-    return len(found)
+    return len(rows)

@@ -25,7 +25,7 @@ _OF_RECORD = f"""
     INSERT INTO verdicts (space, chat, seq, at, guard, flags) VALUES (:space, '', :seq, :at, :guard, :flags)
     {_REPLACE}"""
 # Not what the user or the application wrote or released: that is theirs to decide.
-_UNJUDGED = """
+_WITHOUT_VERDICT = """
     FROM records r LEFT JOIN verdicts v ON v.space = r.space AND v.chat = '' AND v.seq = r.version
     WHERE r.space = :space AND r.ended = :open AND r.retracted = 0 AND r.author NOT IN ('user', 'system')
     AND r.trust <> 'released' AND v.seq IS NULL"""
@@ -40,13 +40,13 @@ def note(
     tx.all(statement, space=space, seq=seq, at=now, guard=guard, flags=json.dumps(list(flags)), **named)
 
 
-def agents_with_unjudged(db: Reader, space: str) -> set[str]:
-    """Return the agents with records that have no verdict; "" is no agent."""
-    rows = db.all(f"SELECT DISTINCT r.agent {_UNJUDGED}", space=space, open=MAX_COUNT)
+def agents_without_verdicts(db: Reader, space: str) -> set[str]:
+    """Return the agents with records without a verdict; "" stands for no agent."""
+    rows = db.all(f"SELECT DISTINCT r.agent {_WITHOUT_VERDICT}", space=space, open=MAX_COUNT)
     return {row[0] for row in rows}
 
 
-def unjudged(db: Reader, space: str, agent: str) -> list[str]:
-    """Return the ids of the records of an agent, and of those of none, that have no verdict."""
-    sql = f"SELECT r.id {_UNJUDGED} AND r.agent IN (:agent, '') ORDER BY r.version"
+def ids_without_verdicts(db: Reader, space: str, agent: str) -> list[str]:
+    """Return the ids of the records without a verdict that belong to an agent, or to none."""
+    sql = f"SELECT r.id {_WITHOUT_VERDICT} AND r.agent IN (:agent, '') ORDER BY r.version"
     return [row[0] for row in db.all(sql, space=space, open=MAX_COUNT, agent=agent)]

@@ -1,4 +1,4 @@
-"""Watermarks: up to which message each kind of job has processed a chat."""
+"""Watermarks: the newest message of a chat that each kind of job has processed."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def read(db: Reader, space: str, chat: str, kind: str) -> int:
 
 
 def read_all(db: Reader, space: str) -> list[tuple[str, str, int]]:
-    """Return all watermarks of a space: chat, kind, seq; those of records have the chat ""."""
+    """Return all watermarks of a space as (chat, kind, seq); those of records have the chat ""."""
     sql = "SELECT chat, kind, seq FROM watermarks WHERE space = :space ORDER BY chat, kind"
     return [(chat, kind, int(seq)) for chat, kind, seq in db.all(sql, space=space)]
 
 
 def advance(tx: Connection, space: str, chat: str, kind: str, seq: int, now: int) -> None:
-    """Store up to which message a kind of job has processed a chat."""
+    """Store the newest message of a chat that a kind of job has processed."""
     tx.all(_ADVANCE, space=space, chat=chat, kind=kind, seq=seq, at=now)
 
 
