@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from holdfast import Kind, Memory, Message, ToolCall, Writer
-from learning_scripts import SESSION, Clock, Model, failing, framed, hold, offers, say, says, texts
+from learning_scripts import Clock, Model, framed, hold, offers, say, says, texts
 from tables import each
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -166,16 +166,6 @@ def test_sessions_are_read_in_batches_the_one_that_waits_longest_first(memory: M
     say(memory.chat("shop 0"), ("user", "I am in shop number 7 now, which has no garden, and no cat."))
     assert read() == ["5", "6", "7"]
     assert read() == []
-
-
-def test_a_session_whose_reflection_failed_is_read_again(memory: Memory, clock: Clock) -> None:
-    hold(memory)
-    result = memory.learning.reflect(llm=Model({"reflect": failing}))
-    assert (result.done, len(result.postponed)) == ((), 1)
-    clock.move(hours=1)
-    model = Model({"reflect": offers("Ada owns a shop.")})
-    memory.learning.work(llm=model)
-    assert all(text in model.asked("reflect")[0] for text in SESSION)
 
 
 def test_the_prompt_of_a_running_session_stays_as_it_is(memory: Memory) -> None:

@@ -140,12 +140,11 @@ def test_a_limit_is_a_number(wrong: dict[str, Any]) -> None:
         {"kinds": "observe"},
         {"idle": 30},
         {"every": timedelta(-1)},
-        {"turns": 0},
+        {"tokens": 0},
         {"attempts": True},
         {"patience": 0},
         {"patience": float("nan")},
         {"limits": {"": 5}},
-        {"episode_age": timedelta(-1)},
     ],
 )
 def test_a_policy_of_learning_is_checked(wrong: dict[str, Any]) -> None:
