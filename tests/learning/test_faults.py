@@ -405,7 +405,9 @@ def test_sessions_that_always_fail_do_not_keep_others_from_being_read(opened: Op
         memory.learning.work(llm=model)
         clock.move(minutes=30)
     assert {record.chat for record in memory.records(kind="finding")} == {"shop 1", "shop 2", "shop 3"}
-    assert memory.learning.jobs(), "those that fail are tried again"
+    clock.move(days=1)
+    memory.learning.work(llm=model)
+    assert memory.learning.jobs(), "those that fail are tried again, after a day"
 
 
 # What watches

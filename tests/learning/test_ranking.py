@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import ModelFailed, Record
+from holdfast import Record
 from holdfast.learning.ranking import (
     CANDIDATES,
     STRATEGIES,
@@ -250,15 +250,6 @@ def test_an_answer_that_cannot_be_read_leaves_the_newest_of_those_shown(answer: 
     ranking = rank("llm", EPISODES, "wedding", 2, ask=lambda _: answer)
     assert (ids(ranking.episodes), ranking.strategy) == (["rec_4", "rec_3"], "recency")
     assert ranking.why == "the answer cannot be read"
-
-
-def test_a_model_that_fails_leaves_the_newest_of_those_shown() -> None:
-    def fail(_: LLMRequest) -> str:
-        raise ModelFailed("It took too long.", "Try again.", reason="timeout")
-
-    ranking = rank("llm", EPISODES, "wedding", 2, ask=fail)
-    assert ids(ranking.episodes) == ["rec_4", "rec_3"]
-    assert (ranking.strategy, ranking.why) == ("recency", "the model failed: timeout")
 
 
 def test_without_episodes_nothing_is_asked() -> None:

@@ -135,13 +135,6 @@ def test_it_cannot_touch_constraints_and_soul(memory: Memory, kind: str) -> None
     assert len(memory.changes()) == 1
 
 
-def test_an_observation_that_rests_on_no_words_waits(said: Memory) -> None:
-    invented, real = finding("Porto floods.", "the river floods"), finding("Porto has a river.")
-    said.learning.reflect(llm=changing(findings=[invented, real, real, finding("5"), finding("x" * 1_001)]))
-    assert [one.text for one in said.quarantine] == ["Porto floods."]
-    assert texts(said, "finding") == ["Porto has a river."]
-
-
 def test_credentials_are_in_no_quote(quick: Memory) -> None:
     secret = f"I run marathons, and my key is {KEY}."
     hold(quick, "monday", (secret, "Noted."))

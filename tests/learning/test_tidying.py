@@ -229,12 +229,6 @@ def test_an_answer_that_says_nothing_about_entries_is_asked_for_again(answer: st
         assert texts(memory, "fact") == list(SHOP)
 
 
-def test_one_fact_needs_no_model_s_opinion(quick: Memory) -> None:
-    facts(quick, SHOP[0])
-    assert quick.learning.consolidate(llm=(model := Model())).calls == 0
-    assert model.prompts == []
-
-
 @given(
     st.lists(st.lists(st.integers(-1, 6), max_size=4), max_size=5),
     st.sampled_from(["", "x", "Tea.", "Tea 4.", "all"]),

@@ -22,18 +22,13 @@ from holdfast.types import SOURCES, Source
 KIND = "embed"
 # Texts that `recall(fresh=True)` embeds at most.
 FRESH = 1_024
-_MOST = "most"
+MOST = "most"  # in the payload of a job that embeds at most so many documents
 Texts = Sequence[tuple[int, str]]
-
-
-def payload(most: int) -> dict[str, object]:
-    """Return the payload of a job that embeds at most so many documents."""
-    return {_MOST: most}
 
 
 def plan(context: JobContext) -> Iterator[WorkUnit]:
     """Plan a request about each batch of documents without a vector, records first."""
-    most, before = context.payload.get(_MOST), _set(context)
+    most, before = context.payload.get(MOST), _set(context)
     left = most if isinstance(most, int) else None
     yield from _batches(context, left)
     if before.dimension not in (0, _set(context).dimension):

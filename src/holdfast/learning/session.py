@@ -38,12 +38,16 @@ from holdfast.text.shorten import shorten_line
 from holdfast.types import Message, Record
 
 PROMPT = "session"
-REFLECT = "reflect"
+KIND, REFLECT = "observe", "reflect"
 OTHERS = (ranking.KIND, REFLECT)
 """The kinds of jobs that have nothing left to do once an answer has all parts."""
 NEWEST = 200  # messages of a chat that one reflection, or the episode of a long chat, reads
 _BATCH = 5  # chats of one reflection
 MOST_FACTS = 5  # of one chat, however often it goes on
+DEFAULT_PRIORITY = 5  # of a record that is not stored yet
+_LONGEST_NAME = 120  # characters of the name of a source
+_BY_RULES = "statements"  # how they were learned
+_CONSTRAINT = "constraint"
 _OBSERVE, _FACTS, _EPISODE, _PROFILE = "observe", "facts", "episode", "profile"
 # Roles of messages that are no history.
 _INSTRUCTIONS = ("system", "developer")
@@ -51,12 +55,6 @@ _KNOWN = 20  # of the observations of a chat that goes on, the newest: what a mo
 _NOTHING = re.compile(r"\bnothing (?:new )?to save\b", re.IGNORECASE)
 _WORD = re.compile(r"\w{3,}")
 _ALIKE = 0.6  # the share of its words that a restatement has in common with what it restates
-KIND = "observe"
-DEFAULT_PRIORITY = 5  # of a record that is not stored yet
-_LONGEST_NAME = 120  # characters of the name of a source
-# How statements are learned.
-_BY_RULES = "statements"
-_CONSTRAINT = "constraint"
 
 
 class Source(NamedTuple):

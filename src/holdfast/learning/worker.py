@@ -182,8 +182,8 @@ class Worker:
             why = self._run_jobs(results, limit, ids, progress)
             # What is open, and, without a model, what one would run.
             waiting = jobs.read(context.database, context.space, ("open",), (agent,) if agent else None)
-            would = [] if self.model else [kind for kind in KINDS if kind in context.settings.kinds]
-            openings = job_queue.openings(replace(context, model="any"), would) if would else []
+            kinds = [] if self.model else [kind for kind in KINDS if kind in context.settings.kinds]
+            openings = job_queue.openings(replace(context, model="any"), kinds)
             left = {job.id for job in waiting} | {one.id for one in openings}
         return replace(together(results), why=why, seconds=time.monotonic() - began, waiting=len(left))
 
@@ -244,17 +244,11 @@ class Worker:
         if not agents[0]:
             agents = job_queue.owners(context) if kind == tidy.KIND else job_queue.agents(context, kind)
         # A job about one target has its own id, so that the one about all stays as it is.
-        payload = {"target": target} if target else None
-        ids = [
-            job_queue.add_now(
-                context.for_agent(agent),
-                kind,
-                id=f"{kind} {target}:{agent}" if target else None,
-                payload=payload,
-            )
-            for agent in agents
-        ]
-        return explained(self.run(ids=[*more, *ids]))
+        payload, ids = {"target": target} if target else None, [*more]
+        for agent in agents:
+            id = f"{kind} {target}:{agent}" if target else None
+            ids.append(job_queue.add_now(context.for_agent(agent), kind, id=id, payload=payload))
+        return explained(self.run(ids=ids))
 
     def embed_now(self) -> str | None:
         """Embed what has no vector yet, a thousand texts at most; return what was left out and why, or None.
@@ -267,7 +261,7 @@ class Worker:
             raise InvalidInput("There is no embedder.", "Open the memory with one: Memory(embed=…).")
         if job_queue.is_embedded(self.context):
             return None
-        payload = embed_job.payload(embed_job.FRESH)
+        payload = {embed_job.MOST: embed_job.FRESH}
         done = self.run(ids=[job_queue.add_now(self.context, embed_job.KIND, payload=payload)])
         if left := (*done.postponed, *done.failed):
             return f"Not all is embedded: {left[0].error}"
