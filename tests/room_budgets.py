@@ -18,7 +18,7 @@ BUDGETS = {
     "records": 1_850,
     "prompt": 1_752,
     "compaction": 1_932,
-    "learning": 3_838,
+    "learning": 3_833,
     "tools": 2_663,
     "front": 1_837,
     "port integrations providers testing": 8_100,

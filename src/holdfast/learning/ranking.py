@@ -235,14 +235,11 @@ def _projected(text: str) -> _Projected:
     counted: Counter[int] = Counter()
     for token in map(analyze, tokens(text)):
         counted.update(token.terms[: token.words])
-    drawn = b"".join(map(_signs, counted))
+    # A bit for each sign, from the hash of a term, so that they are the same everywhere.
+    terms = (term.to_bytes(8, "little") for term in counted)
+    drawn = b"".join(blake2b(term, digest_size=DIMENSIONS // 8).digest() for term in terms)
     bits = np.unpackbits(np.frombuffer(drawn, np.uint8)).reshape(len(counted), DIMENSIONS)
     total = np.fromiter(counted.values(), np.float32, len(counted)) @ (2 * bits.astype(np.float32) - 1)
     # Without words, there is no length.
     length = max(float(np.linalg.norm(total)), 1.0)
     return _Projected(frozenset(counted), (total / length).astype(np.float32))
-
-
-def _signs(term: int) -> bytes:
-    """Return the random signs of a term, a bit each: from its hash, so that they are the same everywhere."""
-    return blake2b(term.to_bytes(8, "little"), digest_size=DIMENSIONS // 8).digest()

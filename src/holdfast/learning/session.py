@@ -131,11 +131,10 @@ def source_of(context: JobContext) -> Source:
 
 def joined(context: JobContext) -> tuple[str, ...]:
     """Return the kinds of jobs whose parts are asked for by the first: those that run, without own limits."""
-    if not context.model or KIND in context.settings.limits or KIND not in context.settings.kinds:
+    limits, kinds = context.settings.limits, context.settings.kinds
+    if not context.model or KIND in limits or KIND not in kinds:
         return ()
-    return tuple(
-        one for one in OTHERS if one in context.settings.kinds and one not in context.settings.limits
-    )
+    return tuple(one for one in OTHERS if one in kinds and one not in limits)
 
 
 def observe(context: JobContext) -> Iterator[WorkUnit]:
