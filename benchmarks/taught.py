@@ -17,8 +17,8 @@ from benchmarks.report import Report, Table
 from benchmarks.worth import LABELS, Session
 from benchmarks.worthy import Found, key, measured, messages_of, share
 from holdfast.errors import InvalidInput
-from holdfast.learning.job_run import FOR_ALL
 from holdfast.learning.results import Usage
+from holdfast.learning.worker import FOR_ALL
 from holdfast.llm.model import LLM
 from holdfast.memory import Memory
 from holdfast.settings import Learning

@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 
 from holdfast import Message
 from holdfast.kinds import FIL
-from holdfast.learning import observations
-from holdfast.learning.grounding import Observation
-from holdfast.learning.observations import ReadObservations
+from holdfast.learning.grounding import Observation, ReadObservations, read_observations
 from holdfast.learning.question import (
     TranscriptPart,
     split_messages,
@@ -38,7 +36,7 @@ def answer(*items: object, kind: str = "findings") -> str:
 
 
 def read(given: str, part: TranscriptPart, messages: Sequence[Message]) -> ReadObservations:
-    return observations.read(parse(given), part, messages, FIL)
+    return read_observations(parse(given), part, messages, FIL)
 
 
 def observed(*items: object, kind: str = "findings") -> tuple[Observation, ...]:

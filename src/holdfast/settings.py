@@ -54,18 +54,11 @@ class Learning:
     Attributes:
         kinds: the jobs that run; without a model "tidy" and "reflect" wait for one.
         idle: a chat without a new message for this long has ended, as with `Chat.end`.
-        turns: a chat with fewer messages of the user has no episode.
         every: how often there is a reflection, and the facts are tidied.
-        batch: the chats of one reflection.
-        messages: the newest messages of a chat that one reflection, or the episode of a long chat, reads.
         tokens: of the conversation in one prompt, about.
-        pairs: of records that a model is asked about in one call.
         texts: that are embedded in one call.
         episodes: kept at most for an agent, the newest; the others are retracted.
-        episode_age: older episodes are retracted; None keeps them.
         attempts: how often a job is tried before it has failed.
-        backoff: the time before the second attempt; doubles with each, up to an hour.
-        lease: how long a job belongs to a worker that does not report.
         patience: the seconds to wait for the answer of a model. A function that hangs is left to its thread.
         query_patience: the seconds that a recall waits for the vector of its query, before it goes by words
             alone.
@@ -84,18 +77,11 @@ class Learning:
 
     kinds: tuple[str, ...] = KINDS
     idle: timedelta = timedelta(minutes=30)
-    turns: int = 3
     every: timedelta = timedelta(hours=1)
-    batch: int = 5
-    messages: int = 200
     tokens: int = 8_000
-    pairs: int = 20
     texts: int = 64
     episodes: int = 500
-    episode_age: timedelta | None = None
     attempts: int = 5
-    backoff: timedelta = timedelta(minutes=1)
-    lease: timedelta = timedelta(minutes=5)
     patience: float = 120.0
     query_patience: float = 2.0
     limits: Mapping[str, Limit] = field(default_factory=_default_limits, hash=False)
@@ -109,11 +95,10 @@ class Learning:
             f"Pass a tuple of some of {', '.join(KINDS)}.",
             valid=_are_names(self.kinds, KINDS),
         )
-        for name in ("turns", "batch", "messages", "tokens", "pairs", "texts", "episodes", "attempts"):
+        for name in ("tokens", "texts", "episodes", "attempts"):
             _check_number(name, getattr(self, name))
-        for name in ("idle", "every", "backoff", "lease", "episode_age"):
-            if not (name == "episode_age" and self.episode_age is None):
-                _check_time(name, getattr(self, name))
+        for name in ("idle", "every"):
+            _check_time(name, getattr(self, name))
         _check_patience("patience", self.patience)
         _check_patience("query_patience", self.query_patience)
         _check_limits(self.limits)
@@ -146,9 +131,8 @@ def _check_number(name: str, value: object) -> None:
 
 
 def _check_time(name: str, value: object) -> None:
-    least = timedelta(seconds=1) if name == "lease" else timedelta(0)
-    valid = isinstance(value, timedelta) and least <= value <= _MAX_TIME
-    _check(name, value, f"Pass a timedelta from {least} to {_MAX_TIME.days:,} days.", valid=valid)
+    valid = isinstance(value, timedelta) and timedelta(0) <= value <= _MAX_TIME
+    _check(name, value, f"Pass a timedelta from {timedelta(0)} to {_MAX_TIME.days:,} days.", valid=valid)
 
 
 def _check_patience(name: str, value: object) -> None:

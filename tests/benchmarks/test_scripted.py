@@ -10,8 +10,8 @@ import pytest
 from benchmarks.scripted import OBSERVATIONS, Line, Scripted, lines
 from holdfast import Message, Record
 from holdfast.kinds import FIL
-from holdfast.learning import observations, question, ranking
-from holdfast.learning.grounding import Observation
+from holdfast.learning import question, ranking
+from holdfast.learning.grounding import Observation, read_observations
 from holdfast.llm.json_answers import parse
 from holdfast.llm.prompt_files import load
 from holdfast.text.tokens import estimate_tokens
@@ -28,7 +28,7 @@ CHAT = [Message("user", text, seq=n) for n, text in enumerate(SAID, 1)]
 def observed(model: Scripted, messages: Sequence[Message] = CHAT) -> Sequence[Observation]:
     (part,) = question.split_messages(messages, estimate_tokens, 100_000)
     asked = question.request("observe", part, load("session"), ("observe",), {"step": "monday"})
-    reading = observations.read(parse(model(asked.prompt)), part, messages, FIL)
+    reading = read_observations(parse(model(asked.prompt)), part, messages, FIL)
     assert reading.dropped == {}
     return reading.observations
 

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast import Learning, Limit, Memory
 from holdfast.settings import KINDS
-from learning_faults import HOUR, WAIT, Opened, left, outcomes, raises, served
+from learning_faults import WAIT, Opened, raises, served
 from learning_models import (
     good,
     prepare,
@@ -29,23 +29,6 @@ pytestmark = pytest.mark.slow
 
 def asked(memory: Memory) -> int:
     return memory.learning.usage().calls
-
-
-def test_a_limit_stops_calls_before_they_are_made(opened: Opened, clock: Clock) -> None:
-    memory = opened("observe", limits={"": Limit(calls=2)})
-    for number in range(3):
-        hold(memory, f"chat {number}").end()
-    model = good()
-    result = memory.learning.work(llm=model)
-    assert len(model.prompts) == asked(memory) == len(result.done) == 2
-    (left,) = result.postponed
-    assert (left.reason, left.attempts, left.due) == ("limit", 0, clock.now + HOUR)
-    assert "limit of 2 calls" in result.why
-    clock.move(minutes=59)
-    assert memory.learning.work(llm=model).noop
-    clock.move(minutes=1)
-    assert [job.id for job in memory.learning.work(llm=model).done] == [left.id]
-    assert outcomes(memory) == {"answered": 3}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -96,19 +79,6 @@ def test_tokens_are_counted_as_the_provider_counted_them(opened: Opened, clock: 
     )
     clock.move(hours=1)
     assert len(memory.learning.work(llm=model).done) == 2
-
-
-def test_the_limit_of_one_kind_keeps_no_other_from_being_done(clock: Clock) -> None:
-    how = Learning(kinds=("observe", "episode"), limits={"observe": Limit(calls=1)})
-    with Memory(":memory:", user="ada", clock=clock, learning=how) as memory:
-        for number in range(3):
-            hold(memory, f"chat {number}").end()
-            clock.move(minutes=1)
-        result = memory.learning.work(llm=good())
-        done = [job.kind for job in result.done]
-        assert (done.count("observe"), done.count("episode")) == (1, 3)
-        assert [job.reason for job in result.postponed] == ["limit"]
-        assert {job.kind for job in left(memory, "observe")} == {"observe"}
 
 
 def test_two_threads_do_not_pass_a_limit_together(location: str, clock: Clock) -> None:

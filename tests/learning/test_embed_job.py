@@ -94,16 +94,6 @@ def test_what_was_stored_gets_vectors(location: str) -> None:
         assert memory.verify().problems == ()
 
 
-def test_summaries_get_vectors(quick: Memory) -> None:
-    with Memory(":memory:", user="ada", embed=meaning, learning=Learning(kinds=())) as memory:
-        chat = memory.chat("a")
-        for n in range(40):
-            chat.append(role="user", content=f"I drink tea number {n}. " * 20)
-        chat.compact(full=True, budget=600)
-        work(memory)
-        assert stored(memory, "summary")
-
-
 def test_a_dry_run_counts_and_asks_nothing() -> None:
     embed = Recorded()
     with Memory(":memory:", user="ada", embed=embed, learning=Learning(kinds=(), texts=2)) as memory:

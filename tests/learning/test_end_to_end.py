@@ -15,7 +15,8 @@ from benchmarks.readers import found_in
 from benchmarks.scripted import Scripted, lines
 from holdfast import Event, Learning, Memory, Record, Usage, WorkResult
 from holdfast.kinds import FIL
-from holdfast.learning import observations, question
+from holdfast.learning import question
+from holdfast.learning.grounding import read_observations
 from holdfast.text.sentences import sentences
 from holdfast.text.tokens import estimate_tokens
 from holdfast_cli.formats.importing import import_paths
@@ -178,7 +179,7 @@ def test_no_true_quote_of_a_session_is_refused(done: Done) -> None:
             quotes = [quote for one in whole for quote in (one[:60], f"“{one[:45].upper()}…”")]
             items = [{"text": f"Observation number {n}.", "quote": quote} for n, quote in enumerate(quotes)]
             own = replace(part, transcript="x" * 100 * len(items))
-            found = observations.read({"findings": items}, own, messages, FIL).observations
+            found = read_observations({"findings": items}, own, messages, FIL).observations
             read += len(found)
             refused += [quotes[n] for n, one in enumerate(found) if not one.quote]
     assert read > 1_000

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Denied, Job, Memory, Message, ToolCall
-from holdfast.events import Event, Events
 from holdfast.learning.episode_text import LONGEST
 from holdfast.learning.session import episode
 from holdfast.llm.llm_request import Unreadable
@@ -33,7 +31,6 @@ from learning_episodes import (
     told,
     unit_of,
 )
-from learning_scripts import Clock
 from soak import cases
 
 # One episode for a session
@@ -59,12 +56,6 @@ def test_a_session_becomes_one_episode(memory: Memory) -> None:
     assert mark(memory, "a") == 5
 
 
-def test_it_is_recalled(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[3]))
-    learn(memory, "a")
-    assert [hit.id for hit in memory.recall("custard tarts", kinds=["episode"])] == [episodes(memory)[0].id]
-
-
 def test_a_short_session_has_none(memory: Memory) -> None:
     memory.chat("a").append(session(TOPICS[0])[:3])
     unit = unit_of(context_of(memory, model="m"), "a")
@@ -72,11 +63,6 @@ def test_a_short_session_has_none(memory: Memory) -> None:
     assert unit.apply(None).note == "too short: 2 turns, 3 needed"
     assert episodes(memory) == []
     assert mark(memory, "a") == 3
-
-
-def test_how_many_turns_it_takes_can_be_said(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0])[:3])
-    assert len(learn(memory, "a", None, Learning(turns=2)).records) == 1
 
 
 def test_an_unknown_session_has_none_and_leaves_no_mark(memory: Memory) -> None:
@@ -99,19 +85,6 @@ def test_a_session_that_is_told_twice_is_written_once(memory: Memory) -> None:
     assert memory.version() == before
 
 
-def test_a_session_that_went_on_is_written_again(memory: Memory) -> None:
-    chat = memory.chat("a")
-    chat.append(session(TOPICS[0]))
-    (first,) = learn(memory, "a").records
-    chat.append(
-        role="assistant", content="We decided to use a back-off of five tries with the payment client."
-    )
-    (second,) = learn(memory, "a").records
-    assert (second.id, second.action, second.messages) == (first.id, "replace", (1, 6))
-    assert episodes(memory) == [second]
-    assert mark(memory, "a") == 6
-
-
 def test_what_says_the_same_is_no_new_version(memory: Memory) -> None:
     chat = memory.chat("a")
     chat.append(session(TOPICS[0]))
@@ -121,23 +94,6 @@ def test_what_says_the_same_is_no_new_version(memory: Memory) -> None:
     assert learn(memory, "a", told("The client retries.")).note == "nothing new"
     assert memory.version() == before
     assert mark(memory, "a") == 6
-
-
-def test_planning_writes_nothing(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0]))
-    unit_of(context_of(memory), "a")
-    assert (memory.version(), mark(memory, "a")) == (0, 0)
-
-
-def test_there_is_a_unit_for_each_job(memory: Memory) -> None:
-    for n, chat in enumerate("abc"):
-        memory.chat(chat).append(session(TOPICS[n]))
-    every = [Job(f"episode:{chat}", "episode", (), MONDAY, chat=chat) for chat in "abc"]
-    units = [unit_of(context_of(memory), job.chat) for job in every]
-    assert [unit.chat for unit in units] == ["a", "b", "c"]
-    for unit in reversed(units):
-        unit.apply(None)
-    assert sorted(one.chat for one in episodes(memory)) == ["a", "b", "c"]
 
 
 def test_an_episode_belongs_to_the_agent_of_the_session(memory: Memory) -> None:
@@ -158,15 +114,6 @@ def test_nothing_is_stored_by_who_has_lost_the_job(memory: Memory) -> None:
     with pytest.raises(LeaseLost):
         unit_of(replace(context_of(memory), held=held), "a").apply(None)
     assert (episodes(memory), mark(memory, "a")) == ([], 0)
-
-
-def test_observers_hear_of_it(memory: Memory) -> None:
-    heard: list[Event] = []
-    events = Events()
-    events.on("learned", heard.append, memory.scope)
-    memory.chat("a").append(session(TOPICS[0]))
-    (episode,) = unit_of(context_of(memory, events=events), "a").apply(None).records
-    assert [event.record for event in heard] == [episode]
 
 
 def test_one_undo_takes_all_of_it_back(memory: Memory) -> None:
@@ -213,12 +160,11 @@ def test_an_answer_that_cannot_be_read_stores_nothing(memory: Memory) -> None:
 
 
 def test_a_model_reads_the_newest_messages(memory: Memory) -> None:
-    memory.chat("a").append(session(TOPICS[0]))
-    unit = unit_of(context_of(memory, Learning(messages=2), model="m"), "a")
+    memory.chat("a").append([Message("user", f"Sentence <{n}> of a session.") for n in range(201)])
+    unit = unit_of(context_of(memory, model="m"), "a")
     assert unit.request is not None
     shown = unit.request.prompt.partition("<conversation>")[2]
-    assert "write down what you did" in shown
-    assert "Is there anything left" not in shown
+    assert [f"Sentence &lt;{n}&gt;" in shown for n in (0, 1, 200)] == [False, True, True]
 
 
 def test_a_model_reads_so_many_tokens_at_most(memory: Memory) -> None:
@@ -495,13 +441,6 @@ def test_one_that_goes_on_is_there_again(memory: Memory) -> None:
     assert "a" in [one.chat for one in episodes(memory)]
 
 
-def test_different_sessions_stay(memory: Memory) -> None:
-    for n, topic in enumerate(TOPICS):
-        memory.chat(str(n)).append(session(topic, n))
-        learn(memory, str(n))
-    assert len(episodes(memory)) == len(TOPICS)
-
-
 def test_other_agents_have_their_own(memory: Memory) -> None:
     for agent in ("one", "two"):
         own = memory.scoped(agent=agent)
@@ -558,19 +497,6 @@ def test_those_in_quarantine_displace_no_others(memory: Memory) -> None:
         learn(memory, str(n), told(f"The page of {n} says so."), Learning(episodes=2))
     assert [one.chat for one in episodes(memory)] == ["1", "2"]
     assert [one.chat for one in list(memory.quarantine)] == ["1", "2"]
-
-
-def test_old_ones_go_when_that_is_wanted(memory: Memory, clock: Clock) -> None:
-    now = clock.now
-    for n, days in enumerate((400, 100, 1)):
-        at = now - timedelta(days=days)
-        memory.chat(str(n)).append([replace(one, at=at) for one in session(TOPICS[n])])
-        learn(memory, str(n))
-    assert len(episodes(memory)) == 3
-    memory.chat("3").append([replace(one, at=now) for one in session(TOPICS[3])])
-    outcome = learn(memory, "3", None, Learning(episode_age=timedelta(days=200)))
-    assert [one.chat for one in episodes(memory)] == ["1", "2", "3"]
-    assert outcome.records[-1].why == "it is older than episodes are kept"
 
 
 def test_what_is_retracted_can_be_had_again(memory: Memory) -> None:

@@ -33,7 +33,6 @@ from learning_scripts import (
     says,
     texts,
 )
-from programs import run
 from soak import cases
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -143,23 +142,6 @@ def test_what_the_user_took_back_does_not_come_back_with_its_text(quick: Memory,
 # What a model may answer
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        '```json\n{"findings": ["%s"]}\n```',
-        'Here is what I found:\n{"findings": [{"text": "%s"}]}\nI hope this helps!',
-        '{"findings": [{"text": "%s", "messages": "all", "quote": 7}], "insights": null, "lessons": {}}',
-        '{"findings": [{"text": "%s"}, {"text": "The cellar is in Fra',
-        '[{"text": "%s"}]',
-        '{"Findings": "%s"}',
-    ],
-    ids=["fence", "prose", "wrong types", "truncated", "bare list", "bare text"],
-)
-def test_answers_that_are_nearly_right_are_read(quick: Memory, answer: str) -> None:
-    found = quick.learning.extract(TEXT, llm=lambda _: answer % BACKUP)
-    assert ([record.text for record in found.findings], found.calls) == ([BACKUP], 1)
-
-
 def test_an_answer_that_cannot_be_read_is_asked_for_again_with_the_reason(quick: Memory) -> None:
     answers = iter(["I cannot help with that.", json.dumps({"findings": [BACKUP]})])
     model = Model({"observe": lambda _: next(answers)})
@@ -238,18 +220,6 @@ def test_a_session_of_little_words_is_not_asked_about(quick: Memory) -> None:
     assert (found.records, model.prompts) == ((), [])
 
 
-@pytest.mark.slow
-def test_a_long_session_is_split_between_its_messages(clock: Clock) -> None:
-    told = [f"Box {number} of the shop holds tea number {number}. " * 5 for number in range(80)]
-    with Memory(":memory:", clock=clock, learning=Learning(tokens=500)) as memory:
-        model = Model({"observe": everything})
-        found = hold(memory, texts=told).extract(llm=model)
-        shown = [framed(prompt, "conversation") for prompt in model.asked("observe")]
-        assert len(shown) > 5
-        assert all(sum(text.strip() in part for part in shown) == 1 for text in told)
-        assert {record.messages for record in found.records} <= {(n, n) for n in range(1, 81)}
-
-
 def test_what_the_memory_knows_of_a_session_is_not_asked_for_again(quick: Memory) -> None:
     chat = hold(quick)
     chat.extract(llm=finding(BACKUP))
@@ -304,14 +274,6 @@ def test_what_is_found_in_a_text_rests_on_the_text(memory: Memory, quote: str, t
     item = {"text": "The backups of the shop are kept.", "messages": [], "quote": quote}
     memory.learning.extract(TEXT, llm=Model({"observe": lambda _: {"findings": [item]}}))
     assert (len(memory.records()), len(list(memory.quarantine))) == (int(trusted), int(not trusted))
-
-
-def test_the_range_has_the_words_that_are_quoted(memory: Memory) -> None:
-    chat = hold(memory)
-    (record,) = chat.extract(
-        llm=finding(("All tests pass.", (1, 2), "all 42 tests of the shop pass"))
-    ).records
-    assert (record.trust, record.messages) == ("trusted", (4, 4))
 
 
 def test_a_prompt_of_ones_own_may_ask_for_no_quotes(quick: Memory, tmp_path: Path) -> None:
@@ -438,33 +400,6 @@ def test_sessions_of_nearly_the_same_name_have_jobs_of_their_own(quick: Memory) 
     (record,) = hold(quick, "shop").extract(messages=(1, 3), llm=model).records
     assert record.chat == "shop"
     assert SESSION[0] in model.asked("observe")[0]
-
-
-AGAIN = """
-import json, sys
-from holdfast import Memory
-
-def model(prompt):
-    return json.dumps({"findings": [{"text": text, "messages": [1, 6]} for text in json.loads(sys.argv[2])]})
-
-with Memory(sys.argv[1], user="ada") as memory:
-    chat = memory.chat("shop")
-    print(len(chat.extract(llm=model).records), len(chat.extract(messages=(1, 6), llm=model).records))
-    chat.end()
-    print(len([record for record in memory.learning.work(llm=model).records if record.kind == "finding"]))
-"""
-
-
-@pytest.mark.slow
-def test_nor_does_one_of_another_process(tmp_path: Path) -> None:
-    place = tmp_path / "memory.db"
-    with Memory(place, user="ada") as memory:
-        hold(memory).extract(llm=Model({"observe": everything}))
-        before = known(memory)
-    assert run(AGAIN, place, json.dumps([text for _, text in before])).split() == ["0", "0", "0"]
-    with Memory(place, user="ada") as memory:
-        assert [one for one in known(memory) if one[0] != "episode"] == before
-        assert not memory.verify().problems
 
 
 @pytest.mark.parametrize("reworded", [False, True])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -172,7 +171,7 @@ def test_a_guard_that_raises_loses_no_text_and_is_asked_again(
             raise fails
         return "card" in text
 
-    with opened(location, clock, guard, backoff=timedelta(minutes=1)) as memory:
+    with opened(location, clock, guard) as memory:
         say(memory, ORDER, SLY)
         result = memory.learning.work()
         (job,) = result.postponed
@@ -192,7 +191,7 @@ def test_a_guard_that_always_raises_has_failed_for_good_and_the_built_in_one_cou
     def guard(text: str) -> bool:
         raise RuntimeError(text)
 
-    with opened(":memory:", clock, guard, attempts=2, backoff=timedelta(minutes=1)) as memory:
+    with opened(":memory:", clock, guard, attempts=2) as memory:
         say(memory, ORDER)
         memory.learning.work()
         clock.move(minutes=5)

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.hostile import hostile
 from holdfast import Memory, Message
-from holdfast.learning.learned_statements import LearnedStatement, learned_statements
+from holdfast.learning.speeches import LearnedStatement, learned_statements
 from holdfast.text.statements import statements
 from learning_scripts import say
 from tables import each

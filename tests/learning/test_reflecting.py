@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from holdfast import Kind, Memory, Message, ToolCall, Writer
-from learning_scripts import SESSION, Clock, Model, failing, framed, hold, offers, say, says, texts
+from learning_scripts import Clock, Model, framed, hold, offers, say, says, texts
 from tables import each
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -135,13 +135,6 @@ def test_it_cannot_touch_constraints_and_soul(memory: Memory, kind: str) -> None
     assert len(memory.changes()) == 1
 
 
-def test_an_observation_that_rests_on_no_words_waits(said: Memory) -> None:
-    invented, real = finding("Porto floods.", "the river floods"), finding("Porto has a river.")
-    said.learning.reflect(llm=changing(findings=[invented, real, real, finding("5"), finding("x" * 1_001)]))
-    assert [one.text for one in said.quarantine] == ["Porto floods."]
-    assert texts(said, "finding") == ["Porto has a river."]
-
-
 def test_credentials_are_in_no_quote(quick: Memory) -> None:
     secret = f"I run marathons, and my key is {KEY}."
     hold(quick, "monday", (secret, "Noted."))
@@ -166,16 +159,6 @@ def test_sessions_are_read_in_batches_the_one_that_waits_longest_first(memory: M
     say(memory.chat("shop 0"), ("user", "I am in shop number 7 now, which has no garden, and no cat."))
     assert read() == ["5", "6", "7"]
     assert read() == []
-
-
-def test_a_session_whose_reflection_failed_is_read_again(memory: Memory, clock: Clock) -> None:
-    hold(memory)
-    result = memory.learning.reflect(llm=Model({"reflect": failing}))
-    assert (result.done, len(result.postponed)) == ((), 1)
-    clock.move(hours=1)
-    model = Model({"reflect": offers("Ada owns a shop.")})
-    memory.learning.work(llm=model)
-    assert all(text in model.asked("reflect")[0] for text in SESSION)
 
 
 def test_the_prompt_of_a_running_session_stays_as_it_is(memory: Memory) -> None:

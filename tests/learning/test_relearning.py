@@ -262,14 +262,6 @@ def test_a_session_that_fails_does_not_keep_the_others_from_it(quick: Memory) ->
     assert (result.chats, result.kept) == (("shop",), 1)
 
 
-def test_an_answer_that_cannot_be_read_is_asked_for_again(quick: Memory) -> None:
-    extract(quick, PORT)
-    answers = iter(("rubbish", finds(PORT)("")))
-    model = Model({"observe": lambda _: next(answers)})
-    assert quick.learning.relearn(llm=model).kept == 1
-    assert "could not be used" in model.asked("observe")[1]
-
-
 def test_a_memory_that_is_closed_meanwhile_says_so() -> None:
     memory = Memory(":memory:", user="ada", clock=Clock())
     for chat in ("garden", "shop"):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from holdfast import Denied, InvalidInput, Learning, Memory, Message, Record, ToolCall
+from holdfast import Denied, InvalidInput, Memory, Message, Record, ToolCall
 from learning_scripts import (
     SESSION,
     Clock,
@@ -99,18 +98,6 @@ def test_the_same_messages_give_the_same_episode(clock: Clock) -> None:
             return episode.text
 
     assert told() == told()
-
-
-def test_a_short_session_has_no_episode_and_the_note_says_so(quick: Memory) -> None:
-    hold(quick, texts=SESSION[:4]).end()
-    result = quick.learning.work()
-    assert quick.records(kind="episode") == []
-    assert "episode:shop: too short: 2 turns, 3 needed" in result.notes
-
-
-def test_how_many_turns_it_needs_can_be_said(clock: Clock) -> None:
-    with Memory(":memory:", clock=clock, learning=Learning(turns=2)) as memory:
-        assert ended(memory, "shop", *SESSION[:4])
 
 
 def test_a_session_that_went_on_has_its_one_episode_written_again(memory: Memory) -> None:
@@ -233,31 +220,3 @@ def test_what_follows_outside_sources_waits_for_its_release(memory: Memory) -> N
     memory.learning.work()
     (still,) = memory.learning.episodes("PostgreSQL")
     assert still.text == released.text, "it stays released"
-
-
-def test_an_episode_that_a_newer_one_repeats_is_retracted(memory: Memory, clock: Clock) -> None:
-    for chat in ("monday", "tuesday"):
-        hold(memory, chat).end()
-        memory.learning.work()
-        clock.move(days=1)
-    assert [one.chat for one in memory.records(kind="episode")] == ["tuesday"]
-
-
-def test_episodes_have_a_number_and_an_age(clock: Clock) -> None:
-    learning = Learning(episodes=3, episode_age=timedelta(days=30))
-    with Memory(":memory:", clock=clock, learning=learning) as memory:
-        sessions(memory, clock, 5)
-        assert [one.chat for one in memory.learning.episodes()] == ["kettles", "lanterns", "violins"]
-        clock.move(days=60)
-        assert ended(memory, "shop")
-        assert [one.chat for one in memory.learning.episodes()] == ["shop"]
-
-
-def test_an_episode_that_was_retracted_stays_so(quick: Memory) -> None:
-    episode = ended(quick, "shop")
-    assert episode is not None
-    quick.retract(episode.id, by="user")
-    quick.chat("shop").append(role="user", content="One thing more about the sessions.")
-    quick.chat("shop").end()
-    quick.learning.work()
-    assert len(quick.learning.episodes()) == 0

@@ -5,8 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Message, Role, ToolCall
-from holdfast.learning.learned_statements import learned_statements
-from holdfast.learning.speeches import is_courtesy, is_next_step, prose_of, shortened, speeches_of
+from holdfast.learning.speeches import (
+    is_courtesy,
+    is_next_step,
+    learned_statements,
+    prose_of,
+    shortened,
+    speeches_of,
+)
 from tables import each
 
 ABOUT = "to keep the sessions of the shop in PostgreSQL from June on"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from holdfast import InvalidInput, Kind, Memory, Record, WorkResult, Writer
 from holdfast.kinds import Thresholds
 from holdfast.types import WRITERS
-from learning_scripts import Clock, Model, failing, framed, says, texts
+from learning_scripts import Clock, Model, framed, says, texts
 from soak import cases
 from tables import each
 
@@ -227,18 +227,6 @@ def test_an_answer_that_says_nothing_about_entries_is_asked_for_again(answer: st
         result = memory.learning.consolidate(llm=(model := Model({"tidy": says(answer)})))
         assert (len(model.prompts), [job.reason for job in result.postponed]) == (2, ["answer"])
         assert texts(memory, "fact") == list(SHOP)
-
-
-def test_a_model_that_fails_changes_nothing(quick: Memory) -> None:
-    facts(quick, *SHOP)
-    quick.learning.consolidate(llm=Model({"tidy": failing}))
-    assert texts(quick, "fact") == list(SHOP)
-
-
-def test_one_fact_needs_no_model_s_opinion(quick: Memory) -> None:
-    facts(quick, SHOP[0])
-    assert quick.learning.consolidate(llm=(model := Model())).calls == 0
-    assert model.prompts == []
 
 
 @given(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Event, InvalidInput, Memory, Record, WorkResult
+from holdfast import Event, InvalidInput, Memory, WorkResult
 from holdfast.events import NAMES
 from learning_scripts import (
     SESSION,
@@ -20,7 +20,6 @@ from learning_scripts import (
     finds,
     hold,
     known,
-    learned,
     offers,
 )
 from learning_worker import EXTRACTED, TEXT, extracting, kinds, opened
@@ -151,13 +150,6 @@ def test_consolidation_tells_what_it_joined(quick: Memory) -> None:
     assert [event.name for event in seen] == ["spent", "merged", "retracted"]
 
 
-def test_an_event_is_told_after_what_it_tells_of_was_stored(memory: Memory) -> None:
-    stored: list[Record] = []
-    memory.on("learned", lambda _: stored.extend(memory.records()))
-    record = memory.remember("The shop opens at nine in the morning.")
-    assert stored == [record]
-
-
 def test_observers_are_called_in_their_order_until_they_are_off(quick: Memory) -> None:
     heard: list[str] = []
     off = quick.on("learned", lambda _: heard.append("first"))
@@ -220,13 +212,6 @@ def test_an_observer_may_use_the_memory(memory: Memory) -> None:
     assert memory.learning.jobs() == []
 
 
-def test_an_observer_hears_of_all_handles_of_its_user_on_the_open_memory(quick: Memory) -> None:
-    seen = watched(quick.scoped(agent="coach"), "learned")
-    quick.scoped(user="bob").remember("The shop opens at eight in the morning.")
-    quick.remember("The shop opens at nine in the morning.")
-    assert [event.scope for event in seen] == [quick.scope]
-
-
 @pytest.mark.parametrize(("event", "observer"), [("dreamt", print), ("", print), ("learned", 5)])
 def test_what_is_no_event_or_no_function_is_refused(quick: Memory, event: str, observer: Any) -> None:
     with pytest.raises(InvalidInput):
@@ -281,16 +266,6 @@ def test_an_async_model_is_asked_on_the_loop_of_the_caller(memory: Memory) -> No
         "tidy",
         "rank",
     }
-
-
-def test_a_plain_model_may_be_awaited_as_well(quick: Memory) -> None:
-    async def use() -> None:
-        await quick.aio.chat("shop").append(role="user", content=SESSION[2])
-        await quick.aio.chat("shop").end()
-        await quick.aio.learning.work(llm=extracting(EXTRACTED))
-
-    asyncio.run(use())
-    assert [record.text for record in learned(quick)] == [EXTRACTED]
 
 
 def test_others_run_on_the_loop_while_a_model_thinks(quick: Memory) -> None:

@@ -166,13 +166,10 @@ def restates(text: str, shown: Sequence[str]) -> bool:
 
 def _is_known(sentence: _Sentence, known: Iterable[_Sentence]) -> bool:
     rest()
-    near = [_parse(one.text) for one in known if _is_near(sentence.terms, one.terms)]
-    return _follows(_parse(sentence.text), near)
-
-
-def _is_near(terms: frozenset[int], others: frozenset[int]) -> bool:
-    """Return whether a sentence may follow from another one, or contain it; parsing both costs much more."""
-    return _APART * len(terms & others) >= min(len(terms), len(others))
+    terms = sentence.terms
+    # To parse sentences costs much more than to compare their terms.
+    near = [one for one in known if _APART * len(terms & one.terms) >= min(len(terms), len(one.terms))]
+    return _follows(_parse(sentence.text), [_parse(one.text) for one in near])
 
 
 def _follows(claim: _Parsed, known: Iterable[_Parsed]) -> bool:

@@ -12,7 +12,6 @@ from typing import cast
 
 from holdfast.errors import ModelFailed
 from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit
-from holdfast.learning.job_queue import EMBED
 from holdfast.llm.embedding import LONGEST, Embedded, request
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.safety.guard import mask
@@ -20,20 +19,16 @@ from holdfast.store import segments, vectors
 from holdfast.store.database import retry_transaction
 from holdfast.types import SOURCES, Source
 
+KIND = "embed"
 # Texts that `recall(fresh=True)` embeds at most.
 FRESH = 1_024
-_MOST = "most"
+MOST = "most"  # in the payload of a job that embeds at most so many documents
 Texts = Sequence[tuple[int, str]]
-
-
-def payload(most: int) -> dict[str, object]:
-    """Return the payload of a job that embeds at most so many documents."""
-    return {_MOST: most}
 
 
 def plan(context: JobContext) -> Iterator[WorkUnit]:
     """Plan a request about each batch of documents without a vector, records first."""
-    most, before = context.payload.get(_MOST), _set(context)
+    most, before = context.payload.get(MOST), _set(context)
     left = most if isinstance(most, int) else None
     yield from _batches(context, left)
     if before.dimension not in (0, _set(context).dimension):
@@ -49,7 +44,7 @@ def _batches(context: JobContext, left: int | None) -> Iterator[WorkUnit]:
             limit = _batch(context) if left is None else min(_batch(context), left)
             until, texts = _next(context, source, after, newest, limit)
             left = None if left is None else left - len(texts)
-            asked = LLMRequest(EMBED, request([text for _, text in texts]), None, EMBED, answer_tokens=0)
+            asked = LLMRequest(KIND, request([text for _, text in texts]), None, KIND, answer_tokens=0)
             store = partial(_store, context, source, (after, until), texts, stored)
             yield WorkUnit(asked if texts else None, store)
             if context.held is not None and until not in stored:

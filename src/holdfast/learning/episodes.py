@@ -22,15 +22,15 @@ from holdfast.learning.echo_match import says_what_all_know
 from holdfast.learning.episode_text import Episode
 from holdfast.learning.external_sources import from_here_on, untrusted
 from holdfast.learning.grounding import redacted
-from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit, micros
-from holdfast.learning.ranking import KIND, closeness, ended, recency
+from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
+from holdfast.learning.ranking import KIND, closeness, recency
 from holdfast.records.draft import RecordDraft, content_of, prepare, quarantine_reason
-from holdfast.store.message_rows import to_micros
 from holdfast.store.record_changes import Writing
 from holdfast.store.records import RecordFilter, SpaceState
 from holdfast.text.one_line import cut
 from holdfast.types import Message, Record, Writer
 
+_TURNS = 3  # a chat with fewer messages of the user has no episode
 SAME = 0.92  # the cosine from which on two episodes say the same
 
 _BY: Writer = "reflect"
@@ -46,10 +46,9 @@ _TRUSTS = ("quarantined", "trusted", "released")
 _CONTENT = ("files", "decisions", "outcome", _UNTRUSTED)
 
 _REPEATED = "a newer session says the same"
-_TOO_OLD = "it is older than episodes are kept"
 _TOO_MANY = "there are as many newer ones as are kept"
 _MENDED = "the session was written again without what it was held for"
-_OURS = frozenset((_REPEATED, _TOO_OLD, _TOO_MANY, _MENDED))
+_OURS = frozenset((_REPEATED, _TOO_MANY, _MENDED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +78,14 @@ NOTHING = ReadChat("", 0, (), Episode("", 0), Episode("", 0), (), "")
 
 def read_chat(context: JobContext, chat: str, length: int) -> ReadChat:
     """Return a chat up to a seq, with its episode by rules."""
-    messages, names = context.read_messages(chat, last=length), context.settings.untrusted
+    messages, names = context.read_messages(chat, 0, length), context.settings.untrusted
     is_known, doubted = says_what_all_know(context), from_here_on(messages, names)
     whole = episode_text.compose(messages, is_known=is_known)
     own = episode_text.compose(messages, doubted, is_known) if doubted else whole
-    return ReadChat(
-        chat, length, messages, whole, own, untrusted(messages, names), _too_short(context, whole)
-    )
-
-
-def _too_short(context: JobContext, episode: Episode) -> str:
-    least = context.settings.turns
-    if episode.turns < least:
-        return f"too short: {episode.turns} turns, {least} needed"
-    return "" if episode.text else "nobody said anything"
+    note = "" if whole.text else "nobody said anything"
+    if whole.turns < _TURNS:
+        note = f"too short: {whole.turns} turns, {_TURNS} needed"
+    return ReadChat(chat, length, messages, whole, own, untrusted(messages, names), note)
 
 
 def standing(context: JobContext, chat: ReadChat) -> str:
@@ -107,17 +100,10 @@ def by_rules(context: JobContext, chat: ReadChat) -> WorkUnit:
     if chat.note:
         return context.pass_over(chat.chat, *([chat.done] if chat.length else []), note=chat.note)
 
-    def write(changes: Writing, step: PlannedWrite) -> UnitResult:
-        context.advance(changes, chat.done)
-        return step.write(changes)
+    def apply(_: str | None) -> UnitResult:
+        return store(context, writer(context, chat, chat.episode, _BY_RULES), [], chat.done)[1]
 
-    def store(_: str | None) -> UnitResult:
-        plan = writer(context, chat, chat.episode, _BY_RULES)
-        result = context.intake.write_compared(plan, write)
-        tell(context, result)
-        return result
-
-    return WorkUnit(None, store, chat.chat)
+    return WorkUnit(None, apply, chat.chat)
 
 
 def writer(
@@ -130,10 +116,25 @@ def writer(
     return lambda seen: _plan_write(context, chat, whole, own, seen.version + 1)
 
 
-def tell(context: JobContext, result: UnitResult) -> None:
-    """Emit the events of written and retracted episodes."""
+def store(
+    context: JobContext,
+    plan: Callable[[SpaceState], PlannedWrite],
+    drafts: Sequence[RecordDraft],
+    *done: Watermark,
+    check: Callable[[Writing], None] | None = None,
+) -> tuple[tuple[Record, ...], UnitResult]:
+    """Store drafts beside an episode, as `JobContext.commit`; return what became of them, and of that."""
+    results: list[UnitResult] = []
+
+    def beside(seen: SpaceState) -> Callable[[Writing], None]:
+        step = plan(seen)
+        return lambda changes: results.append(step.write(changes))
+
+    written = context.commit(drafts, *done, check=check, beside=beside)
+    result = results[-1]
     context.events.tell_of(context.scope, [one for one in result.records if not one.retracted])
     context.events.tell_of(context.scope, [one for one in result.records if one.retracted], "evicted")
+    return written, result
 
 
 def _draft(
@@ -142,6 +143,7 @@ def _draft(
     """Return the draft of an episode, without the credentials in it, also in its metadata."""
     messages = chat.messages
     meta: dict[str, object] = {
+        **context.provenance(how),
         "turns": episode.turns,
         "files": list(map(redacted, episode.files)),
         "decisions": list(map(redacted, episode.decisions)),
@@ -152,7 +154,7 @@ def _draft(
         meta["ended"] = max(times).astimezone(UTC).isoformat()
     text = cut(redacted(episode.text), episode_text.LONGEST)
     span = (messages[0].seq, messages[-1].seq)
-    return context.draft(KIND, text, how, chat=chat.chat, messages=span, meta=meta)
+    return RecordDraft(text, KIND, agent=context.scope.agent, chat=chat.chat, messages=span, meta=meta)
 
 
 # What is to be written
@@ -303,9 +305,7 @@ def _over(before: Record | None, draft: Record) -> Record:
         return draft
     # The episode of a chat that two agents wrote belongs to both.
     agent = before.agent if before.agent == draft.agent else ""
-    return replace(
-        draft, id=before.id, agent=agent, category=before.category, tags=before.tags, priority=before.priority
-    )
+    return replace(draft, agent=agent, category=before.category, tags=before.tags, priority=before.priority)
 
 
 def _is_news(record: Record, before: Record) -> bool:
@@ -324,20 +324,16 @@ def _content(record: Record) -> tuple[object, ...]:
 def _superfluous(
     context: JobContext, current: Sequence[Record], rest: Sequence[Record], chat: str
 ) -> dict[str, str]:
-    """Return the episodes to retract, each with the reason: repeated by a newer one, too old, or too many.
+    """Return the episodes to retract, each with the reason: repeated by a newer one, or too many.
 
     Those in quarantine have a number of their own, so that they displace none that can be recalled.
     """
-    settings = context.settings
     every, others = [*rest, *current], [one for one in rest if one.chat != chat]
     gone = {identity: why for one in current for identity, why in _repeated(one, others).items()}
-    if settings.episode_age is not None:
-        oldest = context.now() - micros(settings.episode_age)
-        gone |= {one.id: _TOO_OLD for one in every if to_micros(ended(one)) < oldest}
     for is_held in (False, True):
         left = [one for one in every if one.id not in gone and (one.trust == "quarantined") is is_held]
         left.sort(key=recency, reverse=True)
-        gone |= {one.id: _TOO_MANY for one in left[settings.episodes :]}
+        gone |= {one.id: _TOO_MANY for one in left[context.settings.episodes :]}
     return gone
 
 

@@ -113,15 +113,13 @@ def from_here_on(messages: Sequence[Message], names: Sequence[str] | None = None
     used = (
         one.seq
         for one in messages
-        if any(not _is_sub_agent(name, names) for use in tool_uses((one,)) for name in _sources(use, names))
+        for use in tool_uses((one,))
+        for name in _sources(use, names)
+        if names is not None or not _matches(name.lower(), _SUB_AGENTS)
     )
     first = min((*used, *(seq for seq, _ in _flagged(messages))), default=MAX_COUNT)
     later = {one.seq for one in messages if one.seq >= first and one.role != "user"}
     return later | brought_in(messages, names) | {one.seq for one in messages if _is_order(one)}
-
-
-def _is_sub_agent(name: str, patterns: Sequence[str] | None) -> bool:
-    return patterns is None and _matches(name.lower(), _SUB_AGENTS)
 
 
 def _is_order(message: Message) -> bool:

@@ -1,19 +1,30 @@
-"""Grounding: the quoted words, and their speaker, that an observation of a model rests on."""
+"""Observations in the answer of a model: read, checked, and grounded in the words that it was shown."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
-from unicodedata import normalize
 
-from holdfast.llm.json_answers import numbers_of, picked, text_of
+from holdfast.learning.echo_match import recalled_seqs
+from holdfast.learning.question import (
+    FACT,
+    WORD,
+    TranscriptLine,
+    TranscriptPart,
+    folded,
+    text_line,
+    transcript_lines,
+    unescaped,
+)
+from holdfast.llm.json_answers import has, listed, numbers_of, picked, table, text_of
 from holdfast.llm.llm_request import Unreadable
 from holdfast.safety import guard
 from holdfast.text.sentences import one_line, sentences
-from holdfast.types import Range, Role
+from holdfast.types import Message, Range
 
 LONGEST = 1_000  # characters of an observation and of a quote
 # Of an observation and of a quote: "none", "n/a" and "5" are what a model writes that found nothing.
@@ -26,9 +37,6 @@ _QUOTES = " \t\n\"'“”‘’«»„…"
 _CLOSING = f"{_QUOTES})]*_"  # what may stand after a question mark
 _LEFT_OUT = re.compile(r"…|\.{3,}")
 _TIMES = ("date", "time", "weekday")
-_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff"
-# Scripts without spaces are read character by character.
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +55,6 @@ class Observation:
     quote: str = ""
     speaker: str = ""
     target: str = ""
-
-
-class TranscriptLine(NamedTuple):
-    """A message as it is shown to a model, its text, and the words in which quotes are looked up.
-
-    `cut` are the characters of the use of tools that are not shown.
-    """
-
-    seq: int
-    role: Role
-    written: str
-    text: str
-    words: str
-    cut: int = 0
 
 
 class _Statement(NamedTuple):
@@ -116,24 +110,13 @@ def redacted(text: str) -> str:
 
 def says_too_little(text: str) -> bool:
     """Return whether a text has fewer than two words, or only single letters."""
-    words = [word for word in _WORD.findall(text) if any(map(str.isalpha, word))]
+    words = [word for word in WORD.findall(text) if any(map(str.isalpha, word))]
     return len(words) < _FEWEST_WORDS or all(word.isascii() and len(word) == 1 for word in words)
-
-
-def folded(text: str) -> str:
-    """Return the words of a text between spaces, in lower case, in which quotes are looked up."""
-    words = (word.strip("_") for word in _WORD.findall(normalize("NFKC", text).casefold()))
-    return f" {' '.join(filter(None, words))} "
 
 
 def plain(text: str) -> str:
     """Return the text of an answer in one line, without the escapes of a transcript."""
     return one_line(unescaped(text))
-
-
-def unescaped(text: str) -> str:
-    """Return a text without the escapes of transcripts, which models repeat."""
-    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def _quote(value: object) -> str:
@@ -234,3 +217,83 @@ def _is_in(quote: str, text: str) -> bool:
             return False
         end = start + len(words.strip())
     return True
+
+
+# What an answer holds
+
+# A part may have so many observations, and one more for each so many characters of it.
+_FREE, _PER = 5, 100
+
+
+class ReadObservations(NamedTuple):
+    """The observations that were read, and how many items were dropped, by reason."""
+
+    observations: tuple[Observation, ...]
+    dropped: Counter[str]
+
+
+def read_observations(
+    value: object, part: TranscriptPart, messages: Sequence[Message], kinds: Sequence[str]
+) -> ReadObservations:
+    """Return the observations in an answer about a part of `messages`, and how many were dropped, by reason.
+
+    They are of the `kinds` that were asked for; a text that is of one of them is of none after it.
+
+    Each is one line. What is blank, too short or too long, repeated, or no text is dropped, and so is what
+    comes after as many as a part of that length may have: five, and one for each 100 characters.
+
+    Raises:
+        Unreadable: there are no lists of observations in it.
+
+    """
+    within = (one for one in messages if part.first <= one.seq <= part.last)
+    lines = transcript_lines(within, recalled_seqs(messages)) if part.last else [text_line(part)]
+    span = (part.first, part.last) if part.last else None
+    most = _FREE + len(part.transcript) // _PER
+    found: dict[str, Observation] = {}
+    dropped: Counter[str] = Counter()
+    for name, item in _items(value, kinds):
+        try:
+            text = plain(text_of(item, name))
+        except Unreadable:
+            dropped["no text"] += 1
+            continue
+        flaw = _flaw(text, found) or ("too many" if len(found) >= most else "")
+        if flaw:
+            dropped[flaw] += 1
+            continue
+        one = grounded(name, text, item, span, lines)
+        found[text.casefold()] = replace(one, target=_target(item)) if name == FACT else one
+    return ReadObservations(tuple(found.values()), dropped)
+
+
+def _items(value: object, kinds: Sequence[str]) -> Iterator[tuple[str, object]]:
+    """Yield the items of an answer with their kinds; those of a bare list are findings."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _items(one, kinds) if _has_any(one, kinds) else (("finding", one),)
+        return
+    given = table(value, "the answer")
+    if given and not _has_any(given, kinds):
+        raise Unreadable("it has none of the lists findings, insights and lessons.")
+    for kind in kinds:
+        yield from ((kind, item) for item in listed(picked(given, kind)))
+
+
+def _has_any(value: object, kinds: Sequence[str]) -> bool:
+    return isinstance(value, Mapping) and any(has(value, kind) for kind in kinds)
+
+
+def _flaw(text: str, found: Mapping[str, Observation]) -> str:
+    if not text:
+        return "blank"
+    if len(text) > LONGEST:
+        return "too long"
+    if says_too_little(text):
+        return "too short"
+    return "repeated" if text.casefold() in found else ""
+
+
+def _target(item: object) -> str:
+    target = picked(item, "target") if isinstance(item, Mapping) else None
+    return "user" if target is None else str(target).strip().casefold()

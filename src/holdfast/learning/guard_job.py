@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 from holdfast.errors import InvalidInput
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
-from holdfast.learning.job_queue import GUARD
 from holdfast.llm.adapters import resolve
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.model import Model
@@ -27,6 +26,7 @@ from holdfast.text.shorten import shorten_line
 from holdfast.types import Message, Record
 
 Guard: TypeAlias = Callable[[str], bool] | Callable[[str], Awaitable[bool]]
+KIND = "guard"
 ORDER = "instruction"  # the flag of an instruction to the model
 _OF_ORDERS = frozenset((ORDER, "disguise"))
 _YES, _NO = "yes", "no"
@@ -78,7 +78,7 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
 
 
 def _of_chat(context: JobContext, chat: str) -> Iterator[WorkUnit]:
-    seen = context.watermark(chat, GUARD)
+    seen = context.watermark(chat, KIND)
     length = context.length(chat)
     for message in log.forward(context.database, context.space, chat, seen, length):
         if message.content.strip():
@@ -86,11 +86,11 @@ def _of_chat(context: JobContext, chat: str) -> Iterator[WorkUnit]:
             yield WorkUnit(_request(message.content), partial(_judge_message, context, chat, message), chat)
     if seen < length:
         # The rest is empty, or was erased.
-        yield context.pass_over(chat, Watermark(chat, GUARD, length))
+        yield context.pass_over(chat, Watermark(chat, KIND, length))
 
 
 def _request(text: str) -> LLMRequest:
-    return LLMRequest(GUARD, text, None, GUARD, answer_tokens=1)
+    return LLMRequest(KIND, text, None, KIND, answer_tokens=1)
 
 
 def _one(identity: str) -> RecordFilter:
@@ -101,7 +101,7 @@ def _judge_message(context: JobContext, chat: str, message: Message, answer: str
     """Store the verdict on a message, and move the watermark."""
     flags = _flags(message.flags, answer)
     with context.transaction() as changes:
-        context.advance(changes, Watermark(chat, GUARD, message.seq))
+        context.advance(changes, Watermark(chat, KIND, message.seq))
         # Also where the guards agree: a later version of the built-in one may not.
         _note(context, changes, chat, message.seq, flags)
     return UnitResult()

@@ -8,15 +8,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from html import escape
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Denied, InvalidInput
 from holdfast.events import Events
 from holdfast.kinds import Kind
 from holdfast.llm.llm_request import LLMRequest
-from holdfast.llm.prompt_files import PromptTemplate, check_versions, load
-from holdfast.records.draft import UNTRUSTED, RecordDraft, prepare
+from holdfast.llm.meter import Meter
+from holdfast.llm.prompt_files import PromptTemplate, load
+from holdfast.records.draft import RecordDraft, prepare
 from holdfast.records.intake import Intake
 from holdfast.safety import guard
 from holdfast.settings import Learning
@@ -26,10 +26,9 @@ from holdfast.store.jobs import Lease
 from holdfast.store.record_changes import Writing
 from holdfast.store.records import NOW, RecordFilter, SpaceState
 from holdfast.text.tokens import CountTokens
-from holdfast.types import Job, Message, Range, Record, Scope
+from holdfast.types import Job, Message, Record, Scope
 
 if TYPE_CHECKING:
-    from holdfast.llm.meter import Meter
     from holdfast.search.search import Search
 
 # Kinds of jobs that are also done without a model.
@@ -123,22 +122,13 @@ class JobContext:
         """Return the same context for another agent of the user."""
         return replace(self, scope=replace(self.scope, agent=agent))
 
-    def with_prompts(self, versions: Mapping[str, str] | None) -> JobContext:
-        """Return the same context with other prompts.
-
-        Raises:
-            InvalidInput: `versions` is no dict, or names an unknown prompt or version.
-
-        """
-        if versions is None:
-            return self
-        return replace(self, prompt_versions=check_versions(versions))
+    def of(self, batch: Lease, *, held: Lease | None = None) -> JobContext:
+        """Return the context of a batch of jobs, which is that of their agent."""
+        own = self.for_agent(batch.jobs[0].agent)
+        return replace(own, jobs=batch.jobs, payload=batch.payload, held=held)
 
     def meter(self) -> Meter:
         """Return what records the calls of models for the scope."""
-        # Only for those who have a model.
-        from holdfast.llm.meter import Meter
-
         limits = self.settings.limits
         return Meter(self.database, self.scope, self.count_tokens, self.now, limits, self.events)
 
@@ -155,12 +145,9 @@ class JobContext:
         """Return the current records that pass a filter."""
         return records.read(self.database, self.space, NOW.version, wanted)
 
-    def read_messages(
-        self, chat: str, after: int = 0, last: int | None = None, limit: int | None = None
-    ) -> list[Message]:
-        """Return the messages of a chat from after one seq to another, of these the newest `limit`."""
-        before = None if last is None else last + 1
-        return log.read(self.database, self.space, chat, after=after, before=before, limit=limit)
+    def read_messages(self, chat: str, after: int, last: int) -> list[Message]:
+        """Return the messages of a chat from after one seq to another."""
+        return log.read(self.database, self.space, chat, after=after, before=last + 1)
 
     def length(self, chat: str) -> int:
         """Return the newest seq of a chat."""
@@ -171,33 +158,6 @@ class JobContext:
         return watermarks.read(self.database, self.space, chat, kind)
 
     # Writing
-
-    def draft(
-        self,
-        kind: str,
-        text: str,
-        learned_by: str,
-        *,
-        chat: str,
-        messages: Range | None,
-        source: str = "",
-        target: str = "",
-        meta: Mapping[str, object] = MappingProxyType({}),
-        is_untrusted: bool = False,
-    ) -> RecordDraft:
-        """Return the draft of a learned record; an untrusted one goes into quarantine."""
-        flags = (UNTRUSTED,) if is_untrusted else ()
-        return RecordDraft(
-            text,
-            kind,
-            agent=self.scope.agent,
-            target=target,
-            source=source,
-            chat=chat,
-            messages=messages,
-            meta={**self.provenance(learned_by), **meta},
-            flags=flags,
-        )
 
     def storable(self, drafts: Sequence[RecordDraft]) -> tuple[list[RecordDraft], Counter[str]]:
         """Return the drafts that can be stored, and why the others cannot."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from holdfast.learning import session, tidy
+from holdfast.learning import embed_job, guard_job, session, tidy
 from holdfast.learning.job_context import JobContext, micros
 from holdfast.store import jobs, records, segments, sessions, vectors, verdicts, watermarks
 from holdfast.store.database import Connection, Database, retry_transaction
@@ -14,7 +14,7 @@ from holdfast.types import Job
 
 _OF_A_CHAT = ("observe", "episode")
 _OF_AN_AGENT = (tidy.KIND, session.REFLECT)
-GUARD, EMBED = OWN = ("guard", "embed")
+OWN = (guard_job.KIND, embed_job.KIND)
 """The kinds of jobs that use what the memory was opened with, in place of the model of the worker."""
 _PAGE = 200  # jobs that are queued in one transaction
 
@@ -51,15 +51,15 @@ def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
     found += [
         Opening(kind, one, "", now) for kind in _OF_AN_AGENT if kind in kinds for one in agents(context, kind)
     ]
-    if GUARD in kinds:
-        news_of_guard = watermarks.pending_chats(database, space, GUARD, agent=agent)
+    if guard_job.KIND in kinds:
+        news_of_guard = watermarks.pending_chats(database, space, guard_job.KIND, agent=agent)
         owners = verdicts.agents_without_verdicts(database, space)
         if agent is not None and not owners.isdisjoint((agent, "")):
             owners = {agent}
-        found += [Opening(GUARD, one.agent, one.chat, now) for one in news_of_guard]
-        found += [Opening(GUARD, owner, "", now) for owner in sorted(owners)]
-    if EMBED in kinds and not is_embedded(context):
-        found.append(Opening(EMBED, context.scope.agent, "", now))
+        found += [Opening(guard_job.KIND, one.agent, one.chat, now) for one in news_of_guard]
+        found += [Opening(guard_job.KIND, owner, "", now) for owner in sorted(owners)]
+    if embed_job.KIND in kinds and not is_embedded(context):
+        found.append(Opening(embed_job.KIND, context.scope.agent, "", now))
     return [one for one in found if agent in (None, one.agent)]
 
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from holdfast.errors import Conflict
 from holdfast.learning.echo_match import recalled_seqs
-from holdfast.learning.grounding import TranscriptLine, grounded, plain, redacted, says_too_little
+from holdfast.learning.grounding import grounded, plain, redacted, says_too_little
 from holdfast.learning.job_context import JobContext
-from holdfast.learning.learned_statements import is_all_typed
-from holdfast.learning.question import TranscriptPart, transcript_lines
-from holdfast.learning.speeches import speeches_of
+from holdfast.learning.question import TranscriptLine, TranscriptPart, transcript_lines
+from holdfast.learning.speeches import is_all_typed, speeches_of
 from holdfast.llm.json_answers import listed, picked, text_of
 from holdfast.llm.llm_request import Unreadable
 from holdfast.records.draft import RecordDraft
@@ -68,16 +67,12 @@ def changed(
         return [], dropped + Counter({"profile would lose too much": 1})
     if not text or (before is not None and text.split() == before.text.split()):
         return [], dropped
+    agent, grounds = context.scope.agent, (min(one for one, _ in ranges), max(one for _, one in ranges))
     # Of another agent's it becomes another record, which an erasure has to find.
-    is_copy = before is not None and before.agent != context.scope.agent
-    meta = {
-        "quotes": [*dict.fromkeys(quotes)],
-        **({"of": [before.id]} if before is not None and is_copy else {}),
-    }
-    grounds = min(first for first, _ in ranges), max(last for _, last in ranges)
-    draft = context.draft(
-        PROFILE, text, how, source=f"session:{chat}", chat=chat, messages=grounds, meta=meta
-    )
+    of = {"of": [before.id]} if before is not None and before.agent != agent else {}
+    meta = {**context.provenance(how), "quotes": [*dict.fromkeys(quotes)], **of}
+    source = f"session:{chat}"
+    draft = RecordDraft(text, PROFILE, agent=agent, source=source, chat=chat, messages=grounds, meta=meta)
     drafts, unfit = context.storable([draft])
     return drafts, dropped + unfit
 

@@ -9,11 +9,11 @@ from datetime import UTC
 from functools import cache
 from html import escape
 from itertools import chain
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
+from unicodedata import normalize
 
 from holdfast.kinds import FIL, Kind
 from holdfast.learning.echo_match import recalled_seqs, without_injected
-from holdfast.learning.grounding import TranscriptLine, folded, unescaped
 from holdfast.learning.workers import rest
 from holdfast.llm.llm_request import LLMRequest, exactly
 from holdfast.llm.prompt_files import PromptTemplate
@@ -23,7 +23,7 @@ from holdfast.text.message_text import without_payloads, without_reasoning
 from holdfast.text.sentences import one_line
 from holdfast.text.shorten import shorten_line
 from holdfast.text.tokens import CountTokens
-from holdfast.types import Message
+from holdfast.types import Message, Role
 
 T = TypeVar("T")
 FACT = "fact"
@@ -40,6 +40,9 @@ _BREAKS = (
     (re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n"), "\n"),
     (re.compile(r"\s+"), " "),
 )
+_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff"
+# Scripts without spaces are read character by character.
+WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _FIELDS: Mapping[str, object] = {
     "text": {"type": "string", "description": "One sentence that stands alone."},
     "messages": {
@@ -83,6 +86,20 @@ class TranscriptPart:
     def shown(self) -> str:
         """The transcript, after a line that says what is left out of it."""
         return f"({self.note})\n{self.transcript}" if self.cut else self.transcript
+
+
+class TranscriptLine(NamedTuple):
+    """A message as it is shown to a model, its text, and the words in which quotes are looked up.
+
+    `cut` are the characters of the use of tools that are not shown.
+    """
+
+    seq: int
+    role: Role
+    written: str
+    text: str
+    words: str
+    cut: int = 0
 
 
 # What is shown
@@ -136,6 +153,17 @@ def text_line(part: TranscriptPart) -> TranscriptLine:
     """Return a part of a text as a line."""
     text = unescaped(part.transcript)
     return TranscriptLine(0, "user", part.transcript, text, folded(text))
+
+
+def folded(text: str) -> str:
+    """Return the words of a text between spaces, in lower case, in which quotes are looked up."""
+    words = (word.strip("_") for word in WORD.findall(normalize("NFKC", text).casefold()))
+    return f" {' '.join(filter(None, words))} "
+
+
+def unescaped(text: str) -> str:
+    """Return a text without the escapes of transcripts, which models repeat."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def _with_results(messages: Sequence[Message]) -> Iterator[list[Message]]:

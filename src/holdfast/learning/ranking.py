@@ -93,12 +93,17 @@ def rank(
     if strategy == "llm" and ask is None:
         raise InvalidInput("There is no model to rank episodes with.", "Pass llm=, or use another strategy.")
     most = check_count(limit, "limit")
-    newest = by_recency(episodes)
+    newest = _by_recency(
+        one for one in episodes if one.kind == KIND and one.trust != "quarantined" and not one.retracted
+    )
     if query is None or not query.strip() or strategy == "recency":
         return Ranking(tuple(newest[:most]), "recency")
+    recallable = {one.id: one for one in newest}
+    found = [recallable[id] for id in dict.fromkeys(hits) if id in recallable]
     if strategy == "llm" and ask is not None:
-        return _by_model(candidates(newest, hits), query, most, ask)
-    found = by_index(newest, hits) if strategy == "index" else by_projection(newest, query)
+        # What the index found, and the newest where that is less.
+        return _by_model([*dict.fromkeys((*found, *newest))][:CANDIDATES], query, most, ask)
+    found = _by_projection(newest, query) if strategy == "projection" else found
     return Ranking(tuple(found[:most]), strategy)
 
 
@@ -113,38 +118,19 @@ def _by_model(shown: Sequence[Record], query: str, limit: int, ask: Ask) -> Rank
         why = f"the model failed: {error.reason}"
     else:
         return Ranking(tuple(chosen[:limit]), "llm")
-    return Ranking(tuple(by_recency(shown)[:limit]), "recency", why)
+    return Ranking(tuple(_by_recency(shown)[:limit]), "recency", why)
 
 
-def by_recency(episodes: Iterable[Record]) -> list[Record]:
-    """Return the episodes that can be recalled, that of the chat that ended last first."""
-    return sorted(filter(_is_recallable, episodes), key=recency, reverse=True)
+def _by_recency(episodes: Iterable[Record]) -> list[Record]:
+    return sorted(episodes, key=recency, reverse=True)
 
 
-def by_index(episodes: Iterable[Record], hits: Sequence[str]) -> list[Record]:
-    """Return the episodes that the index found, in its order."""
-    found = {one.id: one for one in episodes if _is_recallable(one)}
-    return [found[identity] for identity in dict.fromkeys(hits) if identity in found]
-
-
-def by_projection(episodes: Iterable[Record], query: str) -> list[Record]:
+def _by_projection(newest: Iterable[Record], query: str) -> list[Record]:
     """Return the episodes that share a word with a query, the closest first; of equals, the newest first."""
     words = _projected(query).words
-    found = [one for one in by_recency(episodes) if not words.isdisjoint(_projected(one.text).words)]
+    found = [one for one in newest if not words.isdisjoint(_projected(one.text).words)]
     near = dict(zip(found, closeness(query, [one.text for one in found]), strict=True))
     return sorted(found, key=lambda one: -near[one])
-
-
-def candidates(episodes: Iterable[Record], hits: Sequence[str]) -> list[Record]:
-    """Return what a model is shown: what the index found, and the newest where that is less than 20."""
-    newest = by_recency(episodes)
-    found = by_index(newest, hits)[:CANDIDATES]
-    ids = {one.id for one in found}
-    return [*found, *(one for one in newest if one.id not in ids)][:CANDIDATES]
-
-
-def _is_recallable(record: Record) -> bool:
-    return record.kind == KIND and record.trust != "quarantined" and not record.retracted
 
 
 def request(shown: Sequence[Record], query: str, limit: int, prompt: PromptTemplate) -> LLMRequest:
@@ -249,14 +235,11 @@ def _projected(text: str) -> _Projected:
     counted: Counter[int] = Counter()
     for token in map(analyze, tokens(text)):
         counted.update(token.terms[: token.words])
-    drawn = b"".join(map(_signs, counted))
+    # A bit for each sign, from the hash of a term, so that they are the same everywhere.
+    terms = (term.to_bytes(8, "little") for term in counted)
+    drawn = b"".join(blake2b(term, digest_size=DIMENSIONS // 8).digest() for term in terms)
     bits = np.unpackbits(np.frombuffer(drawn, np.uint8)).reshape(len(counted), DIMENSIONS)
     total = np.fromiter(counted.values(), np.float32, len(counted)) @ (2 * bits.astype(np.float32) - 1)
     # Without words, there is no length.
     length = max(float(np.linalg.norm(total)), 1.0)
     return _Projected(frozenset(counted), (total / length).astype(np.float32))
-
-
-def _signs(term: int) -> bytes:
-    """Return the random signs of a term, a bit each: from its hash, so that they are the same everywhere."""
-    return blake2b(term.to_bytes(8, "little"), digest_size=DIMENSIONS // 8).digest()

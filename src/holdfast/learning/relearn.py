@@ -6,7 +6,7 @@ A kind with `learn` is learned from all chats.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -14,13 +14,11 @@ from holdfast.dedup import relate
 from holdfast.errors import Conflict, InvalidInput, ModelFailed, shown
 from holdfast.kinds import FIL, Kind, wished
 from holdfast.learning import episodes, question, ranking
-from holdfast.learning.episodes import PlannedWrite
-from holdfast.learning.job_context import JobContext, UnitResult
-from holdfast.learning.job_run import FOR_ALL, ask_and_read
+from holdfast.learning.job_context import JobContext
 from holdfast.learning.question import FACT
 from holdfast.learning.results import Relearning
-from holdfast.learning.session import MOST_FACTS, PROMPT, SessionQuestion
-from holdfast.learning.source import DEFAULT_PRIORITY, Source
+from holdfast.learning.session import DEFAULT_PRIORITY, MOST_FACTS, NEWEST, PROMPT, SessionQuestion, Source
+from holdfast.learning.worker import FOR_ALL, ask_and_read
 from holdfast.llm.llm_request import Ask, LLMRequest
 from holdfast.llm.model import Model
 from holdfast.llm.prompt_files import PromptTemplate
@@ -38,8 +36,7 @@ _OF_EPISODES = ("episode", "rules")
 _FROM_CHATS = ("observe", "session", "decisions", "statements", "examples")
 
 
-@dataclass(frozen=True, slots=True)
-class RelearnedChat:
+class RelearnedChat(NamedTuple):
     """The difference for one chat: new records, those not found again, and the number of those that stay.
 
     `store` writes it.
@@ -48,7 +45,7 @@ class RelearnedChat:
     added: tuple[Record, ...]
     removed: tuple[Record, ...]
     kept: int
-    store: Callable[[], None]
+    store: Callable[[], object]
 
 
 class Wanted(NamedTuple):
@@ -125,20 +122,7 @@ def _wanted(context: JobContext, kind: str, prompt: PromptTemplate) -> Wanted:
 
 
 def _chats(context: JobContext, wanted: Wanted) -> dict[str, tuple[str, list[Record]]]:
-    """Return the chats to learn from again, each with its agent and what is stored: all for a wish."""
-    stored = _learned_by_chat(context, wanted)
-    chats = {chat: found[0].agent for chat, found in stored.items()}
-    if wanted.wish is not None:
-        every = sessions.list_chats(context.database, context.scope, archived=None)
-        chats = {one.id: one.agent for one in reversed(every)}
-    return {
-        chat: (agent, [one for one in stored.get(chat, ()) if one.kind in wanted.kinds])
-        for chat, agent in chats.items()
-    }
-
-
-def _learned_by_chat(context: JobContext, wanted: Wanted) -> dict[str, list[Record]]:
-    """Return the current records of some kinds that were learned from chats in the background, by chat.
+    """Return the chats to learn from again, each with its agent and what was learned of it: all for a wish.
 
     Without what the user wrote, changed or released: it is not to be learned again.
     """
@@ -146,11 +130,13 @@ def _learned_by_chat(context: JobContext, wanted: Wanted) -> dict[str, list[Reco
     is_episode = wanted.kinds == (ranking.KIND,)
     ways = (*_FROM_CHATS, *(_OF_EPISODES if is_episode else ()))
     trust: tuple[Trust, ...] = ("trusted", "quarantined", *(("released",) if is_episode else ()))
-    found: dict[str, list[Record]] = {}
+    every = sessions.list_chats(context.database, context.scope, archived=None) if wanted.wish else []
+    found: dict[str, tuple[str, list[Record]]] = {one.id: (one.agent, []) for one in reversed(every)}
     for record in context.read_records(RecordFilter(kinds=wanted.of, agents=agents, trust=trust)):
-        how = str(record.meta.get("learned", "")).split(" ")[0]
-        if record.chat and record.by == "reflect" and how in ways:
-            found.setdefault(record.chat, []).append(record)
+        is_ours = record.by == "reflect" and str(record.meta.get("learned", "")).split(" ")[0] in ways
+        if record.chat and is_ours and (record.chat in found or not wanted.wish):
+            _, stored = found.setdefault(record.chat, (record.agent, []))
+            stored += [record] if record.kind in wanted.kinds else []
     return found
 
 
@@ -163,8 +149,8 @@ def _relearned(
         ModelFailed: the model failed, or answered twice what cannot be read.
 
     """
-    erasures = erasure_receipts.count(context.database, context.space)
-    source, wish = Source(chat, 1, context.length(chat), has_ended=True), wanted.wish
+    erasures, wish = erasure_receipts.count(context.database, context.space), wanted.wish
+    source = Source(chat, 1, context.length(chat), has_ended=True)
     parts = ("observe",) if wish else ("observe", "facts")
     session = SessionQuestion.of(context, source, parts, {one.id for one in stored}, [wish] if wish else [])
     drafts: list[RecordDraft] = []
@@ -175,10 +161,9 @@ def _relearned(
     added, removed, kept = _compared(context, chat, context.storable(drafts)[0], stored)
     store = partial(_exchange, context, added, removed, erasures, session.prompt.label)
     # What has no place in a record is cut out of it.
-    ready = [
-        prepare(replace(one, priority=DEFAULT_PRIORITY), context.kinds, context.intake.by) for one in added
-    ]
-    return RelearnedChat(tuple(ready), tuple(removed), kept, store)
+    drafts = [replace(one, priority=DEFAULT_PRIORITY) for one in added]
+    ready = tuple(prepare(one, context.kinds, context.intake.by) for one in drafts)
+    return RelearnedChat(ready, tuple(removed), kept, store)
 
 
 def _episode(context: JobContext, chat: str, stored: Sequence[Record], _: Wanted, ask: Ask) -> RelearnedChat:
@@ -190,25 +175,22 @@ def _episode(context: JobContext, chat: str, stored: Sequence[Record], _: Wanted
     """
     erasures = erasure_receipts.count(context.database, context.space)
     length = context.length(chat)
-    first = max(0, length - context.settings.messages) + 1
+    first = max(0, length - NEWEST) + 1
     session = SessionQuestion.of(context, Source(chat, first, length), ("episode",))
     for part, _messages in session.pieces if session.parts else ():
         ask_and_read(ask, session.request(_KIND, part), partial(session.tell, part), context.model)
     if session.told is None:
-        return RelearnedChat((), (), len(stored), lambda: None)
+        return RelearnedChat((), (), len(stored), tuple)
     compare = episodes.writer(context, session.read, session.told, session.prompt.label)
     planned = compare(records.space_state(context.database, context.space))
     added = tuple(replace(one, id=before.id if before else "") for one, before in planned.versions)
     removed = tuple(one for _, one in planned.versions if one is not None and not one.retracted)
     gone = tuple(planned.current[id] for id in planned.retired if planned.current[id].chat == chat)
 
-    def write(changes: Writing, step: PlannedWrite) -> UnitResult:
+    def check(changes: Writing) -> None:
         erasure_receipts.check_none_since(changes.tx, context.space, erasures)
-        return step.write(changes)
 
-    def store() -> None:
-        episodes.tell(context, context.intake.write_compared(compare, write))
-
+    store = partial(episodes.store, context, compare, [], check=check)
     return RelearnedChat(added, removed + gone, len(stored) - len(removed + gone), store)
 
 
@@ -236,11 +218,10 @@ def _compared(
 def _overruled(context: JobContext, chat: str) -> list[Record]:
     """Return what was learned from a chat and then changed or retracted by somebody: it stays so."""
     overruled = []
+    database, space = context.database, context.space
     for kind in (*FIL, FACT, *(one.name for one in wished(context.kinds))):
-        for former in records.former_versions(
-            context.database, context.space, Record("", kind, "", chat=chat)
-        ):
-            changes = record_changes.read(context.database, context.space, MAX_COUNT, identity=former.id)
+        for former in records.former_versions(database, space, Record("", kind, "", chat=chat)):
+            changes = record_changes.read(database, space, MAX_COUNT, identity=former.id)
             # The last one counts, so that what somebody retracted and wrote again is not overruled.
             last = next((change for change in changes if change.by != "reflect"), None)
             if last is not None and last.version >= former.version and last.after != former.text:

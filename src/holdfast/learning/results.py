@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
 from holdfast.types import Job, Record
 from holdfast.types.reprs import brief
-
-# The fields of a result of work that are added up.
-_SUMMED = (
-    *("done", "postponed", "failed", "records", "notes"),
-    *("calls", "prompt_tokens", "answer_tokens", "seconds", "waiting"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +63,10 @@ def together(results: Sequence[WorkResult]) -> WorkResult:
     dropped: Counter[str] = Counter()
     for one in results:
         dropped.update(one.dropped)
+    added = [one.name for one in fields(WorkResult) if one.name not in ("dropped", "why", "dry_run")]
     empty = WorkResult()
     summed: dict[str, Any] = {
-        name: sum((getattr(one, name) for one in results), getattr(empty, name)) for name in _SUMMED
+        name: sum((getattr(one, name) for one in results), getattr(empty, name)) for name in added
     }
     return replace(last, **summed, dropped=dict(+dropped))
 

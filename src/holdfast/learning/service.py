@@ -71,7 +71,7 @@ class Learner(Handle):
 
         Chats are learned from after `Chat.end`, or after `Learning.idle` without a new message. Any number of
         workers may run at once; each job is run by one of them. A job that fails is tried again after
-        `Learning.backoff`, twice as long each time; the failure is in the result and in `jobs`, not raised.
+        a minute, then twice as long each time; the failure is in the result and in `jobs`, not raised.
 
         Args:
             llm: the model, as for `Chat.compact`; without one, only jobs that need none are run.
@@ -248,25 +248,21 @@ class Learner(Handle):
             raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
         model, most = resolved(llm), check_count(limit, "limit")
         # Not needed for any other method.
-        from holdfast.learning.ranking import rank
+        from holdfast.learning.ranking import CANDIDATES, KIND, rank
 
-        hits = self._hits(query, most) if query is not None and strategy in ("index", "llm") else []
+        hits: list[str] = []
+        if query is not None and strategy in ("index", "llm"):
+            # numpy is loaded by the first recall.
+            from holdfast.search.query import has_words
+
+            if has_words(query):
+                wanted = max(most, CANDIDATES)
+                found = self._view.recall(query, sources=("record",), kinds=(KIND,), limit=wanted)
+                hits = [hit.id for hit in found]
         ask = None
         if model is not None:
             ask = partial(self._context.meter().ask, model, patience=self._context.settings.patience)
         return rank(strategy, self._view.records(kind="episode"), query, most, hits=hits, ask=ask)
-
-    def _hits(self, query: str, limit: int) -> list[str]:
-        """Return the ids of the episodes that the index finds for a query."""
-        from holdfast.learning.ranking import CANDIDATES, KIND
-
-        # numpy is loaded by the first recall.
-        from holdfast.search.query import has_words
-
-        if not has_words(query):
-            return []
-        most = max(limit, CANDIDATES)
-        return [hit.id for hit in self._view.recall(query, sources=("record",), kinds=(KIND,), limit=most)]
 
     def jobs(self, *, status: JobStatus | None = None) -> list[Job]:
         """Return the jobs that wait, run, or have failed, the oldest first.

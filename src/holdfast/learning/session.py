@@ -2,6 +2,7 @@
 
 It is asked in parts where the session is long. Observing, episodes and reflection read the same words, so the
 first of them asks for all; what an answer leaves out is asked by the job whose part it is, in the same way.
+Without a model, what is said in so many words is learned.
 """
 
 from __future__ import annotations
@@ -9,37 +10,44 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
+from types import MappingProxyType
+from typing import NamedTuple
 
 from holdfast.dedup import relate
 from holdfast.kinds import FIL, Kind, wished
-from holdfast.learning import episode_text, episodes, observations, profile, question, ranking
-from holdfast.learning.echo_match import EchoFilter
+from holdfast.learning import episode_text, episodes, profile, question, ranking
+from holdfast.learning.echo_match import EchoFilter, recalled_seqs
 from holdfast.learning.episode_text import Episode
 from holdfast.learning.episodes import PlannedWrite, ReadChat
 from holdfast.learning.external_sources import brought_in
-from holdfast.learning.grounding import Observation, grounds, unescaped
+from holdfast.learning.grounding import Observation, grounds, read_observations, redacted
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
-from holdfast.learning.question import FACT, SHORTEST, TranscriptPart, asks_for_quotes
-from holdfast.learning.rules import RuleLearner
-from holdfast.learning.source import KIND, Source, source_of
+from holdfast.learning.question import FACT, SHORTEST, TranscriptPart, asks_for_quotes, unescaped
+from holdfast.learning.speeches import learned_statements, record_kind
 from holdfast.llm.json_answers import has, parse, picked, table
 from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.prompt_files import PromptTemplate
-from holdfast.records.draft import RecordDraft
+from holdfast.records.draft import PROPOSED, UNTRUSTED, RecordDraft, prepare
 from holdfast.store import records, sessions, watermarks
-from holdfast.store.record_changes import Writing
 from holdfast.store.records import RecordFilter, SpaceState
 from holdfast.store.watermarks import PendingChat
+from holdfast.text.shorten import shorten_line
 from holdfast.types import Message, Record
 
 PROMPT = "session"
-REFLECT = "reflect"
+KIND, REFLECT = "observe", "reflect"
 OTHERS = (ranking.KIND, REFLECT)
 """The kinds of jobs that have nothing left to do once an answer has all parts."""
+NEWEST = 200  # messages of a chat that one reflection, or the episode of a long chat, reads
+_BATCH = 5  # chats of one reflection
 MOST_FACTS = 5  # of one chat, however often it goes on
+DEFAULT_PRIORITY = 5  # of a record that is not stored yet
+_LONGEST_NAME = 120  # characters of the name of a source
+_BY_RULES = "statements"  # how they were learned
+_CONSTRAINT = "constraint"
 _OBSERVE, _FACTS, _EPISODE, _PROFILE = "observe", "facts", "episode", "profile"
 # Roles of messages that are no history.
 _INSTRUCTIONS = ("system", "developer")
@@ -49,25 +57,91 @@ _WORD = re.compile(r"\w{3,}")
 _ALIKE = 0.6  # the share of its words that a restatement has in common with what it restates
 
 
+class Source(NamedTuple):
+    """A text, or messages of a chat; with the name and type of its step.
+
+    `is_news` is whether the watermark is to pass it. A chat that `has_ended` gives facts, and its end is read
+    however short.
+    """
+
+    chat: str
+    first: int
+    last: int
+    text: str = ""
+    step: str = ""
+    type: str = ""
+    is_news: bool = False
+    has_ended: bool = False
+
+    @property
+    def name(self) -> str:
+        """The source of the records, "{type}:{name}"; an id may look like a credential."""
+        return redacted(shorten_line(f"{self.type or 'session'}:{self.step or self.chat}", _LONGEST_NAME))
+
+    def done(self, seq: int) -> tuple[Watermark, ...]:
+        """Return the watermark to move once all up to a seq is learned, if it is to move."""
+        return (Watermark(self.chat, KIND, seq),) if self.is_news and self.last else ()
+
+    def draft(
+        self,
+        context: JobContext,
+        one: Observation,
+        how: str,
+        outside: Collection[int],
+        *,
+        meta: Mapping[str, object] = MappingProxyType({}),
+        is_bare: bool = False,
+    ) -> RecordDraft:
+        """Return the draft of what was learned from messages.
+
+        It is untrusted if it `is_bare` of words that it rests on, or if it came from `outside` and the user
+        did not say it.
+        """
+        span = one.messages if self.chat else None
+        came_from = () if one.speaker == "user" else outside
+        is_outside = span is not None and any(span[0] <= seq <= span[1] for seq in came_from)
+        return RecordDraft(
+            one.text,
+            one.kind,
+            target=one.target,
+            agent=context.scope.agent,
+            source=self.name,
+            chat=self.chat,
+            messages=span,
+            meta={**context.provenance(how), **meta},
+            flags=(UNTRUSTED,) if is_bare or is_outside else (),
+        )
+
+
+def source_of(context: JobContext) -> Source:
+    """Return what a job is about: what its payload names, or all that is new in its chat."""
+    payload, chat = context.payload, context.jobs[0].chat
+    step, kind = str(payload.get("step", "")), str(payload.get("type", ""))
+    text, span = payload.get("text"), payload.get("messages")
+    if isinstance(text, str):
+        return Source("", 0, 0, text, step, kind)
+    if isinstance(span, list | tuple) and len(span) == 2:
+        return Source(chat, int(span[0]), int(span[1]), "", step, kind)
+    seen = context.watermark(chat, context.watermark_kinds(KIND)[0])
+    return Source(chat, seen + 1, context.length(chat), "", step, kind, is_news=True, has_ended=not payload)
+
+
 # The jobs
 
 
 def joined(context: JobContext) -> tuple[str, ...]:
     """Return the kinds of jobs whose parts are asked for by the first: those that run, without own limits."""
-    if not context.model or KIND in context.settings.limits or KIND not in context.settings.kinds:
+    limits, kinds = context.settings.limits, context.settings.kinds
+    if not context.model or KIND in limits or KIND not in kinds:
         return ()
-    return tuple(
-        one for one in OTHERS if one in context.settings.kinds and one not in context.settings.limits
-    )
+    return tuple(one for one in OTHERS if one in kinds and one not in limits)
 
 
 def observe(context: JobContext) -> Iterator[WorkUnit]:
     """Plan what is learned of a text or of what is new in a chat, by a model or by rules."""
     source = source_of(context)
     if not context.model:
-        messages = messages_of(context, source)
-        rules = RuleLearner(context, source, messages, brought_in(messages, context.settings.untrusted))
-        return iter([WorkUnit(None, rules.learn, source.chat, rules.preview)])
+        return iter([by_rules(context, source, messages_of(context, source))])
     parts = {_OBSERVE, *((_FACTS,) if source.has_ended else ())}
     # What a model could not answer is asked for apart.
     others = joined(context) if source.has_ended and context.jobs[0].reason != "answer" else ()
@@ -92,7 +166,7 @@ def episode(context: JobContext) -> Iterator[WorkUnit]:
     if context.model and 0 < length <= seen:
         yield context.pass_over(chat, note="nothing was said since the last episode")
         return
-    first = max(seen, length - context.settings.messages) + 1
+    first = max(seen, length - NEWEST) + 1
     session = SessionQuestion.of(context, Source(chat, first, length), {_EPISODE})
     if context.model and session.parts and session.pieces:
         yield from session.units(ranking.KIND)
@@ -104,8 +178,8 @@ def episode(context: JobContext) -> Iterator[WorkUnit]:
 
 def reflect(context: JobContext) -> Iterator[WorkUnit]:
     """Plan a reflection: units for each chat of the agent with news, the one that waits longest first."""
-    for news in _pending(context, context.scope.agent)[: context.settings.batch]:
-        first = max(news.seen, news.length - context.settings.messages) + 1
+    for news in _pending(context, context.scope.agent)[:_BATCH]:
+        first = max(news.seen, news.length - NEWEST) + 1
         source = Source(news.chat, first, news.length)
         yield from SessionQuestion.of(context, source, {_OBSERVE, _PROFILE}).units(REFLECT)
 
@@ -125,6 +199,51 @@ def _pending(context: JobContext, agent: str | None) -> list[PendingChat]:
         most=context.settings.attempts,
         now=context.now(),
     )
+
+
+# Without a model
+
+
+def by_rules(context: JobContext, source: Source, messages: Sequence[Message]) -> WorkUnit:
+    """Return the unit that stores what is stated in the messages of a source, and moves the watermark."""
+    find, intake = partial(_stated, context, source, messages), context.intake
+
+    def learn(_: str | None) -> UnitResult:
+        drafts, dropped = find()
+        return UnitResult(context.commit(drafts, *source.done(source.last)), dropped)
+
+    def preview() -> list[Record]:
+        new = [replace(draft, priority=DEFAULT_PRIORITY) for draft in find()[0] if intake.is_new(draft)]
+        return [prepare(draft, intake.kinds, intake.by) for draft in new]
+
+    return WorkUnit(None, learn, source.chat, preview)
+
+
+def _stated(
+    context: JobContext, source: Source, messages: Sequence[Message]
+) -> tuple[list[RecordDraft], Counter[str]]:
+    """Return drafts of what is stated, and what was dropped, by reason.
+
+    However many are asked for, they are kept: a limit is for what a model finds. A constraint waits for the
+    user's word.
+    """
+    recalled, outside = recalled_seqs(messages), brought_in(messages, context.settings.untrusted)
+    found = learned_statements([message for message in messages if message.seq not in recalled])
+    if source.text:  # nobody says whose words they are
+        found = [one._replace(speaker="", is_typed=False) for one in found]
+    echo = EchoFilter(context, messages)
+    fresh = [one for one in found if not echo.repeats(one.text, one.messages, one.speaker)]
+    flagged, drafts = {message.seq for message in messages if message.flags}, []
+    for one in fresh:
+        kind, target = record_kind(one, facts=bool(source.chat))
+        said = Observation(kind, one.text, one.messages, "", one.speaker, target)
+        draft = source.draft(context, said, _BY_RULES, outside)
+        if kind != _CONSTRAINT:
+            drafts.append(draft)
+        elif one.messages[1] not in flagged:
+            drafts.append(replace(draft, flags=(*draft.flags, PROPOSED)))
+    storable, unfit = context.storable(drafts)
+    return storable, Counter({"recalled": len(found) - len(fresh)}) + unfit
 
 
 # The question
@@ -174,12 +293,12 @@ class SessionQuestion:
         if not source.text:
             history = [message for message in messages if message.role not in _INSTRUCTIONS]
             split = question.split_messages(history, count, limit)
-            within = (
+            pieces = [
                 (part, [one for one in history if part.first <= one.seq <= part.last]) for part in split
-            )
+            ]
             # Few words are nothing to observe, but may say enough of a user, or change how a session ended.
-            is_observed = {_OBSERVE, _FACTS}.issuperset(parts)
-            pieces = [(part, own) for part, own in within if not is_observed or _is_enough(own)]
+            least = SHORTEST if {_OBSERVE, _FACTS}.issuperset(parts) else 0
+            pieces = [one for one in pieces if sum(len(said.content.strip()) for said in one[1]) >= least]
         is_told = _EPISODE in parts
         read = episodes.read_chat(context, source.chat, source.last) if is_told else episodes.NOTHING
         wanted = {*question.parts_of(prompt, parts)} - ({_EPISODE} if read.note else set())
@@ -238,7 +357,10 @@ class SessionQuestion:
         given = value if isinstance(value, Mapping) else {}
         if kind == REFLECT and not has(given, _PROFILE):
             raise Unreadable('it has no "profile".')
-        drafts, dropped = self.offered(part, messages, answer or "")
+        drafts, dropped = self.drafts_of(part, messages, answer or "")
+        drafts, unfit = context.storable(drafts)
+        drafts, beyond = self._with_room(drafts)
+        dropped += unfit + beyond
         end = source.last if is_last else part.last
         done = [*source.done(end if source.has_ended else part.last)]
         before = profile.current_profile(context, context.database)
@@ -249,17 +371,10 @@ class SessionQuestion:
             dropped += lost
             done.append(Watermark(source.chat, REFLECT, end))
         check = profile.unchanged(context, before) if profiles else None
-        write, told = self._episode(part, given, answer or "", is_last=is_last), list[UnitResult]()
+        plan = self._episode(part, given, answer or "", is_last=is_last)
         if is_last and self.read.length and (self.told is not None or self.read.note):
             done.append(self.read.done)
-
-        def beside(seen: SpaceState) -> Callable[[Writing], None]:
-            step = write(seen)
-            return lambda changes: told.append(step.write(changes))
-
-        written = context.commit([*drafts, *profiles], *done, check=check, beside=beside)
-        result = told[-1] if told else UnitResult()
-        episodes.tell(context, result)
+        written, result = episodes.store(context, plan, [*drafts, *profiles], *done, check=check)
         bare = sum("quote" not in record.meta and record.kind != profile.PROFILE for record in written)
         learned = f"chat {source.chat}: {len(written)} learned or changed" if kind == REFLECT else ""
         notes = (learned, f"{bare} without words that they rest on" if bare else "", part.note, result.note)
@@ -283,15 +398,6 @@ class SessionQuestion:
         shown = "\n".join(filter(None, (self._draft(part), unescaped(part.transcript))))
         self.told = episode_text.read(item, self.told or self.read.episode, shown)
 
-    def offered(
-        self, part: TranscriptPart, messages: Sequence[Message], answer: str
-    ) -> tuple[list[RecordDraft], Counter[str]]:
-        """Return those of `drafts_of` that can be stored, and what was dropped, by reason."""
-        drafts, dropped = self.drafts_of(part, messages, answer)
-        drafts, unfit = self.context.storable(drafts)
-        drafts, beyond = self._with_room(drafts)
-        return drafts, dropped + unfit + beyond
-
     def drafts_of(
         self, part: TranscriptPart, messages: Sequence[Message], answer: str
     ) -> tuple[list[RecordDraft], Counter[str]]:
@@ -308,7 +414,7 @@ class SessionQuestion:
             value = {"findings": [], **value}
         facts = (FACT,) if _FACTS in self.parts else ()
         kinds = (*(kind.name for kind in self.wishes), *facts, *FIL)
-        found, dropped = observations.read(value, part, messages, kinds)
+        found, dropped = read_observations(value, part, messages, kinds)
         said = [one.text for one in found if one.speaker == "user"]
         said += [one.text for one in self.learned() if one.meta.get("speaker") == "user"]
         settled = [one for one in found if one.speaker != "assistant" or not _restates(one.text, said)]
@@ -316,23 +422,11 @@ class SessionQuestion:
         echo = EchoFilter(self.context, messages, self.relearned)
         fresh = [one for one in settled if not echo.repeats(one.text, one.messages, one.speaker)]
         dropped["recalled"] += len(settled) - len(fresh)
-        return list(map(self._observed, fresh)), dropped
-
-    def _observed(self, one: Observation) -> RecordDraft:
-        """Return the draft of an observation, which is bare without a quote that was asked for."""
-        asked = one.kind not in (*FIL, FACT) or asks_for_quotes(self.prompt)
-        return self.source.draft(
-            self.context,
-            one.kind,
-            one.text,
-            self.prompt.label,
-            one.messages,
-            one.speaker,
-            self.outside,
-            target=one.target,
-            meta=grounds(one),
-            is_bare=asked and not one.quote,
-        )
+        # What rests on no quote that was asked for is bare.
+        quoted, own, how = asks_for_quotes(self.prompt), (*FIL, FACT), self.prompt.label
+        bare = [(one, not one.quote and (quoted or one.kind not in own)) for one in fresh]
+        of = partial(self.source.draft, self.context, how=how, outside=self.outside)
+        return [of(one, meta=grounds(one), is_bare=is_bare) for one, is_bare in bare], dropped
 
     def _with_room(self, drafts: Sequence[RecordDraft]) -> tuple[list[RecordDraft], Counter[str]]:
         """Leave out the facts for which there is no room beside those that the chat has given before.
@@ -363,10 +457,6 @@ def _read(answer: str) -> object:
     if "{" not in answer and _NOTHING.search(answer):
         return {"findings": [], "profile": []}
     return parse(answer)
-
-
-def _is_enough(messages: Sequence[Message]) -> bool:
-    return sum(len(message.content.strip()) for message in messages) >= SHORTEST
 
 
 def _restates(text: str, said: Sequence[str]) -> bool:

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
-from functools import partial
 from html import escape
 from typing import NamedTuple
 
@@ -30,7 +29,7 @@ from holdfast.store.record_changes import Writing
 from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.clean import clean
 from holdfast.text.shorten import shorten_line
-from holdfast.types import Record, Wording
+from holdfast.types import Record, Wording, Writer
 
 KIND = "tidy"
 # The actions of a version that stands for several, and of a later state.
@@ -71,15 +70,15 @@ class _Group(NamedTuple):
     def shown(self, first: int) -> str:
         """Return the group as a model is shown it, numbered from `first` on."""
         one = self.records[0]
-        of = f" about {_about(one.target)}" if one.target else ""
+        about = _ABOUT.get(one.target) or escape(" ".join(one.target.split()), quote=False)
+        of = f" about {about}" if one.target else ""
         what = "Two" if self.is_pair else "Some"
         lines = [f"{what} of the kind {escape(one.kind, quote=False)}{of}:"]
         lines += [f"{number}. {_entry(record)}" for number, record in enumerate(self.records, first)]
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Join:
+class _Join(NamedTuple):
     """A record, `kept`, that is to stand for several, `parts`; `after` is its new version."""
 
     parts: Sequence[Record]
@@ -185,11 +184,10 @@ def _fact_groups(context: JobContext) -> dict[str, list[list[Record]]]:
     wanted = RecordFilter(("fact",), agents=(context.scope.agent,), trust=("trusted",))
     for fact in context.read_records(wanted):
         found.setdefault(fact.target, []).append(fact)
-    groups = {
+    return {
         target: [group for group in packed(facts, lambda fact: len(fact.text), _SHOWN) if len(group) > 1]
         for target, facts in found.items()
     }
-    return {target: some for target, some in groups.items() if some}
 
 
 # What a model is shown, and what it proposes
@@ -205,8 +203,7 @@ def _unit(
     text = "\n\n".join(shown)
     answer_tokens = _OVERHEAD * len(groups) + context.count_tokens(text)
     request = LLMRequest(KIND, prompt.fill(groups=text), _SCHEMA, prompt.label, answer_tokens)
-    provenance = context.provenance(prompt.label)
-    return WorkUnit(request, partial(_apply, context, numbered, left_out, provenance, done))
+    return WorkUnit(request, _Proposals(context, numbered, left_out, prompt.label, done).apply)
 
 
 def _entry(record: Record) -> str:
@@ -216,31 +213,6 @@ def _entry(record: Record) -> str:
     notes = [*(f"{what}{at.astimezone(UTC):%Y-%m-%d}" for what, at in times if at), who]
     text = "\n    ".join(escape(record.text, quote=False).splitlines())
     return f"[{', '.join(notes)}] {text}"
-
-
-def _about(target: str) -> str:
-    return _ABOUT.get(target) or escape(" ".join(target.split()), quote=False)
-
-
-def _apply(
-    context: JobContext,
-    numbered: Mapping[int, tuple[_Group, Record]],
-    left_out: Counter[str],
-    provenance: Mapping[str, object],
-    done: Sequence[Watermark],
-    answer: str | None,
-) -> UnitResult:
-    """Write what an answer proposes and may be done; the rest is counted."""
-    unused, joins, dropped = dict(numbered), list[_Join](), Counter(left_out)
-    for change in _changes(answer or "", dropped):
-        try:
-            group, parts = _taken(change, unused)
-            is_update = str(picked(change, "change")).strip().casefold() == _UPDATED
-            propose = _update if is_update and group.is_pair else _same
-            joins.append(propose(parts, change, context.intake, provenance))
-        except _Refused as refused:
-            dropped[str(refused)] += 1
-    return _write_all(context, joins, dropped, done)
 
 
 def _changes(answer: str, dropped: Counter[str]) -> list[Mapping[str, object]]:
@@ -287,117 +259,117 @@ def _reason(change: Mapping[str, object], default: str) -> str:
 # Checking
 
 
-def _same(
-    parts: Sequence[Record], change: Mapping[str, object], intake: Intake, provenance: Mapping[str, object]
-) -> _Join:
-    """Return the join of records into the one that may stand for all, with its own words if it says it all.
+@dataclass(frozen=True, slots=True)
+class _Proposals:
+    """What a model was shown, by its numbers, and what checks and writes the changes that it proposes."""
 
-    Nobody's words yield to those of less right, and what all agents know to what one knows.
-    """
-    able = [one for one in parts if all(_may_replace(one, other) for other in parts)]
-    if not able:
-        raise _Refused(_OWN_WORDS)
-    if len({(one.since, one.until) for one in parts}) > 1:
-        raise _Refused(_LOST)
-    text, texts = _text(change), [one.text for one in parts]
-    is_spoken = any(one.by == "user" for one in parts)
-    kept = next((one for one in able if one.text == text), None)
-    if kept is None and (is_spoken or not text):
-        kept = next((one for one in able if not loses(one.text, texts)), None)
-    if kept is None and is_spoken:
-        raise _Refused(_OWN_WORDS)
-    if kept is not None and loses(kept.text, texts):
-        raise _Refused(_LOST)
-    after = kept or _reworded(able[0], text, parts, intake, provenance)
-    return _Join(parts, kept or able[0], after, _MERGED, _reason(change, "they say the same"))
+    context: JobContext
+    numbered: Mapping[int, tuple[_Group, Record]]
+    left_out: Counter[str]
+    label: str
+    done: Sequence[Watermark]
 
+    def apply(self, answer: str | None) -> UnitResult:
+        """Write what an answer proposes and may be done; the rest is counted.
 
-def _update(
-    parts: Sequence[Record], change: Mapping[str, object], intake: Intake, provenance: Mapping[str, object]
-) -> _Join:
-    """Return the join that puts the later text in the place of the former; the model's own is left out."""
-    old, new = parts
-    if has_right(new.by, old.by) < 0:
-        raise _Refused(_OWN_WORDS)
-    if old.agent not in ("", new.agent):
-        raise _Refused("of another agent")
-    if new.by != "user" and _is_unsafe(new.text, intake, new.kind):
-        raise _Refused(_UNSAFE)
-    after = replace(
-        new,
-        agent=old.agent,
-        category=new.category or old.category,
-        tags=new.tags or old.tags,
-        meta={**old.meta, **new.meta, **provenance},
-    )
-    return _Join(parts, old, after, _UPDATED, _reason(change, "it tells a later state"))
+        It is one transaction, which is one batch to `undo`, and moves the watermarks.
+
+        Raises:
+            LeaseLost: another worker has the job; nothing was stored.
+
+        """
+        unused, joins, dropped = dict(self.numbered), list[_Join](), Counter(self.left_out)
+        for change in _changes(answer or "", dropped):
+            try:
+                group, parts = _taken(change, unused)
+                is_update = str(picked(change, "change")).strip().casefold() == _UPDATED
+                joins.append((self._update if is_update and group.is_pair else self._same)(parts, change))
+            except _Refused as refused:
+                dropped[str(refused)] += 1
+        context, written = self.context, list[Record]()
+        with context.transaction() as changes:
+            context.advance(changes, *self.done)
+            for join in joins:
+                try:
+                    written += _write(changes, context.intake, join)
+                except _Refused as refused:
+                    dropped[str(refused)] += 1
+        context.events.tell_of(context.scope, written)
+        return UnitResult(tuple(written), dict(+dropped))
+
+    def _same(self, parts: Sequence[Record], change: Mapping[str, object]) -> _Join:
+        """Return the join of records into the one that may stand for all, with its own words if it says all.
+
+        Nobody's words yield to those of less right, and what all agents know to what one knows.
+        """
+        able = [one for one in parts if all(_may_replace(one, other) for other in parts)]
+        if not able:
+            raise _Refused(_OWN_WORDS)
+        if len({(one.since, one.until) for one in parts}) > 1:
+            raise _Refused(_LOST)
+        text, texts = _text(change), [one.text for one in parts]
+        is_spoken = any(one.by == "user" for one in parts)
+        kept = next((one for one in able if one.text == text), None)
+        if kept is None and (is_spoken or not text):
+            kept = next((one for one in able if not loses(one.text, texts)), None)
+        if kept is None and is_spoken:
+            raise _Refused(_OWN_WORDS)
+        if kept is not None and loses(kept.text, texts):
+            raise _Refused(_LOST)
+        after = kept or self._reworded(able[0], text, parts)
+        return _Join(parts, kept or able[0], after, _MERGED, _reason(change, "they say the same"))
+
+    def _update(self, parts: Sequence[Record], change: Mapping[str, object]) -> _Join:
+        """Return the join that puts the later text in place of the former; the model's own is left out."""
+        old, new = parts
+        if has_right(new.by, old.by) < 0:
+            raise _Refused(_OWN_WORDS)
+        if old.agent not in ("", new.agent):
+            raise _Refused("of another agent")
+        if new.by != "user" and _is_unsafe(new.text, self.context.intake.by, new.kind):
+            raise _Refused(_UNSAFE)
+        after = replace(
+            new,
+            agent=old.agent,
+            category=new.category or old.category,
+            tags=new.tags or old.tags,
+            meta={**old.meta, **new.meta, **self.context.provenance(self.label)},
+        )
+        return _Join(parts, old, after, _UPDATED, _reason(change, "it tells a later state"))
+
+    def _reworded(self, kept: Record, text: str, parts: Sequence[Record]) -> Record:
+        """Return a record with the words of a model in place of several texts, unless they add anything."""
+        texts, intake = [one.text for one in parts], self.context.intake
+        if not text:
+            raise _Refused("no text")
+        if len(text) > min(sum(map(len, texts)), rules_of(intake.kinds, kept.kind).longest):
+            raise _Refused("too long")
+        if _is_unsafe(text, intake.by, kept.kind):
+            raise _Refused(_UNSAFE)
+        if loses(text, texts):
+            raise _Refused(_LOST)
+        if adds(text, texts):
+            raise _Refused("added a value")
+        placed = next((one for one in parts if one.chat), kept)
+        meta = {**kept.meta, **self.context.provenance(self.label)}
+        told = replace(kept, text=text, by=intake.by, meta=meta, flags=())
+        return replace(told, chat=placed.chat, messages=placed.messages, at=placed.at)
 
 
 def _may_replace(one: Record, other: Record) -> bool:
     return has_right(one.by, other.by) >= 0 and one.agent in ("", other.agent)
 
 
-def _reworded(
-    kept: Record, text: str, parts: Sequence[Record], intake: Intake, provenance: Mapping[str, object]
-) -> Record:
-    """Return a record with the words of a model in place of several texts, unless they add anything."""
-    texts = [one.text for one in parts]
-    if not text:
-        raise _Refused("no text")
-    if len(text) > min(sum(map(len, texts)), rules_of(intake.kinds, kept.kind).longest):
-        raise _Refused("too long")
-    if _is_unsafe(text, intake, kept.kind):
-        raise _Refused(_UNSAFE)
-    if loses(text, texts):
-        raise _Refused(_LOST)
-    if adds(text, texts):
-        raise _Refused("added a value")
-    placed = next((one for one in parts if one.chat), kept)
-    return replace(
-        kept,
-        text=text,
-        by=intake.by,
-        chat=placed.chat,
-        messages=placed.messages,
-        at=placed.at,
-        meta={**kept.meta, **provenance},
-        flags=(),
-    )
-
-
-def _is_unsafe(text: str, intake: Intake, kind: str) -> bool:
+def _is_unsafe(text: str, by: Writer, kind: str) -> bool:
     """Return whether a text would be quarantined, holds a credential, or is empty."""
     try:
-        scanned = scan(Record("", kind, text), intake.by)
+        scanned = scan(Record("", kind, text), by)
     except InvalidInput:
         return True
     return scanned.trust == "quarantined" or scanned.text != text
 
 
 # Writing
-
-
-def _write_all(
-    context: JobContext, joins: Sequence[_Join], dropped: Counter[str], done: Sequence[Watermark]
-) -> UnitResult:
-    """Write joins and move the watermarks in one transaction, which is one batch to `undo`.
-
-    A join that cannot be done any more is counted beside what was `dropped` before.
-
-    Raises:
-        LeaseLost: another worker has the job; nothing was stored.
-
-    """
-    counted, written = Counter(dropped), list[Record]()
-    with context.transaction() as changes:
-        context.advance(changes, *done)
-        for join in joins:
-            try:
-                written += _write(changes, context.intake, join)
-            except _Refused as refused:
-                counted[str(refused)] += 1
-    context.events.tell_of(context.scope, written)
-    return UnitResult(tuple(written), dict(+counted))
 
 
 def _write(changes: Writing, intake: Intake, join: _Join) -> list[Record]:

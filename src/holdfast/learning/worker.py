@@ -1,32 +1,57 @@
-"""The worker: leases the jobs that are due, and runs them one after the other."""
+"""The worker: leases the jobs that are due, and runs them one after the other, a unit at a time.
+
+A unit is stored in one transaction together with its watermark, and only while its job is leased. A worker
+that is killed leaves whole units behind, and the one that takes the job over goes on after them.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import TypeAlias, get_args
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeAlias, TypeVar, get_args
 
-from holdfast.errors import Damaged, InvalidInput, Reason
+from holdfast.errors import Closed, Conflict, Damaged, HoldfastError, InvalidInput, ModelFailed, Reason
 from holdfast.events import Event
-from holdfast.learning import embed_job, job_queue, session
-from holdfast.learning.job_context import JobContext
-from holdfast.learning.job_run import PLANS, JobRun, Shift
+from holdfast.learning import embed_job, guard_job, job_queue, session, tidy
+from holdfast.learning.job_context import JobContext, WorkUnit, micros
 from holdfast.learning.question import SHORTEST
 from holdfast.learning.results import Extraction, WorkResult, explained, together
-from holdfast.learning.workers import Workers
+from holdfast.learning.workers import Workers, rest
+from holdfast.llm.errors import logged
+from holdfast.llm.llm_request import Ask, LLMRequest, Unreadable
 from holdfast.llm.model import Model
+from holdfast.llm.prompt_files import check_versions
 from holdfast.settings import KINDS
-from holdfast.store import jobs, sessions
-from holdfast.store.jobs import Lease
-from holdfast.types import Job, Range, Scope, scope_of
+from holdfast.store import jobs, sessions, watermarks
+from holdfast.store.database import retry_transaction
+from holdfast.store.jobs import Lease, LeaseLost
+from holdfast.store.message_rows import to_micros
+from holdfast.types import Job, JobStatus, Range, Scope, scope_of
 from holdfast.types.references import write_reference
 
-NEED_A_MODEL = ("tidy", "reflect")
+T = TypeVar("T")
 Progress: TypeAlias = Callable[[WorkResult], object]
-# Reasons for which a model fails for every user.
+NEED_A_MODEL = ("tidy", "reflect")
+# Reasons for which a model fails for every user; with that of a limit, it would fail again at once.
 _OUTAGES = ("authentication", "quota", "unavailable")
+FOR_ALL = ("limit", *_OUTAGES)
+_FAILURES = 3  # of the model in a row, after which it is asked no more
+_BACKOFF, _LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)  # before the second attempt, and at most
+_LEASE = timedelta(minutes=5)  # how long a job belongs to a worker that does not report
+_PAIRS = 20  # of records that a model is asked about in one call
+_TAKEN_OVER = "another worker took it over, so nothing more was stored for it"
+
+PLANS: Mapping[str, Callable[[JobContext], Iterator[WorkUnit]]] = {
+    guard_job.KIND: guard_job.plan,
+    embed_job.KIND: embed_job.plan,
+    "observe": session.observe,
+    "episode": session.episode,
+    tidy.KIND: tidy.plan,
+    session.REFLECT: session.reflect,
+}
 
 
 @dataclass(slots=True)
@@ -42,13 +67,15 @@ class Worker:
     own: Mapping[str, Model] = field(default_factory=dict)
     model: Model | None = None
     until: datetime | None = None
-    shift: Shift = field(init=False)
+    # How often the model has failed since it last answered.
+    failures: int = field(default=0, init=False)
+    # Kinds of jobs that a limit allows no call for now, each with the text of the error.
+    limited: dict[str, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         used = (self.model, *(self.own.get(kind) for kind in job_queue.OWN))
         model, guard, embedder = (one.name if one else "" for one in used)
         self.context = replace(self.context, model=model, guard=guard, embedder=embedder)
-        self.shift = Shift(self.context, self.workers, self.until)
 
     def using(
         self,
@@ -57,13 +84,14 @@ class Worker:
         until: datetime | None = None,
     ) -> Worker:
         """Return a worker like this one with a model, other prompts, and a time to end at."""
-        return replace(self, context=self.context.with_prompts(prompts), model=model, until=until)
+        versions = self.context.prompt_versions if prompts is None else check_versions(prompts)
+        context = replace(self.context, prompt_versions=versions)
+        return replace(self, context=context, model=model, until=until)
 
     @property
     def able(self) -> tuple[str, ...]:
         """The kinds of jobs that can be done."""
-        learned = tuple(kind for kind in KINDS if self.model or kind not in NEED_A_MODEL)
-        return (*self.own, *learned)
+        return (*self.own, *(kind for kind in KINDS if self.model or kind not in NEED_A_MODEL))
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -110,7 +138,7 @@ class Worker:
         context, results, done = self.context, list[WorkResult](), set[tuple[str, str]]()
         due = job_queue.preview(context, self.kinds, self._wanted(None)._replace(in_order=False))
         for held in sorted(due, key=lambda held: held.jobs[0].kind != "observe"):
-            job, planned = held.jobs[0], PLANS[held.jobs[0].kind](self._context_of(held, None))
+            job, planned = held.jobs[0], PLANS[held.jobs[0].kind](context.of(held))
             units = [unit for unit in planned if (job.kind, unit.chat) not in done]
             done.update((kind, unit.chat) for unit in units for kind in unit.also if kind != job.kind)
             requests = [unit.request for unit in units if unit.request]
@@ -127,9 +155,8 @@ class Worker:
                     answer_tokens=sum(request.answer_tokens for request in requests),
                 )
             )
-        return replace(
-            together(results), why="A dry run: nothing was asked, and nothing written.", dry_run=True
-        )
+        why = "A dry run: nothing was asked, and nothing written."
+        return replace(together(results), why=why, dry_run=True)
 
     def run(
         self,
@@ -142,22 +169,23 @@ class Worker:
         It ends as well when the model has failed three times in a row: the others would most likely fail and
         cost calls.
         """
-        began = time.monotonic()
+        began, context, agent = time.monotonic(), self.context, self.context.scope.agent
         with self.workers.working():
-            results = [WorkResult(failed=self._give_up())]
+            # Those that ended their worker each time.
+            most = context.settings.attempts
+            given_up = jobs.fail_crashed(context.database, context.space, context.now(), most)
+            for job in given_up:
+                context.events.tell(Event("failed", context.scope, job=job, chat=job.chat, error=job.error))
+            results = [WorkResult(failed=tuple(given_up))]
             if ids is None:
-                job_queue.enqueue(self.context, self.kinds)
+                job_queue.enqueue(context, self.kinds)
             why = self._run_jobs(results, limit, ids, progress)
-            waiting = len(self._waiting())
-        return replace(together(results), why=why, seconds=time.monotonic() - began, waiting=waiting)
-
-    def _waiting(self) -> set[str]:
-        """Return the ids of the jobs that are open, and, without a model, of those that one would run."""
-        context, agent = self.context, self.context.scope.agent
-        left = jobs.read(context.database, context.space, ("open",), (agent,) if agent else None)
-        would = replace(context, model="any") if not self.model else context
-        kinds = () if self.model else [kind for kind in KINDS if kind in context.settings.kinds]
-        return {job.id for job in left} | {one.id for one in job_queue.openings(would, kinds)}
+            # What is open, and, without a model, what one would run.
+            waiting = jobs.read(context.database, context.space, ("open",), (agent,) if agent else None)
+            kinds = [] if self.model else [kind for kind in KINDS if kind in context.settings.kinds]
+            openings = job_queue.openings(replace(context, model="any"), kinds)
+            left = {job.id for job in waiting} | {one.id for one in openings}
+        return replace(together(results), why=why, seconds=time.monotonic() - began, waiting=len(left))
 
     def _run_jobs(
         self, results: list[WorkResult], limit: int | None, ids: Sequence[str] | None, progress: Progress
@@ -167,49 +195,45 @@ class Worker:
         while not why:
             if limit is not None and sum(one.count for one in results) >= limit:
                 return f"The limit of {'1 job' if limit == 1 else f'{limit:,} jobs'} is reached."
-            if reason := self.shift.stop_reason():
+            if reason := self.stop_reason():
                 return reason
             held = jobs.claim(self.context.database, self.context.space, self._wanted(ids))
             if held is None:
-                return next(iter(self.shift.limited.values()), "Nothing more is due.")
+                return next(iter(self.limited.values()), "Nothing more is due.")
             progress(WorkResult(why=_beginning(held)))
-            began, kind = time.monotonic(), held.jobs[0].kind
-            attempt = JobRun(self.shift, self._context_of(held, held), held, self.own.get(kind, self.model))
+            began, attempt = time.monotonic(), _Attempt(self, self.context.of(held, held=held), held)
             with self.workers.holding(held):
                 why = attempt.finish()
             results.append(attempt.result(time.monotonic() - began))
             progress(results[-1])
         return why
 
-    def _give_up(self) -> tuple[Job, ...]:
-        """Fail the jobs that ended their worker each time."""
-        context = self.context
-        given_up = jobs.fail_crashed(
-            context.database, context.space, context.now(), context.settings.attempts
-        )
-        for job in given_up:
-            context.events.tell(Event("failed", context.scope, job=job, chat=job.chat, error=job.error))
-        return tuple(given_up)
+    def stop_reason(self) -> str:
+        """Return why no more is to be begun, "" to go on."""
+        if self.workers.closing:
+            return "The memory is being closed."
+        ended = self.until is not None and self.context.now() >= to_micros(self.until)
+        return "Deadline reached." if ended else ""
+
+    def lease_end(self) -> int:
+        """Return until when a job is leased: longer than a unit that asks twice can take."""
+        seconds = timedelta(seconds=2 * self.context.settings.patience + 60)
+        return self.context.now() + micros(max(_LEASE, seconds))
 
     def _wanted(self, ids: Sequence[str] | None) -> jobs.Claim:
         """Return which jobs are claimed: one that is named in any case."""
         context, kinds = self.context, self.kinds if ids is None else self.able
         return jobs.Claim(
             now=context.now(),
-            lease=self.shift.lease_end(),
-            kinds=[kind for kind in kinds if kind not in self.shift.limited],
-            pairs=context.settings.pairs,
+            lease=self.lease_end(),
+            kinds=[kind for kind in kinds if kind not in self.limited],
+            pairs=_PAIRS,
             ids=ids,
             agent=context.scope.agent or None,
             but=() if self.model else get_args(Reason),
             unless=tuple(self.own),
-            in_order=ids is None and "observe" not in self.shift.limited and bool(session.joined(context)),
+            in_order=ids is None and "observe" not in self.limited and bool(session.joined(context)),
         )
-
-    def _context_of(self, batch: Lease, held: Lease | None) -> JobContext:
-        """Return the context of a batch of jobs: that of their agent."""
-        own = self.context.for_agent(batch.jobs[0].agent)
-        return replace(own, jobs=batch.jobs, payload=batch.payload, held=held)
 
     # At once
 
@@ -218,20 +242,13 @@ class Worker:
         context = self.context
         agents = [context.scope.agent]
         if not agents[0]:
-            all_agents = kind == "tidy"
-            agents = job_queue.owners(context) if all_agents else job_queue.agents(context, kind)
+            agents = job_queue.owners(context) if kind == tidy.KIND else job_queue.agents(context, kind)
         # A job about one target has its own id, so that the one about all stays as it is.
-        payload = {"target": target} if target else None
-        ids = [
-            job_queue.add_now(
-                context.for_agent(agent),
-                kind,
-                id=f"{kind} {target}:{agent}" if target else None,
-                payload=payload,
-            )
-            for agent in agents
-        ]
-        return explained(self.run(ids=[*more, *ids]))
+        payload, ids = {"target": target} if target else None, [*more]
+        for agent in agents:
+            id = f"{kind} {target}:{agent}" if target else None
+            ids.append(job_queue.add_now(context.for_agent(agent), kind, id=id, payload=payload))
+        return explained(self.run(ids=ids))
 
     def embed_now(self) -> str | None:
         """Embed what has no vector yet, a thousand texts at most; return what was left out and why, or None.
@@ -240,12 +257,12 @@ class Worker:
             InvalidInput: the memory was opened without an embedder.
 
         """
-        if job_queue.EMBED not in self.able:
+        if embed_job.KIND not in self.able:
             raise InvalidInput("There is no embedder.", "Open the memory with one: Memory(embed=…).")
         if job_queue.is_embedded(self.context):
             return None
-        payload = embed_job.payload(embed_job.FRESH)
-        done = self.run(ids=[job_queue.add_now(self.context, job_queue.EMBED, payload=payload)])
+        payload = {embed_job.MOST: embed_job.FRESH}
+        done = self.run(ids=[job_queue.add_now(self.context, embed_job.KIND, payload=payload)])
         if left := (*done.postponed, *done.failed):
             return f"Not all is embedded: {left[0].error}"
         if job_queue.is_embedded(self.context):
@@ -259,13 +276,11 @@ class Worker:
         from hashlib import sha256
 
         if (size := len(text.strip())) < SHORTEST:
-            return Extraction(
-                why=f"Skipped: the text has {size} characters, and from {SHORTEST} on they are read."
-            )
+            why = f"Skipped: the text has {size} characters, and from {SHORTEST} on they are read."
+            return Extraction(why=why)
         named = f"{self.context.scope.agent}\0{type}\0{step}\0{text}"
         id = f"observe text:{sha256(named.encode('utf-8', 'replace')).hexdigest()[:32]}"
-        payload = {"text": text, "step": step, "type": type or "text"}
-        return self._extract(self.context, payload, id=id)
+        return self._extract(self.context, {"text": text, "step": step, "type": type or "text"}, id=id)
 
     def extract_chat(self, chat: str, span: Range | None, step: str, type: str) -> Extraction:
         """Extract now from messages of a chat, None for all since the last extraction.
@@ -275,7 +290,7 @@ class Worker:
 
         """
         database, space = self.context.database, self.context.space
-        last = sessions.length(database, space, chat)
+        last = self.context.length(chat)
         context = self.context.for_agent(sessions.agent(database, space, chat))
         payload: dict[str, object] = {"step": step, "type": type or "session"}
         if span is None:
@@ -315,3 +330,195 @@ def _beginning(held: Lease) -> str:
     job, more = held.jobs[0], len(held.jobs) - 1
     of = f" of chat {job.chat}" if job.chat else f" of agent {job.agent}" if job.agent else ""
     return f"{job.id}: {job.kind}{of} begins{f', with {more} more' if more else ''}."
+
+
+# One attempt
+
+
+class _Stopped(Exception):
+    """The work is to end before a unit is begun or a request is made again. Its text is the reason."""
+
+
+def ask_and_read(ask: Ask, request: LLMRequest, read: Callable[[str], T], model: str) -> T:
+    """Return what `read` makes of a model's answer. An answer that cannot be read is requested once more.
+
+    Raises:
+        ModelFailed: the model failed, a limit does not allow the call, or both answers cannot be read.
+
+    """
+    answer = ask(request)
+    try:
+        return read(answer)
+    except Unreadable as why:
+        answer = ask(request.again(answer, why))
+    try:
+        return read(answer)
+    except Unreadable as why:
+        raise ModelFailed(
+            f"The model {model} answered twice what cannot be used: {why}",
+            "Try again, or use another model.",
+            reason="answer",
+        ) from why
+
+
+class _Attempt:
+    """One attempt of a worker at a leased job, or batch of jobs."""
+
+    def __init__(self, worker: Worker, context: JobContext, held: Lease) -> None:
+        self._worker = worker
+        self._context = context
+        self._held = held
+        self._job = held.jobs[0]
+        self._model = worker.own.get(self._job.kind, worker.model)
+        self._meter = context.meter()
+        self._results: list[WorkResult] = []
+
+    def result(self, seconds: float) -> WorkResult:
+        """Return the account of the job."""
+        calls = self._meter.calls
+        prompts, answers = (
+            sum(call.prompt_tokens for call in calls),
+            sum(call.answer_tokens for call in calls),
+        )
+        spent = WorkResult(calls=len(calls), prompt_tokens=prompts, answer_tokens=answers, seconds=seconds)
+        return together([*self._results, spent])
+
+    def finish(self) -> str:
+        """Run the job and store its new status; return what keeps the next ones from being run."""
+        try:
+            self._do_units()
+            self._end("done")
+        except _Stopped as stop:
+            self._end("open", due=self._context.now(), counted=False, error=str(stop))
+        except LeaseLost:
+            self._note(_TAKEN_OVER)
+        except Closed:
+            # `close` has given the job back.
+            raise
+        except ModelFailed as error:
+            return self._model_failed(error)
+        except HoldfastError as error:
+            self._fail(type(error).__name__, str(error))
+        except Exception as error:
+            # Only for what should not happen.
+            import logging
+
+            logging.getLogger("holdfast").exception("The job %s raised.", self._job.id)
+            name = type(error).__name__
+            self._fail(name, f"{name} was raised by Holdfast or a plug-in. The log has the traceback.")
+        except BaseException:
+            # Such as KeyboardInterrupt.
+            self._end("open", due=self._context.now(), counted=False)
+            raise
+        return ""
+
+    def _do_units(self) -> None:
+        """Do the units of the job.
+
+        A chat that fails does not keep the others of the job from being done, unless the model fails three
+        times in a row. What follows in the same chat waits, as its watermark must not pass what failed. The
+        first failure is raised last.
+        """
+        worker, context, failed = self._worker, self._context, dict[str, HoldfastError]()
+        for unit in PLANS[self._job.kind](context):
+            if unit.chat in failed:
+                continue
+            rest()
+            self._go_on()
+            jobs.renew(context.database, self._held, worker.lease_end())
+            try:
+                self._apply(unit)
+            except (ModelFailed, Conflict) as error:
+                if isinstance(error, ModelFailed) and error.reason in FOR_ALL:
+                    raise
+                failed[unit.chat] = error
+                if unit.chat != self._job.chat:
+                    self._put_last(unit.chat)
+                worker.failures += isinstance(error, ModelFailed)
+                if worker.failures >= _FAILURES:
+                    break
+        for first in failed.values():
+            raise first
+
+    def _go_on(self) -> None:
+        if why := self._worker.stop_reason():
+            raise _Stopped(why)
+
+    def _apply(self, unit: WorkUnit) -> None:
+        """Do a unit, and note its results."""
+        # Without a model no unit has a request.
+        if unit.request is None or self._model is None:
+            result = unit.apply(None)
+        else:
+            ask = partial(self._ask, self._model, unit)
+            result = ask_and_read(ask, unit.request, unit.apply, self._model.name)
+            self._worker.failures = 0
+        self._results.append(WorkResult(records=result.records, dropped=result.dropped))
+        for note in result.note.splitlines():
+            self._note(note)
+
+    def _ask(self, model: Model, unit: WorkUnit, question: LLMRequest) -> str:
+        if question is not unit.request:
+            self._go_on()
+        patience = self._context.settings.patience
+        return self._meter.ask(model, question, patience, chat=unit.chat, job=self._job.id)
+
+    @retry_transaction
+    def _put_last(self, chat: str) -> None:
+        """Let the other chats of the job come before one that could not be done."""
+        context = self._context
+        with context.database.writing_to(context.space) as tx:
+            self._held.check(tx)
+            watermarks.postpone(tx, context.space, chat, self._job.kind, context.now())
+
+    def _model_failed(self, error: ModelFailed) -> str:
+        """Store that the model failed; return what keeps the next jobs from being run, if anything."""
+        worker, kind, why = self._worker, self._job.kind, logged(error, self._job.id)
+        if error.reason not in FOR_ALL:
+            if error.reason == "timeout":
+                self._note(error.what)
+            self._fail(error.reason, why)
+            many = worker.failures >= _FAILURES
+            return "The model failed three times in a row; the jobs have the reasons." if many else ""
+        is_limit = error.reason == "limit"
+        due = self._meter.free_at(kind) if is_limit else self._context.now() + micros(_BACKOFF)
+        self._end("open", due=due, counted=False, reason=error.reason, error=str(error))
+        # Without a guard or an embedder all the rest goes on.
+        if not is_limit and kind not in job_queue.OWN:
+            return error.what
+        worker.limited[kind] = error.what
+        return ""
+
+    def _fail(self, reason: str, error: str) -> None:
+        """Have the jobs tried again later, each time after a longer wait, or fail them for good."""
+        for job in self._held.jobs:
+            due = self._context.now() + micros(min(_BACKOFF * 2 ** min(job.attempts - 1, 20), _LONGEST_WAIT))
+            status: JobStatus = "failed" if job.attempts >= self._context.settings.attempts else "open"
+            self._end(status, self._held._replace(jobs=(job,)), due=due, reason=reason, error=error)
+
+    def _end(
+        self,
+        status: JobStatus,
+        held: Lease | None = None,
+        *,
+        due: int = 0,
+        reason: str = "",
+        error: str = "",
+        counted: bool = True,
+    ) -> None:
+        """Store the new status of the jobs that are still leased, and emit events of failures."""
+        context, held, now = self._context, held or self._held, self._context.now()
+        ended = tuple(
+            jobs.finish(
+                context.database, held, status, now=now, due=due, reason=reason, error=error, counted=counted
+            )
+        )
+        if len(ended) < len(held.jobs):
+            self._note(_TAKEN_OVER, held.jobs[0])
+        done, postponed, failed = (ended if status == one else () for one in ("done", "open", "failed"))
+        self._results.append(WorkResult(done, postponed, failed))
+        for job in ended if reason else ():
+            context.events.tell(Event("failed", context.scope, job=job, chat=job.chat, error=error))
+
+    def _note(self, text: str, job: Job | None = None) -> None:
+        self._results.append(WorkResult(notes=(f"{(job or self._job).id}: {text}",)))
