@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast import Memory, View
 from holdfast.errors import HoldfastError, MissingExtra
-from holdfast.port.tools import FileCommandError, Files, failure
+from holdfast.port.tools import Files, failure
 from holdfast.types import Writer
 
 try:
@@ -32,11 +32,10 @@ def _run(command: Callable[[], str]) -> str:
     """
     try:
         return command()
-    except FileCommandError as error:
-        raise ToolError(error.answer) from error
     except HoldfastError as error:
         data = failure(error).data
-        raise ToolError(f"{data['error']} {data['todo']}") from error
+        # A command that is refused has an answer of its own.
+        raise ToolError(getattr(error, "answer", f"{data['error']} {data['todo']}")) from error
 
 
 class MemoryTool(BetaAbstractMemoryTool):

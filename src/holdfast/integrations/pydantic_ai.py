@@ -24,7 +24,7 @@ from holdfast import Chat
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.integrations.off_loop import off_loop
 from holdfast.port import prompts
-from holdfast.port.handles import LLM, Policy, resolve
+from holdfast.port.handles import LLM, resolve
 from holdfast.types import check_count
 
 try:
@@ -169,7 +169,8 @@ class Remembering(AbstractCapability[AgentDepsT]):
         words = "\n\n".join(part.content for part in system)
         # Results of this run are shown whole, also those before a newer message of the user.
         policy = prompts.unshortened(chat, self.budget) if len(asked) > 1 else None
-        prompt, window = self._window(chat, query, words, task, policy, asked=bool(asked))
+        make = partial(chat.prompt, query=query, system=words, policy=policy, expand=self._expand)
+        prompt, window = self._window(make, task, asked=bool(asked))
         left_out = {one.id for one in self._stored.values() if _is_left_out(one, prompt.window)}
         left_out -= {one.id for one in window}
         hidden = {one.place for one in placed if one.message.id in left_out}
@@ -197,21 +198,13 @@ class Remembering(AbstractCapability[AgentDepsT]):
         return placed
 
     def _window(
-        self,
-        chat: Chat,
-        query: str | None,
-        system: str,
-        task: Message | None,
-        policy: Policy | None,
-        *,
-        asked: bool,
+        self, make: Callable[[int | None], Prompt], task: Message | None, *, asked: bool
     ) -> tuple[Prompt, tuple[Message, ...]]:
         """Return a prompt and its messages, with the task among them.
 
         They begin with a message of the user if there is one.
         """
-        make = partial(chat.prompt, query=query, system=system, expand=self._expand)
-        prompt = make(self.budget, policy=policy)
+        prompt = make(self.budget)
         self._room = prompt.tokens["room"]
         window = prompt.window.messages
         if not asked and window and window[0].role == "user":
@@ -219,7 +212,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
             task = None
         if task is not None and task.id not in {message.id for message in window}:
             # The newest turn alone is too long: its end is shown, and the message that began it.
-            prompt = make(max(0, prompt.tokens["budget"] - task.tokens), policy=policy)
+            prompt = make(max(0, prompt.tokens["budget"] - task.tokens))
             window = prompt.window.messages
         if task is not None or any(message.role == "user" for message in window):
             # A window must not begin with the end of another run's turn.

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from holdfast.llm.adapters import resolve
     from holdfast.llm.model import LLM
     from holdfast.memory import Memory
-    from holdfast.prompt.assembly import PromptOptions
     from holdfast.prompt.build import build
-    from holdfast.prompt.window import LastN, Policy
     from holdfast.records.grants import Grants
     from holdfast.records.quarantine import Quarantine
     from holdfast.tools.memory_internals import further_memories
@@ -32,10 +30,7 @@ __getattr__ = importer(
         "AsyncMemory": "aio",
         "Grants": "records.grants",
         "LLM": "llm.model",
-        "LastN": "prompt.window",
         "Learner": "learning.service",
-        "Policy": "prompt.window",
-        "PromptOptions": "prompt.assembly",
         "Quarantine": "records.quarantine",
         "build": "prompt.build",
         "further_memories": "tools.memory_internals",

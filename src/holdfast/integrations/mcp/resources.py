@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 from holdfast.contract import Capability, capabilities
 from holdfast.errors import HoldfastError, InvalidInput, MissingExtra
-from holdfast.port.tools import ORIGIN, Actions, as_json, of_record, of_summary
+from holdfast.port.tools import ORIGIN, Actions, as_item, as_json
 
 try:
     import anyio.to_thread
@@ -78,7 +78,7 @@ class _Reading:
         found = self.provider.records(kind="fact")
         left_out = len(found) - _FACTS
         note = {"note": f"{left_out} older ones are left out; `recall` finds them."} if left_out > 0 else {}
-        return _json({"origin": ORIGIN, "facts": [of_record(one) for one in found[-_FACTS:]], **note})
+        return _json({"origin": ORIGIN, "facts": [as_item(record) for record in found[-_FACTS:]], **note})
 
     def record(self, id: str) -> str:
         return _json(self.actions.expand(id))
@@ -96,7 +96,7 @@ class _Reading:
         return _json(
             {
                 "origin": ORIGIN,
-                "summary": of_summary(placed.summary),
+                "summary": as_item(placed.summary),
                 "parents": placed.parents,
                 "items": behind.items,
                 "cursor": behind.cursor,

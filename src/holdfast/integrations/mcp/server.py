@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 from holdfast import __version__
 from holdfast.errors import Denied, HoldfastError, InvalidInput, MissingExtra
-from holdfast.port.tools import Action, Actions, Documents, Parameter, as_json, checked, guidance_on
+from holdfast.port.tools import Action, Actions, Documents, as_json, check_texts, guidance_on
 
 try:
     from mcp.server.mcpserver import Context, MCPServer
@@ -262,8 +262,8 @@ class _Server(MCPServer[object]):
             if name not in takes:
                 there = f"There are {', '.join(takes)}." if takes else "There are none."
                 raise InvalidInput("There is no prompt of this name.", there)
-            known = (Parameter(one.name, "string", "", bool(one.required)) for one in takes[name])
-            given = checked(arguments or {}, known, f"`{name}`")
+            required = {argument.name: bool(argument.required) for argument in takes[name]}
+            given = check_texts(arguments or {}, required, f"`{name}`")
         return await super().get_prompt(name, given, context)
 
 

@@ -21,7 +21,7 @@ from holdfast.errors import InvalidInput
 from holdfast.kinds import FEEDBACK
 from holdfast.port import prompts
 from holdfast.port.formats import message_tokens, ready
-from holdfast.port.handles import Grants, LastN, Learner, Quarantine, build
+from holdfast.port.handles import Grants, Learner, Quarantine, build
 from holdfast.types import (
     AnyMessage,
     Grant,
@@ -39,7 +39,7 @@ from holdfast.types.handles import check_arguments
 from holdfast.types.messages import UNSEEN
 
 if TYPE_CHECKING:
-    from holdfast.port.handles import AsyncMemory, Policy, PromptOptions
+    from holdfast.port.handles import AsyncMemory
 
 _THREADS = 8  # as many as those of a memory
 _NO_DOCUMENT = "There is no such document: this memory stores none."
@@ -259,14 +259,13 @@ class NullChat(_WithScratchpad, Chat):
         ]
 
     @_like(Chat.window)
-    def window(self, budget: int | None = None, *, policy: Policy | None = None, **_: object) -> Window:
+    def window(self, budget: int | None = None, *, policy: Any = None, **_: object) -> Window:
         """As `Chat.window`: a window without messages."""
-        chosen = policy or prompts.unshortened(self, budget)
-        return Window((), (), 0, None if isinstance(chosen, LastN) else chosen.budget, ())
+        tokens = (policy or prompts.unshortened(self, budget)).reach().budget
+        # Below 0 for a policy that counts messages.
+        return Window((), (), 0, tokens if tokens >= 0 else None, ())
 
-    def _prompt(
-        self, _run: Run[Chat] | None, budget: int | None, _query: str | None, options: PromptOptions
-    ) -> Prompt:
+    def _prompt(self, _run: Run[Chat] | None, budget: int | None, _query: str | None, options: Any) -> Prompt:
         policy = options.policy
         budget = (policy or prompts.unshortened(self, None)).budget if budget is None else budget
         window = partial(self.window, policy=policy)
