@@ -21,7 +21,7 @@ BUDGETS = {
     "learning": 4_043,
     "tools": 2_663,
     "front": 1_837,
-    "port integrations providers testing": 8_091,
+    "port integrations providers testing": 8_077,
     "cli": 4_146,
     "hooks": 3_150,
     "io demo": 4_894,

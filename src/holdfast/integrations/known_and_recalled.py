@@ -1,4 +1,4 @@
-"""What a memory has to say beside a conversation that a framework shows its model itself."""
+"""The knowledge and recall blocks for a conversation that a framework itself shows its model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def known_and_recalled(
     *,
     known: bool = True,
 ) -> KnownAndRecalled:
-    """Return what is known, and what is recalled for the newest message of the user, framed as data.
+    """Return the knowledge block, and the recall block for the newest message of the user.
 
     A message without words, such as a lone emoji, recalls nothing. What the conversation, or the knowledge,
     shows already is not recalled and takes none of the places.
@@ -45,13 +45,13 @@ def known_and_recalled(
 
     """
     chat = memory.chat(chat_id)
-    query = next((one.content for one in reversed(said) if one.role == "user"), "")
+    query = next((message.content for message in reversed(said) if message.role == "user"), "")
     system = prompts.known(chat) if known else ""
     if not prompts.has_words(query):
         return KnownAndRecalled(system, "")
     chosen = dict(options)
     limit = cast("int", chosen.pop("limit", prompts.recall_limit(max_tokens)))
-    there = {one.content for one in said}
+    there = {message.content for message in said}
     hits = memory.recall(query, limit=limit + len(there), **cast("RecallOptions", chosen))
     fresh = [hit for hit in hits if hit.text not in there and escape(hit.text, quote=False) not in system]
     return KnownAndRecalled(system, prompts.recall_block(memory, chat.id, fresh[:limit], max_tokens).text)

@@ -53,7 +53,7 @@ def asking(action: Action, actions: Actions) -> Callable[..., object] | None:
             )
         return Elicit(words, Consent)
 
-    names = [one.name for one in action.parameters]
+    names = [parameter.name for parameter in action.parameters]
     keyword = inspect.Parameter.KEYWORD_ONLY
     # The SDK reads the signature.
     ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
