@@ -42,7 +42,7 @@ R = TypeVar("R")
 
 
 def submit(handle: Memory | Chat, work: Callable[[], R]) -> asyncio.Future[R]:
-    """Begin some work on a thread of a memory, or of the loop; return what can be awaited.
+    """Start some work on a thread of a memory, or of the loop, and return its future.
 
     Raises:
         Closed: it is closed.

@@ -1,4 +1,4 @@
-"""The parts of prompts, for those who show a model their own messages, or a session what came before it."""
+"""Parts of prompts, for adapters that show a model their own messages, and for later sessions."""
 
 from __future__ import annotations
 
