@@ -168,9 +168,9 @@ class HoldfastMemoryBlock(_OverLists, BaseMemoryBlock[str]):
     async def _aget(
         self, messages: list[ChatMessage] | None = None, session_id: str | None = None, **_: object
     ) -> str:
-        return await off_loop(self.memory, self._shown, messages or [], session_id or self.name)
+        return await off_loop(self.memory, self._show, messages or [], session_id or self.name)
 
-    def _shown(self, messages: Sequence[ChatMessage], session: str) -> str:
+    def _show(self, messages: Sequence[ChatMessage], session: str) -> str:
         said, chat = [_message(message) for message in messages], self._lists.chat(session)
         blocks = known_and_recalled(self.memory, chat, said, self.max_tokens, self.options, known=self.known)
         return "\n".join(filter(None, blocks))
