@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from holdfast.contract import check_provider
 from holdfast.errors import InvalidInput, MissingExtra
 from holdfast.integrations.framework_keys import chat_id
-from holdfast.integrations.known_and_recalled import known_and_recalled
 from holdfast.integrations.off_loop import off_loop
 from holdfast.integrations.opaque_items import read_message, restoring
 from holdfast.integrations.session_items import SessionItems
@@ -177,7 +176,7 @@ class HoldfastContextProvider(ContextProvider):
         said = [_message(message) for message in context.get_messages(include_input=True)]
         shown = await off_loop(
             self.memory,
-            known_and_recalled,
+            prompts.known_and_recalled,
             self.memory,
             _chat(context.session_id or ""),
             said,

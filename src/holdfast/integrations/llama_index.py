@@ -13,11 +13,11 @@ from typing import cast
 
 from holdfast import Memory
 from holdfast.errors import InvalidInput, MissingExtra
-from holdfast.integrations.known_and_recalled import known_and_recalled
 from holdfast.integrations.message_lists import MessageLists
 from holdfast.integrations.off_loop import off_loop
 from holdfast.integrations.opaque_items import read_message, restoring
 from holdfast.port import formats
+from holdfast.port.prompts import known_and_recalled
 from holdfast.types import Message, Role
 
 try:
