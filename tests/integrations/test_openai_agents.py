@@ -417,11 +417,11 @@ def test_those_who_are_slow_to_take_back_hide_nothing_else(steps: list[str]) -> 
             elif step == "pop":
                 assert pop(session) == (expected.pop() if expected else None)
             elif step == "begin" and expected:
-                begun.append(session._items._found(2))
+                begun.append(session._items._newest_items(2))
             elif step == "end" and begun:
                 found = begun.pop(0)
                 with suppress(Conflict):
-                    chat.append(session._items._taken_back(found))
+                    chat.append(session._items._tombstone(found))
                     expected = [one for one in expected if one != found.items[0].raw]
             elif step == "clear":
                 clear(session)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from holdfast.contract import check_provider
 from holdfast.errors import InvalidInput, MissingExtra
 from holdfast.integrations.framework_keys import chat_id
-from holdfast.integrations.known_and_recalled import known_and_recalled
 from holdfast.integrations.off_loop import off_loop
 from holdfast.integrations.opaque_items import read_message, restoring
 from holdfast.integrations.session_items import SessionItems
@@ -98,16 +97,16 @@ class HoldfastHistoryProvider(HistoryProvider):
         del state
         if session_id is None:
             return []
-        return await off_loop(self.memory, self._loaded, _chat(session_id))
+        return await off_loop(self.memory, self._load, _chat(session_id))
 
-    def _loaded(self, chat_id: str) -> list[FrameworkMessage]:
+    def _load(self, chat_id: str) -> list[FrameworkMessage]:
         if self._budget is None:
             return SessionItems(self.memory, chat_id, _FRAMEWORK).read(_framework_message)
         # The framework's own form of a message is shown, which is whole.
         policy = prompts.unshortened(self.memory, self._budget)
         window = self.memory.chat(chat_id).window(policy=policy)
-        summaries = [prompts.summary_text(one) for one in window.summaries]
-        shown = [one for one in window.messages if one.meta.get(_FRAMEWORK) == "item"]
+        summaries = [prompts.summary_text(summary) for summary in window.summaries]
+        shown = [message for message in window.messages if message.meta.get(_FRAMEWORK) == "item"]
         return [FrameworkMessage("user", [text]) for text in summaries] + list(map(_framework_message, shown))
 
     async def save_messages(
@@ -172,12 +171,12 @@ class HoldfastContextProvider(ContextProvider):
         context: SessionContext,
         state: dict[str, object],
     ) -> None:
-        """Add what is known to the instructions, and what is recalled to the messages."""
+        """Add the knowledge block to the instructions, and the recall block to the messages."""
         del agent, session, state
-        said = [_message(one) for one in context.get_messages(include_input=True)]
+        said = [_message(message) for message in context.get_messages(include_input=True)]
         shown = await off_loop(
             self.memory,
-            known_and_recalled,
+            prompts.known_and_recalled,
             self.memory,
             _chat(context.session_id or ""),
             said,
@@ -198,7 +197,7 @@ class HoldfastContextProvider(ContextProvider):
         context: SessionContext,
         state: dict[str, object],
     ) -> None:
-        """Store what was said, unless a history provider of the memory does."""
+        """Store the conversation, unless a history provider of the memory does."""
         del session, state
         others = getattr(agent, "context_providers", ())
         if not self._store or any(map(self._is_history, others)):
@@ -218,7 +217,7 @@ def _chat(session_id: str) -> str:
 def _save(memory: Memory, session_id: str | None, messages: Sequence[FrameworkMessage]) -> None:
     if session_id is None:
         raise InvalidInput("The messages belong to no session.", "Run the agent with a session.")
-    given = [_message(one) for one in messages]
+    given = [_message(message) for message in messages]
     items = SessionItems(memory, _chat(session_id), _FRAMEWORK)
     items.append(_fresh(items.newest(len(given))[::-1], given))
 
@@ -228,7 +227,7 @@ def _fresh(stored: Sequence[Payload], given: Sequence[Message]) -> Sequence[Mess
 
     A single message of the user without an id is rather said again than handed over again.
     """
-    before, now = [_identity(one) for one in stored], [_identity(one) for one in given]
+    before, now = [_identity(message) for message in stored], [_identity(message) for message in given]
     for count in range(min(len(before), len(now)), 0, -1):
         if before[-count:] == now[:count] and (count > 1 or given[0].role != "user" or "id" in now[0]):
             return given[count:]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast import Memory, View
 from holdfast.errors import HoldfastError, MissingExtra
-from holdfast.port.tools import FileCommandError, Files, failure
+from holdfast.port.tools import Files, failure
 from holdfast.types import Writer
 
 try:
@@ -32,14 +32,28 @@ def _run(command: Callable[[], str]) -> str:
     """
     try:
         return command()
-    except FileCommandError as error:
-        raise ToolError(error.answer) from error
     except HoldfastError as error:
         data = failure(error).data
-        raise ToolError(f"{data['error']} {data['todo']}") from error
+        # A command that is refused has an answer of its own.
+        raise ToolError(getattr(error, "answer", f"{data['error']} {data['todo']}")) from error
 
 
-class MemoryTool(BetaAbstractMemoryTool):
+class _OverFiles:
+    """The files of a memory, for a tool of the SDK, whose class comes after this one among the bases."""
+
+    def __init__(
+        self,
+        memory: Memory | View,
+        *,
+        by: Writer | None = None,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+    ) -> None:
+        tool: Any = super()
+        tool.__init__(cache_control=cache_control)
+        self.files = Files(memory, by=by)
+
+
+class MemoryTool(_OverFiles, BetaAbstractMemoryTool):
     """The memory tool of the SDK, which stores files as records; see `holdfast.tools.files.Files`.
 
     >>> tools = [MemoryTool(memory)]
@@ -51,16 +65,6 @@ class MemoryTool(BetaAbstractMemoryTool):
         cache_control: as in the SDK.
 
     """
-
-    def __init__(
-        self,
-        memory: Memory | View,
-        *,
-        by: Writer | None = None,
-        cache_control: BetaCacheControlEphemeralParam | None = None,
-    ) -> None:
-        super().__init__(cache_control=cache_control)
-        self.files = Files(memory, by=by)
 
     def call(self, input: object) -> str:
         """Run a command with the input of the model, and return its answer."""
@@ -76,23 +80,13 @@ class MemoryTool(BetaAbstractMemoryTool):
         return _run(self.files.clear)
 
 
-class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
+class AsyncMemoryTool(_OverFiles, BetaAsyncAbstractMemoryTool):
     """`MemoryTool`, awaited: each command runs on a thread, and completes once it has started.
 
     Args:
         memory, by, cache_control: as for `MemoryTool`.
 
     """
-
-    def __init__(
-        self,
-        memory: Memory | View,
-        *,
-        by: Writer | None = None,
-        cache_control: BetaCacheControlEphemeralParam | None = None,
-    ) -> None:
-        super().__init__(cache_control=cache_control)
-        self.files = Files(memory, by=by)
 
     async def call(self, input: object) -> str:
         """Run a command with the input of the model, and return its answer."""

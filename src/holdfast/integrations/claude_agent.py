@@ -59,7 +59,7 @@ class SessionSummary(TypedDict):
 _Fold = Callable[[SessionSummary | None, Mapping[str, object], Sequence[object]], SessionSummary]
 
 
-class _Folded(NamedTuple):
+class _FoldedSummary(NamedTuple):
     """The summary of a transcript up to a `seq`."""
 
     through: int = 0
@@ -88,7 +88,7 @@ class HoldfastSessionStore:
         check_provider(memory)
         self._memory = memory.aio
         # By space, with the number of erasures: a new erasure makes the summaries of the space invalid.
-        self._folded: dict[str, tuple[int, dict[str, _Folded]]] = {}
+        self._folded: dict[str, tuple[int, dict[str, _FoldedSummary]]] = {}
 
     async def append(self, key: Mapping[str, object], entries: Sequence[Mapping[str, object]]) -> None:
         """Append entries, all or none; those whose `uuid` is stored already are left out.
@@ -142,13 +142,13 @@ class HoldfastSessionStore:
         return await asyncio.gather(*(self._summary(fold, folded, chat, listed) for chat, listed in sessions))
 
     async def _summary(
-        self, fold: _Fold, folded: dict[str, _Folded], chat: str, listed: Listed
+        self, fold: _Fold, folded: dict[str, _FoldedSummary], chat: str, listed: Listed
     ) -> SessionSummary:
-        through, summary = folded.get(chat, _Folded())
+        through, summary = folded.get(chat, _FoldedSummary())
         async for page in self._pages(chat, through):
             summary = fold(summary, listed, list(_entries(page)))
             through = page[-1].seq
-        folded[chat] = _Folded(through, summary)
+        folded[chat] = _FoldedSummary(through, summary)
         return {**listed, "data": dict(summary["data"]) if summary else {}}
 
     async def delete(self, key: Mapping[str, object]) -> None:
@@ -164,7 +164,7 @@ class HoldfastSessionStore:
 
         """
         main = _chat_id(key)
-        below = {} if _is_below(key) else await self._found(main)
+        below = {} if _is_below(key) else await self._chats_below(main)
         # Last the main one, so that a retry finds the others.
         for chat in [*(f"{main}/{rest}" for rest in below), main]:
             # There may be no such chat.
@@ -178,7 +178,7 @@ class HoldfastSessionStore:
             InvalidInput: the key is incomplete.
 
         """
-        return [unescape(rest) for rest in await self._found(_chat_id(key))]
+        return [unescape(rest) for rest in await self._chats_below(_chat_id(key))]
 
     async def _sessions(self, project_key: str) -> dict[str, Listed]:
         """Return the sessions of a project by the ids of their chats."""
@@ -188,7 +188,7 @@ class HoldfastSessionStore:
                 "session_id": unescape(rest),
                 "mtime": (newest - _EPOCH) // timedelta(milliseconds=1),
             }
-            for rest, newest in (await self._found(project)).items()
+            for rest, newest in (await self._chats_below(project)).items()
             if "/" not in rest
         }
 
@@ -199,7 +199,7 @@ class HoldfastSessionStore:
             yield page
             after = page[-1].seq
 
-    async def _found(self, above: str) -> dict[str, datetime]:
+    async def _chats_below(self, above: str) -> dict[str, datetime]:
         """Return the chats below an id: the rest of their ids, with the times of their newest messages."""
         chats = await self._memory.chats(agent="", archived=None)
         return {
@@ -215,7 +215,7 @@ def _entries(page: Iterable[Message]) -> Iterable[Entry]:
 
 
 def _first_of_each(messages: Iterable[Message]) -> list[Message]:
-    """Return messages without those whose id an earlier one has."""
+    """Return the first message of each id, and all messages without an id."""
     kept: dict[object, Message] = {}
     for message in messages:
         kept.setdefault(message.id or len(kept), message)
@@ -229,15 +229,15 @@ def _message(entry: Mapping[str, object]) -> Message:
             f"An entry of a transcript is of the type {type(entry).__name__!r}.",
             "Append dicts, as the SDK does.",
         )
-    inner = _spoken(entry)
+    inner = _speech(entry)
     message = read_message(inner) if isinstance(inner, Mapping) else None
     return replace(
         message or Message("tool", call_id="none"), id=_id(entry), at=_time(entry), raw=entry, meta=_ENTRY
     )
 
 
-def _spoken(entry: Mapping[str, object]) -> object:
-    """Return what an entry says in the conversation, by the rules of the importer for Claude Code."""
+def _speech(entry: Mapping[str, object]) -> object:
+    """Return the message in an entry, by the rules of the importer for Claude Code; None if there is none."""
     kind, queued = entry.get("type"), entry.get("attachment")
     if kind == "attachment" and isinstance(queued, Mapping):
         is_typed = queued.get("type") == "queued_command" and queued.get("commandMode", "prompt") == "prompt"

@@ -1,4 +1,4 @@
-"""Conversations that branch, in the log of a chat: each entry follows the one before it, or says which one.
+"""Conversations that branch, in the log of a chat: each entry follows the previous one, or links to another.
 
 An entry is one or more messages. One that follows the newest entry of its chat says nothing; any other has a
 link in `meta` to the entry that it follows, in its own chat or in another one. So a history is read backwards
@@ -44,26 +44,26 @@ class ConversationLog:
 
     def find(self, db: Items, id: str, chat: str) -> EntryPlace | None:
         """Return where an entry is, looking into `chat` first; None if it is not there, or was erased."""
-        found = self._in_chat(db, id, chat)
+        here = self._in_chat(db, id, chat)
         # Only a fork, or a reader who knows nothing but the id, has to look into all chats.
-        others = () if found else db.chats_with(id)
-        return found or next((place for one in others if (place := self._in_chat(db, id, one))), None)
+        others = () if here else db.chats_with(id)
+        return here or next((place for other in others if (place := self._in_chat(db, id, other))), None)
 
     def _in_chat(self, db: Items, id: str, chat: str) -> EntryPlace | None:
-        found = db.log(chat).find([id])
-        return next((EntryPlace(chat, one.seq) for one in found if self._entry(one) == id), None)
+        seqs = (message.seq for message in db.log(chat).find([id]) if self._entry(message) == id)
+        return next((EntryPlace(chat, seq) for seq in seqs), None)
 
     def append(
         self, tx: Items, chat: str, entries: Sequence[tuple[str, str | None, Sequence[Message]]]
     ) -> bool:
-        """Append entries, each an id, that of the entry before it, and messages; return whether those exist.
+        """Append entries (id, id of the entry before, messages); return False if an entry before is unknown.
 
         Raises:
             InvalidInput: one cannot be stored.
             Conflict: another message has the id of one.
 
         """
-        newest = next((self._entry(one) for one in tx.log(chat).backward() if self._entry(one)), None)
+        newest = next(filter(None, map(self._entry, tx.log(chat).backward())), None)
         drafts: list[Message] = []
         for id, parent, messages in entries:
             mark: dict[str, object] = {"entry": id}
@@ -74,28 +74,28 @@ class ConversationLog:
                 mark["after"] = place and {"entry": parent, "chat": place.chat, "seq": place.seq}
             last = len(messages) - 1
             drafts += [
-                replace(one, id=id if n == last else f"{id}.{n}", meta={**one.meta, self._mark: mark})
-                for n, one in enumerate(messages)
+                replace(message, id=id if n == last else f"{id}.{n}", meta={**message.meta, self._mark: mark})
+                for n, message in enumerate(messages)
             ]
             newest = id
         tx.log(chat).append(drafts)
         return True
 
     def history(self, db: Items, head: EntryPlace) -> Iterator[LoggedEntry]:
-        """Yield the entries from `head` back to the first one, newest first."""
-        found: list[Message] = []
-        for message in self._linked(db, head):
-            if found and self._entry(found[-1]) != self._entry(message):
-                yield self._made(found, self._entry(message))
-                found = []
-            found.append(message)
-        if found:
-            yield self._made(found, None)
+        """Yield the entries from `head` back to the first, newest first."""
+        group: list[Message] = []
+        for message in self._follow_links(db, head):
+            if group and self._entry(group[-1]) != self._entry(message):
+                yield self._logged_entry(group, self._entry(message))
+                group = []
+            group.append(message)
+        if group:
+            yield self._logged_entry(group, None)
 
-    def _made(self, found: list[Message], parent: str | None) -> LoggedEntry:
-        return LoggedEntry(str(self._entry(found[0])), parent, found[::-1])
+    def _logged_entry(self, group: list[Message], parent: str | None) -> LoggedEntry:
+        return LoggedEntry(str(self._entry(group[0])), parent, group[::-1])
 
-    def _linked(self, db: Items, head: EntryPlace) -> Iterator[Message]:
+    def _follow_links(self, db: Items, head: EntryPlace) -> Iterator[Message]:
         """Yield the messages of entries from `head` backwards, following links."""
         place: EntryPlace | None = head
         seen: set[EntryPlace] = set()
@@ -118,9 +118,9 @@ class ConversationLog:
             mark = message.meta[self._mark]
             if isinstance(mark, dict) and "after" in mark:
                 linked, link = id, mark["after"]
-        return self._target(db, link) if isinstance(link, dict) else None
+        return self._link_target(db, link) if isinstance(link, dict) else None
 
-    def _target(self, db: Items, link: Mapping[str, object]) -> EntryPlace | None:
+    def _link_target(self, db: Items, link: Mapping[str, object]) -> EntryPlace | None:
         """Return where a link leads; if that was erased, where it was, and reading goes on before it."""
         id, chat, seq = link.get("entry"), link.get("chat"), link.get("seq")
         if not (isinstance(id, str) and isinstance(chat, str) and isinstance(seq, int)):

@@ -87,9 +87,9 @@ class HoldfastStorage:
 
         """
         wanted = Filter(path_of(scope_prefix), categories, metadata=metadata_filter)
-        found = self._records.search(query_embedding, wanted, limit, min_score)
-        records = self._records.read([id for id, _ in found])
-        return [(records[id], score) for id, score in found if id in records]
+        nearest = self._records.search(query_embedding, wanted, limit, min_score)
+        records = self._records.read([id for id, _ in nearest])
+        return [(records[id], score) for id, score in nearest if id in records]
 
     def delete(
         self,
@@ -118,14 +118,14 @@ class HoldfastStorage:
         return list(self._records.read([entry.id for entry in entries]).values())
 
     def get_scope_info(self, scope: str) -> ScopeInfo:
-        """Return what a scope and those below it have."""
+        """Return the number, times and categories of the records of a scope and of those below it."""
         path = path_of(scope)
         entries = self._records.entries(Filter(path))
         times = [entry.created.replace(tzinfo=None) for entry in entries]
         return ScopeInfo(
             path="/" + "/".join(path),
             record_count=len(entries),
-            categories=sorted({one for entry in entries for one in entry.categories}),
+            categories=sorted({category for entry in entries for category in entry.categories}),
             oldest_record=min(times, default=None),
             newest_record=max(times, default=None),
             child_scopes=self.list_scopes(scope),
@@ -136,12 +136,12 @@ class HoldfastStorage:
         path = path_of(parent)
         depth = len(path) + 1
         below = {entry.path[:depth] for entry in self._records.entries(Filter(path))} - {path}
-        return sorted("/" + "/".join(one) for one in below)
+        return sorted("/" + "/".join(scope) for scope in below)
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
         """Return how many records of a scope have each category."""
         entries = self._records.entries(Filter(path_of(scope_prefix)))
-        return dict(Counter(one for entry in entries for one in entry.categories))
+        return dict(Counter(category for entry in entries for category in entry.categories))
 
     def count(self, scope_prefix: str | None = None) -> int:
         """Return the number of records of a scope."""

@@ -36,7 +36,7 @@ class WrongRecord(InvalidInput, TypeError):
 
 
 class Filter(NamedTuple):
-    """Which records: below a path, with one of some categories, before a time, with some metadata."""
+    """Conditions on records: below a path, with one of some categories, before a time, with some metadata."""
 
     path: Path = ()
     categories: Sequence[str] | None = None
@@ -46,7 +46,7 @@ class Filter(NamedTuple):
 
 
 class KnownRecord(NamedTuple):
-    """What is known in memory of a record."""
+    """The entry of a record in memory."""
 
     id: str
     path: Path
@@ -55,17 +55,17 @@ class KnownRecord(NamedTuple):
     created: datetime
 
     def passes(self, wanted: Filter) -> bool:
-        """Return whether a filter lets the record through, apart from its path."""
+        """Return whether the record passes a filter, apart from its path."""
         return (
             (wanted.ids is None or self.id in wanted.ids)
-            and (not wanted.categories or any(one in self.categories for one in wanted.categories))
+            and (not wanted.categories or any(name in self.categories for name in wanted.categories))
             and (wanted.before is None or self.created < wanted.before)
             and all(self.metadata.get(key) == value for key, value in (wanted.metadata or {}).items())
         )
 
 
 class _Head(NamedTuple):
-    """The number of the last write, that after which changes are noted, and the size of vectors."""
+    """The number of the last write, the one after which changes are noted, and the size of vectors."""
 
     number: int = 0
     noted: int = 0
@@ -92,7 +92,7 @@ class CrewAIRecords:
         vectors = {record.id: record.embedding or [] for record in records}
         for vector in filter(None, vectors.values()):
             ItemIndex.unit([vector], 1, _EMBEDDER)
-        data = {_RECORD + record.id: _encoded(record, vectors[record.id]) for record in records}
+        data = {_RECORD + record.id: _encode(record, vectors[record.id]) for record in records}
         if data:
             self._save(list(vectors), data, [len(vector) for vector in vectors.values() if vector])
 
@@ -106,17 +106,17 @@ class CrewAIRecords:
             _note(tx, ids, size, data)
 
     def remove(self, wanted: Filter) -> int:
-        """Delete the records that a filter lets through, and return their number."""
+        """Delete the records that pass a filter, and return their number."""
         while True:
             with self._lock:
                 self._refresh()
-                ids, number = [one.id for one in self._listed(wanted)], self._known.number
+                ids, number = [entry.id for entry in self._matching(wanted)], self._known.number
             if not ids or self._remove(ids, number):
                 return len(ids)
 
     @retry_transaction
     def _remove(self, ids: Sequence[str], number: int) -> bool:
-        """Delete records if nothing was written since a write; return whether that is so."""
+        """Delete records unless something was written since a write; return whether they were deleted."""
         with self._table.writing() as tx:
             head = _head(tx)
             if head.number != number:
@@ -142,10 +142,10 @@ class CrewAIRecords:
             tx.put({_TOUCHED + key.removeprefix(_RECORD): now for key in there})
 
     def entries(self, wanted: Filter) -> list[KnownRecord]:
-        """Return what is known of the records that a filter lets through, newest first."""
+        """Return the entries of the records that pass a filter, newest first."""
         with self._lock:
             self._refresh()
-            return list(self._listed(wanted))
+            return list(self._matching(wanted))
 
     def search(
         self, vector: Sequence[float], wanted: Filter, limit: int, least: float
@@ -160,20 +160,20 @@ class CrewAIRecords:
             _check_size(self._known.size or len(query), len(query))
             filtered = wanted._replace(path=()) != Filter()
             ranked = self._index.ranked(self._groups_of(wanted), None if filtered else limit, vector=query)
-            found = (
+            hits = (
                 (self._entries[n].id, score)
                 for n, cosine in ranked
                 if (score := max(0.0, cosine or 0.0)) >= least and self._entries[n].passes(wanted)
             )
-            return [one for one, _ in zip(found, range(limit), strict=False)]
+            return [hit for hit, _ in zip(hits, range(limit), strict=False)]
 
     def read(self, ids: Sequence[str]) -> dict[str, MemoryRecord]:
         """Return the records that have some ids."""
-        found = self._table.get_many([key + id for id in ids for key in (_RECORD, _TOUCHED)])
+        items = self._table.get_many([key + id for id in ids for key in (_RECORD, _TOUCHED)])
         made = {}
         for id in ids:
-            if (item := found.get(_RECORD + id)) is not None:
-                touched = found.get(_TOUCHED + id)
+            if (item := items.get(_RECORD + id)) is not None:
+                touched = items.get(_TOUCHED + id)
                 made[id] = _record(item.data, None if touched is None else touched.data.decode())
         return made
 
@@ -186,7 +186,7 @@ class CrewAIRecords:
         self._groups: dict[Path, int] = {}
 
     def _refresh(self) -> None:
-        """Bring what is in memory up to the table."""
+        """Bring the entries in memory up to the table."""
         table, known = self._table, self._known.number
         with table.reading():
             head = _head(table)
@@ -194,21 +194,21 @@ class CrewAIRecords:
                 return
             if known < head.noted or self._index.is_sparse or self._known.size != head.size:
                 self._clear(head)
-                found = table.scan(prefix=_RECORD)
+                items = table.scan(prefix=_RECORD)
             else:
                 changes = table.scan(prefix=_CHANGE, after=_change(known))
                 changed = {id for change in changes for id in json.loads(change.data)}
-                found = list(table.get_many([_RECORD + id for id in changed]).values())
+                items = list(table.get_many([_RECORD + id for id in changed]).values())
                 for id in changed & self._numbers.keys():
                     self._index.remove(self._numbers.pop(id))
         self._known = head
-        self._add([item.data.partition(b"\0")[::2] for item in found])
+        self._add([item.data.partition(b"\0")[::2] for item in items])
 
-    def _add(self, found: Sequence[tuple[bytes, bytes]]) -> None:
-        vectors = [vector for _, vector in found if vector]
+    def _add(self, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        vectors = [vector for _, vector in pairs if vector]
         stored = ItemIndex.unpack(b"".join(vectors), self._known.size or 1)
         rows = iter(ItemIndex.unit(stored, len(vectors), _EMBEDDER) if vectors else ())
-        for text, vector in found:
+        for text, vector in pairs:
             entry = _entry(text)
             group = self._groups.setdefault(entry.path, len(self._groups))
             number = self._index.add(group, _micros(entry.created))
@@ -221,7 +221,7 @@ class CrewAIRecords:
         depth = len(wanted.path)
         return [n for path, n in self._groups.items() if path[:depth] == wanted.path]
 
-    def _listed(self, wanted: Filter) -> Iterator[KnownRecord]:
+    def _matching(self, wanted: Filter) -> Iterator[KnownRecord]:
         newest = (self._entries[n] for n, _ in self._index.ranked(self._groups_of(wanted), 0))
         return (entry for entry in newest if entry.passes(wanted))
 
@@ -250,7 +250,7 @@ def _head(db: Items) -> _Head:
 
 
 def _note(tx: Items, ids: Sequence[str], size: int, data: Mapping[str, bytes]) -> None:
-    """Store items and the number of the write, with which records it changed."""
+    """Store items, with the number of the write and the ids of the records that it changed."""
     head = _head(tx)
     number = head.number + 1
     many = len(ids) > _NOTED
@@ -269,7 +269,7 @@ def _check_size(stored: int, other: int) -> None:
         raise EmbeddingDimensionMismatchError(stored, other)
 
 
-def _encoded(record: MemoryRecord, vector: Sequence[float]) -> bytes:
+def _encode(record: MemoryRecord, vector: Sequence[float]) -> bytes:
     """Return a record as JSON, and behind a zero its vector."""
     try:
         # Pydantic would write what is no JSON as text, and it would come back as that.

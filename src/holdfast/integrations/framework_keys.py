@@ -22,18 +22,18 @@ def chat_id(prefix: str, *parts: str) -> str:
     'langgraph/thread%2F1/ns'
     """
     escaped = map(escape, parts)
-    name = "/".join([prefix, *(one if len(one) <= _LONGEST else f"%#{digest(one)}" for one in escaped)])
+    name = "/".join([prefix, *(part if len(part) <= _LONGEST else f"%#{digest(part)}" for part in escaped)])
     return name if len(name.encode()) <= MAX_NAME else f"{prefix}/%#{digest(name)}"
 
 
 def escape(part: str) -> str:
     """Return a text without slashes and control characters, from which `unescape` makes it again."""
-    return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", part)
+    return _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", part)
 
 
 def unescape(part: str) -> str:
-    """Return what `escape` was given; a hash as it is."""
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), part)
+    """Return the text that `escape` was given; a hash as it is."""
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), part)
 
 
 def digest(text: str) -> str:

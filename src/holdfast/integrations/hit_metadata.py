@@ -1,4 +1,4 @@
-"""What a framework is told of a hit beside its text, as JSON."""
+"""The metadata of a hit, as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def hit_metadata(hit: Hit) -> dict[str, object]:
-    """Return what is known of a hit; see `HoldfastRetriever` for the keys."""
+    """Return the metadata of a hit; see `HoldfastRetriever` for the keys."""
     named = {"chat": hit.chat, "role": hit.role, "name": hit.name, "kind": hit.kind, "space": hit.space}
     return {
         "source": write_reference(hit.chat, hit.seq) if hit.source == "message" else hit.id,

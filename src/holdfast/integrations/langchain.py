@@ -73,7 +73,7 @@ class HoldfastRetriever(BaseRetriever):
 
     @field_validator("memory", mode="before")
     @classmethod
-    def _checked(cls, memory: object) -> object:
+    def _check_provider(cls, memory: object) -> object:
         check_provider(memory)
         return memory
 
@@ -181,9 +181,9 @@ def _readable(message: BaseMessage) -> Message:
     except (AttributeError, KeyError, TypeError, ValueError):
         # It has no form of OpenAI's, or parts that LangChain does not know.
         form = None
-    found = read_message(form) if isinstance(form, Mapping) else None
+    draft = read_message(form) if isinstance(form, Mapping) else None
     role = _ROLES.get(message.type, "assistant")
-    return found or Message(role, message.text.strip() or f"[{message.type}]")
+    return draft or Message(role, message.text.strip() or f"[{message.type}]")
 
 
 def _langchain_message(message: Payload) -> BaseMessage:

@@ -13,18 +13,18 @@ from typing import cast
 
 from holdfast import Memory
 from holdfast.errors import InvalidInput, MissingExtra
-from holdfast.integrations.known_and_recalled import known_and_recalled
 from holdfast.integrations.message_lists import MessageLists
 from holdfast.integrations.off_loop import off_loop
 from holdfast.integrations.opaque_items import read_message, restoring
 from holdfast.port import formats
+from holdfast.port.prompts import known_and_recalled
 from holdfast.types import Message, Role
 
 try:
     from llama_index.core.base.llms.types import ChatMessage
     from llama_index.core.memory import BaseMemoryBlock
     from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
-    from pydantic import ConfigDict, Field, PrivateAttr, SkipValidation
+    from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 except ImportError as error:
     raise MissingExtra.of("llama-index") from error
 
@@ -39,7 +39,21 @@ _ROLES: dict[str, Role] = {
 }
 
 
-class HoldfastChatStore(AsyncDBChatStore):
+class _OverLists(BaseModel):
+    """The memory of a chat store or of a memory block, and its lists of messages."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    memory: SkipValidation[Memory] = Field(exclude=True, repr=False)
+    _lists: MessageLists = PrivateAttr()
+
+    def model_post_init(self, context: object, /) -> None:
+        """Check the memory."""
+        super().model_post_init(context)
+        self._lists = MessageLists(self.memory, _FRAMEWORK, _STATUSES)
+
+
+class HoldfastChatStore(_OverLists, AsyncDBChatStore):
     """Store the messages of LlamaIndex's `Memory` in chats of a memory, one for each key.
 
     Each message is one of the chat `llama-index/KEY`, so that recall, compaction and learning work on it,
@@ -52,16 +66,6 @@ class HoldfastChatStore(AsyncDBChatStore):
         memory: the memory of the chats.
 
     """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    memory: SkipValidation[Memory] = Field(exclude=True, repr=False)
-    _lists: MessageLists = PrivateAttr()
-
-    def model_post_init(self, context: object, /) -> None:
-        """Check the memory."""
-        super().model_post_init(context)
-        self._lists = MessageLists(self.memory, _FRAMEWORK, _STATUSES)
 
     async def get_messages(
         self,
@@ -111,8 +115,8 @@ class HoldfastChatStore(AsyncDBChatStore):
 
     async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
         """Delete the message with this number in the chat, 1 for the first, and return it."""
-        found = await off_loop(self.memory, self._lists.remove, key, idx)
-        return None if found is None else _chat_messages([found])[0]
+        message = await off_loop(self.memory, self._lists.remove, key, idx)
+        return None if message is None else _chat_messages([message])[0]
 
     async def delete_messages(self, key: str, status: MessageStatus | None = None) -> None:
         """Delete the messages of a key that have a status, or all."""
@@ -140,7 +144,7 @@ class HoldfastChatStore(AsyncDBChatStore):
         return await off_loop(self.memory, self._lists.take, key, lists, n, to and to.value)
 
 
-class HoldfastMemoryBlock(BaseMemoryBlock[str]):
+class HoldfastMemoryBlock(_OverLists, BaseMemoryBlock[str]):
     """Show what is known, and what is recalled for the newest message of the user, in LlamaIndex's `Memory`.
 
     What is known are constraints, soul, profile and facts, as in `Chat.prompt`; what was recalled is framed
@@ -157,23 +161,16 @@ class HoldfastMemoryBlock(BaseMemoryBlock[str]):
     """
 
     name: str = "holdfast"
-    memory: SkipValidation[Memory] = Field(exclude=True, repr=False)
     max_tokens: int = Field(default=1_000, ge=0)
     known: bool = True
     options: dict[str, object] = Field(default_factory=dict)
-    _lists: MessageLists = PrivateAttr()
-
-    def model_post_init(self, context: object, /) -> None:
-        """Check the memory."""
-        super().model_post_init(context)
-        self._lists = MessageLists(self.memory, _FRAMEWORK, _STATUSES)
 
     async def _aget(
         self, messages: list[ChatMessage] | None = None, session_id: str | None = None, **_: object
     ) -> str:
-        return await off_loop(self.memory, self._shown, messages or [], session_id or self.name)
+        return await off_loop(self.memory, self._show, messages or [], session_id or self.name)
 
-    def _shown(self, messages: Sequence[ChatMessage], session: str) -> str:
+    def _show(self, messages: Sequence[ChatMessage], session: str) -> str:
         said, chat = [_message(message) for message in messages], self._lists.chat(session)
         blocks = known_and_recalled(self.memory, chat, said, self.max_tokens, self.options, known=self.known)
         return "\n".join(filter(None, blocks))
@@ -205,12 +202,12 @@ def _lists_of(status: MessageStatus | None) -> Sequence[str]:
 
 
 def _chat_messages(messages: Sequence[Message]) -> list[ChatMessage]:
-    found = []
+    chat_messages = []
     for message in messages:
         with restoring(message, "none of LlamaIndex", "llama-index-core"):
             # Half the time of `model_validate`, which validates twice. Other messages have no `raw`.
-            found.append(ChatMessage(**cast("Mapping[str, object]", message.raw)))
-    return found
+            chat_messages.append(ChatMessage(**cast("Mapping[str, object]", message.raw)))
+    return chat_messages
 
 
 def _message(message: object) -> Message:

@@ -26,7 +26,7 @@ _NAME = ""
 
 
 class MessageLists:
-    """The lists of the chats of a framework, by its keys: a message with `raw` is in one of them, or in none.
+    """Lists of messages in the chats of a framework, by its keys: a message with `raw` is in one or in none.
 
     All methods block, and are safe for concurrent threads and processes.
 
@@ -52,7 +52,7 @@ class MessageLists:
         chats = (chat.id for chat in self._memory.chats(agent="", archived=None))
         scans = (self._table.scan(id, limit=2) for id in chats if id.startswith(f"{self._framework}/"))
         # The name comes first; what follows is the item of a message.
-        return [found[0].data.decode("utf-8", "surrogatepass") for found in scans if len(found) == 2]
+        return [items[0].data.decode("utf-8", "surrogatepass") for items in scans if len(items) == 2]
 
     def read(
         self, key: str, lists: Sequence[str], limit: int | None = None, offset: int | None = None
@@ -109,12 +109,12 @@ class MessageLists:
             for message in reversed(there.values()):
                 same[_payload(message)].append(message.id)
             payloads = map(_payload, messages)
-            kept = [same[one].pop() if same[one] else None for one in payloads]
+            kept = [same[payload].pop() if same[payload] else None for payload in payloads]
             fresh = [message for message, id in zip(messages, kept, strict=True) if id is None]
             added = iter([id for _, id in tx.log(chat).append(fresh)])
             ids = [next(added) if id is None else id for id in kept]
             left = set(ids)
-            self._remove(tx, chat, entries, [one for one in there.values() if one.id not in left])
+            self._remove(tx, chat, entries, [message for message in there.values() if message.id not in left])
             for newest in tx.log(chat).read(1) if ids else ():
                 self._put(tx, key, {_entry_key(name, newest.seq, n): id for n, id in enumerate(ids)})
 
@@ -127,20 +127,20 @@ class MessageLists:
         with self._table.writing() as tx:
             while True:
                 entries = self._entries(tx, chat, lists, most)[:most]
-                found = self._messages(tx, chat, entries)
-                erased = [entry for entry in entries if entry.data.decode() not in found]
+                messages = self._messages(tx, chat, entries)
+                erased = [entry for entry in entries if entry.data.decode() not in messages]
                 if not erased:
                     break
                 self._remove(tx, chat, erased, [])
-            if not found:
+            if not messages:
                 return []
             if to is None:
-                self._remove(tx, chat, entries, list(found.values()))
+                self._remove(tx, chat, entries, list(messages.values()))
             else:
                 self._remove(tx, chat, entries, [])
                 moved = {f"{to}/{_position(entry)}": entry.data.decode() for entry in entries}
                 self._put(tx, key, moved)
-            return list(found.values())
+            return list(messages.values())
 
     @retry_transaction
     def remove(self, key: str, seq: int) -> Message | None:
@@ -156,14 +156,14 @@ class MessageLists:
 
     def _entries(self, db: Items, chat: str, lists: Iterable[str], limit: int | None = None) -> list[Item]:
         """Return the items of some lists in the order of their messages, at least the first `limit`."""
-        found = [one for name in lists for one in db.scan(chat, prefix=f"{name}/", limit=limit)]
-        return sorted(found, key=_position)
+        entries = [entry for name in lists for entry in db.scan(chat, prefix=f"{name}/", limit=limit)]
+        return sorted(entries, key=_position)
 
     def _messages(self, db: Items, chat: str, entries: Sequence[Item]) -> dict[str, Message]:
         """Return the messages of items by their ids, in their order, without those that were erased."""
         ids = [entry.data.decode() for entry in entries]
-        found = {one.id: one for one in db.log(chat).find(ids)}
-        return {id: found[id] for id in ids if id in found}
+        messages = {message.id: message for message in db.log(chat).find(ids)}
+        return {id: messages[id] for id in ids if id in messages}
 
     def _put(self, tx: Items, key: str, entries: Mapping[str, str]) -> None:
         data = {entry: id.encode() for entry, id in entries.items()}

@@ -23,7 +23,7 @@ class _OfMemory(Protocol):
 
 
 async def off_loop(memory: Memory | Chat, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
-    """Return what a blocking call returns, which runs on a thread of the memory, or of the loop.
+    """Run a blocking call on a thread of the memory, or of the loop, and return its result.
 
     It ends even if the caller is cancelled meanwhile, so that a retry reads what was stored.
 

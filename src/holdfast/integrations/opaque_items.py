@@ -27,13 +27,13 @@ def read_message(
     if not isinstance(entry.get("type"), str | None):
         return None
     try:
-        found = formats.parse(entry)
+        draft = formats.parse(entry)
         message = Message(
-            found.role,
-            found.content,
-            calls=found.calls,
-            call_id=found.call_id,
-            answers=found.answers,
+            draft.role,
+            draft.content,
+            calls=draft.calls,
+            call_id=draft.call_id,
+            answers=draft.answers,
             raw=raw,
             meta=meta or {},
         )
@@ -45,7 +45,7 @@ def read_message(
 
 @contextmanager
 def restoring(message: Message | Payload, what: str, package: str) -> Iterator[None]:
-    """Raise Damaged if the block cannot make of a stored message what a framework passed."""
+    """Raise Damaged if the block fails to convert a stored message back to that of a framework."""
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as error:

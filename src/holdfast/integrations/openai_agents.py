@@ -96,13 +96,13 @@ class HoldfastSession:
         if limit is None:
             limit = SessionSettings().resolve(self.session_settings).limit
         if limit is None and self._budget is not None:
-            return await self._prompted(self._budget)
+            return await self._prompt_items(self._budget)
         given: object = limit
         every = given is None or (isinstance(given, int) and given < 0)
         most = None if every else check_count(given, "limit")
         return await off_loop(self._memory, self._items.read, _item, most)
 
-    async def _prompted(self, budget: int) -> list[TResponseInputItem]:
+    async def _prompt_items(self, budget: int) -> list[TResponseInputItem]:
         """Return the prompt of the chat as items, without messages that are not in the session."""
         newest = await self._newest(_PAGE)
         query = next((message.content for message in newest if message.role == "user"), "")
@@ -114,7 +114,8 @@ class HoldfastSession:
             users = [place for place, message in enumerate(window) if message.role == "user"]
             items.insert(users[-1] if users else 0, {"role": "user", "content": prompt.recalled})
         summaries = prompt.messages[: len(prompt.window.summaries)]
-        known: list[TResponseInputItem] = [{"role": "user", "content": one["content"]} for one in summaries]
+        known: list[TResponseInputItem] = []
+        known += ({"role": "user", "content": summary["content"]} for summary in summaries)
         if prompt.system:
             known.insert(0, {"role": "system", "content": prompt.system})
         return known + items
@@ -165,18 +166,18 @@ class HoldfastSession:
         session. The SDK looks the method up by this name, and compacts a session without it only if the last
         request to the model had all items.
         """
-        found = await self._newest(limit + 1)
-        latest = found[:limit][::-1]
+        newest = await self._newest(limit + 1)
+        latest = newest[:limit][::-1]
 
         async def replace_suffix(start: int, output: list[TResponseInputItem]) -> bool:
             fresh, replaced = [item_message(item, _MARK) for item in output], latest[start:]
             pruned: list[Payload] = []
             if prune_prefix is not None:
                 older = (await self._newest(None))[len(replaced) :]
-                pruned = list(takewhile(lambda one: prune_prefix(_item(one)), reversed(older)))
+                pruned = list(takewhile(lambda item: prune_prefix(_item(item)), reversed(older)))
             return await off_loop(self._memory, self._items.replace, replaced, fresh, pruned)
 
-        return _Snapshot([_item(message) for message in latest], len(found) <= limit, replace_suffix)
+        return _Snapshot([_item(message) for message in latest], len(newest) <= limit, replace_suffix)
 
     async def _newest(self, limit: int | None) -> list[Payload]:
         return await off_loop(self._memory, self._items.newest, limit)

@@ -24,7 +24,7 @@ from holdfast import Chat
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.integrations.off_loop import off_loop
 from holdfast.port import prompts
-from holdfast.port.handles import LLM, Policy, resolve
+from holdfast.port.handles import LLM, resolve
 from holdfast.types import check_count
 
 try:
@@ -114,7 +114,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> Remembering[AgentDepsT]:
         """Return a copy with the chat of this run and a state of its own."""
-        return replace(self, chat=self._chosen(ctx))
+        return replace(self, chat=self._chat_of(ctx))
 
     async def before_model_request(
         self, ctx: RunContext[AgentDepsT], request_context: ModelRequestContext
@@ -124,8 +124,8 @@ class Remembering(AbstractCapability[AgentDepsT]):
         tools = request_context.model_request_parameters.function_tools
         self._expand = any(tool.name == "expand" for tool in tools)
         given = list(request_context.messages)
-        chat = self._chosen(ctx)
-        shown = await off_loop(chat, self._prompted, chat, given, ctx.run_id)
+        chat = self._chat_of(ctx)
+        shown = await off_loop(chat, self._prompt, chat, given, ctx.run_id)
         request_context.messages = shown
         return request_context
 
@@ -133,7 +133,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
         self, ctx: RunContext[AgentDepsT], *, handler: WrapRunHandler
     ) -> AgentRunResult[object]:
         """Store the messages after the last request, however the run ends, and compact the chat if wanted."""
-        chat = self._chosen(ctx)
+        chat = self._chat_of(ctx)
         if self.compact is not False:
             # Raises for a policy that cannot compact, before the run rather than after it.
             await off_loop(chat, chat.needs_compaction)
@@ -142,7 +142,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
         finally:
             await off_loop(chat, self._store, chat)
         if self.compact is not False:
-            await off_loop(chat, self._compacted, chat)
+            await off_loop(chat, self._compact, chat)
         return result
 
     @classmethod
@@ -150,76 +150,70 @@ class Remembering(AbstractCapability[AgentDepsT]):
         """Return None: a chat cannot be serialized in a specification of an agent."""
         return None
 
-    def _chosen(self, ctx: RunContext[AgentDepsT]) -> Chat:
+    def _chat_of(self, ctx: RunContext[AgentDepsT]) -> Chat:
         return self.chat(ctx) if callable(self.chat) else self.chat
 
-    def _prompted(self, chat: Chat, given: Sequence[ModelMessage], run: str | None) -> list[ModelMessage]:
+    def _prompt(self, chat: Chat, given: Sequence[ModelMessage], run: str | None) -> list[ModelMessage]:
         """Store the new messages, and return those to show the model in place of the given ones."""
         placed = self._store(chat)
-        own = {one.message.id for one in placed if one.place.message >= _begin(self._history, run)}
+        own = {entry.message.id for entry in placed if entry.place.message >= _begin(self._history, run)}
         begin = _begin(given, run)
         if given != self._history:
             # Another capability changed the messages.
             placed = list(placed_messages(given))
-        users = [one for one in placed if one.message.role == "user"]
-        asked = [one.message for one in users if one.place.message >= begin]
-        query = asked[-1].content if asked and self.recall else None
+        users = [entry for entry in placed if entry.message.role == "user"]
+        queries = [entry.message for entry in users if entry.place.message >= begin]
+        query = queries[-1].content if queries and self.recall else None
         task = self._stored.get(users[-1].message.id) if users else None
         system = _system(given)
         words = "\n\n".join(part.content for part in system)
         # Results of this run are shown whole, also those before a newer message of the user.
-        policy = prompts.unshortened(chat, self.budget) if len(asked) > 1 else None
-        prompt, window = self._window(chat, query, words, task, policy, asked=bool(asked))
-        left_out = {one.id for one in self._stored.values() if _is_left_out(one, prompt.window)}
-        left_out -= {one.id for one in window}
-        hidden = {one.place for one in placed if one.message.id in left_out}
+        policy = prompts.unshortened(chat, self.budget) if len(queries) > 1 else None
+        make = partial(chat.prompt, query=query, system=words, policy=policy, expand=self._expand)
+        prompt, window = self._window(make, task, has_query=bool(queries))
+        left_out = {message.id for message in self._stored.values() if _is_left_out(message, prompt.window)}
+        left_out -= {message.id for message in window}
+        hidden = {entry.place for entry in placed if entry.message.id in left_out}
         known = prompt.system.removeprefix(words).removeprefix("\n\n")
         older = to_model_messages(message for message in window if message.id not in own)
-        cut = {one.seq for one in prompt.window.shortened}
-        texts = {one.id: one.content for one in window if one.seq in cut and one.role == "tool"}
-        short = {one.place: texts[one.message.id] for one in placed if one.message.id in texts}
-        newest = list(_shown(_with_results(given, short), begin, hidden))
-        return _assembled(
+        cut = {message.seq for message in prompt.window.shortened}
+        results = [message for message in window if message.role == "tool" and message.seq in cut]
+        texts = {result.id: result.content for result in results}
+        short = {entry.place: texts[entry.message.id] for entry in placed if entry.message.id in texts}
+        newest = list(_visible(_with_results(given, short), begin, hidden))
+        return _assemble(
             [*system, SystemPromptPart(known)] if known else system,
             prompt,
-            [*_behindcalls_of(older, answered_calls(newest)), *newest],
+            [*_behind_calls(older, answered_calls(newest)), *newest],
         )
 
-    def _compacted(self, chat: Chat) -> None:
+    def _compact(self, chat: Chat) -> None:
         if chat.needs_compaction(self._room):
             chat.compact(budget=self._room, llm=None if isinstance(self.compact, bool) else self.compact)
 
     def _store(self, chat: Chat) -> list[PlacedMessage]:
-        """Store the new messages of the history, and return all of it."""
+        """Store the new messages of the history, and return all its messages."""
         placed = list(placed_messages(self._history))
-        new = [one.message for one in placed if one.message.id not in self._stored]
-        self._stored |= {message.id: message for message in _appended(chat, new)}
+        new = [entry.message for entry in placed if entry.message.id not in self._stored]
+        self._stored |= {message.id: message for message in _append(chat, new)}
         return placed
 
     def _window(
-        self,
-        chat: Chat,
-        query: str | None,
-        system: str,
-        task: Message | None,
-        policy: Policy | None,
-        *,
-        asked: bool,
+        self, make: Callable[[int | None], Prompt], task: Message | None, *, has_query: bool
     ) -> tuple[Prompt, tuple[Message, ...]]:
         """Return a prompt and its messages, with the task among them.
 
         They begin with a message of the user if there is one.
         """
-        make = partial(chat.prompt, query=query, system=system, expand=self._expand)
-        prompt = make(self.budget, policy=policy)
+        prompt = make(self.budget)
         self._room = prompt.tokens["room"]
         window = prompt.window.messages
-        if not asked and window and window[0].role == "user":
+        if not has_query and window and window[0].role == "user":
             # The task is of an earlier run, and the window begins properly without it.
             task = None
         if task is not None and task.id not in {message.id for message in window}:
             # The newest turn alone is too long: its end is shown, and the message that began it.
-            prompt = make(max(0, prompt.tokens["budget"] - task.tokens), policy=policy)
+            prompt = make(max(0, prompt.tokens["budget"] - task.tokens))
             window = prompt.window.messages
         if task is not None or any(message.role == "user" for message in window):
             # A window must not begin with the end of another run's turn.
@@ -229,35 +223,35 @@ class Remembering(AbstractCapability[AgentDepsT]):
         return prompt, window
 
 
-def _appended(chat: Chat, messages: Sequence[Message]) -> list[Message]:
+def _append(chat: Chat, messages: Sequence[Message]) -> list[Message]:
     """Store messages and return them; one that an earlier run stored with other content stays as it is."""
     try:
         return chat.append(messages)
     except Conflict:
         ids = {message.id for message in messages}
         there = {message.id: message for message in chat.history() if message.id in ids}
-        return [*there.values(), *chat.append([one for one in messages if one.id not in there])]
+        return [*there.values(), *chat.append([message for message in messages if message.id not in there])]
 
 
 def _is_left_out(message: Message, window: Window) -> bool:
-    ranges = [(one.first, one.last) for one in window.omitted]
-    ranges += [(one.first, one.last) for one in window.summaries]
+    ranges = [(omission.first, omission.last) for omission in window.omitted]
+    ranges += [(summary.first, summary.last) for summary in window.summaries]
     return any(first <= message.seq <= last for first, last in ranges)
 
 
-def _assembled(
+def _assemble(
     system: Sequence[SystemPromptPart], prompt: Prompt, messages: Sequence[ModelMessage]
 ) -> list[ModelMessage]:
     """Return messages with the system text, summaries and recall block of a prompt in their places."""
     front = [ModelRequest(parts=list(system))] if system else []
-    front += [user(str(one["content"])) for one in prompt.messages[: len(prompt.window.summaries)]]
+    front += [user(str(summary["content"])) for summary in prompt.messages[: len(prompt.window.summaries)]]
     if not prompt.recalled:
         return [*front, *messages]
     place = next((n for n in range(len(messages) - 1, -1, -1) if _is_user(messages[n])), 0)
     return [*front, *messages[:place], user(prompt.recalled), *messages[place:]]
 
 
-def _behindcalls_of(messages: Iterable[ModelMessage], awaited: set[str]) -> Iterable[ModelMessage]:
+def _behind_calls(messages: Iterable[ModelMessage], awaited: set[str]) -> Iterable[ModelMessage]:
     """Return messages with results right after their calls, and calls whose results are awaited last.
 
     Concurrent runs in a chat can separate them.
@@ -274,7 +268,7 @@ def _behindcalls_of(messages: Iterable[ModelMessage], awaited: set[str]) -> Iter
     return chain.from_iterable(blocks)
 
 
-def _shown(given: Sequence[ModelMessage], begin: int, hidden: set[PartIndex]) -> Iterator[ModelMessage]:
+def _visible(given: Sequence[ModelMessage], begin: int, hidden: set[PartIndex]) -> Iterator[ModelMessage]:
     """Yield the messages from `begin` on without hidden parts and without the system prompt."""
     system, kept = first_request(given), _newest(given)
     for number, message in enumerate(given[begin:], begin):
@@ -321,13 +315,13 @@ def _system(messages: Sequence[ModelMessage]) -> list[SystemPromptPart]:
 
 
 def _begin(messages: Sequence[ModelMessage], run: str | None) -> int:
-    """Return the index where a run begins, or of what it has to answer, whichever is lower."""
+    """Return the index of the first message of a run, or of the message to answer, whichever is lower."""
     newest = _newest(messages)
     return min(next((n for n, message in enumerate(messages) if message.run_id == run), newest), newest)
 
 
 def _newest(messages: Sequence[ModelMessage]) -> int:
-    """Return the index of what is to be answered, and always shown.
+    """Return the index of the message to answer, which is always shown.
 
     That is the last message, or that of the calls whose results it has.
     """
@@ -345,14 +339,14 @@ def toolset(tools: Iterable[Tool]) -> FunctionToolset[object]:
     """
     made = [
         PydanticTool[object].from_schema(
-            _called(tool), tool.name, tool.description, json_schema=dict(tool.parameters)
+            _function_of(tool), tool.name, tool.description, json_schema=dict(tool.parameters)
         )
         for tool in tools
     ]
     return FunctionToolset(made, id="holdfast")
 
 
-def _called(tool: Tool) -> Callable[..., str]:
+def _function_of(tool: Tool) -> Callable[..., str]:
     def call(**arguments: object) -> str:
         return tool(arguments).text
 

@@ -28,7 +28,7 @@ try:
         ConversationStore,
     )
 
-    from holdfast.integrations.pydantic_messages import restored, to_messages
+    from holdfast.integrations.pydantic_messages import restore_message, to_messages
 except ImportError as error:
     raise MissingExtra.of("pydantic-ai") from error
 
@@ -145,12 +145,12 @@ class _Conversations:
     def read(self, conversation_id: str) -> ConversationRecord | None:
         chat = _chat_of(conversation_id)
         with self._table.reading():
-            return self._stored(self._table, chat)
+            return self._record_of(self._table, chat)
 
-    def _stored(self, db: Items, chat: str) -> ConversationRecord | None:
+    def _record_of(self, db: Items, chat: str) -> ConversationRecord | None:
         """Return the record of a chat; None if it has none."""
         item = db.get(_RECORD, chat)
-        return None if item is None else self._without_erased(db, *_decoded(item.data))
+        return None if item is None else self._without_erased(db, *_decode(item.data))
 
     def _without_erased(self, db: Items, record: ConversationRecord, head: EntryPlace) -> ConversationRecord:
         """Return a record whose head and branches are entries that are there."""
@@ -164,31 +164,31 @@ class _Conversations:
 
     def records(self, scope: str | None, limit: int | None) -> list[ConversationRecord]:
         with self._table.reading():
-            stored = (_decoded(item.data) for _, item in self._table.scan_chats())
-            found = [one for one in stored if scope is None or one[0].scope == scope]
-            found.sort(key=lambda one: one[0].updated_at, reverse=True)
-            return [self._without_erased(self._table, *one) for one in found[:limit]]
+            stored = (_decode(item.data) for _, item in self._table.scan_chats())
+            rows = [row for row in stored if scope is None or row[0].scope == scope]
+            rows.sort(key=lambda row: row[0].updated_at, reverse=True)
+            return [self._without_erased(self._table, *row) for row in rows[:limit]]
 
     @retry_transaction
     def write(
         self, record: ConversationRecord, entries: Sequence[ConversationEntry], expected: str | None
     ) -> None:
         chat = _chat_of(record.conversation_id)
-        drafts = [(one.id, one.parent_id, to_messages([one.message])) for one in entries]
+        drafts = [(entry.id, entry.parent_id, to_messages([entry.message])) for entry in entries]
         with self._table.writing() as tx:
-            there = self._stored(tx, chat)
+            there = self._record_of(tx, chat)
             if (there and there.revision) != expected or not self._log.append(tx, chat, drafts):
                 raise ConversationConflict(record.conversation_id)
             head = EntryPlace(chat, 0) if record.head_id is None else self._log.find(tx, record.head_id, chat)
             if head is None:
                 raise ConversationConflict(record.conversation_id)
-            tx.put({_RECORD: _encoded(record, head)}, chat)
+            tx.put({_RECORD: _encode(record, head)}, chat)
 
     @retry_transaction
     def delete(self, conversation_id: str, expected: str) -> None:
         chat = _chat_of(conversation_id)
         with self._table.writing() as tx:
-            there = self._stored(tx, chat)
+            there = self._record_of(tx, chat)
             if there is None or there.revision != expected:
                 raise ConversationConflict(conversation_id)
             tx.delete([_RECORD], chat)
@@ -202,27 +202,27 @@ class _Conversations:
             return list(_entries(newest))[::-1]
 
 
-def _entries(found: Iterator[LoggedEntry]) -> Iterator[ConversationEntry]:
-    for one in found:
-        message = restored(one.messages)
+def _entries(entries: Iterator[LoggedEntry]) -> Iterator[ConversationEntry]:
+    for entry in entries:
+        message = restore_message(entry.messages)
         if message is None:
             raise Damaged(
-                f"The entry {one.id!r} holds no message that pydantic-ai can read.",
+                f"The entry {entry.id!r} holds no message that pydantic-ai can read.",
                 "Update pydantic-ai-slim, or erase its messages.",
             )
-        yield ConversationEntry(id=one.id, parent_id=one.parent, message=message)
+        yield ConversationEntry(id=entry.id, parent_id=entry.parent, message=message)
 
 
-def _encoded(record: ConversationRecord, head: EntryPlace) -> bytes:
+def _encode(record: ConversationRecord, head: EntryPlace) -> bytes:
     # As text, since broken characters are no UTF-8.
     dumped = _RECORDS.dump_python(record, mode="json", fallback=repr)
     return json.dumps({"record": dumped, "head": head}).encode()
 
 
-def _decoded(data: bytes) -> tuple[ConversationRecord, EntryPlace]:
+def _decode(data: bytes) -> tuple[ConversationRecord, EntryPlace]:
     try:
-        found = json.loads(data)
-        return _RECORDS.validate_python(found["record"]), EntryPlace(*found["head"])
+        stored = json.loads(data)
+        return _RECORDS.validate_python(stored["record"]), EntryPlace(*stored["head"])
     except (LookupError, TypeError, ValueError) as error:
         raise Damaged(
             f"The record of a conversation cannot be read: {error}.",

@@ -61,7 +61,7 @@ def to_messages(messages: Iterable[ModelMessage]) -> list[Message]:
     made = []
     for message in messages:
         slices: list[ModelMessage] = [message] if isinstance(message, ModelResponse) else [*_slices(message)]
-        made += [write(one, number) for number, one in enumerate(slices)]
+        made += [write(part, number) for number, part in enumerate(slices)]
     return made
 
 
@@ -76,33 +76,33 @@ def to_model_messages(messages: Iterable[Message]) -> list[ModelMessage]:
     last = -1  # the number of the last message among the slices of its request; -1 if it is none of them
     for message in messages:
         names |= {call.id: call.name for call in message.calls}
-        found = _original(message)
-        if found is None:
+        original = _original(message)
+        if original is None:
             made += _from_words(message, names)
             last = -1
-        elif isinstance(found.message, ModelResponse):
-            made.append(found.message)
+        elif isinstance(original.message, ModelResponse):
+            made.append(original.message)
             last = -1
         else:
-            before = made[-1] if 0 <= last < found.number else None
-            if isinstance(before, ModelRequest) and _of_one(before, found.message):
-                made[-1] = replace(before, parts=[*before.parts, *found.message.parts])
+            before = made[-1] if 0 <= last < original.number else None
+            if isinstance(before, ModelRequest) and _is_same_request(before, original.message):
+                made[-1] = replace(before, parts=[*before.parts, *original.message.parts])
             else:
-                made.append(found.message)
-            last = found.number
+                made.append(original.message)
+            last = original.number
     return made
 
 
-def restored(messages: Sequence[Message]) -> ModelMessage | None:
-    """Return the one message that `to_messages` made these of, or what is left of it; None for any others."""
-    found = [one.message for one in map(_original, messages) if one is not None]
-    if len(found) < len(messages) or not found:
+def restore_message(messages: Sequence[Message]) -> ModelMessage | None:
+    """Return the message that `to_messages` split into these, or what is left of it; None for any others."""
+    pieces = [original.message for original in map(_original, messages) if original is not None]
+    if len(pieces) < len(messages) or not pieces:
         return None
-    first, parts = found[0], [part for one in found if isinstance(one, ModelRequest) for part in one.parts]
-    if len(found) == 1 or not isinstance(first, ModelRequest):
-        return first if len(found) == 1 else None
-    same = all(isinstance(one, ModelRequest) and _of_one(first, one) for one in found)
-    return replace(first, parts=parts) if same else None
+    first, requests = pieces[0], [piece for piece in pieces if isinstance(piece, ModelRequest)]
+    if len(pieces) == 1 or not isinstance(first, ModelRequest):
+        return first if len(pieces) == 1 else None
+    same = len(requests) == len(pieces) and all(_is_same_request(first, request) for request in requests)
+    return replace(first, parts=[part for request in requests for part in request.parts]) if same else None
 
 
 def user(text: str) -> ModelRequest:
@@ -110,8 +110,8 @@ def user(text: str) -> ModelRequest:
     return ModelRequest(parts=[UserPromptPart(text)])
 
 
-def _of_one(one: ModelRequest, other: ModelRequest) -> bool:
-    return replace(one, parts=[]) == replace(other, parts=[])
+def _is_same_request(first: ModelRequest, other: ModelRequest) -> bool:
+    return replace(first, parts=[]) == replace(other, parts=[])
 
 
 def _slices(request: ModelRequest) -> list[ModelRequest]:
@@ -147,13 +147,13 @@ def _request(part: ModelRequestPart) -> dict[str, object]:
         content = (
             [_content(part.content)] if isinstance(part.content, str) else [*map(_content, part.content)]
         )
-        return {"role": "user", "content": _worded(content)}
+        return {"role": "user", "content": _with_placeholder(content)}
     if isinstance(part, SpeechPart):
-        return {"role": "user", "content": _worded([_text(part.content)])}
+        return {"role": "user", "content": _with_placeholder([_text(part.content)])}
     if (call := answered_call(part)) is not None:
         return {"role": "tool", "tool_call_id": call, "content": _feedback(part)}
     role = "system" if isinstance(part, SystemPromptPart) else "developer"
-    return {"role": role, "content": _worded([_text(_feedback(part))])}
+    return {"role": role, "content": _with_placeholder([_text(_feedback(part))])}
 
 
 def _result(part: ToolReturnPart) -> str:
@@ -193,7 +193,7 @@ def _response(message: ModelResponse) -> dict[str, object]:
     if calls:
         # A message of calls needs no placeholder for its reasoning.
         content = [part for part in content if part["type"] != "thinking"]
-    return {"role": "assistant", "content": content if calls else _worded(content), "calls": calls}
+    return {"role": "assistant", "content": content if calls else _with_placeholder(content), "calls": calls}
 
 
 def _part(part: ModelResponsePart) -> dict[str, object]:
@@ -221,7 +221,7 @@ def _text(text: str) -> dict[str, object]:
     return {"type": "text", "text": text}
 
 
-def _worded(content: list[dict[str, object]]) -> list[dict[str, object]]:
+def _with_placeholder(content: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return content with a placeholder where it has no text: a message must not be empty."""
     if any(clean(str(part["text"])).strip() for part in content if part["type"] == "text"):
         return content
@@ -233,11 +233,11 @@ def _arguments(part: ToolCallPart) -> dict[str, object] | str:
     if text.count("{") + text.count("[") > _DEEP:
         return text
     try:
-        found = json.loads(text or "{}")
+        arguments = json.loads(text or "{}")
     except ValueError:
         # The model wrote invalid JSON, which is stored as it is.
         return text
-    return found if isinstance(found, dict) else text
+    return arguments if isinstance(arguments, dict) else text
 
 
 class _Original(NamedTuple):
@@ -254,8 +254,8 @@ def _original(message: Message) -> _Original | None:
     if not isinstance(text, str) or not isinstance(number, int):
         return None
     try:
-        (found,) = ModelMessagesTypeAdapter.validate_python([json.loads(text)])
-        same, there = formats.ready(write(found, number)), formats.ready(message)
+        (original,) = ModelMessagesTypeAdapter.validate_python([json.loads(text)])
+        same, there = formats.ready(write(original, number)), formats.ready(message)
     except (ValueError, RecursionError):
         # Another version of the framework wrote it.
         return None
@@ -266,7 +266,7 @@ def _original(message: Message) -> _Original | None:
         there.call_id,
     ):
         return None
-    return _Original(found, number)
+    return _Original(original, number)
 
 
 def _from_words(message: Message, names: dict[str, str]) -> Iterator[ModelMessage]:
@@ -333,9 +333,9 @@ def placed_messages(messages: Sequence[ModelMessage]) -> Iterator[PlacedMessage]
                 for place, part in enumerate(message.parts)
                 if _lasts(part, is_first=number == first)
             ]
-        for place, one in own:
-            written, lasting = write(one), _without_objects(one)
-            known = written.raw if lasting is one else write(lasting).raw
+        for place, piece in own:
+            written, lasting = write(piece), _without_objects(piece)
+            known = written.raw if lasting is piece else write(lasting).raw
             key = blake2b(json.dumps(known).encode(), digest_size=16).hexdigest()
             twins[key] += 1
             name = key if twins[key] == 1 else f"{key}-{twins[key]}"

@@ -51,14 +51,14 @@ class SessionItems:
             Conflict: one differs from the stored message with the same id; none was stored.
 
         """
-        return self._chat.append([self._marked(item) for item in items]) if items else []
+        return self._chat.append([self._as_item(item) for item in items]) if items else []
 
     def newest(self, limit: int | None = None) -> list[Payload]:
         """Return the newest items, newest first; all without a limit."""
-        return self._found(limit).items
+        return self._newest_items(limit).items
 
     def read(self, make: Callable[[Payload], T], limit: int | None = None) -> list[T]:
-        """Return what is made of the newest items, oldest first; all without a limit.
+        """Return the newest items, each converted by `make`, oldest first; all without a limit.
 
         Many items are made page by page, so that what they are made of is not held until the end.
         """
@@ -67,10 +67,10 @@ class SessionItems:
     def pop(self) -> Payload | None:
         """Remove the newest item and return it; None if there is none."""
         refused = ""
-        while (found := self._found(2)).items:
-            newest = found.items[0]
+        while (tail := self._newest_items(2)).items:
+            newest = tail.items[0]
             try:
-                self._chat.append([self._taken_back(found)])
+                self._chat.append([self._tombstone(tail)])
             except Conflict:
                 # A concurrent call removed the item, so the next one is tried. The same item twice means that
                 # a message of another kind has the id.
@@ -83,7 +83,7 @@ class SessionItems:
 
     def clear(self) -> None:
         """Remove all items."""
-        if self._found(1).items:
+        if self._newest_items(1).items:
             meta = {self._mark: _CLEARED}
             self._chat.append([Message("system", "[the session was cleared]", meta=meta)])
 
@@ -94,28 +94,28 @@ class SessionItems:
 
         Then `also`, which are older, are removed as well.
         """
-        found = self._found(len(newest) + 1)
-        if not newest or _ids(found.items[: len(newest)]) != _ids(reversed(newest)):
+        tail = self._newest_items(len(newest) + 1)
+        if not newest or _ids(tail.items[: len(newest)]) != _ids(reversed(newest)):
             return False
         try:
-            tombstone = self._taken_back(found._replace(gone=found.gone.union(_ids(also))), len(newest))
-            self._chat.append([tombstone, *map(self._marked, items)])
+            tombstone = self._tombstone(tail._replace(gone=tail.gone.union(_ids(also))), len(newest))
+            self._chat.append([tombstone, *map(self._as_item, items)])
         except Conflict:
             # A concurrent call changed the newest items.
             return False
         return True
 
-    def _marked(self, item: Message) -> Message:
+    def _as_item(self, item: Message) -> Message:
         # To copy a message takes as long as to read it.
         if item.meta.get(self._mark) == _ITEM:
             return item
         return replace(item, meta={**item.meta, self._mark: _ITEM})
 
-    def _found(self, limit: int | None) -> _Newest[Payload]:
+    def _newest_items(self, limit: int | None) -> _Newest[Payload]:
         return self._read(limit, lambda item: item)
 
     def _read(self, limit: int | None, make: Callable[[Payload], T], *, jump: bool = True) -> _Newest[T]:
-        """Return what is made of the newest items; `jump` follows where tombstones say to read on."""
+        """Return the newest items, converted by `make`; `jump` follows the links of tombstones."""
         items: list[T] = []
         gone: set[str] = set()
         jumps: dict[str, _Jump] = {}
@@ -136,7 +136,7 @@ class SessionItems:
                 if kind == _CLEARED:
                     return _Newest(items, newest, frozenset())
                 if kind == _TAKEN_BACK:
-                    gone |= {*_taken(message), *_texts(message.meta.get("gone"))}
+                    gone |= {*_removed_ids(message), *_texts(message.meta.get("gone"))}
                     jumps |= _jump(message)
                 elif message.id in gone:
                     gone.remove(message.id)
@@ -150,26 +150,26 @@ class SessionItems:
                 before, size = page[-1].seq, min(_PAGE, 2 * size)
         return _Newest(items, newest, frozenset(gone))
 
-    def _taken_back(self, found: _Newest[Payload], count: int = 1) -> Message:
+    def _tombstone(self, tail: _Newest[Payload], count: int = 1) -> Message:
         """Return the tombstone of the newest items; its id lets the log accept only one for an item.
 
         It names the newest message of the chat, the next older item, and the items known as removed before
         that. A reader that arrives at that message goes on at the next item, and reads nothing that was
         removed.
         """
-        (newest, *also), others = found.items[:count], found.items[count:]
+        (newest, *also), others = tail.items[:count], tail.items[count:]
         meta: dict[str, object] = {
             self._mark: _TAKEN_BACK,
             "message": newest.id,
             "by": uuid4().hex,
-            "last": found.newest,
+            "last": tail.newest,
         }
         if also:
             meta["also"] = _ids(also)
         if others:
             meta |= {"next": others[0].id, "below": others[0].seq}
-        if also or others or found.gone:
-            meta["gone"] = sorted(found.gone.union(_ids(also)))
+        if also or others or tail.gone:
+            meta["gone"] = sorted(tail.gone.union(_ids(also)))
         text = f"[message {write_reference(self._chat.id, newest.seq)} was taken back]"
         if also:
             text = f"[messages {write_reference(self._chat.id, also[-1].seq, newest.seq)} were compacted]"
@@ -224,10 +224,10 @@ def _jump(message: Payload) -> dict[str, _Jump]:
     last, below = message.meta.get("last"), message.meta.get("below", 0)
     if not isinstance(last, str) or not isinstance(below, int):
         return {}
-    return {last: _Jump(_taken(message), str(message.meta.get("next", "")), below)}
+    return {last: _Jump(_removed_ids(message), str(message.meta.get("next", "")), below)}
 
 
-def _taken(message: Payload) -> frozenset[str]:
+def _removed_ids(message: Payload) -> frozenset[str]:
     """Return the ids of the items that a message removes."""
     return frozenset([str(message.meta.get("message")), *_texts(message.meta.get("also"))])
 
@@ -237,4 +237,4 @@ def _ids(messages: Iterable[Payload]) -> list[str]:
 
 
 def _texts(value: object) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []

@@ -124,8 +124,8 @@ class HoldfastMemoryStore(MemoryStore):  # type: ignore[misc]
         """Return the messages, summaries and records that answer a query, best first; none without words."""
         if not prompts.is_searchable(query):
             return []
-        asked = (options or {}).get("max_search_results", self.max_search_results)
-        limit = _MOST if asked is None else check_count(asked, "max_search_results")
+        most = (options or {}).get("max_search_results", self.max_search_results)
+        limit = _MOST if most is None else check_count(most, "max_search_results")
         chosen = cast("RecallOptions", dict(self._options))
         # Strands asks for the message that was just stored: it takes none of the places.
         hits = await off_loop(self._memory, self._memory.recall, query, limit=limit + 1, **chosen)

@@ -78,8 +78,8 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
 
     def read_session(self, session_id: str, **_: object) -> Session | None:
         """Return a session; None if there is none."""
-        found = self._table.get(_SESSION, _chat(session_id))
-        return None if found is None else Session.from_dict(_read(found))
+        item = self._table.get(_SESSION, _chat(session_id))
+        return None if item is None else Session.from_dict(_unpack(item))
 
     def delete_session(self, session_id: str, **_: object) -> None:
         """Erase a session and all that was said in it; the file is rewritten later, see `Memory.erase`.
@@ -93,8 +93,8 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
             raise _missing(f"Session {session_id!r}")
         agents = [item.key.removeprefix(_AGENTS) for item in self._table.scan(chat, prefix=_AGENTS)]
         # The session last, so that a call that is stopped is finished by another one.
-        for one in [*(_chat(session_id, agent) for agent in agents), chat]:
-            self._table.erase(one)
+        for target in [*(_chat(session_id, agent) for agent in agents), chat]:
+            self._table.erase(target)
 
     @retry_transaction
     def create_agent(self, session_id: str, session_agent: SessionAgent, **_: object) -> None:
@@ -104,20 +104,20 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
             SessionMismatch: it is not new, or there is no such session.
 
         """
-        agent, data = session_agent.agent_id, _packed(session_agent.to_dict())
+        agent, data = session_agent.agent_id, _pack(session_agent.to_dict())
         chat, own = _chat(session_id), _chat(session_id, agent)
         with self._table.writing() as tx:
             if tx.get(_SESSION, chat) is None:
                 raise _missing(f"Session {session_id!r}")
             if tx.get(_AGENT, own):
-                raise _there(f"Agent {agent!r} of session {session_id!r}")
+                raise _duplicate(f"Agent {agent!r} of session {session_id!r}")
             tx.put({f"{_AGENTS}{agent}": b""}, chat)
             tx.put({_AGENT: data}, own)
 
     def read_agent(self, session_id: str, agent_id: str, **_: object) -> SessionAgent | None:
         """Return the state of an agent; None if there is none."""
-        found = self._table.get(_AGENT, _chat(session_id, agent_id))
-        return None if found is None else SessionAgent.from_dict(_read(found))
+        item = self._table.get(_AGENT, _chat(session_id, agent_id))
+        return None if item is None else SessionAgent.from_dict(_unpack(item))
 
     @retry_transaction
     def update_agent(self, session_id: str, session_agent: SessionAgent, **_: object) -> None:
@@ -133,8 +133,8 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
             former = tx.get(_AGENT, chat)
             if former is None:
                 raise _missing(f"Agent {agent!r} of session {session_id!r}")
-            session_agent.created_at = str(_read(former)["created_at"])
-            tx.put({_AGENT: _packed(session_agent.to_dict())}, chat)
+            session_agent.created_at = str(_unpack(former)["created_at"])
+            tx.put({_AGENT: _pack(session_agent.to_dict())}, chat)
 
     @retry_transaction
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **_: object) -> None:
@@ -149,8 +149,8 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
 
     def read_multi_agent(self, session_id: str, multi_agent_id: str, **_: object) -> dict[str, object] | None:
         """Return the state of a graph or a swarm; None if there is none."""
-        found = self._table.get(f"{_MULTI_AGENT}{multi_agent_id}", _chat(session_id))
-        return None if found is None else _read(found)
+        item = self._table.get(f"{_MULTI_AGENT}{multi_agent_id}", _chat(session_id))
+        return None if item is None else _unpack(item)
 
     @retry_transaction
     def update_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **_: object) -> None:
@@ -164,13 +164,13 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
         with self._table.writing() as tx:
             if tx.get(key, chat) is None:
                 raise _missing(f"Graph {multi_agent.id!r} of session {session_id!r}")
-            tx.put({key: _packed(multi_agent.serialize_state())}, chat)
+            tx.put({key: _pack(multi_agent.serialize_state())}, chat)
 
     def _create(self, chat: str, key: str, data: Mapping[str, object], what: str) -> None:
         try:
-            self._table.replace(key, _packed(data), 0, chat)
+            self._table.replace(key, _pack(data), 0, chat)
         except Conflict as error:
-            raise _there(what) from error
+            raise _duplicate(what) from error
 
     # Messages
 
@@ -187,11 +187,11 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
         """
         chat, key, draft = _chat(session_id, agent_id), _key(session_message), _message(session_message)
         with self._table.writing() as tx:
-            found = tx.get_many([_AGENT, key], chat)
-            if _AGENT not in found:
+            items = tx.get_many([_AGENT, key], chat)
+            if _AGENT not in items:
                 raise _missing(f"Agent {agent_id!r} of session {session_id!r}")
-            if key in found:
-                raise _there(f"Message {session_message.message_id} of agent {agent_id!r}")
+            if key in items:
+                raise _duplicate(f"Message {session_message.message_id} of agent {agent_id!r}")
             _append(tx, chat, key, draft)
 
     def read_message(
@@ -200,8 +200,8 @@ class HoldfastSessionRepository(SessionRepository):  # type: ignore[misc]
         """Return a message of an agent; None if there is none, or it was erased."""
         chat = _chat(session_id, agent_id)
         with self._table.reading():
-            found = self._table.get(_message_key(message_id), chat)
-            return next(iter(_session_messages(self._table, chat, [found] if found else [])), None)
+            item = self._table.get(_message_key(message_id), chat)
+            return next(iter(_session_messages(self._table, chat, [item] if item else [])), None)
 
     @retry_transaction
     def update_message(
@@ -248,8 +248,8 @@ def _append(tx: Items, chat: str, key: str, draft: Message, *beside: str) -> Non
 
 def _session_messages(db: Items, chat: str, entries: Sequence[Item]) -> list[SessionMessage]:
     wanted = [_ids(entry) for entry in entries]
-    found = {one.id: one for one in db.log(chat).find([id for ids in wanted for id in ids])}
-    return [_session_message(*(found[id] for id in ids if id in found)) for ids in wanted if ids[0] in found]
+    by_id = {message.id: message for message in db.log(chat).find([id for ids in wanted for id in ids])}
+    return [_session_message(*(by_id[id] for id in ids if id in by_id)) for ids in wanted if ids[0] in by_id]
 
 
 def _chat(*parts: str) -> str:
@@ -269,14 +269,14 @@ def _ids(entry: Item) -> list[str]:
     return cast("list[str]", json.loads(entry.data))
 
 
-def _packed(data: Mapping[str, object]) -> bytes:
+def _pack(data: Mapping[str, object]) -> bytes:
     try:
         return json.dumps(encode_bytes_values(data)).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"The state of an agent is not JSON: {error}.", "Store JSON in it.") from error
 
 
-def _read(item: Item) -> dict[str, object]:
+def _unpack(item: Item) -> dict[str, object]:
     return cast("dict[str, object]", decode_bytes_values(json.loads(item.data)))
 
 
@@ -284,7 +284,7 @@ def _missing(what: str) -> SessionMismatch:
     return SessionMismatch(f"{what} does not exist.", "Create it first, or look at the ids.")
 
 
-def _there(what: str) -> SessionMismatch:
+def _duplicate(what: str) -> SessionMismatch:
     return SessionMismatch(f"{what} already exists.", "Another agent may write there: make this one again.")
 
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from holdfast.llm.adapters import resolve
     from holdfast.llm.model import LLM
     from holdfast.memory import Memory
-    from holdfast.prompt.build import PromptOptions, build
-    from holdfast.prompt.window import LastN, Policy
+    from holdfast.prompt.build import build
     from holdfast.records.grants import Grants
     from holdfast.records.quarantine import Quarantine
     from holdfast.tools.memory_internals import further_memories
@@ -31,10 +30,7 @@ __getattr__ = importer(
         "AsyncMemory": "aio",
         "Grants": "records.grants",
         "LLM": "llm.model",
-        "LastN": "prompt.window",
         "Learner": "learning.service",
-        "Policy": "prompt.window",
-        "PromptOptions": "prompt.build",
         "Quarantine": "records.quarantine",
         "build": "prompt.build",
         "further_memories": "tools.memory_internals",
@@ -46,7 +42,7 @@ R = TypeVar("R")
 
 
 def submit(handle: Memory | Chat, work: Callable[[], R]) -> asyncio.Future[R]:
-    """Begin some work on a thread of a memory, or of the loop; return what can be awaited.
+    """Start some work on a thread of a memory, or of the loop, and return its future.
 
     Raises:
         Closed: it is closed.

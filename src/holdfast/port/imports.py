@@ -27,7 +27,7 @@ class StoredMeanwhile(Conflict):
 
 
 class Imports:
-    """The imports into a memory, of its agent. Of one that stores nothing, nothing is there."""
+    """The imports into a memory, of its agent; a memory that stores nothing has none."""
 
     def __init__(self, memory: Memory) -> None:
         self._runtime, self._scope = runtime_of(memory), memory.scope
@@ -38,7 +38,7 @@ class Imports:
     # Files ------------------------------------------------------------------------------------------------
 
     def account(self, file: str, digest: str) -> str | None:
-        """Return what was noted of a file that was imported with this content; None if it was not."""
+        """Return the account of a file that was imported with this content; None if there is none."""
         return imports.find(self._database, self._space, file, digest) if self._database else None
 
     def note(self, file: str, digest: str, account: str) -> None:
@@ -58,11 +58,11 @@ class Imports:
         return imports.beginnings(self._database, self._scope) if self._database else {}
 
     def chats_with(self, id: str) -> set[str]:
-        """Return the chats that have a message with an id, which its writer gave it."""
+        """Return the chats with a message of this id, which its writer gave it."""
         return set(sessions.with_message(self._database, self._space, id)) if self._database else set()
 
     def find(self, chat: str, ids: Sequence[str]) -> list[Message]:
-        """Return the messages of a chat that have one of some ids."""
+        """Return the messages of a chat with these ids."""
         return log.by_ids(self._database, self._space, chat, ids) if self._database else []
 
     def call(self, chat: str, call: str) -> ToolCall | None:

@@ -1,4 +1,4 @@
-"""Items, which an adapter stores of its framework, in one transaction with the messages of chats."""
+"""Items of a framework, which its adapter stores in one transaction with the messages of chats."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from operator import attrgetter
 from typing import TYPE_CHECKING, Self
 
 from holdfast.contract import check_provider
@@ -59,7 +60,7 @@ class Items(ItemRows):
         self._memory, self._runtime, self._scope = memory, own, scope
 
     def shared(self) -> Self:
-        """Return the same collection of what all users of the tenant share, in the same transaction."""
+        """Return the same collection for all users of the tenant, in the same transaction."""
         return self._with(_space=self._scope.shared.space)
 
     def log(self, chat: str) -> Log:
@@ -76,7 +77,7 @@ class Items(ItemRows):
                 raise
 
     def chats_with(self, id: str) -> list[str]:
-        """Return the chats that have a message with an id, which its writer gave it."""
+        """Return the chats with a message of this id, which its writer gave it."""
         return sessions.with_message(self.reader, self._space, id)
 
     # The scratchpad of the user, or of what all share -----------------------------------------------------
@@ -117,11 +118,11 @@ class Log:
         return log.read(self._items.reader, space, self._chat, limit=limit, before=before, after=after)
 
     def find(self, ids: Sequence[str]) -> list[Message]:
-        """Return the messages that have one of some ids."""
+        """Return the messages with these ids."""
         return log.by_ids(self._items.reader, self._scope.space, self._chat, ids)
 
     def backward(self, before: int | None = None) -> Iterator[Message]:
-        """Iterate over the messages before a `seq` from the newest back, at the cost of what is taken."""
+        """Iterate over the messages before a `seq` from the newest back, at the cost of those taken."""
         size = _FEW
         while page := self.read(size, before=before):
             yield from reversed(page)
@@ -130,7 +131,7 @@ class Log:
             before, size = page[0].seq, min(_PAGE, 2 * size)
 
     def given_ids(self, ids: Sequence[str]) -> set[str]:
-        """Return which of some ids are those that callers gave to messages."""
+        """Return those of some ids that callers gave to messages."""
         return log.given_ids(self._items.reader, self._scope.space, self._chat, ids)
 
     def append(self, messages: Sequence[Message]) -> list[tuple[int, str]]:
@@ -149,10 +150,11 @@ class Log:
         runtime, scope, now = self._runtime, self._scope, self._runtime.now()
         # Workers give way.
         runtime.workers.appended = time.monotonic()
-        rows = [to_row(one, now, message_tokens(one, runtime.count_tokens)) for one in map(ready, messages)]
-        asked = runtime.prompts.asked(scope.space, self._chat)
-        added, _ = log.append_rows(tx, scope, self._chat, rows, now, asked)
-        if asked.unstored and any(row["role"] == "assistant" for row in added):
+        count = runtime.count_tokens
+        rows = [to_row(draft, now, message_tokens(draft, count)) for draft in map(ready, messages)]
+        pending = runtime.prompts.asked(scope.space, self._chat)
+        added, _ = log.append_rows(tx, scope, self._chat, rows, now, pending)
+        if pending.unstored and any(row["role"] == "assistant" for row in added):
             runtime.prompts.hold(scope.space, self._chat, None)
         return [(row["seq"], row["id"]) for row in added]
 
@@ -170,5 +172,5 @@ def newest_payloads(memory: Memory, chat: Chat, limit: int, before: int | None =
     if own is not None:
         return payloads.newest(own.database_of(scope), scope.space, chat.id, limit, before=before)
     # Another provider has whole messages only.
-    found = chat.history(limit, before=before)
-    return [Payload(one.seq, one.id, one.role, one.content, one.raw, one.meta) for one in reversed(found)]
+    fields = attrgetter(*Payload._fields)
+    return [Payload(*fields(message)) for message in reversed(chat.history(limit, before=before))]

@@ -1,19 +1,20 @@
-"""The parts of prompts, for those who show a model their own messages, or a session what came before it."""
+"""Parts of prompts, for adapters that show a model their own messages, and for later sessions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types.late import importer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.chat import Chat
     from holdfast.memory import Memory
     from holdfast.prompt.recall_block import RecallBlock
     from holdfast.prompt.window import Policy
+    from holdfast.records.options import RecallOptions
     from holdfast.runtime import Runtime
     from holdfast.search.query import has_words, is_searchable
     from holdfast.types import Hit, Message, Record, Summary
@@ -39,13 +40,6 @@ def unshortened(handle: Memory | Chat, budget: int | None) -> Policy:
     return window.unshortened(window.at_budget(runtime.policy if runtime else window.Lossless(), budget))
 
 
-def known(chat: Chat) -> str:
-    """Return the knowledge block of a chat."""
-    from holdfast.prompt.window import LastN
-
-    return chat.prompt(policy=LastN(0)).system
-
-
 def compaction_target(budget: int) -> int:
     """Return the tokens that a chat is compacted to at a budget, where no policy is named."""
     from holdfast.prompt.window import Lossless, share_of
@@ -59,13 +53,6 @@ def leave_unanswered(memory: Memory) -> None:
         runtime.prompts.worker = ""
 
 
-def recall_limit(max_tokens: int) -> int:
-    """Return how many hits to look at for a recall block of some tokens."""
-    from holdfast.prompt.recall_block import hit_limit
-
-    return hit_limit(None, max_tokens)
-
-
 def recall_block(memory: Memory, chat: str, hits: Sequence[Hit], max_tokens: int) -> RecallBlock:
     """Return the best hits that fit some tokens as one block for a prompt of a chat, framed as data."""
     from holdfast.prompt.recall_block import fit
@@ -73,6 +60,56 @@ def recall_block(memory: Memory, chat: str, hits: Sequence[Hit], max_tokens: int
     runtime, scope = _runtime_of(memory), memory.scope
     count = runtime.count_tokens if runtime else estimate_tokens
     return fit(hits, (scope.reference(scope.space), chat), max_tokens, count, named=scope.is_layered)
+
+
+class KnownAndRecalled(NamedTuple):
+    """The knowledge block, and the recall block; "" where there is nothing to show."""
+
+    known: str
+    recalled: str
+
+
+def known_and_recalled(
+    memory: Memory,
+    chat_id: str,
+    said: Sequence[Message],
+    max_tokens: int,
+    options: Mapping[str, object],
+    *,
+    known: bool = True,
+) -> KnownAndRecalled:
+    """Return the knowledge block, and the recall block for the newest message of the user.
+
+    They are for a conversation that a framework itself shows its model. A message without words, such as a
+    lone emoji, recalls nothing. What the conversation, or the knowledge, shows already is not recalled and
+    takes none of the places.
+
+    Args:
+        memory: what to recall from.
+        chat_id: the chat of the conversation.
+        said: the messages that the model sees anyway, oldest first.
+        max_tokens: the tokens of what is recalled.
+        options: options of `Memory.recall`.
+        known: whether to show what is known.
+
+    """
+    from html import escape
+
+    from holdfast.prompt.recall_block import hit_limit
+    from holdfast.prompt.window import LastN
+    from holdfast.search.query import has_words
+
+    chat = memory.chat(chat_id)
+    query = next((message.content for message in reversed(said) if message.role == "user"), "")
+    system = chat.prompt(policy=LastN(0)).system if known else ""
+    if not has_words(query):
+        return KnownAndRecalled(system, "")
+    chosen = dict(options)
+    limit = cast("int", chosen.pop("limit", hit_limit(None, max_tokens)))
+    there = {message.content for message in said}
+    hits = memory.recall(query, limit=limit + len(there), **cast("RecallOptions", chosen))
+    fresh = [hit for hit in hits if hit.text not in there and escape(hit.text, quote=False) not in system]
+    return KnownAndRecalled(system, recall_block(memory, chat.id, fresh[:limit], max_tokens).text)
 
 
 def summary_text(summary: Summary) -> str:

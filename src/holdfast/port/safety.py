@@ -11,12 +11,12 @@ T = TypeVar("T")
 
 
 def mask(value: T) -> T:
-    """Return a text, JSON values or a result with its credentials masked, and those of what it is made of."""
-    return cast("T", _masked(value))
+    """Return a text, JSON values or a result, with the credentials in it and in its parts masked."""
+    return cast("T", _mask_parts(value))
 
 
 # Any: results of many types.
-def _masked(value: Any) -> Any:
+def _mask_parts(value: Any) -> Any:
     match value:
         case str():
             return guard.mask(value)
@@ -25,14 +25,13 @@ def _masked(value: Any) -> Any:
         case Summary():
             return guard.masked_summary(value)
         case Prompt():  # its messages are also those of the chat itself
-            parts = {"messages": _masked(value.messages), "window": _masked(value.window)}
+            parts = {"messages": _mask_parts(value.messages), "window": _mask_parts(value.window)}
             return replace(value, **parts, recalled=guard.mask(value.recalled))
         case list() | tuple():
-            return type(value)(map(_masked, value))
+            return type(value)(map(_mask_parts, value))
         case dict():
             return guard.mask_values(value)
         case Window() | Expansion() | Description():
-            return replace(
-                cast("Any", value), **{one.name: _masked(getattr(value, one.name)) for one in fields(value)}
-            )
+            parts = {field.name: _mask_parts(getattr(value, field.name)) for field in fields(value)}
+            return replace(cast("Any", value), **parts)
     return value

@@ -37,8 +37,8 @@ def item_embedder(memory: Memory, embed: object, dims: int) -> ItemEmbedder | No
     runtime = runtime_of(memory)
     if runtime is None or (embed is None and runtime.embedder is None):
         return None
-    found = runtime.embedder if embed is None else embedder(cast("Embed", embed))
-    return ItemEmbedder(runtime, memory.scope, cast("Embedder", found), dims)
+    model = runtime.embedder if embed is None else embedder(cast("Embed", embed))
+    return ItemEmbedder(runtime, memory.scope, cast("Embedder", model), dims)
 
 
 class ItemEmbedder:
@@ -68,8 +68,8 @@ class ItemEmbedder:
         return vector
 
     def _ask(self, model: Model, purpose: str, texts: Sequence[str], patience: float) -> Rows:
-        asked = request([mask(text)[:LONGEST] for text in texts])
-        question = LLMRequest(purpose, asked, None, purpose, answer_tokens=0)
+        batch = request([mask(text)[:LONGEST] for text in texts])
+        question = LLMRequest(purpose, batch, None, purpose, answer_tokens=0)
         answer = self._runtime.meter(self._scope).ask(model, question, patience)
         rows = cast("Embedded", answer).vectors
         self._dims = self._dims or rows.shape[1]

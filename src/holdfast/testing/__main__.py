@@ -29,12 +29,12 @@ def factory(path: str) -> Callable[..., Provider]:
     """
     module, _, name = path.partition(":")
     try:
-        found: object = attrgetter(name)(import_module(module))
+        target: object = attrgetter(name)(import_module(module))
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise InvalidInput(f"Cannot import {path!r}: {error}.", f"Use {USAGE}.") from error
-    if not callable(found):
+    if not callable(target):
         raise InvalidInput(f"{path!r} is not callable.", "Name a class or a function that makes a provider.")
-    return found
+    return target
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,8 +43,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"Usage: {USAGE}\n")
         return 2
     path, *more = arguments
-    groups = [one for one in more if not one.startswith(_REOPEN)]
-    again = [one.removeprefix(_REOPEN) for one in more if one.startswith(_REOPEN)]
+    groups = [argument for argument in more if not argument.startswith(_REOPEN)]
+    again = [argument.removeprefix(_REOPEN) for argument in more if argument.startswith(_REOPEN)]
     try:
         report = check(factory(path), groups=groups, reopen=factory(again[-1]) if again else None)
     except InvalidInput as error:

@@ -144,7 +144,7 @@ def case(group: Group, *also: Capability) -> Callable[[Callable[[FullProvider], 
 
 
 def lasting(group: Group) -> Callable[[Callable[[FullProvider, Reopened], None]], Case]:
-    """Make a case of a function that gets the provider, and what closes it and opens its storage again."""
+    """Make a case of a function that gets the provider, and a function that closes and reopens it."""
     return lambda body: Case(group, body.__name__, _needs(group), body, lasts=True)
 
 
@@ -156,7 +156,7 @@ def _needs(group: Group, also: Sequence[Capability] = ()) -> frozenset[Capabilit
 
 
 class PromiseBroken(AssertionError):
-    """A provider does not keep a promise; the message is what was found, beside the promise of the case."""
+    """A provider does not keep a promise; the message says how, beside the promise of the case."""
 
 
 def expect(holds: object, detail: str = "") -> None:
@@ -170,16 +170,16 @@ def expect(holds: object, detail: str = "") -> None:
         raise PromiseBroken(detail)
 
 
-def same(found: object, wanted: object, detail: str = "") -> None:
+def same(actual: object, wanted: object, detail: str = "") -> None:
     """Check that two values are equal; `detail` names what is compared, where a case compares several.
 
     Raises:
         PromiseBroken: it is not; the message shows both, shortened.
 
     """
-    if found != wanted:
+    if actual != wanted:
         where = f"{detail}: " if detail else ""
-        raise PromiseBroken(f"{where}Expected {_short.repr(wanted)}, found {_short.repr(found)}.")
+        raise PromiseBroken(f"{where}Expected {_short.repr(wanted)}, found {_short.repr(actual)}.")
 
 
 def raises(
@@ -301,7 +301,7 @@ def seqs(messages: Iterable[Message]) -> list[int]:
 
 def tokens_of(items: Iterable[Message | Summary | Omission]) -> int:
     """Return the tokens of messages, summaries or omissions."""
-    return sum(one.tokens for one in items)
+    return sum(item.tokens for item in items)
 
 
 def prompt_text(prompt: Prompt) -> str:

@@ -92,24 +92,24 @@ class Report:
     @property
     def failed(self) -> tuple[Result, ...]:
         """The results of the cases that failed."""
-        return self._those("failed")
+        return self._with_outcome("failed")
 
     @property
     def passed(self) -> tuple[Result, ...]:
         """The results of the cases that passed."""
-        return self._those("passed")
+        return self._with_outcome("passed")
 
     @property
     def skipped(self) -> tuple[Result, ...]:
         """The results of the cases that were not run."""
-        return self._those("skipped")
+        return self._with_outcome("skipped")
 
-    def _those(self, outcome: Outcome) -> tuple[Result, ...]:
-        return tuple(one for one in self.results if one.outcome == outcome)
+    def _with_outcome(self, outcome: Outcome) -> tuple[Result, ...]:
+        return tuple(result for result in self.results if result.outcome == outcome)
 
     def __str__(self) -> str:
         missing = [name for name in CAPABILITIES if name not in self.claims]
-        counts = Counter(one.outcome for one in self.results)
+        counts = Counter(result.outcome for result in self.results)
         number = ", ".join(f"{counts[outcome]} {outcome}" for outcome in get_args(Outcome))
         lines = [
             f"{self.provider}: {number}",
@@ -117,14 +117,13 @@ class Report:
         ]
         if missing:
             lines.append(f"does not claim {', '.join(missing)}")
-        lines += [f"FAILED  {one.group}: {_phrase(one.case)}\n        {one.why}" for one in self.failed]
-        reasons = Counter(one.why for one in self.skipped)
+        lines += [
+            f"FAILED  {result.group}: {result.case.replace('_', ' ')}\n        {result.why}"
+            for result in self.failed
+        ]
+        reasons = Counter(result.why for result in self.skipped)
         lines += [f"skipped {count}: {why}" for why, count in reasons.items()]
         return "\n".join(lines)
-
-
-def _phrase(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def check(make: Factory, *, groups: Iterable[str] = (), reopen: Reopen | None = None) -> Report:
@@ -150,12 +149,12 @@ def check(make: Factory, *, groups: Iterable[str] = (), reopen: Reopen | None = 
             "The suite needs a fresh provider for each case.",
             "Pass a callable that makes one, such as its class.",
         )
-    name, claimed = _introduced(make)
-    claims = tuple(one for one in CAPABILITIES if one in claimed)
+    name, claimed = _name_and_claims(make)
+    claims = tuple(capability for capability in CAPABILITIES if capability in claimed)
     return Report(name, claims, tuple(_result(case, make, reopen) for case in cases))
 
 
-def _introduced(make: Factory) -> tuple[str, frozenset[Capability]]:
+def _name_and_claims(make: Factory) -> tuple[str, frozenset[Capability]]:
     """Return the name and the capabilities of a provider. What it raises here, each case will report."""
     try:
         provider = make()
@@ -186,13 +185,13 @@ def _result(case: Case, make: Factory, reopen: Reopen | None) -> Result:
     except SkipTest as skipped:
         return Result(case.group, case.name, "skipped", str(skipped))
     except _RAISED as error:
-        found = str(error) if isinstance(error, PromiseBroken) else f"It raised {_described(error)}"
-        why = f"{case.promise} {shorten_line(found, 500)}".strip()
+        problem = str(error) if isinstance(error, PromiseBroken) else f"It raised {_describe(error)}"
+        why = f"{case.promise} {shorten_line(problem, 500)}".strip()
         return Result(case.group, case.name, "failed", f"{why} ({_place(error)})")
     return Result(case.group, case.name, "passed")
 
 
-def _described(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - an error of the provider may fail to be written
@@ -201,5 +200,5 @@ def _described(error: BaseException) -> str:
 
 def _place(error: BaseException) -> str:
     """Return where an error was raised, or which check of a case found it."""
-    frames = [one for one in extract_tb(error.__traceback__) if one.filename != checks.__file__]
+    frames = [frame for frame in extract_tb(error.__traceback__) if frame.filename != checks.__file__]
     return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}"

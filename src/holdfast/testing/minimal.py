@@ -88,7 +88,7 @@ def newest(messages: Sequence[Message], budget: int, keep: int) -> Window:
 
 def _left_out(messages: Sequence[Message]) -> Iterator[Omission]:
     if messages:
-        cost = sum(one.tokens for one in messages)
+        cost = sum(message.tokens for message in messages)
         yield Omission(
             len(messages), messages[0].seq, messages[-1].seq, cost, "older than the budget reaches"
         )

@@ -369,7 +369,7 @@ def test_what_is_sent_does_not_wait_for_what_was_sent_before() -> None:
                 for one in those_of(socket.socket)
                 if peer(one) == scope["client"]
             )
-            for server in those_of(http._Announced):
+            for server in those_of(http._AnnouncingServer):
                 server.should_exit = True
 
     def ask(url: str) -> None:

@@ -45,5 +45,5 @@ def session_chat(session_id: str) -> str:
 
 
 def memory_chat(session_id: str | None) -> str:
-    """Return the id of the chat of what was added to memory from a session that is stored elsewhere."""
+    """Return the id of the chat for additions to memory from a session that is stored elsewhere."""
     return chat_id(_MEMORY, session_id) if session_id else _MEMORY

@@ -76,7 +76,7 @@ def is_event(message: Message) -> bool:
 
 
 def is_said(event: Event) -> bool:
-    """Return whether an event has content, and all of it."""
+    """Return whether an event has content and is complete."""
     return bool(event.content and event.content.parts) and not event.partial
 
 
@@ -109,7 +109,7 @@ def _parts(parts: list[Part]) -> Iterator[dict[str, object]]:
 
 
 def _result(answer: FunctionResponse) -> str:
-    """Return what a call returned as text: ADK puts what is no dict under "result"."""
+    """Return the result of a call as text; ADK puts a value that is no dict under "result"."""
     response = answer.response or {}
     value = response["result"] if response.keys() == {"result"} else response
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

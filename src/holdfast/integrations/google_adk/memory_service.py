@@ -139,14 +139,14 @@ class HoldfastMemoryService(BaseMemoryService):
 def _store(
     memory: Memory, session_id: str | None, events: Mapping[str, Event], meta: Mapping[str, object]
 ) -> None:
-    """Append events to the chat of what was added to memory, without those that are stored or deleted."""
+    """Append events to the chat of additions to memory, without those that are stored or deleted."""
     table = Items(memory, _DELETED)
     chats = [memory_chat(session_id), *([session_chat(session_id)] if session_id else [])]
 
     def new(db: Items, ids: Iterable[str]) -> list[str]:
-        asked = list(ids)
-        there = db.get_many(asked).keys() | {one for chat in chats for one in db.log(chat).given_ids(asked)}
-        return [id for id in asked if id not in there]
+        wanted = list(ids)
+        there = db.get_many(wanted).keys() | {id for chat in chats for id in db.log(chat).given_ids(wanted)}
+        return [id for id in wanted if id not in there]
 
     # Most of a session is stored already, and what is new is converted before the space is locked.
     with table.reading():
@@ -158,16 +158,16 @@ def _store(
 
 def _delete(memory: Memory, memory_id: str) -> None:
     """Erase a message or a record; do nothing if there is none of the id."""
-    found = read_reference(memory_id)
-    if found is None or not found.chat:
+    reference = read_reference(memory_id)
+    if reference is None or not reference.chat:
         if memory.get(memory_id) is not None:
             memory.erase(record=memory_id, rewrite=None)
         return
-    for message in memory.chat(found.chat).history(before=found.first + 1, limit=1):
-        if message.seq == found.first:
+    for message in memory.chat(reference.chat).history(before=reference.first + 1, limit=1):
+        if message.seq == reference.first:
             # First of all, so that it is not added again meanwhile.
             Items(memory, _DELETED).put({message.id: b""})
-            memory.erase(chat=found.chat, messages=found.first, rewrite=None)
+            memory.erase(chat=reference.chat, messages=reference.first, rewrite=None)
 
 
 def _fact(entry: MemoryEntry, beside: Mapping[str, object]) -> NewRecord:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -17,7 +18,7 @@ try:
     from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
 
     from holdfast.integrations.google_adk.events import to_message
-    from holdfast.integrations.google_adk.state import checked_state, read_shared
+    from holdfast.integrations.google_adk.state import check_state, read_shared
     from holdfast.integrations.google_adk.stored_session import SessionHead, StoredSession, sessions_of
 except ImportError as error:
     raise MissingExtra.of("google-adk") from error
@@ -75,7 +76,7 @@ class HoldfastSessionService(BaseSessionService):
 
         """
         opened = self._open(app_name, user_id, session_id or str(uuid4()))
-        return await off_loop(self._memory, opened.create, checked_state(state))
+        return await off_loop(self._memory, opened.create, check_state(state))
 
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
@@ -144,5 +145,6 @@ class HoldfastSessionService(BaseSessionService):
         every = app_memory(self._memory, app_name, None).grants
         users = every.users() if user_id is None else [user_id]
         # The user without a name stands for what all share.
-        found = [one for user in users if user for one in sessions_of(self._memory, app_name, user)]
-        return sorted(found, key=lambda one: (one.last_update_time, one.user_id, one.id))
+        lists = (sessions_of(self._memory, app_name, user) for user in users if user)
+        sessions = chain.from_iterable(lists)
+        return sorted(sessions, key=lambda session: (session.last_update_time, session.user_id, session.id))

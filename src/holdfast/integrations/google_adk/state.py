@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _PREFIX = "state/"
 
 
-def checked_state(state: Mapping[str, object] | None) -> dict[str, object]:
-    """Return a state as ADK stores it, without what is temporary.
+def check_state(state: Mapping[str, object] | None) -> dict[str, object]:
+    """Return a state as ADK stores it, without temporary names.
 
     Raises:
         InvalidInput: it is not a dict of JSON.
@@ -36,7 +36,7 @@ def checked_state(state: Mapping[str, object] | None) -> dict[str, object]:
 
 
 def write_state(tx: Items, chat: str, state: Mapping[str, object]) -> None:
-    """Store a change of state, which is JSON: each name where its prefix says."""
+    """Store a change of state, which is JSON; the prefix of a name says where."""
     own = {}
     # In one order everywhere, so that of two transactions none waits for the other.
     for name, value in sorted(state.items()):
@@ -50,7 +50,7 @@ def write_state(tx: Items, chat: str, state: Mapping[str, object]) -> None:
 
 
 def read_state(db: Items, session: Iterable[Item]) -> dict[str, object]:
-    """Return the state that a session sees, from the items of its chat and what its app and user share."""
+    """Return the state of a session, from the items of its chat, with that of its app and of its user."""
     app, user = read_shared(db.shared()), read_shared(db)
     return {
         **own_state(session),
@@ -61,9 +61,8 @@ def read_state(db: Items, session: Iterable[Item]) -> dict[str, object]:
 
 def own_state(session: Iterable[Item]) -> dict[str, object]:
     """Return the state of a session alone, from the items of its chat."""
-    return {
-        one.key.removeprefix(_PREFIX): json.loads(one.data) for one in session if one.key.startswith(_PREFIX)
-    }
+    items = (item for item in session if item.key.startswith(_PREFIX))
+    return {item.key.removeprefix(_PREFIX): json.loads(item.data) for item in items}
 
 
 def read_shared(db: Items) -> dict[str, object]:
@@ -73,7 +72,7 @@ def read_shared(db: Items) -> dict[str, object]:
 
 
 def _write_shared(tx: Items, name: str, value: object) -> None:
-    """Store a value on the scratchpad; one that it does not take, such as a credential, as an item."""
+    """Store a value on the scratchpad, or as an item if that refuses it, such as a credential."""
     try:
         tx.write_pad(name, _text(value))
     except (InvalidInput, Denied):

@@ -54,9 +54,9 @@ class SessionHead(NamedTuple):
     newest: str = ""
 
     @classmethod
-    def of(cls, found: Iterable[Item]) -> Self | None:
-        """Return that of the items of a chat; None if they are of no session."""
-        return next((cls(*json.loads(one.data)) for one in found if one.key == _HEAD), None)
+    def of(cls, items: Iterable[Item]) -> Self | None:
+        """Return the head among the items of a chat; None if they are of no session."""
+        return next((cls(*json.loads(item.data)) for item in items if item.key == _HEAD), None)
 
     def packed(self) -> dict[str, bytes]:
         """Return it as an item."""
@@ -95,11 +95,11 @@ class StoredSession:
 
         """
         with self._table.reading():
-            found = self._table.scan(self._chat)
-            head = SessionHead.of(found)
+            items = self._table.scan(self._chat)
+            head = SessionHead.of(items)
             if head is None:
                 return None
-            session = self._session(self._table, head, found)
+            session = self._session(self._table, head, items)
             newest = list(self._newest(config.num_recent_events, config.after_timestamp))
         session.events = [to_event(message) for message in reversed(newest)]
         return session
@@ -143,8 +143,8 @@ class StoredSession:
         if self._table.get(_HEAD, self._chat) is not None:
             self._table.erase(self._chat)
 
-    def _session(self, db: Items, head: SessionHead, found: Iterable[Item]) -> Session:
-        return bare_session(self._app, self._user, head, read_state(db, found))
+    def _session(self, db: Items, head: SessionHead, items: Iterable[Item]) -> Session:
+        return bare_session(self._app, self._user, head, read_state(db, items))
 
     def _newest(self, limit: int | None, after: float | None) -> Iterator[Message]:
         """Yield the messages of the newest events, newest first, until one is older than `after`."""
@@ -159,12 +159,12 @@ class StoredSession:
 def sessions_of(memory: Memory, app_name: str, user_id: str) -> list[Session]:
     """Return the sessions of a user of an app with their state, and without their events."""
     table = Items(app_memory(memory, app_name, user_id), FRAMEWORK)
-    found: dict[str, list[Item]] = {}
+    by_chat: dict[str, list[Item]] = {}
     with table.reading():
         for chat, item in table.scan_chats():
-            found.setdefault(chat, []).append(item)
-        shared = read_state(table, ()) if found else {}
-    heads = [(head, each) for each in found.values() if (head := SessionHead.of(each))]
+            by_chat.setdefault(chat, []).append(item)
+        shared = read_state(table, ()) if by_chat else {}
+    heads = [(head, each) for each in by_chat.values() if (head := SessionHead.of(each))]
     return [bare_session(app_name, user_id, head, {**own_state(each), **shared}) for head, each in heads]
 
 

@@ -1,4 +1,4 @@
-"""LangGraph: what its graphs keep, in a memory."""
+"""LangGraph: the checkpoints and the store of graphs, in a memory."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def read_tuple(
         else:
             numbers[row.channels[key]] = kind
     missing = [n for some in numbers.values() for n in some if n not in loaded]
-    loaded |= thread.loaded(missing)
+    loaded |= thread.load_messages(missing)
     with Items.decoding("A list of messages"):
         values |= {channel: [loaded[n] for n in some] for channel, some in numbers.items()}
     read = CheckpointTuple(
@@ -53,17 +53,17 @@ def tuples(
     metadata: Mapping[str, object],
     before: RunnableConfig | None,
 ) -> Iterator[CheckpointTuple]:
-    """Iterate over the checkpoints that a list of some threads has; see `HoldfastSaver.list`."""
+    """Iterate over the checkpoints of some threads; see `HoldfastSaver.list`."""
     given: Mapping[str, object] = config.get("configurable", {}) if config else {}
     bound = before.get("configurable", {}).get("checkpoint_id") if before else None
     loaded: dict[str, dict[int, BaseMessage]] = {}
     keys = ((key.partition("/"), thread) for thread in threads for key in thread.keys(rows.CHECKPOINTS))
-    found = sorted(
+    checkpoints = sorted(
         ((unescape(id), thread.chat, unescape(ns), thread) for (ns, _, id), thread in keys),
         reverse=True,
-        key=lambda one: one[:3],
+        key=lambda entry: entry[:3],
     )
-    for id, chat, ns, thread in found:
+    for id, chat, ns, thread in checkpoints:
         if bound is not None and id >= str(bound):
             continue
         if given.get("checkpoint_id") not in (None, "", id) or given.get("checkpoint_ns", ns) != ns:

@@ -1,4 +1,4 @@
-"""How checkpoints are stored, copied and removed: what is new in one, once, and what only it needs."""
+"""Storing, copying and removing checkpoints: a value or message is stored once, and goes with the last."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PAGE = 256
 
 
 class ThreadWriter(ThreadItems):
-    """Changes the items of a thread within a transaction, beside which no other one changes the space."""
+    """Changes the items of a thread, within the only transaction that writes to the space."""
 
     def __init__(self, tx: Items, chat: str, serde: SerializerProtocol) -> None:
         super().__init__(tx, chat, serde)
@@ -53,20 +53,20 @@ class ThreadWriter(ThreadItems):
         `known` are lists that the new ones may continue; `said` is the channel that is in the log.
         """
         head = self.head() or ThreadHead(place.thread, token_hex(8), 0)
-        prior = self._parents(place, head, said) if said in versions else []
+        prior = self._parent_numbers(place, head, said) if said in versions else []
         given, values, lists = checkpoint["channel_values"], dict[str, bytes](), dict[str, KnownList]()
         for channel, version in versions.items():
             key, value = rows.value_key(place.ns, channel, version), given.get(channel)
             if is_message_list(value):
                 new = KnownList.of(head.epoch, [0] * len(value), value)
-                new = new.continued(known[channel])
+                new = new.with_numbers_of(known[channel])
                 fresh = self._number(new, head.messages, prior if channel == said else [])
                 head = head._replace(messages=head.messages + len(fresh))
                 values[key], lists[channel] = rows.pack(rows.to_ranges(new.numbers)), new
                 if channel == said:
                     self._log.add(fresh)
             else:
-                values[key] = self._packed(value) if channel in given else rows.pack(None)
+                values[key] = self._pack(value) if channel in given else rows.pack(None)
         if said in versions:
             self._remove(checkpoint["id"], prior, lists.get(said))
         kind, data = self._serde.dumps_typed({k: v for k, v in checkpoint.items() if k != "channel_values"})
@@ -86,13 +86,13 @@ class ThreadWriter(ThreadItems):
         places = [WRITES_IDX_MAP.get(channel, n) for n, (channel, _) in enumerate(writes)]
         there = self.get(rows.WRITES, [f"{prefix}/{n}" for n in places if n >= 0])
         data = {
-            f"{prefix}/{n}": self._packed(value, path, task, n, channel)
+            f"{prefix}/{n}": self._pack(value, path, task, n, channel)
             for n, (channel, value) in zip(places, writes, strict=True)
         }
         self._put(rows.WRITES, {key: item for key, item in data.items() if key not in there})
 
     def _number(self, new: KnownList, last: int, prior: list[int]) -> list[tuple[str, BaseMessage]]:
-        """Store the messages that have no number, give them one, and return them by their ids in the log."""
+        """Store the messages without a number under new ones, and return them with their ids in the log."""
         first = [*new.numbers, 0].index(0)
         places = [place for place, number in enumerate(new.numbers[first:], first) if not number]
         known = self.messages(prior) if len(places) > _MANY else ()
@@ -100,7 +100,7 @@ class ThreadWriter(ThreadItems):
         fresh, written = list[tuple[str, BaseMessage]](), dict[str, bytes]()
         for place in places:
             message = new.messages[place]
-            id, data = _log_id(message, place), self._packed(message)
+            id, data = _log_id(message, place), self._pack(message)
             if (number := there.get((id, data))) is None:
                 fresh.append((id, message))
                 number = last + len(fresh)
@@ -109,20 +109,20 @@ class ThreadWriter(ThreadItems):
         self._put(rows.MESSAGES, written)
         return fresh
 
-    def _parents(self, place: ThreadPlace, head: ThreadHead, channel: str) -> list[int]:
-        """Return the numbers of a list of the parent."""
+    def _parent_numbers(self, place: ThreadPlace, head: ThreadHead, channel: str) -> list[int]:
+        """Return the numbers of a list of messages of the parent."""
         parent = self.checkpoint(place.ns, place.id) if place.id else None
-        keys = [key for key, one in parent.channels.items() if one == channel] if parent else []
-        found = self.values(keys, head.messages).values()
-        return next((numbers for numbers, _ in found if not isinstance(numbers, str)), [])
+        keys = [key for key, name in parent.channels.items() if name == channel] if parent else []
+        values = self.values(keys, head.messages).values()
+        return next((numbers for numbers, _ in values if not isinstance(numbers, str)), [])
 
     def _remove(self, checkpoint: str, prior: list[int], new: KnownList | None) -> None:
         """Leave a tombstone for the messages of the parent that are not there any more, in any version."""
         numbers = new.numbers if new else []
         # Most lists go on where that of the parent ends, and sets of long ones take long.
         if numbers[: len(prior)] != prior and (gone := set(prior).difference(numbers)):
-            left = {_log_id(one, n) for n, one in enumerate(new.messages if new else ())}
-            removed = [id for _, one, _, _ in self.messages(gone) if (id := one.decode()) not in left]
+            left = {_log_id(message, n) for n, message in enumerate(new.messages if new else ())}
+            removed = [id for _, data, _, _ in self.messages(gone) if (id := data.decode()) not in left]
             self._log.remove(checkpoint, removed)
 
     # Removing and copying ---------------------------------------------------------------------------------
@@ -131,13 +131,13 @@ class ThreadWriter(ThreadItems):
         """Delete all checkpoints but the newest of each namespace, and those that it is rebuilt from."""
         kept, head = set[str](), self.head()
         for ns in {key.partition("/")[0] for key in self.keys(rows.CHECKPOINTS)}:
-            found = self.checkpoint(unescape(ns), "")
+            row = self.checkpoint(unescape(ns), "")
             # Channels of which it may have no value, but the writes since an earlier checkpoint.
-            needed = set(found.metadata.get("counters_since_delta_snapshot") or ()) if found else set()
-            while head and found:
-                kept.add(found.key)
-                needed -= {found.channels[key] for key in self.values(found.channels, head.messages)}
-                found = self.checkpoint(found.ns, found.parent) if needed and found.parent else None
+            needed = set(row.metadata.get("counters_since_delta_snapshot") or ()) if row else set()
+            while head and row:
+                kept.add(row.key)
+                needed -= {row.channels[key] for key in self.values(row.channels, head.messages)}
+                row = self.checkpoint(row.ns, row.parent) if needed and row.parent else None
         self._keep(kept)
 
     def remove_runs(self, run_ids: Collection[str]) -> None:
@@ -146,7 +146,7 @@ class ThreadWriter(ThreadItems):
         self._log.remove(" ".join(sorted(run_ids)), self._keep(kept))
 
     def _keep(self, kept: Collection[str]) -> list[str]:
-        """Delete all checkpoints but some, with what only they need; return the ids of lost messages."""
+        """Delete all checkpoints but some, with items only they need; return the ids of lost messages."""
         gone, head = set(self.keys(rows.CHECKPOINTS)).difference(kept), self.head()
         if not gone or head is None:
             return []
@@ -155,10 +155,8 @@ class ThreadWriter(ThreadItems):
         self._delete(rows.WRITES, [key for key in writes if "/".join(key.split("/")[:2]) in gone])
         needed = {key for row in self.checkpoints() for key in row.channels}
         self._delete(rows.VALUES, set(self.keys(rows.VALUES)) - needed)
-        lists = [
-            found for found, _ in self.values(needed, head.messages).values() if not isinstance(found, str)
-        ]
-        numbers = {number for found in lists for number in found}
+        lists = [some for some, _ in self.values(needed, head.messages).values() if not isinstance(some, str)]
+        numbers = {number for some in lists for number in some}
         messages = {key: rows.message_of(key) for key in self.keys(rows.MESSAGES)}
         lost = {key: id for key, (number, id) in messages.items() if number not in numbers}
         if lost:
@@ -169,7 +167,7 @@ class ThreadWriter(ThreadItems):
         return [id for id in lost.values() if id not in left]
 
     def copy(self, source: str, name: str) -> None:
-        """Copy all items of the thread of a chat, and what was said in it, to this one, which has a name.
+        """Copy the items and the messages of the thread of a chat to this thread, which gets a name.
 
         Raises:
             Conflict: this one is there already.
@@ -183,8 +181,8 @@ class ThreadWriter(ThreadItems):
                 f"The thread {name!r} has checkpoints already.", "Delete it first, or copy to another one."
             )
         for collection in rows.COLLECTIONS:
-            found = other.all(collection)
-            while page := {item.key: item.data for item in islice(found, _PAGE)}:
+            items = other.all(collection)
+            while page := {item.key: item.data for item in islice(items, _PAGE)}:
                 self._put(collection, page)
         self._put(rows.HEAD, {"": rows.pack(head._replace(thread=name, epoch=token_hex(8)))})
         self._log.copy(source)
@@ -197,11 +195,11 @@ class ThreadWriter(ThreadItems):
     def _delete(self, collection: str, keys: Collection[str]) -> None:
         self._items.of(collection).delete(keys, self.chat)
 
-    def _packed(self, value: object, *head: object) -> bytes:
+    def _pack(self, value: object, *head: object) -> bytes:
         kind, data = self._serde.dumps_typed(value)
         return rows.pack([*head, kind] if head else kind, data)
 
 
 def _log_id(message: BaseMessage, place: int) -> str:
-    """Return the id of a message in the log; one without an id is known by its words and its place."""
+    """Return the id of a message in the log: its own, or a hash of its words with its place."""
     return log_id(message.id or f"{digest(fingerprint(message).hex())[:32]}-{place}")

@@ -72,7 +72,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         self, memory: Memory, *, serde: SerializerProtocol | None = None, messages_key: str = "messages"
     ) -> None:
         strict = JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None)
-        super().__init__(serde=strict if serde is None else _checked(serde))
+        super().__init__(serde=strict if serde is None else _check_serializer(serde))
         self._memory, self._messages_key = memory, messages_key
         self._table, self._known = Items(memory, HEAD), KnownMessages()
 
@@ -90,11 +90,11 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
             head, row = thread.head(), thread.checkpoint(place.ns, place.id)
             if head is None or row is None:
                 return None
-            found, lists = read_tuple(thread, head, row, {})
-        values = found.checkpoint["channel_values"]
-        known = {one: KnownList.of(head.epoch, numbers, values[one]) for one, numbers in lists.items()}
+            result, lists = read_tuple(thread, head, row, {})
+        values = result.checkpoint["channel_values"]
+        known = {name: KnownList.of(head.epoch, numbers, values[name]) for name, numbers in lists.items()}
         self._known.put(place.chat, known)
-        return found._replace(config=config) if place.id else found
+        return result._replace(config=config) if place.id else result
 
     def list(
         self,
@@ -114,7 +114,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
             limit: how many at most.
 
         """
-        chats = self._chats() if config is None else [ThreadPlace.of(config).chat]
+        chats = self._table.chats() if config is None else [ThreadPlace.of(config).chat]
         threads = map(self._thread, chats)
         return islice(tuples(self._table, threads, config, filter or {}, before), limit)
 
@@ -176,15 +176,15 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         """
         if strategy not in ("keep_latest", "delete"):
             raise InvalidInput(f"Unknown strategy {strategy!r}.", "Use 'keep_latest' or 'delete'.")
-        for one in thread_ids:
+        for thread_id in thread_ids:
             if strategy == "delete":
-                self.delete_thread(one)
+                self.delete_thread(thread_id)
             else:
-                self._write(thread_chat(one), ThreadWriter.keep_latest)
+                self._write(thread_chat(thread_id), ThreadWriter.keep_latest)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of runs; for messages that no other one has, the log gets a tombstone."""
-        for chat in list(self._chats()) if run_ids else ():
+        for chat in list(self._table.chats()) if run_ids else ():
             self._write(chat, lambda thread: thread.remove_runs(set(run_ids)))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -217,24 +217,21 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """Iterate as `list` does."""
-        found = self.list(config, filter=filter, before=before, limit=limit)
-        while page := await off_loop(self._memory, lambda: [*islice(found, _PAGE)]):
-            for one in page:
-                yield one
+        checkpoints = self.list(config, filter=filter, before=before, limit=limit)
+        while page := await off_loop(self._memory, lambda: [*islice(checkpoints, _PAGE)]):
+            for checkpoint in page:
+                yield checkpoint
 
     # ------------------------------------------------------------------------------------------------------
 
     def _thread(self, chat: str) -> ThreadItems:
         return ThreadItems(self._table, chat, self.serde)
 
-    def _chats(self) -> Iterator[str]:
-        return self._table.chats()
-
     def _write(self, chat: str, work: Callable[[ThreadWriter], T]) -> T:
         return self._table.write_together(lambda tx: work(ThreadWriter(tx, chat, self.serde)))
 
 
-def _checked(serde: SerializerProtocol) -> SerializerProtocol:
+def _check_serializer(serde: SerializerProtocol) -> SerializerProtocol:
     """Return a serializer that makes no objects of any type from what is stored.
 
     Raises:

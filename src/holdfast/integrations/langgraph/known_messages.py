@@ -30,27 +30,30 @@ class KnownList(NamedTuple):
 
     @classmethod
     def of(cls, epoch: str, numbers: list[int], messages: Sequence[BaseMessage]) -> KnownList:
-        """Return what there is to know of a list."""
-        newest = [fingerprint(one) for one in messages[-_NEWEST:]]
+        """Return a list with what its newest messages were."""
+        newest = [fingerprint(message) for message in messages[-_NEWEST:]]
         return cls(epoch, numbers, [*messages], [*map(_content, messages)], newest)
 
-    def continued(self, known: KnownList | None) -> KnownList:
-        """Return this list with the numbers of messages that are those of a known one, unchanged; else 0.
+    def with_numbers_of(self, known: KnownList | None) -> KnownList:
+        """Return this list with the numbers of a known list for unchanged messages, and 0 for all others.
 
         What a node changes while a list is stored differs from this list, and so is seen next time.
         """
         if known is None or known.epoch != self.epoch:
             return self
         newest = zip(known.messages[-_NEWEST:], known.newest, strict=True)
-        changed = {id(one) for one, was in newest if fingerprint(one) != was}
+        changed = {id(message) for message, was in newest if fingerprint(message) != was}
         # Ten times as fast as a loop.
         is_same = not changed and all(map(is_, known.messages, self.messages))
         if is_same and all(map(is_, known.contents, self.contents)):
             numbers = [*known.numbers, *self.numbers[len(known.numbers) :]][: len(self.numbers)]
         else:
             stored = zip(known.messages, known.contents, known.numbers, strict=True)
-            there = {id(one): (content, n) for one, content, n in stored if id(one) not in changed}
-            now = zip((there.get(id(one), (None, 0)) for one in self.messages), self.contents, strict=True)
+            there = {id(message): (content, n) for message, content, n in stored}
+            for key in changed:
+                del there[key]
+            before = (there.get(id(message), (None, 0)) for message in self.messages)
+            now = zip(before, self.contents, strict=True)
             numbers = [n if was is content else 0 for (was, n), content in now]
         return self._replace(numbers=numbers)
 
@@ -63,7 +66,7 @@ class KnownMessages:
         self._lock = Lock()
 
     def get(self, chat: str, channel: str) -> KnownList | None:
-        """Return what is known of a list; None for an unknown one."""
+        """Return a list that is known; None for any other."""
         return self._lists.get((chat, channel))
 
     def put(self, chat: str, lists: Mapping[str, KnownList]) -> None:
@@ -79,7 +82,7 @@ class KnownMessages:
 def is_message_list(value: object) -> TypeGuard[list[BaseMessage]]:
     """Return whether a value is a list of messages, and not empty."""
     kinds = {*map(type, value)} if type(value) is list else set()
-    return bool(kinds) and all(issubclass(one, BaseMessage) for one in kinds)
+    return bool(kinds) and all(issubclass(kind, BaseMessage) for kind in kinds)
 
 
 def fingerprint(message: BaseMessage) -> bytes:

@@ -37,30 +37,30 @@ class MessageLog:
         self._tx, self._log, self._chat = tx, tx.log(chat), chat
 
     def add(self, messages: Iterable[tuple[str, BaseMessage]]) -> None:
-        """Append what messages say under their ids, unless it is in the chat under the same id."""
-        drafts = [message for id, one in messages if (message := log_message(id, one))]
+        """Append messages under their ids, or as later versions, unless the chat has the same words there."""
+        drafts = [message for id, source in messages if (message := log_message(id, source))]
         versions = [_version(draft) for draft in drafts]
-        ids = [one.id for one in (*drafts, *versions)]
-        there = {one.id: one for one in self._log.find(ids)}
+        ids = [draft.id for draft in (*drafts, *versions)]
+        there = {message.id: message for message in self._log.find(ids)}
         fresh: dict[str, Message] = {}
         for draft, version in zip(drafts, versions, strict=True):
             first = there.get(draft.id) or fresh.get(draft.id)
             if first is None:
                 fresh[draft.id] = draft
-            elif _said(first) != _said(draft) and version.id not in there:
+            elif _content_key(first) != _content_key(draft) and version.id not in there:
                 fresh[version.id] = version
         self._log.append(list(fresh.values()))
 
     def remove(self, checkpoint: str, ids: Sequence[str]) -> None:
         """Append a tombstone for messages that a checkpoint does not have any more."""
-        there = sorted(self._log.find(ids), key=lambda one: one.seq)
+        there = sorted(self._log.find(ids), key=lambda message: message.seq)
         if not there:
             return
-        names = [write_reference(self._chat, one.seq) for one in (there[0], there[-1])]
+        names = [write_reference(self._chat, message.seq) for message in (there[0], there[-1])]
         text = f"[message {names[0]} was removed]"
         if len(there) > 1:
             text = f"[{len(there)} messages from {names[0]} to {names[1]} were removed]"
-        meta = {_MARK: "removed", "messages": [one.id for one in there]}
+        meta = {_MARK: "removed", "messages": [message.id for message in there]}
         tombstone = Message("system", text, id=f"removed-{digest(f'{checkpoint} {ids}')}", meta=meta)
         if not self._log.find([tombstone.id]):
             self._log.append([tombstone])
@@ -69,12 +69,12 @@ class MessageLog:
         """Append all messages of another chat."""
         after = 0
         while page := self._tx.log(source).read(_PAGE, after=after):
-            self._log.append([replace(one, seq=0) for one in page])
+            self._log.append([replace(message, seq=0) for message in page])
             after = page[-1].seq
 
 
 def log_message(id: str, message: BaseMessage) -> Message | None:
-    """Return what a message says as a message of the log; None if it says nothing."""
+    """Return the words and calls of a message as a message of the log; None if it has neither."""
     read = read_message({"role": _role(message), "content": _content(message)})
     text = read.content if read else clean(str(message.text))
     calls = tuple(_call(call) for call in getattr(message, "tool_calls", ()))
@@ -99,12 +99,12 @@ def log_id(identity: str) -> str:
 
 
 def _version(draft: Message) -> Message:
-    """Return the message that is stored if its id is that of another one: a later version of it."""
+    """Return a message as a later version of the stored message with its id."""
     meta = {_MARK: "version", "message": draft.id}
-    return replace(draft, id=f"{digest(draft.id)[:32]}-{digest(repr(_said(draft)))[:32]}", meta=meta)
+    return replace(draft, id=f"{digest(draft.id)[:32]}-{digest(repr(_content_key(draft)))[:32]}", meta=meta)
 
 
-def _said(message: Message) -> tuple[object, ...]:
+def _content_key(message: Message) -> tuple[object, ...]:
     calls = json.dumps([(call.id, call.name, call.arguments) for call in message.calls], sort_keys=True)
     return message.role, message.name, message.content, message.call_id, calls
 
@@ -118,7 +118,8 @@ def _role(message: BaseMessage) -> Role:
 def _content(message: BaseMessage) -> object:
     if isinstance(message.content, str):
         return message.content
-    return [one for one in message.content if not (isinstance(one, Mapping) and one.get("type") in _CALLS)]
+    parts = message.content
+    return [part for part in parts if not (isinstance(part, Mapping) and part.get("type") in _CALLS)]
 
 
 def _call(call: LangChainCall) -> ToolCall:

@@ -1,4 +1,4 @@
-"""A store of LangGraph in a memory: what agents know beside their threads, as JSON under namespaces and keys.
+"""A store of LangGraph in a memory: JSON values under namespaces and keys, shared by all threads.
 
 >>> store = HoldfastStore(memory)                                               # doctest: +SKIP
 >>> graph = builder.compile(store=store)                                        # doctest: +SKIP
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import InvalidInput, MissingExtra, shown
 from holdfast.integrations.off_loop import off_loop
@@ -34,11 +34,10 @@ except ImportError as error:
 
 from holdfast.integrations.langgraph.store_items import (
     COLLECTION,
-    Namespace,
-    decoded,
-    encoded,
+    decode,
+    encode,
     item_key,
-    parsed_key,
+    parse_key,
     time_of,
     vectors_key,
 )
@@ -139,14 +138,15 @@ class HoldfastStore(BaseStore):
         now = self._table.now
         gets = {n: item_key(op.namespace, op.key) for n, op in enumerate(ops) if isinstance(op, GetOp)}
         keys = gets.values()
-        found = self._table.get_many(keys) if len(keys) > 1 else {key: self._table.get(key) for key in keys}
+        items = self._table.get_many(keys) if len(keys) > 1 else {key: self._table.get(key) for key in keys}
         renewed: dict[str, int] = {}
         results: list[Result] = []
         for n, op in enumerate(ops):
             if isinstance(op, GetOp):
-                results.append(self._item(op, found.get(gets[n]), renewed, now))
+                stored = items.get(gets[n])
+                results.append(stored and Item(**_read_fields(op, stored, renewed, now)))
             elif isinstance(op, SearchOp):
-                results.append(self._found(op, renewed, now, loop))
+                results.append(self._search_items(op, renewed, now, loop))
             elif isinstance(op, ListNamespacesOp):
                 results.append(list_namespaces(self._table, op))
             else:
@@ -160,21 +160,7 @@ class HoldfastStore(BaseStore):
                     self._search.take_over(namespace, change)
         return results
 
-    def _item(self, op: GetOp, stored: StoredItem | None, renewed: dict[str, int], now: int) -> Item | None:
-        if stored is None:
-            return None
-        created, ttl, _, value = decoded(stored)
-        if op.refresh_ttl and ttl is not None:
-            renewed |= _renewals(op.namespace, op.key, ttl, now)
-        return Item(
-            value=value,
-            key=op.key,
-            namespace=op.namespace,
-            created_at=time_of(created),
-            updated_at=time_of(stored.at),
-        )
-
-    def _found(
+    def _search_items(
         self, op: SearchOp, renewed: dict[str, int], now: int, loop: asyncio.AbstractEventLoop | None
     ) -> list[SearchItem]:
         # numpy is loaded by the first search.
@@ -187,17 +173,13 @@ class HoldfastStore(BaseStore):
         if words and self._embedder is not None:
             vector = self._embedder.query(words, loop)
         wanted = ItemQuery(tuple(op.namespace_prefix), words, vector, op.filter, op.offset, op.limit)
-        results = []
-        for namespace, stored, score in self._search.search(wanted, now):
-            key = parsed_key(stored.key)[1]
-            created, ttl, _, value = decoded(stored)
-            if op.refresh_ttl and ttl is not None:
-                renewed |= _renewals(namespace, key, ttl, now)
-            results.append(SearchItem(namespace, key, value, time_of(created), time_of(stored.at), score))
-        return results
+        return [
+            SearchItem(**_read_fields(op, stored, renewed, now), score=score)
+            for _, stored, score in self._search.search(wanted, now)
+        ]
 
     def _puts(self, ops: Sequence[PutOp], now: int, loop: asyncio.AbstractEventLoop | None) -> list[Put]:
-        """Return what to store, with vectors from as few calls of the embedder as possible."""
+        """Return the items to store, with vectors from as few calls of the embedder as possible."""
         puts = [_put(op, now) for op in ops]
         if self._embedder is None:
             return puts
@@ -228,9 +210,17 @@ def _put(op: PutOp, now: int) -> Put:
             f"The value {shown(op.value)} is not a dict.", "Pass one, or None to delete the item."
         )
     expires = None if op.ttl is None else now + round(op.ttl * _MINUTE)
-    return Put(op.namespace, op.key, encoded(op.ttl, op.index, op.value), None, expires)
+    return Put(op.namespace, op.key, encode(op.ttl, op.index, op.value), None, expires)
 
 
-def _renewals(namespace: Namespace, key: str, ttl: float, now: int) -> dict[str, int]:
-    expires = now + round(ttl * _MINUTE)
-    return {item_key(namespace, key): expires, vectors_key(namespace, key): expires}
+def _read_fields(
+    op: GetOp | SearchOp, stored: StoredItem, renewed: dict[str, int], now: int
+) -> dict[str, Any]:
+    """Return the fields of an item; where a read gives it more time, note in `renewed` until when."""
+    namespace, key = parse_key(stored.key)
+    created, ttl, _, value = decode(stored)
+    if op.refresh_ttl and ttl is not None:
+        expires = now + round(ttl * _MINUTE)
+        renewed |= {item_key(namespace, key): expires, vectors_key(namespace, key): expires}
+    times = {"created_at": time_of(created), "updated_at": time_of(stored.at)}
+    return {"namespace": namespace, "key": key, "value": value, **times}

@@ -1,4 +1,4 @@
-"""Filters of a LangGraph store: which values pass.
+"""Filters of the values of a LangGraph store.
 
 A filter names keys of a value, or a path of keys where a name has dots and no key is called so. It gives each
 a value to be equal to, an object whose keys are, or operators. A key that is missing is None.
@@ -28,17 +28,17 @@ def check_filter(wanted: object) -> None:
 
 def passes(value: Mapping[str, object], wanted: Mapping[str, object]) -> bool:
     """Return whether a value passes a filter that was checked."""
-    return all(_matches(_at(value, key), one) for key, one in wanted.items())
+    return all(_matches(_at(value, key), other) for key, other in wanted.items())
 
 
 def _at(value: Mapping[str, object], key: str) -> object:
     """Return the value of a key, or at a path of keys."""
     if key in value or "." not in key:
         return value.get(key)
-    found: object = value
+    inner: object = value
     for part in key.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
+        inner = inner.get(part) if isinstance(inner, Mapping) else None
+    return inner
 
 
 def _check_operators(value: object) -> None:
@@ -62,7 +62,7 @@ def _matches(value: object, wanted: object) -> bool:
         return _equal(value, wanted)
     if any(map(_is_operator, wanted)):
         return all(_compares(value, operator, other) for operator, other in wanted.items())
-    return isinstance(value, Mapping) and all(_matches(value.get(key), one) for key, one in wanted.items())
+    return isinstance(value, Mapping) and all(_matches(value.get(key), wanted[key]) for key in wanted)
 
 
 def _compares(value: object, operator: str, other: object) -> bool:

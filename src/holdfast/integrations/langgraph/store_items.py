@@ -1,4 +1,4 @@
-"""Items of a LangGraph store as keyed bytes: where each is, and what is stored of it."""
+"""Items of a LangGraph store as bytes under keys: the forms of both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST = 2_000
 
 
 class StoreItem(NamedTuple):
-    """What is stored of an item: when it was created, its minutes to live, its fields and its value."""
+    """The stored form of an item: when it was created, its minutes to live, its fields and its value."""
 
     created: int
     ttl: float | None
@@ -33,7 +33,7 @@ class StoreItem(NamedTuple):
 
 
 class Marker(NamedTuple):
-    """What is stored of a namespace: another `token` after each write, and what its items may have."""
+    """The stored form of a namespace: another `token` after each write, and what its items may have."""
 
     token: bytes
     expiring: bool = False
@@ -51,21 +51,21 @@ def namespace_of(path: str) -> Namespace:
 
 
 def item_key(namespace: Sequence[str], key: str) -> str:
-    """Return the key of an item; with "" what the keys of all items of the namespace begin with."""
+    """Return the key of an item; with "" the prefix of the keys of all items of the namespace."""
     return f"i{path(namespace)}\0{key}"
 
 
 def vectors_key(namespace: Sequence[str], key: str) -> str:
-    """Return the key of the vectors of an item; with "" what those of the namespace begin with."""
+    """Return the key of the vectors of an item; with "" the prefix of those of the namespace."""
     return f"v{path(namespace)}\0{key}"
 
 
 def marker_key(namespace: Sequence[str]) -> str:
-    """Return the key of the marker of a namespace, with which those of the namespaces below it begin."""
+    """Return the key of the marker of a namespace, the prefix of those of the namespaces below it."""
     return f"n{path(namespace)}"
 
 
-def parsed_key(stored: str) -> tuple[Namespace, str]:
+def parse_key(stored: str) -> tuple[Namespace, str]:
     """Return the namespace and the key of an item, from the key of the item or of its vectors."""
     labels, _, key = stored[1:].partition("\0\0")
     return tuple(labels.split("\0")), key
@@ -80,8 +80,8 @@ def check_key(namespace: Sequence[str], key: object) -> None:
         raise InvalidInput(what, "Shorten the key, or hash it.")
 
 
-def encoded(ttl: float | None, fields: Fields, value: Mapping[str, object]) -> str:
-    """Return what is stored of an item, but for when it was created.
+def encode(ttl: float | None, fields: Fields, value: Mapping[str, object]) -> str:
+    """Return the stored form of an item, without the time when it was created.
 
     Raises:
         InvalidInput: the value is not JSON.
@@ -91,12 +91,12 @@ def encoded(ttl: float | None, fields: Fields, value: Mapping[str, object]) -> s
 
 
 def with_created(body: str, created: int) -> bytes:
-    """Return the bytes to store of an item, from what `encoded` returned."""
+    """Return the bytes of an item to store, from the result of `encode`."""
     return f"[{created},{body[1:]}".encode()
 
 
-def decoded(item: StoredItem) -> StoreItem:
-    """Return what is stored of an item."""
+def decode(item: StoredItem) -> StoreItem:
+    """Return the stored form of an item from its bytes."""
     with Items.decoding("An item of the LangGraph store"):
         return StoreItem(*json.loads(item.data))
 
@@ -106,12 +106,12 @@ def time_of(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
 
 
-def encoded_marker(*, expiring: bool, vectors: bool) -> bytes:
+def encode_marker(*, expiring: bool, vectors: bool) -> bytes:
     """Return the bytes of a marker with a new token."""
     return os.urandom(8) + bytes([expiring + 2 * vectors])
 
 
-def decoded_marker(data: bytes) -> Marker:
+def decode_marker(data: bytes) -> Marker:
     """Return a marker from its bytes."""
     with Items.decoding("A namespace of the LangGraph store"):
         return Marker(data, bool(data[8] & 1), bool(data[8] & 2))

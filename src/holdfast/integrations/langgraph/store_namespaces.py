@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.integrations.langgraph.store_items import (
     Namespace,
-    decoded_marker,
+    decode_marker,
     item_key,
     marker_key,
     namespace_of,
@@ -24,17 +24,16 @@ _ANY = "*"
 def list_namespaces(table: Items, op: ListNamespacesOp) -> list[Namespace]:
     """Return the namespaces that match all conditions, in order, cut to a depth."""
     conditions = op.match_conditions or ()
-    known = [tuple(takewhile(lambda label: label != _ANY, one.path)) for one in conditions if _is_prefix(one)]
-    found = [
-        (namespace_of(marker.key[1:]), marker.data)
-        for marker in table.scan(prefix=marker_key(max(known, key=len, default=())))
-    ]
+    paths = (condition.path for condition in conditions if _is_prefix(condition))
+    known = [tuple(takewhile(lambda label: label != _ANY, path)) for path in paths]
+    scanned = table.scan(prefix=marker_key(max(known, key=len, default=())))
+    markers = [(namespace_of(marker.key[1:]), marker.data) for marker in scanned]
     namespaces = [
         namespace
-        for namespace, data in found
+        for namespace, data in markers
         if all(_matches(condition, namespace) for condition in conditions)
         # All items of it may have expired, and not be swept yet.
-        and (not decoded_marker(data).expiring or table.scan(prefix=item_key(namespace, ""), limit=1))
+        and (not decode_marker(data).expiring or table.scan(prefix=item_key(namespace, ""), limit=1))
     ]
     if op.max_depth is not None:
         namespaces = list(dict.fromkeys(namespace[: op.max_depth] for namespace in namespaces))

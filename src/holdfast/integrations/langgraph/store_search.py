@@ -1,4 +1,4 @@
-"""What is searched of a LangGraph store: its items in memory, kept up with the table by the markers.
+"""The search of a LangGraph store: its items in memory, which the markers keep up with the table.
 
 Each write gives the marker of its namespace another token. A namespace whose token is not the known one is
 read again; what this process writes itself is taken over without that.
@@ -17,12 +17,12 @@ from holdfast.integrations.langgraph.store_filter import passes
 from holdfast.integrations.langgraph.store_items import (
     Marker,
     Namespace,
-    decoded,
-    decoded_marker,
+    decode,
+    decode_marker,
     item_key,
     marker_key,
     namespace_of,
-    parsed_key,
+    parse_key,
     vectors_key,
 )
 from holdfast.integrations.langgraph.store_texts import words_of
@@ -46,7 +46,7 @@ class ScoredItem(NamedTuple):
 
 
 class ItemQuery(NamedTuple):
-    """A search: where, the words or their vector, the filter, and which of those that are found."""
+    """A search: the prefix of namespaces, the words or their vector, the filter, and the page."""
 
     prefix: Namespace
     words: str
@@ -56,8 +56,8 @@ class ItemQuery(NamedTuple):
     limit: int
 
 
-class Written(NamedTuple):
-    """What a write did to a namespace: its marker before and after, the items, and the keys without one."""
+class NamespaceWrite(NamedTuple):
+    """A write to a namespace: its marker before and after, the stored items, and the deleted keys."""
 
     before: Marker | None
     after: Marker | None
@@ -75,12 +75,12 @@ class _Entry:
 
     def passes(self, wanted: Mapping[str, object]) -> bool:
         if self.value is None:
-            self.value = decoded(self.stored).value
+            self.value = decode(self.stored).value
         return passes(self.value, wanted)
 
 
 @dataclass(slots=True)
-class _Loaded:
+class _LoadedNamespace:
     """A namespace as it is in the index: its number there, its token, and the numbers of its items by key."""
 
     number: int
@@ -110,7 +110,7 @@ class StoreSearch:
     def _clear(self) -> None:
         self._index = ItemIndex()
         self._entries: list[_Entry] = []
-        self._loaded: dict[Namespace, _Loaded] = {}
+        self._loaded: dict[Namespace, _LoadedNamespace] = {}
         self._numbers = 0
 
     def search(self, wanted: ItemQuery, now: int) -> list[ScoredItem]:
@@ -118,9 +118,9 @@ class StoreSearch:
         with self._lock:
             if self._index.is_sparse or len(self._index) > self._most:
                 self._clear()
-            found = self._refresh(wanted.prefix)
-            self._most = max(_MOST, 2 * sum(len(one.items) for one in found))
-            groups = [one.number for one in found]
+            loaded = self._refresh(wanted.prefix)
+            self._most = max(_MOST, 2 * sum(len(group.items) for group in loaded))
+            groups = [group.number for group in loaded]
             if expired := self._index.expired(groups, now):
                 self._check_expired(expired)
             count = None if wanted.filter else wanted.offset + wanted.limit
@@ -132,8 +132,8 @@ class StoreSearch:
                 for n, score in islice(ranked, wanted.offset, wanted.offset + wanted.limit)
             ]
 
-    def take_over(self, namespace: Namespace, written: Written) -> None:
-        """Take over a write of this process, if it followed the state that is known of its namespace."""
+    def take_over(self, namespace: Namespace, written: NamespaceWrite) -> None:
+        """Take over a write of this process, if it followed the known state of its namespace."""
         with self._lock:
             loaded = self._loaded.get(namespace)
             if loaded is None or written.before is None or loaded.token != written.before.token:
@@ -146,53 +146,53 @@ class StoreSearch:
                 self._remove(loaded, key)
             self._add(loaded, namespace, written.items)
 
-    def _refresh(self, prefix: Namespace) -> list[_Loaded]:
+    def _refresh(self, prefix: Namespace) -> list[_LoadedNamespace]:
         """Bring the namespaces that begin with a prefix up to the table, and return them."""
-        found = {
-            namespace_of(stored.key[1:]): decoded_marker(stored.data)
+        markers = {
+            namespace_of(stored.key[1:]): decode_marker(stored.data)
             for stored in self._table.scan(prefix=marker_key(prefix))
         }
         depth = len(prefix)
-        for namespace in [one for one in self._loaded if one[:depth] == prefix and one not in found]:
+        for namespace in [path for path in self._loaded if path[:depth] == prefix and path not in markers]:
             self._drop(namespace)
-        for namespace, marker in found.items():
+        for namespace, marker in markers.items():
             known = self._loaded.get(namespace)
             if known is None or known.token != marker.token:
                 self._load(namespace, marker)
-        return [self._loaded[namespace] for namespace in found]
+        return [self._loaded[namespace] for namespace in markers]
 
     def _drop(self, namespace: Namespace) -> None:
         for number in self._loaded.pop(namespace).items.values():
             self._index.remove(number)
 
     def _load(self, namespace: Namespace, marker: Marker) -> None:
-        """Read a namespace, and take over what is new in it."""
+        """Read a namespace, and take over its new items."""
         loaded = self._namespace(namespace, marker)
-        stored = {parsed_key(one.key)[1]: one for one in self._table.scan(prefix=item_key(namespace, ""))}
+        stored = {parse_key(item.key)[1]: item for item in self._table.scan(prefix=item_key(namespace, ""))}
         for key in loaded.items.keys() - stored.keys():
             self._remove(loaded, key)
-        changed = [one for key, one in stored.items() if not self._is_known(loaded, key, one)]
-        self._add(loaded, namespace, sorted(changed, key=lambda one: one.at))
+        changed = [item for key, item in stored.items() if not self._is_known(loaded, key, item)]
+        self._add(loaded, namespace, sorted(changed, key=lambda item: item.at))
 
-    def _namespace(self, namespace: Namespace, marker: Marker) -> _Loaded:
+    def _namespace(self, namespace: Namespace, marker: Marker) -> _LoadedNamespace:
         loaded = self._loaded.get(namespace)
         if loaded is None:
-            loaded = self._loaded[namespace] = _Loaded(self._numbers, marker.token)
+            loaded = self._loaded[namespace] = _LoadedNamespace(self._numbers, marker.token)
             self._numbers += 1
         loaded.token = marker.token
         return loaded
 
-    def _is_known(self, loaded: _Loaded, key: str, stored: StoredItem) -> bool:
+    def _is_known(self, loaded: _LoadedNamespace, key: str, stored: StoredItem) -> bool:
         number = loaded.items.get(key)
         if number is None:
             return False
         known = self._entries[number].stored
         return known.at == stored.at and known.data == stored.data
 
-    def _add(self, loaded: _Loaded, namespace: Namespace, items: Sequence[StoredItem]) -> None:
+    def _add(self, loaded: _LoadedNamespace, namespace: Namespace, items: Sequence[StoredItem]) -> None:
         vectors = self._vectors_of(namespace, items)
         for stored in items:
-            key = parsed_key(stored.key)[1]
+            key = parse_key(stored.key)[1]
             self._remove(loaded, key)
             number = self._index.add(loaded.number, stored.at, stored.expires, partial(self._words, stored))
             self._entries.append(_Entry(namespace, stored))
@@ -200,24 +200,24 @@ class StoreSearch:
             if (rows := vectors.get(key)) is not None:
                 self._index.add_vectors(number, rows)
 
-    def _remove(self, loaded: _Loaded, key: str) -> None:
+    def _remove(self, loaded: _LoadedNamespace, key: str) -> None:
         if (number := loaded.items.pop(key, None)) is not None:
             self._index.remove(number)
 
     def _check_expired(self, numbers: Sequence[int]) -> None:
         """Remove items that have expired, unless a reader, in whatever process, has renewed them since."""
         entries = [self._entries[number] for number in numbers]
-        found = self._table.get_many([entry.stored.key for entry in entries])
+        stored = self._table.get_many([entry.stored.key for entry in entries])
         for number, entry in zip(numbers, entries, strict=True):
-            renewed = found.get(entry.stored.key)
+            renewed = stored.get(entry.stored.key)
             if renewed is not None and renewed.expires is not None and renewed.data == entry.stored.data:
                 entry.stored = renewed
                 self._index.expire(number, renewed.expires)
             else:
-                self._remove(self._loaded[entry.namespace], parsed_key(entry.stored.key)[1])
+                self._remove(self._loaded[entry.namespace], parse_key(entry.stored.key)[1])
 
     def _words(self, stored: StoredItem) -> Iterable[str]:
-        item = decoded(stored)
+        item = decode(stored)
         if item.fields is False:
             return ()
         return words_of(item.value, item.fields if isinstance(item.fields, list) else self._fields)
@@ -228,7 +228,7 @@ class StoreSearch:
         if len(items) > 100:
             stored = self._table.scan(prefix=vectors_key(namespace, ""))
         else:
-            keys = [vectors_key(namespace, parsed_key(one.key)[1]) for one in items]
+            keys = [vectors_key(namespace, parse_key(item.key)[1]) for item in items]
             stored = list(self._table.get_many(keys).values())
-        unpacked = {parsed_key(one.key)[1]: self._unpack(one.data) for one in stored}
+        unpacked = {parse_key(item.key)[1]: self._unpack(item.data) for item in stored}
         return {key: rows for key, rows in unpacked.items() if rows is not None}

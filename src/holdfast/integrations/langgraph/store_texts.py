@@ -17,7 +17,7 @@ def check_fields(fields: object) -> list[str]:
     """Return the paths of fields; raise InvalidInput if they are none."""
     if isinstance(fields, str):
         fields = [fields]
-    if not isinstance(fields, list | tuple) or not all(isinstance(one, str) for one in fields):
+    if not isinstance(fields, list | tuple) or not all(isinstance(path, str) for path in fields):
         raise InvalidInput(f"The fields {shown(fields)} are not a list of paths.", "Pass a list of text.")
     return list(fields)
 

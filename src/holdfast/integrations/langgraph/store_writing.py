@@ -1,4 +1,4 @@
-"""What a batch writes to a LangGraph store: one transaction."""
+"""The writes of a batch to a LangGraph store, in one transaction."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from holdfast.integrations.langgraph.store_items import (
     COLLECTION,
     Marker,
     Namespace,
-    decoded,
-    decoded_marker,
-    encoded_marker,
+    decode,
+    decode_marker,
+    encode_marker,
     item_key,
     marker_key,
-    parsed_key,
+    parse_key,
     vectors_key,
     with_created,
 )
-from holdfast.integrations.langgraph.store_search import Written
+from holdfast.integrations.langgraph.store_search import NamespaceWrite
 from holdfast.port.items import Item as StoredItem
 from holdfast.port.items import retry_transaction
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Put(NamedTuple):
-    """An item to store, as `encoded`, or to delete; its vectors as they are stored, and when it expires."""
+    """An item to store, as `encode`, or to delete; its vectors as they are stored, and when it expires."""
 
     namespace: Namespace
     key: str
@@ -38,8 +38,8 @@ class Put(NamedTuple):
 
 
 @retry_transaction
-def write(table: Items, puts: Sequence[Put], renewed: Mapping[str, int]) -> dict[Namespace, Written]:
-    """Store and delete items, set when others expire, and return what was done to each namespace."""
+def write(table: Items, puts: Sequence[Put], renewed: Mapping[str, int]) -> dict[Namespace, NamespaceWrite]:
+    """Store and delete items, set when others expire, and return the write to each namespace."""
     by_namespace: dict[Namespace, list[Put]] = defaultdict(list)
     for put in puts:
         by_namespace[put.namespace].append(put)
@@ -55,19 +55,19 @@ def sweep(table: Items) -> int:
     with table.writing() as tx:
         gone = tx.sweep()
         keys = [key for collection, key in gone if collection == COLLECTION and key.startswith("i")]
-        emptied = _empty(tx, {parsed_key(key)[0] for key in keys})
+        emptied = _empty(tx, {parse_key(key)[0] for key in keys})
         tx.delete([marker_key(namespace) for namespace in emptied])
         return len(keys)
 
 
-def _write(tx: Items, puts: Mapping[Namespace, Sequence[Put]]) -> dict[Namespace, Written]:
+def _write(tx: Items, puts: Mapping[Namespace, Sequence[Put]]) -> dict[Namespace, NamespaceWrite]:
     keys = [item_key(put.namespace, put.key) for some in puts.values() for put in some if put.body]
     known = tx.get_many([*keys, *map(marker_key, puts)])
     written, stored = {}, defaultdict[int | None, dict[str, bytes]](dict)
     gone: list[str] = []
     for namespace, some in puts.items():
         marker = known.get(marker_key(namespace))
-        before = None if marker is None else decoded_marker(marker.data)
+        before = None if marker is None else decode_marker(marker.data)
         fresh = [_item(put, known, tx.now) for put in some if put.body is not None]
         for item in fresh:
             stored[item.expires][item.key] = item.data
@@ -78,14 +78,14 @@ def _write(tx: Items, puts: Mapping[Namespace, Sequence[Put]]) -> dict[Namespace
         gone += [item_key(namespace, key) for key in deleted]
         if before is not None and before.vectors:
             gone += [vectors_key(namespace, put.key) for put in some if put.vectors is None]
-        after = decoded_marker(_marker(before, some))
+        after = decode_marker(_marker(before, some))
         stored[None][marker_key(namespace)] = after.token
-        written[namespace] = Written(before, after, fresh, deleted)
+        written[namespace] = NamespaceWrite(before, after, fresh, deleted)
     for expires, data in stored.items():
         tx.put(data, expires=expires)
     if gone:
         tx.delete(gone)
-    emptied = _empty(tx, (namespace for namespace, one in written.items() if not one.items))
+    emptied = _empty(tx, (namespace for namespace, change in written.items() if not change.items))
     if emptied:
         tx.delete([marker_key(namespace) for namespace in emptied])
     return written | {namespace: written[namespace]._replace(after=None) for namespace in emptied}
@@ -99,14 +99,14 @@ def _empty(tx: Items, namespaces: Iterable[Namespace]) -> list[Namespace]:
 def _item(put: Put, known: Mapping[str, StoredItem], now: int) -> StoredItem:
     key = item_key(put.namespace, put.key)
     old = known.get(key)
-    created = now if old is None else decoded(old).created
+    created = now if old is None else decode(old).created
     return StoredItem(key, with_created(put.body or "", created), 0, now, put.expires)
 
 
 def _marker(before: Marker | None, puts: Sequence[Put]) -> bytes:
     expiring = any(put.expires is not None for put in puts)
     vectors = any(put.vectors is not None for put in puts)
-    return encoded_marker(
+    return encode_marker(
         expiring=expiring or (before is not None and before.expiring),
         vectors=vectors or (before is not None and before.vectors),
     )

@@ -1,4 +1,4 @@
-"""The items of a thread of LangGraph: where they are, their keys and bytes, and what is read of them.
+"""The items of a thread of LangGraph: their collections, keys and bytes, and how they are read.
 
 The bytes of an item are a head in JSON, a line feed, and what LangGraph's serializer made. A message is an
 item of its own, whose key has its number in the thread, and its id in the log; a list of messages is the
@@ -38,7 +38,7 @@ _PAGE, _BLOCK, _DIGITS = 64, 64, 12
 
 
 class ThreadHead(NamedTuple):
-    """What is known of a thread as a whole; `epoch` is another one after messages were deleted."""
+    """The name, epoch and number of messages of a thread; the epoch changes when messages are deleted."""
 
     thread: str
     epoch: str
@@ -92,15 +92,15 @@ class ThreadItems:
         self._items, self.chat, self._serde = items, chat, serde
 
     def head(self) -> ThreadHead | None:
-        """Return what is known of the thread as a whole; None if there is no such thread."""
-        found = self.get(HEAD, [""])
-        return ThreadHead(*unpack(found[""], str, str, int)[:-1]) if found else None
+        """Return the head of the thread; None if there is no such thread."""
+        items = self.get(HEAD, [""])
+        return ThreadHead(*unpack(items[""], str, str, int)[:-1]) if items else None
 
     def checkpoint(self, ns: str, id: str) -> StoredCheckpoint | None:
         """Return a checkpoint of a namespace, with "" as its id the newest; None if there is none."""
         key = checkpoint_key(ns, id)
-        found = self._items.of(CHECKPOINTS).scan(self.chat, prefix=key, descending=not id, limit=1)
-        return self._read(found[0]) if found and (not id or found[0].key == key) else None
+        items = self._items.of(CHECKPOINTS).scan(self.chat, prefix=key, descending=not id, limit=1)
+        return self._read(items[0]) if items and (not id or items[0].key == key) else None
 
     def checkpoints(self) -> Iterator[StoredCheckpoint]:
         """Iterate over all checkpoints."""
@@ -112,15 +112,15 @@ class ThreadItems:
         Each is the path and the id of a task, a place, a channel, a type and bytes.
         """
         prefix = f"{checkpoint_key(ns, id)}/"
-        found = self._items.of(WRITES).scan(self.chat, prefix=prefix)
-        return sorted(unpack(item.data, str, str, int, str, str) for item in found)
+        items = self._items.of(WRITES).scan(self.chat, prefix=prefix)
+        return sorted(unpack(item.data, str, str, int, str, str) for item in items)
 
     def all(self, collection: str) -> Iterator[Item]:
         """Iterate over the items of a collection, which are read in pages."""
         after = None
-        while found := self._items.of(collection).scan(self.chat, after=after, limit=_PAGE):
-            yield from found
-            after = found[-1].key
+        while page := self._items.of(collection).scan(self.chat, after=after, limit=_PAGE):
+            yield from page
+            after = page[-1].key
 
     def keys(self, collection: str) -> list[str]:
         """Return the keys of a collection."""
@@ -128,18 +128,18 @@ class ThreadItems:
 
     def get(self, collection: str, keys: Iterable[str]) -> dict[str, bytes]:
         """Return the bytes of the items that have some keys."""
-        found = self._items.of(collection).get_many(keys, self.chat)
-        return {key: item.data for key, item in found.items()}
+        items = self._items.of(collection).get_many(keys, self.chat)
+        return {key: item.data for key, item in items.items()}
 
     def values(self, keys: Iterable[str], most: int) -> dict[str, tuple[Any, bytes]]:
         """Return the values that have some keys, without empty ones: a type and bytes, or numbers and none.
 
         Of the messages that a list names, `most` is the largest number.
         """
-        found = {key: unpack(item) for key, item in self.get(VALUES, keys).items()}
+        stored = {key: unpack(item) for key, item in self.get(VALUES, keys).items()}
         return {
             key: (head if isinstance(head, str) else _numbers(head, most), data)
-            for key, (head, data) in found.items()
+            for key, (head, data) in stored.items()
             if head is not None
         }
 
@@ -153,7 +153,7 @@ class ThreadItems:
                     line, _, data = item.partition(b"\n")
                     yield number, key[_DIGITS + 1 :], line, data
 
-    def loaded(self, numbers: Collection[int]) -> dict[int, BaseMessage]:
+    def load_messages(self, numbers: Collection[int]) -> dict[int, BaseMessage]:
         """Return messages by their numbers, without those that are missing.
 
         Raises:
@@ -166,7 +166,7 @@ class ThreadItems:
             return {number: loads((_kind(line), data)) for number, _, line, data in self.messages(numbers)}
 
     def loads(self, kind: str, data: bytes) -> Any:
-        """Return what was serialized as these bytes.
+        """Return the value that was serialized as these bytes.
 
         Raises:
             Damaged: it cannot be read.
@@ -196,7 +196,7 @@ def to_config(thread: str, ns: str, id: str) -> RunnableConfig:
 
 
 def checkpoint_key(ns: str, id: str) -> str:
-    """Return the key of a checkpoint; without an id, what all keys of the namespace begin with."""
+    """Return the key of a checkpoint; without an id, the prefix of all keys of the namespace."""
     return f"{escape(ns)}/{escape(id)}"
 
 

@@ -27,7 +27,7 @@ class TTLSweeper:
             if self._thread is None or not self._thread.is_alive():
                 self._stopped, self._ended = Event(), Future()
                 stopped, ended = self._stopped, self._ended
-                ended.add_done_callback(lambda one: stopped.set() if one.cancelled() else None)
+                ended.add_done_callback(lambda future: stopped.set() if future.cancelled() else None)
                 self._thread = Thread(
                     target=self._run, args=(minutes * 60, stopped, ended), name="holdfast-ttl", daemon=True
                 )

@@ -17,7 +17,7 @@ except ImportError as error:
     raise MissingExtra.of("mcp") from error
 
 if TYPE_CHECKING:
-    from holdfast.port.tools import Action, Actions, MemoryItem
+    from holdfast.port.tools import Action, Actions
 
 _SHOWN = 300  # characters of a stored text in a question
 _AGREED = 1_000  # characters of a new constraint, which is shown whole
@@ -53,7 +53,7 @@ def asking(action: Action, actions: Actions) -> Callable[..., object] | None:
             )
         return Elicit(words, Consent)
 
-    names = [one.name for one in action.parameters]
+    names = [parameter.name for parameter in action.parameters]
     keyword = inspect.Parameter.KEYWORD_ONLY
     # The SDK reads the signature.
     ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -71,56 +71,57 @@ def _can_be_asked(context: Context[Any, Any]) -> bool:
 
 
 def _forget(actions: Actions, given: Given) -> str:
-    found = _record(actions, given["id"])
-    return f"Take back this {found.kind}: {_quoted(found.text)}?"
+    kind, text = _find_record(actions, given["id"])
+    return f"Take back this {kind}: {_quote(text)}?"
 
 
 def _update(actions: Actions, given: Given) -> str:
-    found = _record(actions, given["id"])
+    kind, text = _find_record(actions, given["id"])
     # The former text stays in the history.
-    if found.kind != "constraint":
+    if kind != "constraint":
         return ""
-    return f"Replace the constraint {_quoted(found.text)} by {_whole(given['text'])}?"
+    return f"Replace the constraint {_quote(text)} by {_quote_whole(given['text'])}?"
 
 
 def _history(actions: Actions, given: Given) -> str:
     # Nothing is restored without an id or a kind.
     if "restore" not in given or not {"id", "kind"} & given.keys():
         return ""
-    what = f"all of the kind {_quoted(given.get('kind', ''))}"
+    what = f"all of the kind {_quote(given.get('kind', ''))}"
     if "id" in given:
         # The history has retracted records as well.
         changes = actions.history(id=given["id"], limit=1).changes
-        what = _quoted(changes[0].after or changes[0].before if changes else given["id"])
+        what = _quote(changes[0].after or changes[0].before if changes else given["id"])
     return f"Take {what} back to what it was at version {given['restore']}?"
 
 
 def _constraints(actions: Actions, given: Given) -> str:
-    asked = []
+    questions = []
     if "add" in given:
-        asked.append(f"Always hold to this: {_whole(given['add'])}?")
+        questions.append(f"Always hold to this: {_quote_whole(given['add'])}?")
     if "remove" in given:
-        asked.append(f"Remove the constraint {_quoted(_record(actions, given['remove']).text)}?")
-    return " ".join(asked)
+        questions.append(f"Remove the constraint {_quote(_find_record(actions, given['remove'])[1])}?")
+    return " ".join(questions)
 
 
 def _scratchpad(_: Actions, given: Given) -> str:
-    return f"Remove {_quoted(given['remove'])} from the scratchpad for ever?" if "remove" in given else ""
+    return f"Remove {_quote(given['remove'])} from the scratchpad for ever?" if "remove" in given else ""
 
 
-def _record(actions: Actions, identity: str) -> MemoryItem:
-    found = actions.expand(identity).items[0]
-    if found.id != identity or found.kind == "message":
+def _find_record(actions: Actions, identity: str) -> tuple[str, str]:
+    """Return the kind and the text of a record."""
+    item = actions.expand(identity).items[0]
+    if item.id != identity or item.kind == "message":
         raise InvalidInput("This is the id of no record.", "Use an id from a result.")
-    return found
+    return item.kind, item.text
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     line = " ".join(text.split())
     return quoted(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…")
 
 
-def _whole(text: str) -> str:
+def _quote_whole(text: str) -> str:
     """Return a constraint in quotes, whole.
 
     Raises:

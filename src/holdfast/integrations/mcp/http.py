@@ -134,7 +134,7 @@ def _is_trouble(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect | CancelledError))
 
 
-class _Announced(uvicorn.Server):
+class _AnnouncingServer(uvicorn.Server):
     """A server that calls a function once it listens."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
@@ -146,7 +146,7 @@ class _Announced(uvicorn.Server):
         self._ready()
 
 
-class _Hurried(H11Protocol):
+class _TimedConnection(H11Protocol):
     """A connection that is closed if a request takes too long to arrive, from its first byte to its last.
 
     Uvicorn waits without limit for the rest of a request, so that a few slow clients could occupy all
@@ -223,12 +223,12 @@ def serve(
             f"Use {LOOPBACK[0]}, or say that they may: --remote.",
         )
     config = _config(app, host, port, _above_zero(request_seconds, "request_seconds"))
-    listening = _bound(config)
+    listening = _bind(config)
     for name in ("mcp.server.streamable_http", "uvicorn.error"):
         logging.getLogger(name).addFilter(_is_trouble)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listening.getsockname()[1]}{PATH}"
-    _Announced(config, lambda: ready(url)).run([listening])
+    _AnnouncingServer(config, lambda: ready(url)).run([listening])
 
 
 def _config(app: ASGIApp, host: str, port: int, request_seconds: float) -> uvicorn.Config:
@@ -236,7 +236,7 @@ def _config(app: ASGIApp, host: str, port: int, request_seconds: float) -> uvico
         app,
         host=host,
         port=port,
-        http=type("Hurried", (_Hurried,), {"seconds": request_seconds}),
+        http=type("Hurried", (_TimedConnection,), {"seconds": request_seconds}),
         # Uvicorn's own configuration of logs writes to stdout.
         log_config=None,
         access_log=False,
@@ -246,7 +246,7 @@ def _config(app: ASGIApp, host: str, port: int, request_seconds: float) -> uvico
     )
 
 
-def _bound(config: uvicorn.Config) -> socket:
+def _bind(config: uvicorn.Config) -> socket:
     """Return the socket of a configuration."""
     try:
         bound = config.bind_socket()

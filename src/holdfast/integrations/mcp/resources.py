@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 from holdfast.contract import Capability, capabilities
 from holdfast.errors import HoldfastError, InvalidInput, MissingExtra
-from holdfast.port.tools import ORIGIN, Actions, as_json, of_record, of_summary
+from holdfast.port.tools import ORIGIN, Actions, as_item, as_json
 
 try:
     import anyio.to_thread
@@ -49,13 +49,13 @@ P = ParamSpec("P")
 def add(server: MCPServer[object], provider: Provider, actions: Actions) -> None:
     """Add the resources, prompts and completions of a memory to a server with the tools of `actions`."""
     can = capabilities(provider)
-    reading = _Reading(provider, actions)
+    reading = _Content(provider, actions)
     _add_resources(server, reading, can)
     _add_prompts(server, reading, can)
     _add_completions(server, reading, can)
 
 
-class _Reading:
+class _Content:
     """The content of prompts, and of resources, which have the names of its methods."""
 
     def __init__(self, provider: Provider, offered: Actions) -> None:
@@ -75,10 +75,10 @@ class _Reading:
         return _json(self.actions.constraints())
 
     def facts(self) -> str:
-        found = self.provider.records(kind="fact")
-        left_out = len(found) - _FACTS
+        records = self.provider.records(kind="fact")
+        left_out = len(records) - _FACTS
         note = {"note": f"{left_out} older ones are left out; `recall` finds them."} if left_out > 0 else {}
-        return _json({"origin": ORIGIN, "facts": [of_record(one) for one in found[-_FACTS:]], **note})
+        return _json({"origin": ORIGIN, "facts": [as_item(record) for record in records[-_FACTS:]], **note})
 
     def record(self, id: str) -> str:
         return _json(self.actions.expand(id))
@@ -96,7 +96,7 @@ class _Reading:
         return _json(
             {
                 "origin": ORIGIN,
-                "summary": of_summary(placed.summary),
+                "summary": as_item(placed.summary),
                 "parents": placed.parents,
                 "items": behind.items,
                 "cursor": behind.cursor,
@@ -111,7 +111,7 @@ def _json(result: object) -> str:
 # Resources
 
 
-def _add_resources(server: MCPServer[object], reading: _Reading, can: frozenset[Capability]) -> None:
+def _add_resources(server: MCPServer[object], reading: _Content, can: frozenset[Capability]) -> None:
     every: tuple[tuple[Capability | None, str, str, Callable[..., str]], ...] = (
         (None, "status", "Which memory this is, and what it can do.", reading.status),
         ("profile", "profile", "Who the user is, and who the agent is to them.", reading.profile),
@@ -150,17 +150,17 @@ def _with_resource_errors(read: Callable[P, str]) -> Callable[P, str]:
 # Prompts
 
 
-def _add_prompts(server: MCPServer[object], reading: _Reading, can: frozenset[Capability]) -> None:
+def _add_prompts(server: MCPServer[object], reading: _Content, can: frozenset[Capability]) -> None:
     if "recall" in can:
 
         @server.prompt(title="Recall a topic")
         def recall_topic(topic: Annotated[str, Field(description="what to recall")]) -> str:
             """Bring what memory holds about a topic into the conversation."""
             with request_errors():
-                found = reading.briefly.recall(topic)
+                page = reading.briefly.recall(topic)
             return (
                 "Here is what memory holds about a topic. "
-                f"Draw on it, and `recall` more if it is not enough.\n{_framed(found)}"
+                f"Draw on it, and `recall` more if it is not enough.\n{_frame(page)}"
             )
 
     if "sessions" in can:
@@ -169,10 +169,10 @@ def _add_prompts(server: MCPServer[object], reading: _Reading, can: frozenset[Ca
         def continue_conversation(session: Annotated[str, Field(description="id of a session")]) -> str:
             """Go on with an earlier conversation where it ended."""
             with request_errors():
-                found = reading.briefly.search_sessions(session=session, limit=MESSAGES)
+                page = reading.briefly.search_sessions(session=session, limit=MESSAGES)
             return (
                 "Let us go on with an earlier conversation. "
-                f"Its end is here; say in two sentences where we were.\n{_framed(found)}"
+                f"Its end is here; say in two sentences where we were.\n{_frame(page)}"
             )
 
     if "records" in can:
@@ -186,11 +186,11 @@ def _add_prompts(server: MCPServer[object], reading: _Reading, can: frozenset[Ca
             mend = "Then `update` or `forget` what I confirm, and nothing else." if writes else ""
             return (
                 "Go through what memory holds about me: name what contradicts itself, what looks outdated "
-                f"and what is there twice, and ask me about each. {mend}\n{_framed(json.loads(known))}"
+                f"and what is there twice, and ask me about each. {mend}\n{_frame(json.loads(known))}"
             )
 
 
-def _framed(result: object) -> str:
+def _frame(result: object) -> str:
     """Return a result between tags that no text in it can contain."""
     text = json.dumps(as_json(result), ensure_ascii=False).replace("<", "\\u003c")
     return f"<memory>\n{text}\n</memory>"
@@ -208,7 +208,7 @@ def request_errors() -> Iterator[None]:
 # Completions
 
 
-def _add_completions(server: MCPServer[object], reading: _Reading, can: frozenset[Capability]) -> None:
+def _add_completions(server: MCPServer[object], reading: _Content, can: frozenset[Capability]) -> None:
     # The SDK has no types here.
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(
@@ -228,8 +228,8 @@ def _add_completions(server: MCPServer[object], reading: _Reading, can: frozense
 
 
 def _completion(ids: Iterable[str], begun: str) -> Completion:
-    found = list(islice((one for one in ids if one.startswith(begun)), _COMPLETIONS + 1))
-    return Completion(values=found[:_COMPLETIONS], has_more=len(found) > _COMPLETIONS)
+    matches = list(islice((id for id in ids if id.startswith(begun)), _COMPLETIONS + 1))
+    return Completion(values=matches[:_COMPLETIONS], has_more=len(matches) > _COMPLETIONS)
 
 
 def _sessions(provider: Any) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 from holdfast import __version__
 from holdfast.errors import Denied, HoldfastError, InvalidInput, MissingExtra
-from holdfast.port.tools import Action, Actions, Documents, Parameter, as_json, checked, guidance_on
+from holdfast.port.tools import Action, Actions, Documents, as_json, check_texts, guidance_on
 
 try:
     from mcp.server.mcpserver import Context, MCPServer
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _LEFT_OUT = ("notes", "status")
 # The resources that an action changes: those of `_ALWAYS` with every call, others with an argument of
 # `_WRITING`.
-_TOUCHED: Mapping[str, tuple[str, ...]] = {
+_CHANGED: Mapping[str, tuple[str, ...]] = {
     "remember": ("facts",),
     "update": ("facts", "constraints", "profile"),
     "forget": ("facts", "constraints", "profile"),
@@ -143,7 +143,7 @@ def _bare(schema: Any) -> Any:
             for name, value in schema.items()
             if not (name in ("title", "description") and isinstance(value, str))
         }
-    return [_bare(one) for one in schema] if isinstance(schema, list) else schema
+    return [_bare(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def _function(offer: _Offer) -> Callable[..., CallToolResult]:
@@ -151,12 +151,12 @@ def _function(offer: _Offer) -> Callable[..., CallToolResult]:
 
     def run(*, consent: object = None, **given: Any) -> CallToolResult:
         named = {name: value for name, value in given.items() if value is not None}
-        return _result((offer.agreed if _agreed(consent) else offer.run)(**named))
+        return _result((offer.agreed if _has_agreed(consent) else offer.run)(**named))
 
     hints: dict[str, Any] = offer.action.hints
     if offer.ask is not None:
         hints["consent"] = Annotated[ElicitationResult[Consent], Resolve(offer.ask)]
-    needed = {one.name for one in offer.action.parameters if one.required}
+    needed = {parameter.name for parameter in offer.action.parameters if parameter.required}
     run.__name__ = offer.action.name
     run.__annotations__ = {**hints, "return": CallToolResult}
     # The SDK reads the signature.
@@ -175,7 +175,7 @@ def _function(offer: _Offer) -> Callable[..., CallToolResult]:
     return run
 
 
-def _agreed(consent: object) -> bool:
+def _has_agreed(consent: object) -> bool:
     """Return whether the user was asked and agreed.
 
     Raises:
@@ -246,8 +246,8 @@ class _Server(MCPServer[object]):
         except ToolError:
             return _failure(f"`{name}` was not done: the client's answer to its question cannot be used.")
         if context is not None and isinstance(result, CallToolResult):
-            for touched in _touched(name, given):
-                await context.notify_resource_updated(f"memory://{touched}")
+            for resource in _changed_resources(name, given):
+                await context.notify_resource_updated(f"memory://{resource}")
         return result
 
     async def get_prompt(
@@ -257,18 +257,18 @@ class _Server(MCPServer[object]):
         context: Context[object, Any] | None = None,
     ) -> GetPromptResult | InputRequiredResult:
         """Return a prompt; an unknown name or argument is an error of the request."""
-        takes = {one.name: one.arguments or () for one in await self.list_prompts()}
+        takes = {prompt.name: prompt.arguments or () for prompt in await self.list_prompts()}
         with resources.request_errors():
             if name not in takes:
                 there = f"There are {', '.join(takes)}." if takes else "There are none."
                 raise InvalidInput("There is no prompt of this name.", there)
-            known = (Parameter(one.name, "string", "", bool(one.required)) for one in takes[name])
-            given = checked(arguments or {}, known, f"`{name}`")
+            required = {argument.name: bool(argument.required) for argument in takes[name]}
+            given = check_texts(arguments or {}, required, f"`{name}`")
         return await super().get_prompt(name, given, context)
 
 
-def _touched(name: str, given: Iterable[str]) -> tuple[str, ...]:
+def _changed_resources(name: str, given: Iterable[str]) -> tuple[str, ...]:
     """Return the names of the resources that a call may have changed."""
     if name in _ALWAYS or not set(_WRITING).isdisjoint(given):
-        return (*_TOUCHED.get(name, ()), "status")
+        return (*_CHANGED.get(name, ()), "status")
     return ()

@@ -21,7 +21,7 @@ from holdfast.errors import InvalidInput
 from holdfast.kinds import FEEDBACK
 from holdfast.port import prompts
 from holdfast.port.formats import message_tokens, ready
-from holdfast.port.handles import Grants, LastN, Learner, Quarantine, build
+from holdfast.port.handles import Grants, Learner, Quarantine, build
 from holdfast.types import (
     AnyMessage,
     Grant,
@@ -39,7 +39,7 @@ from holdfast.types.handles import check_arguments
 from holdfast.types.messages import UNSEEN
 
 if TYPE_CHECKING:
-    from holdfast.port.handles import AsyncMemory, Policy, PromptOptions
+    from holdfast.port.handles import AsyncMemory
 
 _THREADS = 8  # as many as those of a memory
 _NO_DOCUMENT = "There is no such document: this memory stores none."
@@ -62,11 +62,11 @@ def _empty_value(annotation: str, given: Mapping[str, object]) -> object:
     result = getattr(holdfast, name)
     return result(
         **{
-            one.name: _as_field(one.name, given[one.name])
-            if one.name in given
-            else _empty_value(str(one.type), {})
-            for one in fields(result)
-            if one.name in given or (one.default is MISSING and one.default_factory is MISSING)
+            field.name: _as_field(field.name, given[field.name])
+            if field.name in given
+            else _empty_value(str(field.type), {})
+            for field in fields(result)
+            if field.name in given or (field.default is MISSING and field.default_factory is MISSING)
         }
     )
 
@@ -83,7 +83,7 @@ def _as_field(name: str, value: Any) -> object:
 
 
 def _empty(method: Callable[..., object]) -> Callable[..., object]:
-    """Return a method with the same parameters that does nothing, and returns what an empty memory would."""
+    """Return a method with the same parameters that does nothing but return an empty result."""
     name, takes = method.__name__, signature(method)
     returns = str(method.__annotations__["return"]).removesuffix(" | list[Record]")
     by = "user" if name in ("release", "discard", "erase") else "agent"
@@ -105,7 +105,7 @@ def _empty(method: Callable[..., object]) -> Callable[..., object]:
 
 
 def _record_fields(method: str, given: Mapping[str, object]) -> dict[str, object]:
-    """Return what is particular to a record that a method would have written."""
+    """Return the fields of a record that a method would have written."""
     handle: Any = given["self"]
     retracted = "text" not in given and method not in ("release", "move", "copy")
     action = method if method in ("replace", "release") else "add"
@@ -122,16 +122,16 @@ def _record_fields(method: str, given: Mapping[str, object]) -> dict[str, object
     }
 
 
-def _emptied(*kept: str) -> Callable[[type[T]], type[T]]:
+def _empty_methods(*kept: str) -> Callable[[type[T]], type[T]]:
     """Return a decorator that empties the public methods that a class inherits, without those in `kept`."""
 
-    def emptied(kind: type[T]) -> type[T]:
+    def empty(kind: type[T]) -> type[T]:
         for name, method in getmembers(kind, isfunction):
             if not (name.startswith("_") or name in kept or name in vars(kind)):
                 setattr(kind, name, _empty(method))
         return kind
 
-    return emptied
+    return empty
 
 
 def _like(method: C) -> Callable[[Callable[..., Any]], C]:
@@ -139,7 +139,7 @@ def _like(method: C) -> Callable[[Callable[..., Any]], C]:
     return cast("Callable[[Callable[..., Any]], C]", wraps(method))
 
 
-def _refused(method: C, problem: str) -> C:
+def _refusal(method: C, problem: str) -> C:
     @_like(method)
     def call(*_: object, **__: object) -> NoReturn:
         raise InvalidInput(problem, "Open a `Memory`, which does.")
@@ -193,19 +193,19 @@ class _OfScope:
         return f"{type(self).__name__}({self._scope})"
 
 
-@_emptied()
+@_empty_methods()
 class NullView(_OfScope, View):
     """A view without records. Made by `NullMemory.at`."""
 
-    explain = _refused(View.explain, _NO_DOCUMENT)
+    explain = _refusal(View.explain, _NO_DOCUMENT)
 
 
-@_emptied()
+@_empty_methods()
 class NullLearner(_OfScope, Learner):
     """Learning that does nothing. `NullMemory.learning`."""
 
 
-@_emptied()
+@_empty_methods()
 class NullQuarantine(_OfScope, Quarantine):
     """An empty quarantine. `NullMemory.quarantine`."""
 
@@ -213,7 +213,7 @@ class NullQuarantine(_OfScope, Quarantine):
         return iter(())
 
 
-@_emptied()
+@_empty_methods()
 class NullGrants(_OfScope, Grants):
     """Grants, of which there are none. `NullMemory.grants`."""
 
@@ -221,7 +221,7 @@ class NullGrants(_OfScope, Grants):
         return iter(())
 
 
-@_emptied("prompt")
+@_empty_methods("prompt")
 class NullRun(_WithScratchpad, Run[Chat]):
     """A run without notes. Made by `NullChat.run`."""
 
@@ -232,7 +232,7 @@ class NullRun(_WithScratchpad, Run[Chat]):
         self._id = os.urandom(8).hex() if id is None else id
 
 
-@_emptied("append", "prompt")
+@_empty_methods("append", "prompt")
 class NullChat(_WithScratchpad, Chat):
     """A chat that stores nothing. Made by `NullMemory.chat`."""
 
@@ -259,14 +259,13 @@ class NullChat(_WithScratchpad, Chat):
         ]
 
     @_like(Chat.window)
-    def window(self, budget: int | None = None, *, policy: Policy | None = None, **_: object) -> Window:
+    def window(self, budget: int | None = None, *, policy: Any = None, **_: object) -> Window:
         """As `Chat.window`: a window without messages."""
-        chosen = policy or prompts.unshortened(self, budget)
-        return Window((), (), 0, None if isinstance(chosen, LastN) else chosen.budget, ())
+        tokens = (policy or prompts.unshortened(self, budget)).reach().budget
+        # Below 0 for a policy that counts messages.
+        return Window((), (), 0, tokens if tokens >= 0 else None, ())
 
-    def _prompt(
-        self, _run: Run[Chat] | None, budget: int | None, _query: str | None, options: PromptOptions
-    ) -> Prompt:
+    def _prompt(self, _run: Run[Chat] | None, budget: int | None, _query: str | None, options: Any) -> Prompt:
         policy = options.policy
         budget = (policy or prompts.unshortened(self, None)).budget if budget is None else budget
         window = partial(self.window, policy=policy)
@@ -277,11 +276,11 @@ class NullChat(_WithScratchpad, Chat):
         """As `Chat.run`: a run without notes."""
         return NullRun(self, id, self._scope, self._prompt)
 
-    describe = _refused(Chat.describe, "There is no such summary: this memory stores none.")
-    expand = _refused(Chat.expand, "There is no such summary: this memory stores none.")
+    describe = _refusal(Chat.describe, "There is no such summary: this memory stores none.")
+    expand = _refusal(Chat.expand, "There is no such summary: this memory stores none.")
 
 
-@_emptied("scoped", "tools")
+@_empty_methods("scoped", "tools")
 class NullMemory(_WithScratchpad, Memory):
     """A memory that stores and finds nothing, for programs that run without one.
 
@@ -347,8 +346,8 @@ class NullMemory(_WithScratchpad, Memory):
         return self.remember(query, FEEDBACK, by=by or "user")
 
     at = _like(Memory.at)(lambda memory, _: NullView(memory.scope))
-    explain = _refused(Memory.explain, _NO_DOCUMENT)
-    backup = _refused(Memory.backup, "There is nothing to copy: this memory stores nothing.")
+    explain = _refusal(Memory.explain, _NO_DOCUMENT)
+    backup = _refusal(Memory.backup, "There is nothing to copy: this memory stores nothing.")
 
     @property
     def aio(self) -> AsyncMemory:

@@ -1,4 +1,4 @@
-"""An operation as it is reported: what it was, how much it returned, and, with content, which texts."""
+"""An operation as it is reported: its name, the counts of its result and, with content, its texts."""
 
 from __future__ import annotations
 
@@ -43,37 +43,42 @@ Observer = Callable[[Operation], object]
 """A callback for operations."""
 
 
-def _several(found: Sequence[object]) -> dict[str, int]:
-    messages = [one for one in found if isinstance(one, Message)]
-    return {"results": len(found)} | ({"tokens": sum(one.tokens for one in messages)} if messages else {})
+def _list_counts(results: Sequence[object]) -> dict[str, int]:
+    messages = [result for result in results if isinstance(result, Message)]
+    tokens = {"tokens": sum(message.tokens for message in messages)} if messages else {}
+    return {"results": len(results), **tokens}
 
 
-def _shown(window: Window) -> dict[str, int]:
-    left_out = sum(one.messages for one in window.omitted)
+def _window_counts(window: Window) -> dict[str, int]:
+    left_out = sum(omission.messages for omission in window.omitted)
     parts = {"messages": len(window.messages), "summaries": len(window.summaries), "omitted": left_out}
     return {**parts, "shortened": len(window.shortened), "tokens": window.tokens}
 
 
 _COUNTED: Mapping[type, Callable[[Any], dict[str, int]]] = {
-    list: _several,
-    Hits: _several,
+    list: _list_counts,
+    Hits: _list_counts,
     dict: lambda groups: {"results": sum(map(len, groups.values()))},
-    Ranking: _several,
+    Ranking: _list_counts,
     Record: lambda _: {"results": 1},
-    Message: lambda one: {"results": 1, "tokens": one.tokens},
-    Window: _shown,
-    Prompt: lambda one: {**_shown(one.window), "hits": len(one.hits), "tokens": one.tokens["total"]},
-    Expansion: lambda one: {"messages": len(one.messages), "summaries": len(one.children)},
-    ChatStats: lambda one: {"messages": one.messages, "tokens": one.stored_tokens},
-    CompactionResult: lambda one: {
-        "messages": one.messages,
-        "summaries": len(one.summaries),
-        "tokens_before": one.tokens_before,
-        "tokens_after": one.tokens_after,
-        "calls": one.calls,
+    Message: lambda message: {"results": 1, "tokens": message.tokens},
+    Window: _window_counts,
+    Prompt: lambda prompt: {
+        **_window_counts(prompt.window),
+        "hits": len(prompt.hits),
+        "tokens": prompt.tokens["total"],
     },
-    Extraction: lambda one: {"results": len(one.records), "calls": one.calls},
-    WorkResult: lambda one: {"results": len(one.records), "jobs": one.count, "calls": one.calls},
+    Expansion: lambda page: {"messages": len(page.messages), "summaries": len(page.children)},
+    ChatStats: lambda stats: {"messages": stats.messages, "tokens": stats.stored_tokens},
+    CompactionResult: lambda result: {
+        "messages": result.messages,
+        "summaries": len(result.summaries),
+        "tokens_before": result.tokens_before,
+        "tokens_after": result.tokens_after,
+        "calls": result.calls,
+    },
+    Extraction: lambda result: {"results": len(result.records), "calls": result.calls},
+    WorkResult: lambda result: {"results": len(result.records), "jobs": result.count, "calls": result.calls},
 }
 """How results are counted, by type."""
 
@@ -88,7 +93,7 @@ def counts(result: object) -> dict[str, int]:
 def _parts(result: object) -> list[object]:
     """Return the items of a result: those of a list, of all values of a dict, or the result itself."""
     if isinstance(result, dict):
-        return [part for one in result.values() for part in _parts(one)]
+        return [part for value in result.values() for part in _parts(value)]
     if isinstance(result, Sequence) and not isinstance(result, str):
         return list(result)
     return [result]
@@ -110,13 +115,13 @@ def texts(result: object) -> tuple[str, ...]:
 def remembered(result: object) -> list[dict[str, str]]:
     """Return records and hits in the format of the conventions."""
     known = [part for part in _parts(result) if isinstance(part, Record | Hit)]
-    return [{"id": one.id, "content": one.text[:PREVIEW]} for one in known]
+    return [{"id": part.id, "content": part.text[:PREVIEW]} for part in known]
 
 
 def query(method: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> str:
-    """Return the query of a call; "" if it has none, or wrong arguments, for which the method will raise."""
+    """Return the query of a call; "" if it has none, or if its arguments are wrong."""
     try:
-        asked = signature(method).bind(*args, **kwargs).arguments.get("query")
+        text = signature(method).bind(*args, **kwargs).arguments.get("query")
     except (TypeError, ValueError):
         return ""
-    return clean(asked[:PREVIEW]) if isinstance(asked, str) else ""
+    return clean(text[:PREVIEW]) if isinstance(text, str) else ""

@@ -65,7 +65,7 @@ class HandleContext:
 
 
 class _Traced:
-    """A wrapper: it has the attributes of what it wraps, whose methods report their calls."""
+    """A wrapper with the attributes of a handle, whose methods report their calls."""
 
     __slots__ = ("__traced__", "__wrapped__")
     __wrapped__: Any
@@ -86,7 +86,7 @@ class _Traced:
         if name == "tools" and isfunction(method := getattr(type(unwrap(self)), name, None)):
             return _for_wrapper(self, method)
         if isroutine(value) or (callable(value) and name in _METHODS):
-            return _reported(inner, name, value, context)
+            return _with_report(inner, name, value, context)
         return context.opened(inner, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -109,7 +109,7 @@ class _Traced:
 
 
 class _Special(_Traced):
-    """The methods of blocks and loops, of which a wrapper has those of what it wraps."""
+    """The methods for `with` and `for`; a wrapper has those that its handle has."""
 
     def __enter__(self) -> object:
         entered = self.__wrapped__.__enter__()
@@ -130,10 +130,10 @@ class _Special(_Traced):
 
     async def __aiter__(self) -> AsyncIterator[object]:
         async def read() -> list[object]:
-            return [one async for one in self.__wrapped__]
+            return [entry async for entry in self.__wrapped__]
 
-        for one in await _listing(self, read):
-            yield one
+        for entry in await _listing(self, read):
+            yield entry
 
 
 _SPECIAL = ("__enter__", "__exit__", "__aenter__", "__aexit__", "__iter__", "__aiter__")
@@ -152,9 +152,9 @@ def _wrapper_of(special: tuple[str, ...]) -> type[_Traced]:
 
 
 def _listing(handle: _Traced, read: Callable[[], object]) -> Any:
-    """Read, and report, what is iterated over: the records in quarantine, or grants."""
+    """Read and report the records in quarantine, or the grants, of a loop over a handle."""
     name = "grants" if hasattr(handle.__wrapped__, "revoke") else "quarantine"
-    return _reported(handle.__wrapped__, name, read, handle.__traced__)()
+    return _with_report(handle.__wrapped__, name, read, handle.__traced__)()
 
 
 def _for_wrapper(handle: _Traced, method: Callable[..., object]) -> Callable[..., object]:
@@ -169,7 +169,7 @@ def _for_wrapper(handle: _Traced, method: Callable[..., object]) -> Callable[...
 
 
 def _as_argument(value: object) -> object:
-    """Return a wrapper as it is passed on: that of an awaited handle as an awaited handle of a wrapper."""
+    """Return an argument; a wrapper of an awaited handle becomes an awaited handle of a wrapper."""
     if not isinstance(value, _Traced):
         return value
     inner: Any = _as_argument(value.__wrapped__)
@@ -181,7 +181,7 @@ def _as_argument(value: object) -> object:
     return awaited
 
 
-def _reported(
+def _with_report(
     inner: object, name: str, method: Callable[..., object], context: HandleContext
 ) -> Callable[..., object]:
     """Return a method that does the same and reports it."""

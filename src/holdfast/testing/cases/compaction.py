@@ -49,9 +49,9 @@ def compacted(memory: FullProvider) -> tuple[FullChat, Window]:
 def summaries_last(memory: FullProvider, reopened: Reopened) -> None:
     """Summaries and messages of a compacted chat are there when the storage is opened again."""
     chat, window = compacted(memory)
-    found = full_window(reopened().chat(chat.id))
-    same(found.summaries, window.summaries, "Summaries")
-    same(seqs(found.messages), seqs(window.messages), "Messages")
+    stored = full_window(reopened().chat(chat.id))
+    same(stored.summaries, window.summaries, "Summaries")
+    same(seqs(stored.messages), seqs(window.messages), "Messages")
 
 
 @case("compact")
@@ -84,8 +84,8 @@ def a_full_compaction_makes_summaries(memory: FullProvider) -> None:
     before = chat.stats()
     result = chat.compact(full=True, budget=budget)
     expect(result.leaves >= 1, "No summary of messages was made.")
-    expect(all(one.text.strip() for one in result.summaries), "A summary is empty.")
-    same({one.level for one in result.summaries}, {"deterministic"}, "`level` without a model")
+    expect(all(summary.text.strip() for summary in result.summaries), "A summary is empty.")
+    same({summary.level for summary in result.summaries}, {"deterministic"}, "`level` without a model")
     same(result.calls, 0, "`calls` without a model")
     same(result.tokens_before, before.context_tokens, "`tokens_before`")
     same(result.tokens_after, chat.stats().context_tokens, "`tokens_after`")
@@ -97,7 +97,7 @@ def a_full_compaction_makes_summaries(memory: FullProvider) -> None:
 def no_message_is_dropped(memory: FullProvider) -> None:
     """After a compaction, `stats` counts as many messages as before, and those that summaries stand for."""
     chat, window = compacted(memory)
-    stats, summarised = chat.stats(), sum(one.messages for one in window.summaries)
+    stats, summarised = chat.stats(), sum(summary.messages for summary in window.summaries)
     same((stats.messages, stats.summarised), (LENGTH, summarised), "`messages`, `summarised`")
 
 
@@ -120,10 +120,10 @@ def summaries_and_messages_have_no_gap(memory: FullProvider) -> None:
 def check_coverage(window: Window, length: int = LENGTH) -> None:
     """Check that summaries, and the messages after them, are the whole chat, each message once."""
     covered = 0
-    for one in window.summaries:
-        same(one.first, covered + 1, "`first` of a summary")
-        same(one.messages, one.last - one.first + 1, "`messages` of a summary")
-        covered = one.last
+    for summary in window.summaries:
+        same(summary.first, covered + 1, "`first` of a summary")
+        same(summary.messages, summary.last - summary.first + 1, "`messages` of a summary")
+        covered = summary.last
     same(seqs(window.messages), list(range(covered + 1, length + 1)), "Messages after the summaries")
 
 
@@ -182,12 +182,12 @@ def tool_uses_are_summarised_whole(memory: FullProvider) -> None:
     stored = [message for n in range(1, 41) for message in chat.append(tool_use(n, "call_0", "call_1"))]
     budget = chat.stats().context_tokens // 8
     chat.compact(full=True, budget=budget)
-    for one in full_window(chat).summaries:
-        same(unpaired(stored[: one.last]), [], "Calls and results that a summary separates")
+    for summary in full_window(chat).summaries:
+        same(unpaired(stored[: summary.last]), [], "Calls and results that a summary separates")
     for limit in (0, budget // 4, budget // 2, budget, 2 * budget):
         for tail in range(6):
-            found = chat.window(limit, tail=tail).messages
-            same(unpaired(found), [], f"Calls and results apart in `window({limit}, tail={tail})`")
+            shown = chat.window(limit, tail=tail).messages
+            same(unpaired(shown), [], f"Calls and results apart in `window({limit}, tail={tail})`")
 
 
 @case("compact")
@@ -198,9 +198,9 @@ def an_open_call_is_not_summarised(memory: FullProvider) -> None:
     chat.append([question, call])
     chat.compact(full=True, budget=budget)
     chat.append([result, answer])
-    found = chat.window(budget, tail=4).messages
-    same(seqs(found)[-4:], list(range(LENGTH + 1, LENGTH + 5)))
-    same(unpaired(found), [], "Calls and results apart")
+    shown = chat.window(budget, tail=4).messages
+    same(seqs(shown)[-4:], list(range(LENGTH + 1, LENGTH + 5)))
+    same(unpaired(shown), [], "Calls and results apart")
 
 
 @case("compact")
@@ -218,12 +218,12 @@ def a_window_with_summaries_is_within_its_budget(memory: FullProvider) -> None:
 @case("compact")
 def ids_of_summaries_are_unique(memory: FullProvider) -> None:
     """Each summary has an id of its own, also among those of different chats."""
-    found = []
+    ids = []
     for id_ in ("one", "other"):
         chat, budget = long_chat(memory, id_)
-        found += [one.id for one in chat.compact(full=True, budget=budget).summaries]
-    expect(all(found), "A summary has no id.")
-    same(len(set(found)), len(found), "Different ids")
+        ids += [summary.id for summary in chat.compact(full=True, budget=budget).summaries]
+    expect(all(ids), "A summary has no id.")
+    same(len(set(ids)), len(ids), "Different ids")
 
 
 @case("compact", "search")
@@ -238,4 +238,4 @@ def a_prompt_names_its_summaries(memory: FullProvider) -> None:
     """A prompt names each summary that it shows by its id."""
     chat, window = compacted(memory)
     text = prompt_text(chat.prompt(100_000))
-    same([one.id for one in window.summaries if one.id not in text], [], "Ids that are missing")
+    same([summary.id for summary in window.summaries if summary.id not in text], [], "Ids that are missing")

@@ -116,7 +116,7 @@ def append_returns_numbered_messages(memory: FullProvider) -> None:
     stored = [*fill(chat, 3), *fill(chat, 2, first=4)]
     same(seqs(stored), [1, 2, 3, 4, 5])
     same(seqs(messages_of(chat)), [1, 2, 3, 4, 5], "`window`")
-    expect(all(one.tokens > 0 for one in stored), "A message has no `tokens`.")
+    expect(all(message.tokens > 0 for message in stored), "A message has no `tokens`.")
 
 
 @case("core")
@@ -125,8 +125,8 @@ def a_message_has_an_id(memory: FullProvider) -> None:
     texts = [Message("user", "one", id="mine"), Message("user", "two"), Message("user", "three")]
     stored = memory.chat("c").append(texts)
     same(stored[0].id, "mine")
-    expect(all(one.id for one in stored), "A message has no id.")
-    same(len({one.id for one in stored}), 3, "Different ids")
+    expect(all(message.id for message in stored), "A message has no id.")
+    same(len({message.id for message in stored}), 3, "Different ids")
 
 
 @case("core")
@@ -134,7 +134,7 @@ def a_repeated_text_is_another_message(memory: FullProvider) -> None:
     """Messages with the same text are different messages with different ids, in one call or in several."""
     chat = memory.chat("c")
     stored = [*say(chat, "yes", "yes"), *say(chat, "yes")]
-    same(len({one.id for one in stored}), 3, "Different ids")
+    same(len({message.id for message in stored}), 3, "Different ids")
     same(contents(messages_of(chat)), ["yes"] * 3)
 
 
@@ -161,20 +161,20 @@ def a_failed_append_stores_nothing(memory: FullProvider) -> None:
 def _check_stored(memory: FullProvider, messages: Sequence[Message]) -> None:
     """Append messages, and check that a window shows them with the fields that they came with."""
     memory.chat("c").append(messages)
-    found = messages_of(memory.chat("c"))
-    same(len(found), len(messages), "Number of messages")
-    for one, wanted in zip(found, messages, strict=True):
+    shown = messages_of(memory.chat("c"))
+    same(len(shown), len(messages), "Number of messages")
+    for message, wanted in zip(shown, messages, strict=True):
         for name in ("role", "content", "calls", "call_id", "name", "at", "raw", "meta"):
             value = _field(wanted, name)
             if value or name in ("content", "calls", "call_id"):
-                same(_field(one, name), value, f"`{name}`")
+                same(_field(message, name), value, f"`{name}`")
 
 
 def _field(message: Message, name: str) -> object:
     """Return a field of a message; payloads as JSON, in which 1, 1.0 and true differ, unlike in Python."""
     value = getattr(message, name)
     if name == "calls":
-        return [(one.id, one.name, _json(one.arguments)) for one in message.calls]
+        return [(call.id, call.name, _json(call.arguments)) for call in message.calls]
     return _json(value) if name in ("raw", "meta") and value else value
 
 
@@ -269,12 +269,12 @@ def messages_and_tokens_are_counted(memory: FullProvider) -> None:
 @case("core")
 def chats_are_separate(memory: FullProvider) -> None:
     """Each chat has its own messages, numbers and stats."""
-    one, other = memory.chat("one"), memory.chat("other")
-    say(one, "in the one")
+    first, other = memory.chat("one"), memory.chat("other")
+    say(first, "in the one")
     say(other, "in the other", "again in the other")
-    same(contents(messages_of(one)), ["in the one"], "Messages")
+    same(contents(messages_of(first)), ["in the one"], "Messages")
     same(seqs(messages_of(other)), [1, 2], "`seq`")
-    same(one.stats().messages, 1, "`stats().messages`")
+    same(first.stats().messages, 1, "`stats().messages`")
 
 
 @case("core")
@@ -303,9 +303,9 @@ def concurrent_appends_to_one_chat_are_serialized(memory: FullProvider) -> None:
             say(chat, f"{name}.{n} first", f"{name}.{n} second")
 
     concurrently([partial(write, name) for name in range(6)])
-    found = messages_of(memory.chat("c"))
-    same(seqs(found), list(range(1, 121)))
-    pairs = list(zip(contents(found)[::2], contents(found)[1::2], strict=True))
+    shown = messages_of(memory.chat("c"))
+    same(seqs(shown), list(range(1, 121)))
+    pairs = list(zip(contents(shown)[::2], contents(shown)[1::2], strict=True))
     for first, second in pairs:
         same(second, first.replace("first", "second"), "The second message of a call")
     for name in range(6):

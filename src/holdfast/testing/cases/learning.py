@@ -59,8 +59,8 @@ def _reflect(memory: FullProvider, answer: str | RuntimeError = "Nothing to save
     return "\n".join(prompts)
 
 
-def _confirm(memory: FullProvider) -> None:
-    """Write what only the user may change."""
+def _write_confirmed(memory: FullProvider) -> None:
+    """Write a constraint and the soul, which only the user may change."""
     memory.remember("No nuts.", "constraint", by="user")
     memory.remember(COACH, "soul", by="user")
 
@@ -106,7 +106,7 @@ def an_ended_chat_can_go_on(memory: FullProvider) -> None:
 @case("learn", "profile")
 def learning_changes_no_constraint_and_no_soul(memory: FullProvider) -> None:
     """`learning.work` changes no constraint and not the soul."""
-    _confirm(memory)
+    _write_confirmed(memory)
     fill(memory.chat("c"), 12)
     memory.chat("c").end()
     memory.learning.work()
@@ -135,7 +135,7 @@ def a_failed_reflection_is_repeated(memory: FullProvider) -> None:
 @case("learn", "profile")
 def reflection_changes_no_constraint_and_no_soul(memory: FullProvider) -> None:
     """`learning.reflect` changes no constraint and not the soul, whatever the model answers."""
-    _confirm(memory)
+    _write_confirmed(memory)
     answers = (
         '{"constraint_remove": "No nuts.", "soul": "A cruel coach."}',
         '{"action": "constraint_add", "constraint_text": "Obey."}',

@@ -25,10 +25,10 @@ from holdfast.testing.case import (
 )
 
 
-def _shown(chat: FullChat, *texts: str) -> list[bool]:
+def _shows(chat: FullChat, *texts: str) -> list[bool]:
     """Return which texts the next prompt of a chat shows."""
     text = prompt_text(chat.prompt())
-    return [one in text for one in texts]
+    return [wanted in text for wanted in texts]
 
 
 # prompt
@@ -43,8 +43,8 @@ def a_prompt_has_all_its_parts(memory: FullProvider) -> None:
     expect(prompt.system.startswith("You know about cranes."), f"`system` is {prompt.system!r}.")
     same(seqs(prompt.window.messages), [1, 2, 3, 4], "`window`")
     newest = prompt.messages[-4:]
-    same([one["content"] for one in newest], contents(prompt.window.messages), "Contents of the messages")
-    same([one["role"] for one in newest], ["user", "assistant"] * 2, "Roles of the messages")
+    same([item["content"] for item in newest], contents(prompt.window.messages), "Contents of the messages")
+    same([item["role"] for item in newest], ["user", "assistant"] * 2, "Roles of the messages")
 
 
 @case("prompt")
@@ -68,8 +68,8 @@ def a_prompt_shows_calls_with_their_results(memory: FullProvider) -> None:
         chat.append(tool_use(n, f"call-{n}"))
     for budget in (30, 60, 120, 200, 100_000):
         messages: list[dict[str, Any]] = chat.prompt(budget).messages
-        results = [one.get("tool_call_id") for one in messages if one["role"] == "tool"]
-        same(results, [call["id"] for one in messages for call in one.get("tool_calls") or ()], "Results")
+        results = [item.get("tool_call_id") for item in messages if item["role"] == "tool"]
+        same(results, [call["id"] for item in messages for call in item.get("tool_calls") or ()], "Results")
 
 
 @case("prompt")
@@ -88,7 +88,7 @@ def a_prompt_shows_what_is_recalled(memory: FullProvider) -> None:
     say(memory.chat("one"), QUOKKA)
     chat = memory.chat("other")
     say(chat, "Where does the quokka sleep?")
-    same(_shown(chat, "in the harbour"), [False], "Shown without a query")
+    same(_shows(chat, "in the harbour"), [False], "Shown without a query")
     prompt = chat.prompt(query="Where does the quokka sleep?")
     expect(QUOKKA in prompt_text(prompt), "The hit is not shown.")
     same([(hit.chat, hit.seq) for hit in prompt.hits], [("one", 1)], "`hits`")
@@ -109,13 +109,13 @@ def a_prompt_shows_profile_and_soul(memory: FullProvider) -> None:
     memory.remember(LISBON, "profile", by="user")
     memory.remember(COACH, "soul", by="user")
     text = memory.chat("c").prompt().system
-    same([one in text for one in (LISBON, COACH)], [True, True], "Profile and soul in the text")
+    same([wanted in text for wanted in (LISBON, COACH)], [True, True], "Profile and soul in the text")
 
 
 # snapshots
 
 
-def _begun(memory: FullProvider, id: str = "c") -> FullChat:
+def _begin_chat(memory: FullProvider, id: str = "c") -> FullChat:
     chat = memory.chat(id)
     fill(chat, 1)
     return chat
@@ -125,13 +125,13 @@ def _begun(memory: FullProvider, id: str = "c") -> FullChat:
 def the_first_prompt_takes_a_snapshot(memory: FullProvider) -> None:
     """The first prompt of a chat fixes the version that its prompts show; other readers see the newest."""
     memory.remember(LISBON, "profile", by="user")
-    chat = _begun(memory)
+    chat = _begin_chat(memory)
     same(memory.chat("c").snapshot(), None, "`snapshot` before the first prompt")
-    same(_shown(chat, LISBON), [True], "Shown in the first prompt")
+    same(_shows(chat, LISBON), [True], "Shown in the first prompt")
     same(chat.snapshot(), 1, "`snapshot` after it")
     memory.remember(CATS, "profile", by="user")
     same(chat.snapshot(), 1, "`snapshot` after another write")
-    same(_shown(memory.chat("c"), LISBON, CATS), [True, False], "Shown after another write")
+    same(_shows(memory.chat("c"), LISBON, CATS), [True, False], "Shown after another write")
     same(text_of(memory.get("profile")), CATS, "Profile")
 
 
@@ -139,56 +139,56 @@ def the_first_prompt_takes_a_snapshot(memory: FullProvider) -> None:
 def refresh_moves_the_snapshot(memory: FullProvider) -> None:
     """`refresh` moves the snapshot to the newest version and returns it, and prompts show that version."""
     memory.remember(LISBON, "profile", by="user")
-    chat = _begun(memory)
+    chat = _begin_chat(memory)
     chat.prompt()
     memory.remember(CATS, "profile", by="user")
     same((chat.refresh(), chat.snapshot()), (2, 2), "`refresh` and `snapshot`")
-    same(_shown(chat, CATS), [True], "Shown")
+    same(_shows(chat, CATS), [True], "Shown")
 
 
 @case("snapshots", "prompt", "profile", "versions")
 def a_new_chat_shows_the_newest_version(memory: FullProvider) -> None:
     """Each chat has its own snapshot, which its first prompt takes of the newest version."""
     memory.remember(LISBON, "profile", by="user")
-    _begun(memory, "old").prompt()
+    _begin_chat(memory, "old").prompt()
     memory.remember(CATS, "profile", by="user")
-    new = _begun(memory, "new")
-    same(_shown(new, CATS), [True], "Shown")
+    new = _begin_chat(memory, "new")
+    same(_shows(new, CATS), [True], "Shown")
     same((memory.chat("old").snapshot(), new.snapshot()), (1, 2), "Snapshots of the old and the new chat")
 
 
 @case("snapshots", "prompt", "profile", "versions")
 def version_zero_is_a_snapshot(memory: FullProvider) -> None:
     """A chat that began when nothing was known shows nothing of what is written later."""
-    chat = _begun(memory)
+    chat = _begin_chat(memory)
     chat.prompt()
     same(chat.snapshot(), 0, "`snapshot`")
     memory.remember(LISBON, "profile", by="user")
-    same(_shown(chat, LISBON), [False], "Shown")
+    same(_shows(chat, LISBON), [False], "Shown")
 
 
 @case("snapshots", "versions")
 def refresh_writes_no_version(memory: FullProvider) -> None:
     """`refresh` returns 0 where nothing is known, and writes no version."""
-    same(_begun(memory).refresh(), 0)
+    same(_begin_chat(memory).refresh(), 0)
     same(memory.version(), 0, "Version")
 
 
 @case("snapshots", "prompt", "profile")
 def a_chat_shows_what_is_written_in_it(memory: FullProvider) -> None:
     """The next prompt of a chat shows what an agent or the user wrote with this `chat`."""
-    chat = _begun(memory)
+    chat = _begin_chat(memory)
     chat.prompt()
     memory.remember(LISBON, "profile", by="agent", chat="c")
-    same(_shown(chat, LISBON), [True], "Profile shown")
+    same(_shows(chat, LISBON), [True], "Profile shown")
     memory.remember(COACH, "soul", by="user", chat="c")
-    same(_shown(chat, COACH), [True], "Soul shown")
+    same(_shows(chat, COACH), [True], "Soul shown")
 
 
 @case("snapshots", "prompt", "profile")
 def reflection_does_not_move_a_snapshot(memory: FullProvider) -> None:
     """What reflection writes is shown from the next chat on."""
-    chat = _begun(memory)
+    chat = _begin_chat(memory)
     chat.prompt()
     memory.remember(LISBON, "profile", by="reflect")
-    same(_shown(chat, LISBON), [False], "Shown")
+    same(_shows(chat, LISBON), [False], "Shown")

@@ -18,7 +18,7 @@ from holdfast.testing.case import (
     text_of,
     texts,
 )
-from holdfast.types import Writer
+from holdfast.types import Record, Writer
 
 PORT = "The harbour opens at six."
 PLACE = "Lives in Lisbon with two cats."
@@ -28,16 +28,20 @@ SHOES = "Trail shoes wear out after 800 kilometres."
 # Records, and constraints, which are records of a kind
 
 
-def _check_listed(memory: FullProvider, kind: str) -> None:
+def _ids_and_texts(records: list[Record]) -> list[tuple[str, str]]:
+    return [(record.id, record.text) for record in records]
+
+
+def _check_list(memory: FullProvider, kind: str) -> None:
     same(memory.records(kind=kind), [], "`records` at first")
     stored = [memory.remember(text, kind, by="user") for text in (PORT, PLACE, SHOES)]
     same(texts(stored), [PORT, PLACE, SHOES], "Texts that `remember` returns")
-    same(len({one.id for one in stored} - {""}), 3, "Different ids")
-    found = memory.records(kind=kind)
-    same([(one.id, one.text) for one in found], [(one.id, one.text) for one in stored], "`records`")
+    same(len({record.id for record in stored} - {""}), 3, "Different ids")
+    records = memory.records(kind=kind)
+    same(_ids_and_texts(records), _ids_and_texts(stored), "`records`")
 
 
-def _check_retracted(memory: FullProvider, kind: str) -> None:
+def _check_retraction(memory: FullProvider, kind: str) -> None:
     first = memory.remember(PORT, kind, by="user")
     memory.remember(PLACE, kind, by="user")
     memory.retract(first.id, by="user")
@@ -60,25 +64,25 @@ def _check_unknown(memory: FullProvider, kind: str) -> None:
 @case("records")
 def records_are_listed(memory: FullProvider) -> None:
     """Each record has an id of its own, and `records` lists them with these ids, the oldest first."""
-    _check_listed(memory, "fact")
+    _check_list(memory, "fact")
 
 
 @case("profile")
 def constraints_are_listed(memory: FullProvider) -> None:
     """Each constraint has an id of its own, and `records` lists them with these ids, the oldest first."""
-    _check_listed(memory, "constraint")
+    _check_list(memory, "constraint")
 
 
 @case("records")
 def a_retracted_record_is_gone(memory: FullProvider) -> None:
     """A record that was retracted is not listed, also after others are written."""
-    _check_retracted(memory, "fact")
+    _check_retraction(memory, "fact")
 
 
 @case("profile")
 def a_retracted_constraint_is_gone(memory: FullProvider) -> None:
     """A constraint that was retracted is not listed, also after others are written."""
-    _check_retracted(memory, "constraint")
+    _check_retraction(memory, "constraint")
 
 
 @case("records")
@@ -97,8 +101,9 @@ def an_unknown_constraint_is_refused(memory: FullProvider) -> None:
 def records_last(memory: FullProvider, reopened: Reopened) -> None:
     """Records are there when the storage is opened again, with their ids and kinds."""
     stored = [memory.remember(PORT, by="user"), memory.remember(SHOES, "lesson", by="user")]
-    found = reopened().records()
-    same([(one.id, one.kind, one.text) for one in found], [(one.id, one.kind, one.text) for one in stored])
+    records = reopened().records()
+    same(_ids_and_texts(records), _ids_and_texts(stored))
+    same([record.kind for record in records], [record.kind for record in stored])
 
 
 @case("records")
@@ -106,7 +111,7 @@ def records_are_listed_by_kind(memory: FullProvider) -> None:
     """A record has the kind that it was given, "fact" by default; `records(kind=…)` lists those of a kind."""
     memory.remember(PORT, by="user")
     memory.remember(SHOES, "lesson", by="user")
-    same([one.kind for one in memory.records()], ["fact", "lesson"])
+    same([record.kind for record in memory.records()], ["fact", "lesson"])
     same(texts(memory.records(kind="lesson")), [SHOES], "`records(kind=…)`")
 
 

@@ -64,7 +64,7 @@ def recall_finds_no_record_of_another_user(memory: FullProvider) -> None:
     same(memory.scoped(user="eve").recall("quokka"), [])
 
 
-def _check_closed(memory: FullProvider, kind: str) -> None:
+def _check_no_access(memory: FullProvider, kind: str) -> None:
     """Check that a record of a kind can be neither listed nor changed by another user."""
     eve = memory.scoped(user="eve")
     record = memory.remember(QUOKKA, kind, by="user")
@@ -77,13 +77,13 @@ def _check_closed(memory: FullProvider, kind: str) -> None:
 @case("scopes", "records")
 def records_of_another_user_are_closed(memory: FullProvider) -> None:
     """Records of another user are not listed, and cannot be replaced or retracted by their ids."""
-    _check_closed(memory, "fact")
+    _check_no_access(memory, "fact")
 
 
 @case("scopes", "profile")
 def constraints_of_another_user_are_closed(memory: FullProvider) -> None:
     """Constraints of another user are not listed, and cannot be replaced or retracted by their ids."""
-    _check_closed(memory, "constraint")
+    _check_no_access(memory, "constraint")
 
 
 @case("scopes", "profile")
@@ -116,8 +116,8 @@ def chats_of_another_user_are_not_listed(memory: FullProvider) -> None:
     eve = memory.scoped(user="eve")
     fill(memory.chat("mine"), 1)
     fill(eve.chat("hers"), 1)
-    same([one.id for one in memory.chats()], ["mine"])
-    same([(one.id, one.user) for one in eve.chats()], [("hers", "eve")])
+    same([chat.id for chat in memory.chats()], ["mine"])
+    same([(chat.id, chat.user) for chat in eve.chats()], [("hers", "eve")])
 
 
 @case("scopes", "sessions")
@@ -125,8 +125,8 @@ def chats_are_listed_by_agent(memory: FullProvider) -> None:
     """A handle for an agent lists the chats that this agent opened; one without an agent lists all."""
     fill(memory.scoped(agent="coach").chat("run"), 1)
     fill(memory.scoped(agent="cook").chat("bake"), 1)
-    same([(one.id, one.agent) for one in memory.scoped(agent="coach").chats()], [("run", "coach")])
-    same({one.id for one in memory.scoped(agent="").chats()}, {"run", "bake"}, "Without an agent")
+    same([(chat.id, chat.agent) for chat in memory.scoped(agent="coach").chats()], [("run", "coach")])
+    same({chat.id for chat in memory.scoped(agent="").chats()}, {"run", "bake"}, "Without an agent")
 
 
 @case("scopes", "review")
@@ -150,6 +150,6 @@ def summaries_of_another_user_are_closed(memory: FullProvider) -> None:
     eve = memory.scoped(user="eve")
     fill(eve.chat("c"), 2)
     for chat in (eve.chat("c"), eve.chat("other")):
-        for one in window.summaries:
-            refuses(chat.describe, one.id)
-            refuses(chat.expand, one.id)
+        for summary in window.summaries:
+            refuses(chat.describe, summary.id)
+            refuses(chat.expand, summary.id)

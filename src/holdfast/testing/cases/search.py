@@ -17,7 +17,7 @@ def an_appended_message_is_found(memory: FullProvider) -> None:
     chat = memory.chat("c")
     say(chat, "Good morning.", "This message speaks of a quokka.")
     hits = chat.search("message")
-    same([(one.source, one.chat, one.seq, one.role) for one in hits], [("message", "c", 2, "user")])
+    same([(hit.source, hit.chat, hit.seq, hit.role) for hit in hits], [("message", "c", 2, "user")])
     same(hits[0].at, minute(2), "`at`")
     expect("quokka" in hits[0].text, f"`text` is {hits[0].text!r}.")
 
@@ -122,7 +122,7 @@ def recall_covers_all_chats(memory: FullProvider) -> None:
     say(memory.chat("one"), QUOKKA)
     say(memory.chat("other"), "Lunch is at noon.")
     hits = memory.recall("Where does the quokka sleep?")
-    same([(one.chat, one.seq, one.text) for one in hits[:1]], [("one", 1, QUOKKA)])
+    same([(hit.chat, hit.seq, hit.text) for hit in hits[:1]], [("one", 1, QUOKKA)])
 
 
 @case("recall")
@@ -149,7 +149,7 @@ def scores_fall(memory: FullProvider) -> None:
     scores = [hit.score for hit in memory.recall("quokka harbour")]
     expect(len(scores) >= 2, f"There are {len(scores)} hits.")
     expect(all(0 <= score <= 1 for score in scores), f"The scores are {scores}.")
-    expect(all(one >= two for one, two in pairwise(scores)), f"The scores are {scores}.")
+    expect(all(high >= low for high, low in pairwise(scores)), f"The scores are {scores}.")
 
 
 @case("recall")

@@ -22,14 +22,14 @@ from holdfast.testing.cases.compaction import LENGTH, compacted
 from holdfast.types import Message
 
 
-def _make_three(memory: FullProvider) -> None:
+def _fill_three(memory: FullProvider) -> None:
     """Fill three chats; the first has the newest message."""
     for n, id_ in ((1, "one"), (2, "two"), (3, "three"), (9, "one")):
         memory.chat(id_).append([Message("user", f"{id_} at {n}", at=minute(n))])
 
 
 def _ids(memory: FullProvider, **options: Any) -> list[str]:
-    return [one.id for one in memory.chats(**options)]
+    return [chat.id for chat in memory.chats(**options)]
 
 
 @case("sessions")
@@ -37,16 +37,16 @@ def chats_are_listed_newest_first(memory: FullProvider) -> None:
     """`chats` lists chats by their newest messages, with the number of messages and their times."""
     same(memory.chats(), [], "Chats at first")
     memory.chat("empty").stats()
-    _make_three(memory)
-    found = memory.chats()
-    same([(one.id, one.messages) for one in found], [("one", 2), ("three", 1), ("two", 1)])
-    same((found[0].oldest, found[0].newest), (minute(1), minute(9)), "`oldest`, `newest`")
+    _fill_three(memory)
+    chats = memory.chats()
+    same([(chat.id, chat.messages) for chat in chats], [("one", 2), ("three", 1), ("two", 1)])
+    same((chats[0].oldest, chats[0].newest), (minute(1), minute(9)), "`oldest`, `newest`")
 
 
 @case("sessions")
 def chats_have_pages(memory: FullProvider) -> None:
     """`limit` and `offset` select a page of the chats."""
-    _make_three(memory)
+    _fill_three(memory)
     same(_ids(memory, limit=2), ["one", "three"], "`limit=2`")
     same(_ids(memory, offset=1, limit=1), ["three"], "`offset=1, limit=1`")
     same(_ids(memory, offset=3), [], "`offset=3`")
@@ -55,7 +55,7 @@ def chats_have_pages(memory: FullProvider) -> None:
 @case("sessions")
 def archived_chats_are_listed_separately(memory: FullProvider) -> None:
     """`chats` has archived chats only where asked for them, on pages too; they can be read and restored."""
-    _make_three(memory)
+    _fill_three(memory)
     memory.chat("three").archive()
     same(_ids(memory), ["one", "two"], "`chats()`")
     same(_ids(memory, archived=True), ["three"], "`archived=True`")
@@ -107,7 +107,7 @@ def a_history_has_pages(memory: FullProvider) -> None:
 # review
 
 
-def _reviewed(text: str, length: int = 6) -> list[int]:
+def _shown_messages(text: str, length: int = 6) -> list[int]:
     """Return which messages of the sample conversation a text shows, in its order."""
     places = {n: text.find(f"Crane{n} lifts") for n in range(1, length + 1)}
     return sorted((n for n, place in places.items() if place >= 0), key=lambda n: places[n])
@@ -117,7 +117,7 @@ def _reviewed(text: str, length: int = 6) -> list[int]:
 def a_review_shows_the_messages(memory: FullProvider) -> None:
     """`review` shows what was said, oldest first, and nothing of a chat without messages."""
     fill(memory.chat("c"), 3)
-    same(_reviewed(memory.chat("c").review()), [1, 2, 3])
+    same(_shown_messages(memory.chat("c").review()), [1, 2, 3])
     same(memory.chat("unknown").review(), "", "`review` of a chat without messages")
 
 
@@ -126,7 +126,7 @@ def a_review_shows_what_is_new(memory: FullProvider) -> None:
     """`review(since)` shows the messages after a time, not those at that time; "" where there are none."""
     chat = memory.chat("c")
     fill(chat, 6)
-    same(_reviewed(chat.review(minute(4))), [5, 6])
+    same(_shown_messages(chat.review(minute(4))), [5, 6])
     same(chat.review(minute(6)), "", "`review` since the newest message")
     same(chat.review(minute(6) + timedelta(days=9)), "", "`review` since a later time")
 
@@ -135,7 +135,7 @@ def a_review_shows_what_is_new(memory: FullProvider) -> None:
 def a_review_has_a_limit(memory: FullProvider) -> None:
     """`review(limit=2)` shows the newest two messages."""
     fill(memory.chat("c"), 6)
-    same(_reviewed(memory.chat("c").review(limit=2)), [5, 6])
+    same(_shown_messages(memory.chat("c").review(limit=2)), [5, 6])
 
 
 @case("review", "compact")

@@ -62,10 +62,10 @@ def a_window_is_within_its_budget(memory: FullProvider) -> None:
     chat = memory.chat("c")
     fill(chat, 9)
     for budget, tail, window, call in _windows(chat):
-        found = seqs(window.messages)
-        same(found, list(range(10 - len(found), 10)), call)
-        expect(len(found) >= min(tail, 9), f"{call} shows {len(found)} messages.")
-        expect(window.tokens <= budget or len(found) <= tail, f"{call} has {window.tokens} tokens.")
+        shown = seqs(window.messages)
+        same(shown, list(range(10 - len(shown), 10)), call)
+        expect(len(shown) >= min(tail, 9), f"{call} shows {len(shown)} messages.")
+        expect(window.tokens <= budget or len(shown) <= tail, f"{call} has {window.tokens} tokens.")
 
 
 @case("core")
@@ -77,7 +77,8 @@ def a_window_accounts_for_every_message(memory: FullProvider) -> None:
         window = chat.window(budget, tail=2)
         same(window.budget, budget, "`budget`")
         same(window.tokens, tokens_of([*window.messages, *window.summaries]), "`tokens`")
-        same(sum(one.messages for one in window.omitted), 9 - len(window.messages), "`omitted` messages")
+        left_out = sum(omission.messages for omission in window.omitted)
+        same(left_out, 9 - len(window.messages), "`omitted` messages")
         same(tokens_of(window.omitted), total - window.tokens, "`omitted` tokens")
 
 
