@@ -16,7 +16,7 @@ BUDGETS = {
     "search": 3_323,
     "dedup": 1_699,
     "records": 1_742,
-    "prompt": 1_713,
+    "prompt": 1_698,
     "compaction": 1_932,
     "learning": 3_833,
     "tools": 2_572,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from test_prompt import hit, summarised, summary
 
 from holdfast import Chat, InvalidInput, Memory, Prompt, ToolCall
-from holdfast.prompt.prompt_cache import unchanged
+from holdfast.prompt.prompt_cache import PromptCache
 from holdfast.prompt.window import FreshTail, LastN, Policy
-from holdfast.types import Message
+from holdfast.types import Message, Scope
 from soak import cases
 from window_logs import parse
 
@@ -201,8 +201,10 @@ PARTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=8).ma
 def test_unchanged_is_the_length_of_what_both_begin_with(
     same: tuple[tuple[int, int], ...], one: tuple[tuple[int, int], ...], other: tuple[tuple[int, int], ...]
 ) -> None:
-    tokens = unchanged(same + one, same + other)
-    assert tokens == unchanged(same + other, same + one) >= sum(number for _, number in same)
+    cache, key = PromptCache(""), (Scope(), "monday")
+    cache.unchanged(key, same + one)
+    tokens = cache.unchanged(key, same + other)
+    assert tokens == cache.unchanged(key, same + one) >= sum(number for _, number in same)
     if one[:1] != other[:1] or not (one and other):
         assert tokens == sum(number for _, number in same)
 

@@ -59,6 +59,8 @@ def known_at(
 ) -> KnowledgeBlock:
     """Write what every prompt of a chat shows, as of its snapshot: of kinds with a budget, what fits it.
 
+    The text is "" if there is nothing, and the same to the byte for the same records.
+
     Without `learned_elsewhere`, of these only what was learned from chats of the scope's own space, or what
     somebody wrote; of the user's space, where it may be of any project, only what no session wrote, or was
     released.
@@ -86,9 +88,10 @@ def known_at(
                 omitted -= Counter(target_name(kind, one.target) for one in chosen)
         true = [record for record in found if record.valid(at)]
         parts.append(_labelled(true, parts, scope.reference(space), kinds) if scope.is_layered else true)
-    left = dict(omitted)
-    text = knowledge_text(parts[0], list(chain(*parts[1:])), kinds, scope.agent, left)
-    return KnowledgeBlock(text, frozenset(shown_ids), left)
+    own, shared = parts[0], list(chain(*parts[1:]))
+    blocks = [one for kind in headed for one in _of_kind(kind, own, shared, scope.agent, omitted)]
+    text = "\n\n".join((_OPEN, *blocks, _CLOSE)) if blocks else ""
+    return KnowledgeBlock(text, frozenset(shown_ids), dict(omitted))
 
 
 def _labelled(
@@ -136,34 +139,6 @@ def _by_worth(outlines: Sequence[RecordOutline]) -> list[RecordOutline]:
     for order in (newest, sorted(newest, key=lambda one: -one.evidence)):
         ranks.update({one.version: rank for rank, one in enumerate(order)})
     return sorted(newest, key=lambda one: (one.by != "user", -one.priority, ranks[one.version]))
-
-
-def knowledge_text(
-    own: Sequence[Record],
-    shared: Sequence[Record],
-    kinds: Mapping[str, Kind],
-    agent: str,
-    omitted: Mapping[str, int],
-) -> str:
-    """Return what is in every prompt, in the order of the kinds; "" if there is nothing.
-
-    The same records give the same text, to the byte.
-
-    Args:
-        own: the current records of the user's space, in the order in which they were written.
-        shared: those of the space that the tenant shares.
-        kinds: the kinds by name.
-        agent: whose record is shown where there is one per agent.
-        omitted: how many records of a kind and target there was no room for.
-
-    """
-    parts = [
-        part
-        for kind in kinds.values()
-        if kind.heading
-        for part in _of_kind(kind, own, shared, agent, omitted)
-    ]
-    return "\n\n".join((_OPEN, *parts, _CLOSE)) if parts else ""
 
 
 def _of_kind(

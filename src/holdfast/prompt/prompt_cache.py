@@ -59,7 +59,8 @@ class PromptCache:
         with self._lock:
             before = self._fingerprints.pop(key, ())
             _put(self._fingerprints, key, prompt)
-        return unchanged(before, prompt)
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(before, prompt, strict=False))
+        return sum(part[1] for part, _ in same)
 
     def show(self, space: str, chat: str, names: tuple[str, ...]) -> None:
         """Keep the names of what was recalled for the last prompt of a chat."""
@@ -104,12 +105,6 @@ def seen_of(window: Window) -> frozenset[int | str]:
     """Return what a window shows whole: the numbers of its messages, and the ids of its summaries."""
     shortened = {one.seq for one in window.shortened}
     return frozenset({one.seq for one in window.messages} - shortened | {one.id for one in window.summaries})
-
-
-def unchanged(before: Fingerprint, now: Fingerprint) -> int:
-    """Count the tokens of the parts that both begin with: those that a provider has cached."""
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False))
-    return sum(part[1] for part, _ in same)
 
 
 def _put(entries: dict[K, V], key: K, value: V) -> None:

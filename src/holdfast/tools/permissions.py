@@ -238,7 +238,7 @@ def allowed_names(allow: str | Iterable[str] | None, names: Collection[str]) -> 
     return frozenset(names if allow is None else read_names(allow, "allow", names))
 
 
-def read_names(value: object, option: str, known: Collection[str] | None = None) -> tuple[str, ...]:
+def read_names(value: object, option: str, known: Collection[str]) -> tuple[str, ...]:
     """Return an option that is a list of names.
 
     Raises:
@@ -249,7 +249,7 @@ def read_names(value: object, option: str, known: Collection[str] | None = None)
     names = tuple(one for one in given if isinstance(one, str))
     if len(names) < len(given):
         raise InvalidInput(f"`{option}` has an item that is not text.", "Pass a list of names.")
-    if known is not None and (unknown := set(names).difference(known)):
+    if unknown := set(names).difference(known):
         raise InvalidInput(
             f"Unknown name {min(unknown)!r} in `{option}`.", f"Use some of {', '.join(known)}."
         )
