@@ -10,7 +10,7 @@ BUDGETS = {
     "errors types settings kinds events contract": 1_907,
     "text": 2_043,
     "safety": 1_815,
-    "messages": 870,
+    "messages": 860,
     "store": 5_173,
     "llm": 1_210,
     "search": 3_323,
