@@ -12,7 +12,7 @@ BUDGETS = {
     "safety": 1_815,
     "messages": 860,
     "store": 5_173,
-    "llm": 1_210,
+    "llm": 1_205,
     "search": 3_323,
     "dedup": 1_699,
     "records": 1_850,
