@@ -9,7 +9,7 @@ NAMES_OF_THE_PORT = 93
 BUDGETS = {
     "errors types settings kinds events contract": 1_907,
     "text": 2_043,
-    "safety": 1_815,
+    "safety": 1_816,
     "messages": 860,
     "store": 5_173,
     "llm": 1_205,

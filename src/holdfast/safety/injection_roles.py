@@ -78,7 +78,8 @@ class _Rule(NamedTuple):
 
 class _Tables(NamedTuple):
     words: dict[str, int]  # classes by a word
-    members: dict[str, list[_Member]]  # by the first word, or by its first letters as "send*"
+    phrases: dict[str, list[_Member]]  # by the first word
+    starts: dict[str, list[_Member]]  # by the first letters
     needles: dict[str, list[_Member]]  # by the first two characters
     orders: int  # the classes that count as an order only; the bit above each says that it is one
     names: dict[str, int]
@@ -153,11 +154,11 @@ def _sentence(text: str, start: int, end: int) -> Sentence:
     marks = []
     for index, (word, first, end_of_word) in enumerate(tokens):
         loose = tables.words.get(word, 0)  # an order only where an order stands
-        members = *tables.members.get(f"{word[:HEAD]}*", ()), *tables.members.get(word, ())
-        if not loose and not members:
+        starts, phrases = tables.starts.get(word[:HEAD], ()), tables.phrases.get(word, ())
+        if not (loose or starts or phrases):
             continue
         sure, last = 0, end_of_word
-        for member in members:
+        for member in (*starts, *phrases):
             if length := _matches(member, tokens, index):
                 last = max(last, tokens[index + length - 1][2])
                 if member.sure:
@@ -226,7 +227,8 @@ def _needles(text: str, start: int, end: int, tables: _Tables) -> Iterator[RoleM
 def _tables() -> _Tables:
     bits: dict[str, int] = {}
     words: dict[str, int] = {}
-    members: dict[str, list[_Member]] = {}
+    phrases: dict[str, list[_Member]] = {}
+    starts: dict[str, list[_Member]] = {}
     needles: dict[str, list[_Member]] = {}
     for line in table_lines("holdfast.safety", "intent_words.txt"):
         name, _, entries = line.partition(":")
@@ -238,13 +240,14 @@ def _tables() -> _Tables:
             member = _Member(first, tuple(rest), bit, is_sure)
             if is_needle:
                 needles.setdefault(first[:2], []).append(member)
+            elif first.endswith("*"):
+                starts.setdefault(first[:-1][:HEAD], []).append(member)
             elif rest or is_sure:
-                key = f"{first[:-1][:HEAD]}*" if first.endswith("*") else first
-                members.setdefault(key, []).append(member)
+                phrases.setdefault(first, []).append(member)
             else:
                 words[first] = words.get(first, 0) | bit
     orders = reduce(or_, (bit for name, bit in bits.items() if name.endswith("!")))
-    return _Tables(words, members, needles, orders, bits, bits["sink"], tuple(_rules(bits)))
+    return _Tables(words, phrases, starts, needles, orders, bits, bits["sink"], tuple(_rules(bits)))
 
 
 def _rules(bits: dict[str, int]) -> Iterator[_Rule]:

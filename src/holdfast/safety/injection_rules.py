@@ -74,18 +74,15 @@ class _Gate(NamedTuple):
     """The classes, as bits, by the hints that a text has; and the rules with the classes that each needs."""
 
     hints: dict[str, int]
-    needles: tuple[str, ...]
+    needles: dict[bool, list[str]]  # for texts in ASCII, and for others
     rules: dict[int, list[tuple[int, _Rule]]]  # by the class that is looked for first
 
 
 def find_orders(text: str, words: AbstractSet[str]) -> Iterator[Order]:
     """Yield the orders in a folded text in lower case with these `words`."""
     gate = _gate()
-    hints = {
-        *words,
-        *(f"{word[:HEAD]}*" for word in words),
-        *(f" {part}" for part in gate.needles if part in text),
-    }
+    needles = (f" {needle}" for needle in gate.needles[text.isascii()] if needle in text)
+    hints = {*words, *(f"{word[:HEAD]}*" for word in words), *needles}
     known = reduce(or_, map(gate.hints.__getitem__, gate.hints.keys() & hints), 0)
     for key, rules in gate.rules.items():
         if known & key:
@@ -174,7 +171,8 @@ def _gate() -> _Gate:
             hints.update({hint: hints.get(hint, 0) | bit for hint in hints_of_class})
         needs = [bits[name] for name in classes]
         rules.setdefault(needs[0], []).append((sum(needs), rule))
-    return _Gate(hints, tuple(hint[1:] for hint in hints if hint[0] == " "), rules)
+    needles = [hint[1:] for hint in hints if hint[0] == " "]
+    return _Gate(hints, {True: list(filter(str.isascii, needles)), False: needles}, rules)
 
 
 def _hint(entry: str) -> str:
