@@ -116,7 +116,7 @@ def _plain(path: Path) -> Iterable[Text]:
 
 def _read(text: str, kind: str, author: str, without: str, *, harmful: bool) -> Text:
     lower = detectors.undisguised(text, fold(text)).text.lower()
-    return Text(text, harmful, kind, author, without, lower, *detectors.read(lower))
+    return Text(text, harmful, kind, author, without, lower, *detectors.read_orders(lower))
 
 
 def _tables(texts: Sequence[Text]) -> Tables:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from holdfast.awaiting import Awaited, all_answers, asking, awaited, made, metered, run_on
 from holdfast.chat import Chat
-from holdfast.compaction.compactor import ChatCompactor, resolved, summary_question
+from holdfast.compaction.compactor import ChatCompactor, CompactOptions, resolved, summary_question
 from holdfast.errors import Closed
 from holdfast.handle import MemoryHandle
 from holdfast.learning.service import Learner
@@ -154,22 +154,13 @@ class AsyncChat(Awaited[Chat]):
         async def ask(prompts: list[str], limit: TimeLimit) -> list[str]:
             meter = compactor.meter()
 
-            async def one(prompt: str) -> str:
+            async def answer(prompt: str) -> str:
                 return await metered(meter, model, summary_question(prompt), limit.wait(), self.id, on_thread)
 
-            return await all_answers([one(prompt) for prompt in prompts])
+            return await all_answers([answer(prompt) for prompt in prompts])
 
-        return await compactor.run(
-            model,
-            ask,
-            on_thread,
-            full=full,
-            budget=budget,
-            progress=progress,
-            policy=policy,
-            prompts=prompts,
-            at_once=AT_ONCE if model.is_async else 1,
-        )
+        options = CompactOptions(full, budget, progress, policy, prompts)
+        return await compactor.run(model, options, ask, on_thread, AT_ONCE if model.is_async else 1)
 
     compact.__doc__ = Chat.compact.__doc__
     extract = asking(Chat.extract)
@@ -283,8 +274,8 @@ class AsyncGrants(Awaited[Grants]):
     """Grants whose methods are awaited, for `async for`. `AsyncMemory.grants`."""
 
     async def __aiter__(self) -> AsyncIterator[Grant]:
-        for one in await run_on(self._executor, partial(list[Grant], self.__wrapped__)):
-            yield one
+        for grant in await run_on(self._executor, partial(list[Grant], self.__wrapped__)):
+            yield grant
 
     add = awaited(Grants.add)
     revoke = awaited(Grants.revoke)

@@ -1,4 +1,4 @@
-"""How synchronous methods are awaited: on a thread, or with the model answering on the caller's loop."""
+"""Awaited forms of synchronous methods: on a thread, or with the model on the caller's loop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ P = ParamSpec("P")
 
 
 class Awaited(Handle, Generic[T_co]):
-    """The awaited form of a handle, which is its `__wrapped__`."""
+    """The awaited form of the handle `__wrapped__`."""
 
     def __init__(self, sync: T_co, executor: Callable[[], Executor]) -> None:
         self.__wrapped__ = sync
@@ -78,7 +78,7 @@ async def run_on(executor: Callable[[], Executor], work: Callable[[], R]) -> R:
 
 
 def submit(executor: Executor | None, work: Callable[[], R]) -> asyncio.Future[R]:
-    """Begin some work on a thread, of the loop where there is no executor; return what can be awaited.
+    """Begin some work on a thread, of the loop where there is no executor; return its future.
 
     Raises:
         Closed: the memory was closed since its executor was asked for.
@@ -90,9 +90,9 @@ def submit(executor: Executor | None, work: Callable[[], R]) -> asyncio.Future[R
         raise Closed("The memory is closed.", "Open a new Memory.") from error
 
 
-async def all_answers(asked: Sequence[Awaitable[str]]) -> list[str]:
+async def all_answers(calls: Sequence[Awaitable[str]]) -> list[str]:
     """Await all answers, or raise the first error and let the others go."""
-    tasks = [asyncio.ensure_future(one) for one in asked]
+    tasks = [asyncio.ensure_future(call) for call in calls]
     try:
         return list(await asyncio.gather(*tasks))
     finally:
@@ -123,19 +123,19 @@ async def metered(
 def asking(
     method: Callable[Concatenate[T, P], R],
 ) -> Callable[Concatenate[Awaited[T], P], Coroutine[Any, Any, R]]:
-    """Make the awaited form of a method that asks a model, which answers on the caller's loop if it can."""
+    """Make the awaited form of a method that asks a model: on the caller's loop if the model can."""
 
     @wraps(method)
     async def call(self: Awaited[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
         on_thread = partial(run_on, self._executor)
         model = await on_thread(partial(resolved, cast("LLM | None", kwargs.get("llm"))))
-        given: dict[str, Any] = dict(kwargs)
+        options: dict[str, Any] = dict(kwargs)
         if model is not None:
             # Only for those who have a model.
             from holdfast.llm.model import hosted
 
-            given["llm"] = hosted(model, asyncio.get_running_loop())
+            options["llm"] = hosted(model, asyncio.get_running_loop())
         # Not on the memory's own threads: closing it waits for these, and a model may think for minutes.
-        return await asyncio.to_thread(partial(getattr(self.__wrapped__, method.__name__), *args, **given))
+        return await asyncio.to_thread(partial(getattr(self.__wrapped__, method.__name__), *args, **options))
 
     return call

@@ -164,12 +164,12 @@ class Chat(Rememberer, PromptMaker):
         runtime.workers.appended = time.monotonic()
         drafts = [ready(item) for item in messages]
         tokens = [message_tokens(message, runtime.count_tokens) for message in drafts]
-        asked = runtime.prompts.asked(scope.space, self._id)
+        last_prompt = runtime.prompts.asked(scope.space, self._id)
         stored = log.append(
-            self._database, scope, self._id, drafts, tokens, runtime.now(), asked, self._label
+            self._database, scope, self._id, drafts, tokens, runtime.now(), last_prompt, self._label
         )
         self._label = None
-        if asked.unstored and any(one.role == "assistant" for one in stored):
+        if last_prompt.unstored and any(message.role == "assistant" for message in stored):
             runtime.prompts.hold(scope.space, self._id, None)
         return stored
 
@@ -265,7 +265,8 @@ class Chat(Rememberer, PromptMaker):
 
     def snapshot(self) -> int | None:
         """Return the version that the prompts of this chat show; None before the first one."""
-        return found.version if (found := snapshots.read(self._database, self._scope, self._id)) else None
+        snapshot = snapshots.read(self._database, self._scope, self._id)
+        return snapshot.version if snapshot else None
 
     @property
     def _writer(self) -> RecordWriter:
@@ -288,9 +289,9 @@ class Chat(Rememberer, PromptMaker):
         """
         runtime = self._runtime
         view, own = runtime.view(self._scope), self._id
-        found = view.records(kind="note", target=target, chat=own, category=category, tags=tags, text=text)
-        found.sort(key=lambda note: (-note.priority, -note.uses))
-        return count_uses(self._database, self._scope, runtime.kinds, runtime.now(), found)
+        notes = view.records(kind="note", target=target, chat=own, category=category, tags=tags, text=text)
+        notes.sort(key=lambda note: (-note.priority, -note.uses))
+        return count_uses(self._database, self._scope, runtime.kinds, runtime.now(), notes)
 
     @property
     def scratchpad(self) -> Scratchpad:
@@ -366,9 +367,11 @@ class Chat(Rememberer, PromptMaker):
             MissingExtra: the model needs a package that is not installed.
 
         """
-        return self._runtime.compactor(self._scope, self._id).compact(
-            full=full, budget=budget, llm=llm, progress=progress, policy=policy, prompts=prompts
-        )
+        # Only for those who compact.
+        from holdfast.compaction.compactor import CompactOptions
+
+        options = CompactOptions(full, budget, progress, policy, prompts)
+        return self._runtime.compactor(self._scope, self._id).compact(llm, options)
 
     def tree(self) -> list[Summary]:
         """List all summaries of the chat, leaves first, each level in the order of the messages."""
@@ -474,7 +477,7 @@ class Chat(Rememberer, PromptMaker):
         They are done by the next `memory.learning.work`. The chat may go on all the same; see
         `Learning.idle`.
         """
-        # What learns is loaded by those who do.
+        # Only for those who learn.
         from holdfast.learning.job_queue import end_chat
 
         own = self._runtime

@@ -39,7 +39,7 @@ class HoldfastError(Exception):
     """
 
     def __init__(self, what: str, todo: str) -> None:
-        what, todo = _masked(what), _masked(todo)
+        what, todo = _mask(what), _mask(todo)
         # Not `super()`: a child may also be an error of a framework, which takes other arguments.
         Exception.__init__(self, what, todo)
         self.what = what
@@ -49,7 +49,7 @@ class HoldfastError(Exception):
         return f"{self.what} {self.todo}"
 
 
-def _masked(text: str) -> str:
+def _mask(text: str) -> str:
     """Mask the credentials in a sentence; most sentences have no word that may be part of one."""
     if any(
         len(word) >= 16 or any(sign in word.lower() for sign in _CREDENTIAL_SIGNS) for word in text.split()

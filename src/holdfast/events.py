@@ -42,7 +42,7 @@ Name = Literal[
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 
-# What a new version of a record means to somebody who watches.
+# The names of events for the new versions of records.
 _OF_ACTION: dict[str, Name] = {
     "add": "learned",
     "replace": "learned",
@@ -106,7 +106,7 @@ Observer = Callable[[Event], object]
 
 
 class _Listener(NamedTuple):
-    """An observer, and which events it hears: those of a scope, or of all users of its tenant."""
+    """An observer with the scope of its events, which may be those of all users of the tenant."""
 
     token: object
     observer: Observer
@@ -139,7 +139,7 @@ class Events:
         everyone: bool = False,
         may_hear: Callable[[], bool] = lambda: True,
     ) -> Callable[[], None]:
-        """Call an observer at each event of a name in a scope from now on, and return what ends that.
+        """Call an observer at each event of a name in a scope from now on; return a function that ends it.
 
         Of another space it hears nothing, but with `everyone` the events of all users of the tenant. An agent
         hears what it may read: its own, and records of no agent. `may_hear` is asked at each event: a right
@@ -149,7 +149,7 @@ class Events:
             InvalidInput: there is no such event, or what was passed cannot be called.
 
         """
-        known = next((one for one in NAMES if one == name), None)
+        known = next((event for event in NAMES if event == name), None)
         if known is None:
             raise InvalidInput(f"There is no event {shown(name)}.", f"Use one of {', '.join(NAMES)}.")
         if iscoroutinefunction(observer) or not callable(observer):
@@ -164,7 +164,7 @@ class Events:
         def off() -> None:
             with self._lock:
                 self._observers[known] = tuple(
-                    one for one in self._observers.get(known, ()) if one is not entry
+                    other for other in self._observers.get(known, ()) if other is not entry
                 )
 
         return off
@@ -182,7 +182,7 @@ class Events:
                 logging.getLogger("holdfast").exception("An observer of %r events raised.", event.name)
 
     def tell_of(self, scope: Scope, records: Iterable[Record], name: Name | None = None) -> None:
-        """Notify observers of records that were written, by what was done, or all by one name."""
+        """Notify observers of written records, by the action on each, or all by one name."""
         if not self._observers:
             return
         for record in records:
@@ -213,7 +213,7 @@ def _logger() -> Logger:
 
 
 def logged(method: Callable[P, T]) -> Callable[P, T]:
-    """Log each call of a method at DEBUG: of which handle, how much came of it, and how long it took."""
+    """Log each call of a method at DEBUG: the handle, the amounts in the result, and the time."""
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -240,8 +240,8 @@ def _amounts(result: object) -> str:
     """Return the amounts in a result, by the names of its parts."""
     if isinstance(result, list):
         return f"{len(result)} results"
-    found = {name: _amount(getattr(result, name, None)) for name in _COUNTED}
-    return ", ".join(f"{number} {name}" for name, number in found.items() if number is not None) or "done"
+    amounts = {name: _amount(getattr(result, name, None)) for name in _COUNTED}
+    return ", ".join(f"{number} {name}" for name, number in amounts.items() if number is not None) or "done"
 
 
 def _amount(part: object) -> object:

@@ -137,8 +137,8 @@ class MemoryHandle(RecordReads, RecordWrites):
             by: who says so, the user unless another writer is named; see `Memory`.
 
         """
-        found = hit if isinstance(hit, Hit) else self.explain(query, hit).hit
-        return self._writer.feedback(found, query, helpful=helpful, by=by)
+        target = hit if isinstance(hit, Hit) else self.explain(query, hit).hit
+        return self._writer.feedback(target, query, helpful=helpful, by=by)
 
     def at(self, version: int | Time) -> View:
         """Return a view of what was known at a version or a time, for reads and recall. See `View`.
@@ -268,9 +268,9 @@ class MemoryHandle(RecordReads, RecordWrites):
         sealed_with = database.key if key is None else check_key(key)
         scopes = sessions.with_projects(database, self.scope)
         if check_flag(repair, "repair"):
-            for one in scopes:
-                record_changes.end_at_next(database, one.space)
-                self._runtime.search().rebuild(one.space)
+            for scope in scopes:
+                record_changes.end_at_next(database, scope.space)
+                self._runtime.search().rebuild(scope.space)
             purge_deferred(database)
         with database.one_read():
             return verify(database, scopes, sealed_with)
@@ -318,7 +318,10 @@ class MemoryHandle(RecordReads, RecordWrites):
         if team is not None and not self._admin:
             # As for grants, whoever acts counts as well.
             check_actor(own, scopes[0])
-        intakes, forget = [runtime.intake(one, writer) for one in scopes], partial(runtime.forget, chat=chat)
+        intakes, forget = (
+            [runtime.intake(scope, writer) for scope in scopes],
+            partial(runtime.forget, chat=chat),
+        )
         return erase_spaces(intakes, what, rewrite=rewrite, events=runtime.events, forget=forget)
 
     @logged

@@ -166,7 +166,7 @@ def table(more: Kind | Iterable[Kind] = ()) -> Mapping[str, Kind]:
     for kind in (more,) if isinstance(more, Kind) else more:
         if not isinstance(kind, Kind):
             raise InvalidInput(f"{shown(kind)} is not a kind.", "Pass a list of holdfast.Kind.")
-        if kind.learn and any(_plain(kind.name) == _plain(one) for one in rows):
+        if kind.learn and any(_plain(kind.name) == _plain(row) for row in rows):
             raise InvalidInput(
                 f"The kind {kind.name!r} has a name that is taken, or nearly so, and `learn`.",
                 "Give what you want learned a name of its own.",
@@ -190,4 +190,4 @@ def nearest(own: Sequence[Record], shared: Sequence[Record], agent: str) -> Reco
 
     `own` are the records of the user's space, `shared` those of the space that the tenant shares.
     """
-    return min(own or shared, key=lambda one: one.agent != agent, default=None)
+    return min(own or shared, key=lambda record: record.agent != agent, default=None)

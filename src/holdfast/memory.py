@@ -28,7 +28,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _checked(scope: Scope) -> Scope:
+def _check_names(scope: Scope) -> Scope:
     check_name_is_open(scope.agent, "The name of the agent")
     return scope
 
@@ -110,7 +110,7 @@ class Memory(MemoryHandle):
         embed: Embed | None = None,
         read_only: bool = False,
     ) -> None:
-        scope = _checked(Scope(tenant, user, agent, project=project, team=team, reads=cast("Any", reads)))
+        scope = _check_names(Scope(tenant, user, agent, project=project, team=team, reads=cast("Any", reads)))
         is_admin, rows = check_flag(admin, "admin"), table(kinds)
         check_policy(policy)
         check_settings(learning)

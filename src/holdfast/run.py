@@ -96,8 +96,8 @@ class Run(PromptMaker, Generic[C]):
     def notes(self) -> list[Record]:
         """Read the notes of this run, those of high priority first."""
         wanted = RecordFilter(kinds=("note",), run=self._id)
-        found = records.read(self._runtime.database_of(self._scope), self._scope.space, NOW.version, wanted)
-        return sorted(found, key=lambda note: -note.priority)
+        notes = records.read(self._runtime.database_of(self._scope), self._scope.space, NOW.version, wanted)
+        return sorted(notes, key=lambda note: -note.priority)
 
     def replace(self, what: str, text: str, *, by: Writer | None = None) -> Record:
         """Replace the text of one note of this run; see `Memory.replace`.

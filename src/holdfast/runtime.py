@@ -1,4 +1,4 @@
-"""What all handles on one database share: connections, search, threads, and what is in memory only."""
+"""The state that all handles on one database share: connections, search, threads, temporary data."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ THREADS = 8  # that the awaited methods of one memory use at most
 
 
 class Runtime:
-    """An open database, what belongs to it, and the services that work on it for a scope."""
+    """An open database with its settings, and the services that work on it for a scope."""
 
     def __init__(
         self,
@@ -137,11 +137,11 @@ class Runtime:
     # Services ---------------------------------------------------------------------------------------------
 
     def view(self, scope: Scope, at: PointInTime | None = None) -> View:
-        """Return what a program reads the records of a scope with."""
+        """Return the view of the records of a scope for a program."""
         return View(self.record_reader(scope, at))
 
     def record_reader(self, scope: Scope, at: PointInTime | None = None) -> RecordReader:
-        """Return what reads the records of a scope, and recalls."""
+        """Return the reader of the records of a scope, which also recalls."""
         # As of an earlier version no vectors are compared.
         embed_missing = partial(self._embed_missing, scope) if at is None else lambda: None
         database, at = self.database_of(scope), at or PointInTime()
@@ -151,14 +151,14 @@ class Runtime:
         return self.worker(scope).embed_now()
 
     def writer(self, scope: Scope, chat: str = "") -> RecordWriter:
-        """Return what writes the records of a scope, or only those of a chat."""
+        """Return the writer of the records of a scope, or only of those of a chat."""
         # Who only asks writes nothing.
         from holdfast.records.writing import RecordWriter
 
         return RecordWriter(self.database_of(scope), scope, self.kinds, self.intake, self.events, chat)
 
     def intake(self, scope: Scope, by: Writer, chat: str = "") -> Intake:
-        """Return what checks, compares and stores records of a scope; see `Intake`."""
+        """Return the intake that checks, compares and stores records of a scope."""
         # Loaded by the first write.
         from holdfast.records.intake import Intake
 
@@ -173,7 +173,7 @@ class Runtime:
         )
 
     def reader(self, scope: Scope, chat: str) -> ChatReader:
-        """Return what makes the windows and prompts of a chat."""
+        """Return the maker of the windows and prompts of a chat."""
         from holdfast.prompt.assembly import ChatReader
 
         return ChatReader(
@@ -189,13 +189,13 @@ class Runtime:
         )
 
     def explorer(self, scope: Scope, chat: str) -> SummaryExplorer:
-        """Return what reads a chat by its summaries."""
+        """Return the reader of a chat by its summaries."""
         from holdfast.compaction.explorer import SummaryExplorer
 
         return SummaryExplorer(self.database_of(scope), scope, chat, self.clock, self.search)
 
     def compactor(self, scope: Scope, chat: str) -> ChatCompactor:
-        """Return what compacts a chat."""
+        """Return the compactor of a chat."""
         from holdfast.compaction.compactor import ChatCompactor
 
         return ChatCompactor(
@@ -210,14 +210,14 @@ class Runtime:
         )
 
     def learner(self, scope: Scope, check_scope: Callable[[Scope | None], None]) -> Learner:
-        """Return what learns for a scope; `check_scope` raises Denied where another one is not allowed."""
-        # What is about learning takes a fifth of the time of importing all the rest.
+        """Return the learner of a scope; `check_scope` raises Denied where another scope is not allowed."""
+        # Takes a fifth of the time of importing all the rest.
         from holdfast.learning.service import Learner
 
         return Learner(self.worker(scope), self.view(scope), check_scope)
 
     def worker(self, scope: Scope) -> Worker:
-        """Return what runs the jobs of a scope."""
+        """Return the worker for the jobs of a scope."""
         from holdfast.learning.job_context import JobContext
         from holdfast.learning.worker import Worker
         from holdfast.learning.workers import rest
@@ -243,7 +243,7 @@ class Runtime:
         return Worker(context, self.workers, {kind: model for kind, model in own.items() if model})
 
     def meter(self, scope: Scope) -> Meter:
-        """Return what notes the calls of models for a scope."""
+        """Return the meter of the calls of models for a scope."""
         # Only for those who have a model.
         from holdfast.llm.meter import Meter
 
@@ -254,7 +254,7 @@ class Runtime:
     # The end ----------------------------------------------------------------------------------------------
 
     def forget(self, space: str, *, chat: str | None = None, run: str | None = None) -> None:
-        """Drop what is kept in memory only of a run, of a chat, or of a whole space."""
+        """Drop the temporary data of a run, of a chat, or of a whole space."""
         with self.lock:
             for place in list(self.temporary):
                 if place.space == space and chat in (None, place.chat) and run in (None, place.run):
@@ -297,7 +297,7 @@ def checked_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
 
 
 def check_settings(learning: Learning | None) -> None:
-    """Raise InvalidInput for what is neither a `Learning` nor None."""
+    """Raise InvalidInput unless it is a `Learning` or None."""
     if learning is not None:
         # Who only asks needs none.
         from holdfast.settings import Learning
@@ -307,7 +307,7 @@ def check_settings(learning: Learning | None) -> None:
 
 
 def check_policy(policy: Policy | None) -> None:
-    """Raise InvalidInput for what is neither a policy nor None."""
+    """Raise InvalidInput unless it is a policy or None."""
     if policy is not None:
         # Who only asks needs no windows.
         from holdfast.prompt import window
@@ -336,9 +336,9 @@ def embedder_of(embed: Embed | None) -> Embedder | None:
 
 
 def runtime_of(handle: object) -> Runtime | None:
-    """Return what a `Memory` or a `Chat` has open; None for a null memory and for other providers."""
-    found = getattr(handle, "_runtime", None)
-    return found if isinstance(found, Runtime) else None
+    """Return the runtime of a `Memory` or a `Chat`; None for a null memory and for other providers."""
+    runtime = getattr(handle, "_runtime", None)
+    return runtime if isinstance(runtime, Runtime) else None
 
 
 def _events() -> Events:

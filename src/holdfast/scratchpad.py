@@ -133,7 +133,7 @@ class Scratchpad(Handle, MutableMapping[str, str]):
             return dict(self._runtime.temporary.get(self._place, {}))
 
     def _check_right(self, needed: Rights) -> None:
-        """Raise Denied as the database would: what is temporary is not in it."""
+        """Raise Denied as the database would, which has no temporary names."""
         grants.check(self._database, self._scope, self._place.space, needed)
 
     def _check_lasting(self) -> None:
@@ -156,7 +156,8 @@ def check_entry(name: str, value: str) -> str:
             f"The value has {len(value):,} characters; a scratchpad takes {LONGEST:,} under a name.",
             "Shorten or split it.",
         )
-    if any(one.kind == "secret" and one.severity == "high" for one in guard.scan(f"{name}: {value}")):
+    grave = {finding.kind for finding in guard.scan(f"{name}: {value}") if finding.severity == "high"}
+    if "secret" in grave:
         raise Denied(
             f"The value of {name!r} looks like a credential, and those are not stored.",
             f"Keep it under {TEMPORARY + name!r}, which stays in memory.",
@@ -181,8 +182,8 @@ def fill_system_text(
         if not prefix:
             return of_chat.get(name)
         if prefix == TEMPORARY:
-            pads = [one for one in (of_run, of_chat, pad(scope)) if one is not None]
-            return next((one[prefix + name] for one in pads if prefix + name in one), None)
+            levels = [level for level in (of_run, of_chat, pad(scope)) if level is not None]
+            return next((level[prefix + name] for level in levels if prefix + name in level), None)
         return pad(scope.owner if prefix == "user:" else scope.shared).get(name)
 
     return filled(system, look_up)

@@ -141,7 +141,7 @@ def _check_patience(name: str, value: object) -> None:
 
 
 def _check_limits(limits: object) -> None:
-    if not isinstance(limits, Mapping) or not all(isinstance(one, Limit) for one in limits.values()):
+    if not isinstance(limits, Mapping) or not all(isinstance(limit, Limit) for limit in limits.values()):
         raise InvalidInput("`limits` is not a dict of limits.", 'Pass {"": Limit(calls=…)} or the like.')
     for purpose in limits:
         if purpose not in (ALL, *PURPOSES):

@@ -47,14 +47,14 @@ _NAMED = 20
 
 
 def verify(db: Database, scopes: Sequence[Scope], key: bytes = b"") -> Verification:
-    """Return what a check of the log, the records and the indexes of spaces found; see `Memory.verify`."""
+    """Check the log, the records and the indexes of spaces; see `Memory.verify`."""
     checked, problems, unproven = Counter[str](), list(db.check()), 0
     for scope in scopes:
-        found = _verify_space(db, scope.space, key)
-        checked.update(found.checked)
+        result = _verify_space(db, scope.space, key)
+        checked.update(result.checked)
         named = f"project {scope.project!r}: " if scope is not scopes[0] else ""
-        problems += [named + problem for problem in found.problems]
-        unproven += found.unproven
+        problems += [named + problem for problem in result.problems]
+        unproven += result.unproven
     return Verification(dict(checked), tuple(problems), unproven)
 
 
@@ -100,7 +100,7 @@ def _verify_space(db: Database, space: str, key: bytes) -> Verification:
 
 
 def verify_copy(location: str, key: bytes) -> Verification:
-    """Return what a check of a new copy found: that of SQLite, and of each row of all its spaces.
+    """Check a new copy: by SQLite, and each row of all its spaces.
 
     Raises:
         Damaged: SQLite cannot read all of it.
@@ -115,14 +115,14 @@ def verify_copy(location: str, key: bytes) -> Verification:
         unproven, wrong = 0, []
         for space in spaces(db):
             checked["spaces"] += 1
-            more, found = check_rows(db, space, key, checked)
+            more, problems = check_rows(db, space, key, checked)
             unproven += more
-            wrong += found
+            wrong += problems
     return Verification(checked, tuple(wrong), unproven)
 
 
 def check_rows(db: Database, space: str, key: bytes, checked: dict[str, int]) -> tuple[int, list[str]]:
-    """Compare each row with its checksum; return how many have none, and the problems."""
+    """Compare each row with its checksum; return the number of rows without one, and the problems."""
     unproven, problems = 0, []
     checked["checksums"] = checked.get("checksums", 0)
     for table in checksums.CHANGING:
@@ -169,7 +169,7 @@ def _check_watermarks(
 def _check_session(
     db: Database, space: str, session: sessions.ChatRow, checked: dict[str, int]
 ) -> Iterator[str]:
-    """Yield how the messages of a chat, from first to last, differ from its row."""
+    """Yield the differences between the messages of a chat, from first to last, and its row."""
     seq, tokens, missing = 0, 0, 0
     times: list[int] = []
     calls: dict[str, bool] = {}  # whether they have a result
@@ -209,7 +209,7 @@ def _check_session(
 def _check_counts(
     session: sessions.ChatRow, seq: int, tokens: int, missing: int, times: Sequence[int]
 ) -> Iterator[str]:
-    """Yield how the row of a chat differs from what was counted of its messages."""
+    """Yield the differences between the row of a chat and the counts of its messages."""
     missing += max(0, session.length - seq) if session.erased else 0
     seq = max(seq, session.length) if session.erased else seq
     if session.erased and missing != session.erased:
@@ -226,7 +226,7 @@ def _check_counts(
 def _check_tree(
     db: Database, space: str, session: sessions.ChatRow, checked: dict[str, int]
 ) -> Iterator[str]:
-    """Yield where the summaries of a chat are not trees over its messages from the first to `covered`."""
+    """Yield the places where the summaries of a chat are not trees over its messages up to `covered`."""
     name = f"chat {session.chat!r}"
     try:
         nodes = summaries.read_all(db, space, session.chat)
@@ -240,7 +240,7 @@ def _check_tree(
         by_parent.setdefault(node.parent, []).append(node)
     for node in nodes:
         children = by_parent.pop(node.id, [])
-        if node.depth and not _joined(children, node.first, node.last, node.depth - 1):
+        if node.depth and not _is_gapless(children, node.first, node.last, node.depth - 1):
             what = "is not made of summaries that follow each other, one level below it"
             yield f"{name}: summary {node.id} {what}"
         elif children and not node.depth:
@@ -251,7 +251,7 @@ def _check_tree(
     frontier = sorted(by_parent.pop("", []), key=lambda node: node.first)
     for parent in by_parent:
         yield f"{name}: summaries are part of {parent}, which is not there"
-    if not _joined(frontier, 1, session.covered):
+    if not _is_gapless(frontier, 1, session.covered):
         last = write_reference(session.chat, session.covered)
         yield f"{name}: its summaries do not cover each message up to {last} once"
     counted = [
@@ -262,7 +262,7 @@ def _check_tree(
         yield f"{name}: its row counts other summaries than it has"
 
 
-def _joined(nodes: Sequence[Summary], first: int, last: int, depth: int | None = None) -> bool:
+def _is_gapless(nodes: Sequence[Summary], first: int, last: int, depth: int | None = None) -> bool:
     """Return whether ranges follow each other without gaps from `first` to `last`, at one depth."""
     for node in nodes:
         if node.first != first or node.last < first or depth not in (None, node.depth):
@@ -274,17 +274,17 @@ def _joined(nodes: Sequence[Summary], first: int, last: int, depth: int | None =
 def _check_numbers(
     db: Database, space: str, messages: int, erased: Sequence[tuple[int, int]]
 ) -> Iterator[str]:
-    """Yield where document numbers are not 1 … n, each once, apart from those in receipts."""
+    """Yield the document numbers that are missing or double in 1 … n, apart from those in receipts."""
     newest = stored.index_state(db, space).message
     count, missing = stored.missing(db, space)
     if count != messages:
         yield f"the space counts {count} messages, its sessions have {messages}"
     for first, last in missing:
-        if not _covered(first, last, erased):
+        if not _is_covered(first, last, erased):
             yield f"the messages numbered from {first} to {last} of {newest} are missing"
 
 
-def _covered(first: int, last: int, ranges: Sequence[tuple[int, int]]) -> bool:
+def _is_covered(first: int, last: int, ranges: Sequence[tuple[int, int]]) -> bool:
     """Return whether each number of a range is in one of the others."""
     for start, end in sorted(ranges):
         if start <= first <= end:
@@ -295,23 +295,23 @@ def _covered(first: int, last: int, ranges: Sequence[tuple[int, int]]) -> bool:
 def _check_records(
     db: Database, space: str, checked: dict[str, int], erased: Sequence[tuple[int, int]]
 ) -> Iterator[str]:
-    """Yield where versions are not 1 … n, each once, or those of a record do not follow each other."""
+    """Yield the versions that are missing or double in 1 … n, and gaps between those of a record."""
     newest, before = stored.index_state(db, space).record, 0
     last: dict[str, tuple[int, int]] = {}
     for version, identity, ended in records.version_numbers(db, space):
         checked["versions"] += 1
-        if version != before + 1 and not _covered(before + 1, version - 1, erased):
+        if version != before + 1 and not _is_covered(before + 1, version - 1, erased):
             yield f"the versions from {before + 1} to {version - 1} of what is known are missing"
         before = version
         former = last.get(identity)
-        if former and former[1] != version and not _covered(former[1], former[1], erased):
+        if former and former[1] != version and not _is_covered(former[1], former[1], erased):
             yield f"version {former[0]} of what is known does not end where version {version} begins"
         last[identity] = (version, ended)
     checked["records"] = len(last)
-    if before != newest and not _covered(before + 1, newest, erased):
+    if before != newest and not _is_covered(before + 1, newest, erased):
         yield f"the versions from {before + 1} to {newest} of what is known are missing"
     for version, ended in last.values():
-        if ended < MAX_COUNT and not _covered(ended, ended, erased):
+        if ended < MAX_COUNT and not _is_covered(ended, ended, erased):
             yield f"version {version} of what is known ends at version {ended}, which is not there"
 
 
@@ -319,18 +319,19 @@ def _check_vectors(db: Database, space: str, checked: dict[str, int]) -> Iterato
     """Yield the vectors that belong to nothing that is there, or have another size than their set."""
     checked["vectors"] = vectors.count(db, space)
     sets, newest = vectors.sets(db, space), stored.index_state(db, space)
-    for one, source in product(sets, SOURCES):
-        if one.done(source) > getattr(newest, source):
-            yield f"the vectors by {one.model} reach to {source} {one.done(source):,}, which is not there"
+    for by_model, source in product(sets, SOURCES):
+        done = by_model.done(source)
+        if done > getattr(newest, source):
+            yield f"the vectors by {by_model.model} reach to {source} {done:,}, which is not there"
     wrong = {
         "belongs to nothing that is there": vectors.orphans(db, space),
         "is not of the size of its set": vectors.misshapen(db, space),
     }
-    for what, found in wrong.items():
-        for model, source, number, *_ in found[:_NAMED]:
+    for what, numbers in wrong.items():
+        for model, source, number, *_ in numbers[:_NAMED]:
             yield f"the vector of {source} {number} by {model} {what}"
-        if len(found) > _NAMED:
-            yield f"so do {len(found) - _NAMED} more vectors"
+        if len(numbers) > _NAMED:
+            yield f"so do {len(numbers) - _NAMED} more vectors"
 
 
 def _check_index(
@@ -360,7 +361,7 @@ def _check_index(
         if segment != segments.build(documents):
             made_from = "log" if indexed.name == "message" else things
             yield f"{name} differs from the {made_from}: repair the index"
-        checked[count] += sum(bool(one.role) for one in documents)
+        checked[count] += sum(bool(document.role) for document in documents)
 
 
 def backup(db: Database, path: str | os.PathLike[str]) -> Verification:

@@ -244,7 +244,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return real(text, closely=closely)
 
     monkeypatch.setattr(guard, "scan", scan)
-    monkeypatch.setattr(guard, "_found", OrderedDict())
+    monkeypatch.setattr(guard, "_kinds_cache", OrderedDict())
     return texts
 
 
@@ -286,4 +286,4 @@ def test_what_is_cached_is_what_is_found(texts: list[str]) -> None:
         once, twice = guard.find_flags(message), guard.find_flags(message)
         high = {one.kind for one in guard.scan(text, closely=False) if one.severity == "high"}
         assert once == twice == tuple(sorted(high))
-        assert len(guard._found) <= guard._MOST_FOUND
+        assert len(guard._kinds_cache) <= guard._MOST_CACHED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput, ModelFailed, shown
 from holdfast.prompt.window import (
@@ -34,6 +34,16 @@ if TYPE_CHECKING:
 Progress = Callable[[CompactionResult], None]
 
 
+class CompactOptions(NamedTuple):
+    """The options of `Chat.compact` besides its model."""
+
+    full: bool
+    budget: int | None
+    progress: Progress | None
+    policy: Lossless | SummaryBuffer | None
+    prompts: Mapping[str, str] | None
+
+
 @dataclass(frozen=True, slots=True)
 class ChatCompactor:
     """Let summaries stand for the older messages of one chat. `policy` is that of the memory."""
@@ -57,68 +67,51 @@ class ChatCompactor:
             raise InvalidInput(
                 f"`threshold` is {shown(share)}.", "Pass a fraction above 0 and up to 1, such as 0.75."
             )
-        # What reads texts is loaded by those who compact.
+        # Only for those who compact.
         from holdfast.compaction.tree import Compactor
 
         return Compactor(self.session(), policy.budget, policy.compaction).is_needed(share)
 
-    def compact(
-        self,
-        *,
-        full: bool,
-        budget: int | None,
-        llm: LLM | None,
-        progress: Progress | None,
-        policy: Lossless | SummaryBuffer | None,
-        prompts: Mapping[str, str] | None,
-    ) -> CompactionResult:
+    def compact(self, llm: LLM | None, options: CompactOptions) -> CompactionResult:
         """Let summaries stand for the older messages; see `Chat.compact`."""
         from holdfast.compaction.driver import finished, here
 
         async def ask(prompts: list[str], limit: TimeLimit) -> list[str]:
-            return [self._ask(model, meter, prompt, limit) for prompt in prompts]
+            # Without a model there are no prompts.
+            requests = map(summary_question, prompts)
+            return [meter.ask(model, request, limit.wait(), chat=self.chat) for request in requests if model]
 
         model, meter = resolved(llm), self.meter()
-        run = partial(self.run, model, ask, here, full=full, budget=budget)
-        return finished(run(progress=progress, policy=policy, prompts=prompts))
-
-    def _ask(self, model: Model | None, meter: Meter, prompt: str, limit: TimeLimit) -> str:
-        if model is None:
-            raise InvalidInput("There is no model.", "Pass llm=.")
-        return meter.ask(model, summary_question(prompt), limit.wait(), chat=self.chat)
+        return finished(self.run(model, options, ask, here))
 
     async def run(
         self,
         model: Model | None,
+        options: CompactOptions,
         ask: Callable[[list[str], TimeLimit], Awaitable[list[str]]],
         on_thread: OnThread,
-        *,
-        full: bool,
-        budget: int | None,
-        progress: Progress | None,
-        policy: Lossless | SummaryBuffer | None,
-        prompts: Mapping[str, str] | None,
         at_once: int = 1,
     ) -> CompactionResult:
-        """Compact as `compact` does, for those who await: `ask` returns the answers to a batch of prompts."""
+        """Compact as `compact` does, awaited: `ask` returns the answers to a batch of prompts."""
         from holdfast.compaction.driver import TimeLimit, drive
         from holdfast.compaction.tree import Compactor
 
-        if progress is not None and not callable(progress):
-            raise InvalidInput(f"`progress` is {shown(progress)}.", "Pass a function of one result, or None.")
+        full, budget, report, policy, prompts = options
+        if report is not None and not callable(report):
+            raise InvalidInput(f"`progress` is {shown(report)}.", "Pass a function of one result, or None.")
         chosen = self.policy_for(policy, budget)
         limit, how = TimeLimit(chosen.compaction), chosen.compaction
         compactor = Compactor(
-            self.session(), chosen.budget, how, model, prompts, at_once=at_once, report=progress, limit=limit
+            self.session(), chosen.budget, how, model, prompts, at_once=at_once, report=report, limit=limit
         )
         steps = compactor.run(full=check_flag(full, "full"))
         try:
-            done = await drive(steps, lambda prompts: ask(prompts, limit), on_thread)
+            result = await drive(steps, lambda prompts: ask(prompts, limit), on_thread)
         except ModelFailed as error:
             await on_thread(partial(self.announce, error))
             raise
-        await on_thread(partial(self.announce, done))
-        return done
+        await on_thread(partial(self.announce, result))
+        return result
 
     def policy_for(
         self, policy: Lossless | SummaryBuffer | None, budget: int | None
@@ -126,7 +119,7 @@ class ChatCompactor:
         """Return the policy that was passed, or else that of the memory, at a budget.
 
         Raises:
-            InvalidInput: it does not say how to compact.
+            InvalidInput: the policy does not say how to compact.
 
         """
         chosen = at_budget(self.policy, budget) if policy is None else check_policy(policy)
@@ -137,27 +130,27 @@ class ChatCompactor:
             )
         return chosen
 
-    def announce(self, ended: CompactionResult | ModelFailed) -> None:
+    def announce(self, result: CompactionResult | ModelFailed) -> None:
         """Notify observers of a compaction, or of its failure."""
         # Only for those who compact.
         from holdfast.events import Event
 
         own = self.scope
         scope = replace(own, agent=sessions.agent(self.database, own.space, self.chat, own.agent))
-        if isinstance(ended, ModelFailed):
-            self.events.tell(Event("failed", scope, chat=self.chat, error=str(ended)))
-        elif not ended.noop:
-            self.events.tell(Event("compacted", scope, compaction=ended, chat=self.chat))
+        if isinstance(result, ModelFailed):
+            self.events.tell(Event("failed", scope, chat=self.chat, error=str(result)))
+        elif not result.noop:
+            self.events.tell(Event("compacted", scope, compaction=result, chat=self.chat))
 
     def session(self) -> CompactionInput:
-        """Return what is compacted."""
+        """Return the chat as the input of a compaction."""
         from holdfast.compaction.tree import CompactionInput
 
         return CompactionInput(self.database, self.scope.space, self.chat, self.count_tokens, self.now)
 
 
 def summary_question(prompt: str) -> LLMRequest:
-    """Return the question for a summary, as the meter takes it."""
+    """Return the request for a summary, as the meter takes it."""
     # Only for those who have a model.
     from holdfast.llm.llm_request import LLMRequest
 

@@ -1,4 +1,4 @@
-"""The driver of a compaction: it sends the answers of a model for the prompts that the compaction yields.
+"""The driver of a compaction: it sends a model's answers to the prompts that the compaction yields.
 
 A compaction is a generator, so nothing holds a lock or a transaction while a model answers. `drive` is a
 coroutine for both kinds of calls: `Chat.compact` runs it to its end at once, as nothing in it waits, and the
@@ -22,11 +22,11 @@ _NO_TIME = 0.001
 
 Steps = Generator[list[str], list[str], CompactionResult]
 Requests = Generator[str, str, R]
-"""What needs a model: it yields prompts, receives the answers, and returns what it made of them."""
+"""A task for a model: a generator that yields prompts, receives the answers, and returns its result."""
 
 
 class OnThread(Protocol):
-    """Awaits some work, done on a thread where the caller must not be blocked."""
+    """Run some work, on a thread where the caller must not be blocked."""
 
     def __call__(self, work: Callable[[], R], /) -> Awaitable[R]:
         """Return the result of the work."""
@@ -50,7 +50,7 @@ class TimeLimit:
         return f"The time limit of {self._how.seconds:g} seconds is reached." if left <= _NO_TIME else ""
 
     def wait(self) -> float:
-        """Return for how many seconds an answer is waited for: no longer than until the limit.
+        """Return the seconds to wait for an answer: no longer than until the limit.
 
         Raises:
             ModelFailed: the limit is reached.
@@ -85,15 +85,15 @@ async def drive(
     steps: Steps, ask: Callable[[list[str]], Awaitable[list[str]]], on_thread: OnThread
 ) -> CompactionResult:
     """Run a compaction to its end, with answers from `ask`, and each step made by `on_thread`."""
-    done = await on_thread(partial(advance, steps.__next__))
-    while not isinstance(done, CompactionResult):
+    state = await on_thread(partial(advance, steps.__next__))
+    while not isinstance(state, CompactionResult):
         try:
-            answers = await ask(done)
+            answers = await ask(state)
         except ModelFailed as error:
-            done = await on_thread(partial(advance, steps.throw, error))
+            state = await on_thread(partial(advance, steps.throw, error))
         else:
-            done = await on_thread(partial(advance, steps.send, answers))
-    return done
+            state = await on_thread(partial(advance, steps.send, answers))
+    return state
 
 
 async def here(work: Callable[[], R]) -> R:

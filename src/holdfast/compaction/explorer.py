@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
@@ -33,73 +33,73 @@ if TYPE_CHECKING:
     from holdfast.text.tokens import CountTokens
 
 Item = TypeVar("Item", Message, Summary)
+# How a hit is displayed.
+Display = Callable[[Hit], Hit]
 SearchScope = Literal["messages", "summaries", "both"]
 _SCOPES: dict[str, tuple[Literal["message", "summary"], ...]] = {
     "messages": ("message",),
     "summaries": ("summary",),
     "both": ("message", "summary"),
 }
-# Characters of what `search` shows of a hit.
+# Characters of the snippet of a hit.
 SNIPPET = 500
 Sort = Literal["relevance", "newest", "oldest"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
 
 
+@dataclass(frozen=True, slots=True)
 class SummaryExplorer:
     """Read one chat by its summaries, and find the words behind them."""
 
-    def __init__(
-        self,
-        database: Database,
-        scope: Scope,
-        chat: str,
-        clock: Callable[[], datetime],
-        search: Callable[[], Search],
-    ) -> None:
-        self._database = database
-        self._scope = scope
-        self._chat = chat
-        self._clock = clock
-        self._search = search
+    database: Database
+    scope: Scope
+    chat: str
+    clock: Callable[[], datetime]
+    searcher: Callable[[], Search]
 
     def describe(self, id: str) -> Description:
         """Describe a summary, and its place in the tree; see `Chat.describe`."""
-        database = self._database
-        with database.one_read():
-            space, summary = self._summary(id)
-            parts = summaries.children(database, space, summary.chat, summary.id) if summary.depth else []
-            above = summaries.ancestors(database, space, summary)
+        with self.database.one_read():
+            space, summary = self._find(id)
+            parts = self._parts(space, summary) if summary.depth else []
+            above = summaries.ancestors(self.database, space, summary)
         return Description(summary, tuple(above), tuple(part.id for part in parts))
 
     def expand(self, id: str, max_tokens: int, *, cursor: str | None) -> Expansion:
         """Read what stands behind a summary; see `Chat.expand`."""
         cap = check_count(max_tokens, "max_tokens")
-        database = self._database
-        with database.one_read():
-            space, summary = self._summary(id)
-            after = _last_seen(cursor, summary)
-            if summary.depth:
-                parts = summaries.children(database, space, summary.chat, summary.id)
-                children = _within([part for part in parts if part.first > after], cap)
-                last = children[-1].last if children else summary.last
-                return _expansion(summary, (), children, last)
-            messages = _within(log.forward(database, space, summary.chat, after, summary.last), cap)
-            last = messages[-1].seq if messages else summary.last
-            return _expansion(summary, messages, (), last)
+        messages: tuple[Message, ...] = ()
+        children: tuple[Summary, ...] = ()
+        with self.database.one_read():
+            space, summary = self._find(id)
+            after, last = _last_seen(cursor, summary), summary.last
+            if not summary.depth:
+                messages = _within(log.forward(self.database, space, summary.chat, after, last), cap)
+                last = messages[-1].seq if messages else last
+            elif children := _within(
+                [part for part in self._parts(space, summary) if part.first > after], cap
+            ):
+                last = children[-1].last
+        more = last < summary.last
+        return Expansion(summary, messages, children, more, str(last) if more else None)
 
-    def _summary(self, identity: str) -> tuple[str, Summary]:
+    def _parts(self, space: str, summary: Summary) -> list[Summary]:
+        return summaries.children(self.database, space, summary.chat, summary.id)
+
+    def _find(self, identity: str) -> tuple[str, Summary]:
+        """Return the summary with an id, and the space that it is in."""
         check_name(identity, "The id of a summary")
-        found = summaries.find(self._database, self._scope, self._chat, identity)
-        if found is None:
+        match = summaries.find(self.database, self.scope, self.chat, identity)
+        if match is None:
             raise InvalidInput(
                 f"There is no summary {identity!r} here.",
                 "Use the id of one in `window().summaries`, or of a hit whose source is 'summary'.",
             )
-        return found
+        return match
 
     def tree(self) -> list[Summary]:
         """List all summaries of the chat, leaves first, each level in the order of the messages."""
-        return summaries.read_all(self._database, self._scope.space, self._chat)
+        return summaries.read_all(self.database, self.scope.space, self.chat)
 
     def search(
         self,
@@ -122,17 +122,17 @@ class SummaryExplorer:
         if sort not in (None, *orders):
             raise InvalidInput(f"`sort` is {shown(sort)}.", f"Use one of {', '.join(orders)}.")
         check_count(limit, "limit")
-        shown_as = masked_hit if is_masked(secrets) else lambda hit: hit
+        display: Display = masked_hit if is_masked(secrets) else lambda hit: hit
         span = _Span(as_time(since, "since"), as_time(before, "before"))
         if regex:
-            return self._matching(query, scope, limit, span, shown_as, oldest=sort == "oldest")
-        hits = self._recalled(query, scope, limit, span, shown_as)
+            return self._search_pattern(query, scope, limit, span, display, oldest=sort == "oldest")
+        hits = self._search_words(query, scope, limit, span, display)
         return hits if sort in (None, "relevance") else sorted(hits, key=_position, reverse=sort == "newest")
 
-    def _recalled(
-        self, query: str, scope: SearchScope, limit: int, span: _Span, shown_as: Callable[[Hit], Hit]
+    def _search_words(
+        self, query: str, scope: SearchScope, limit: int, span: _Span, display: Display
     ) -> list[Hit]:
-        """Find the words of a query, best first."""
+        """Return the hits that have words of a query, best first."""
         # numpy is loaded by the first search.
         from holdfast.search import filters
         from holdfast.search.query import is_searchable, parse
@@ -140,31 +140,24 @@ class SummaryExplorer:
 
         if not is_searchable(query):
             return []
-        wanted = filters.check(
+        conditions = filters.check(
             sources=_SCOPES[scope],
-            chat=self._chat,
+            chat=self.chat,
             since=span.since,
             until=span.before,
-            valid_at=self._clock(),
+            valid_at=self.clock(),
             limit=5 * limit,
         )
         # The chat is named, whoever opened it.
-        near = self._search().recall(replace(self._scope, agent=""), parse(query), wanted)
+        near = self.searcher().recall(replace(self.scope, agent=""), parse(query), conditions)
         # Not those that only stand beside a match.
-        hits = [hit for hit in map(shown_as, near) if hit.why.words][:limit]
+        hits = [hit for hit in map(display, near) if hit.why.words][:limit]
         return [replace(hit, text=snippet(hit.text, hit.why.words, SNIPPET)) for hit in hits]
 
-    def _matching(
-        self,
-        query: str,
-        scope: SearchScope,
-        limit: int,
-        span: _Span,
-        shown_as: Callable[[Hit], Hit],
-        *,
-        oldest: bool,
+    def _search_pattern(
+        self, query: str, scope: SearchScope, limit: int, span: _Span, display: Display, *, oldest: bool
     ) -> list[Hit]:
-        """Find what a regular expression stands in, reading the chat until there is enough."""
+        """Return the hits that match a regular expression, reading the chat until there are enough."""
         # numpy is loaded by the first search.
         from holdfast.search.message_source import message_hit
         from holdfast.search.summary_source import summary_hit
@@ -172,22 +165,22 @@ class SummaryExplorer:
         from holdfast.text.snippet import around
 
         pattern, why = Pattern(query), Why({"pattern": 1.0})
-        database, space = self._database, self._scope.space
+        database, space, chat = self.database, self.scope.space, self.chat
 
-        def matches(hits: Iterable[Hit]) -> Iterator[Hit]:
-            for hit in map(shown_as, filter(span.has, hits)):
+        def matches(candidates: Iterable[Hit]) -> Iterator[Hit]:
+            for hit in map(display, filter(span.has, candidates)):
                 if (end := pattern.find(hit.text)) is not None:
                     yield replace(hit, text=around(hit.text, end - SNIPPET // 2, SNIPPET))
 
         with database.one_read():
-            found: list[Hit] = []
+            hits: list[Hit] = []
             if scope != "messages":
-                found += matches(summary_hit(1.0, why, one) for one in self.tree())
+                hits += matches(summary_hit(1.0, why, summary) for summary in self.tree())
             if scope != "summaries":
-                forward = log.forward(database, space, self._chat, 0, MAX_COUNT)
-                said = forward if oldest else log.backward(database, space, self._chat, verdicts=True)
-                found += islice(matches(message_hit(1.0, why, self._chat, one) for one in said), limit)
-        return sorted(found, key=_position, reverse=not oldest)[:limit]
+                forward = log.forward(database, space, chat, 0, MAX_COUNT)
+                messages = forward if oldest else log.backward(database, space, chat, verdicts=True)
+                hits += islice(matches(message_hit(1.0, why, chat, message) for message in messages), limit)
+        return sorted(hits, key=_position, reverse=not oldest)[:limit]
 
     def review(
         self,
@@ -207,14 +200,13 @@ class SummaryExplorer:
             check_count(limit, "limit"),
             None if budget is None else check_count(budget, "budget"),
         )
-        with self._database.one_read():
-            frontier = summaries.frontier(self._database, self._scope.space, self._chat)
-            newest_first = log.backward(self._database, self._scope.space, self._chat)
-            return review(frontier, newest_first, extent, count_tokens).text
+        place = self.database, self.scope.space, self.chat
+        with self.database.one_read():
+            return review(summaries.frontier(*place), log.backward(*place), extent, count_tokens).text
 
 
 class _Span(NamedTuple):
-    """The times between which something was said."""
+    """A span of time, open at either end."""
 
     since: datetime | None
     before: datetime | None
@@ -230,16 +222,12 @@ def _position(hit: Hit) -> int:
 
 
 def _last_seen(cursor: str | None, summary: Summary) -> int:
-    """Return the `seq` of the last message that the expansion before a cursor gave."""
+    """Return the `seq` of the last message of the expansion before a cursor."""
     if cursor is None:
         return summary.first - 1
     check_name(cursor, "The cursor")
-    if (
-        cursor.isascii()
-        and cursor.isdigit()
-        and len(cursor) < 20
-        and summary.first <= int(cursor) <= summary.last
-    ):
+    is_number = cursor.isascii() and cursor.isdigit() and len(cursor) < 20
+    if is_number and summary.first <= int(cursor) <= summary.last:
         return int(cursor)
     raise InvalidInput(
         f"{mask_name(cursor)[:40]!r} is no cursor of summary {summary.id}.",
@@ -257,10 +245,3 @@ def _within(items: Iterable[Item], cap: int) -> tuple[Item, ...]:
             break
         taken.append(item)
     return tuple(taken)
-
-
-def _expansion(
-    summary: Summary, messages: tuple[Message, ...], children: tuple[Summary, ...], last: int
-) -> Expansion:
-    more = last < summary.last
-    return Expansion(summary, messages, children, more, str(last) if more else None)

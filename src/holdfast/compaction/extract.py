@@ -1,4 +1,4 @@
-"""Extractive summaries: the sentences of a history that say most of what it is about and what it decided.
+"""Extractive summaries: the sentences of a history that cover most of its topics and decisions.
 
 Budgeted maximum coverage: each thing that the history speaks of (a word, or two side by side) has a weight,
 and counts once. Sentences are taken by what they add for each token that they cost, so a second wording of
@@ -15,7 +15,7 @@ from itertools import groupby
 
 from holdfast.compaction.sentence_scoring import COMMON_WEIGHT, PAIR_BITS, History, SentenceUnit, history
 from holdfast.compaction.summary_passages import JOINED, MONTHS, UNDATED, label
-from holdfast.compaction.work_steps import Step, chief, lines, merged, read_steps
+from holdfast.compaction.work_steps import chief, lines, merged, read_steps
 from holdfast.messages.passages import EXPAND, STEPS, Passage
 from holdfast.text.tokens import CountTokens, estimate_tokens
 
@@ -25,9 +25,9 @@ _TOPICS = 8
 _ROOM_FOR_TOPICS = 80
 # The share of the weight of two words that their standing side by side adds.
 _PAIR = 0.1
-# The share of the weight of what was spoken of before that counts in work sessions.
+# The share of the weight of a concept that counts again in work sessions.
 _AGAIN = 0.8
-# What a sentence of a work session with new words weighs besides them: a short one may be a decision as well.
+# The weight of a sentence of a work session besides that of its words: a short one may be a decision.
 _EACH = 5.0
 # Tokens of the name of a speaker, with a share of the line of the day.
 _LABEL = 3.0
@@ -55,43 +55,36 @@ _MASK = (1 << PAIR_BITS) - 1
 def extract(passages: Sequence[Passage], target: int, count: CountTokens = estimate_tokens) -> str:
     """Return the sentences that say most within `target` tokens, in the order in which they were said.
 
-    Of a work session what was done comes after them. The last line names a few topics of what was left out.
-    Empty only when no passage has text, or when not one character of it fits.
+    The steps of a work session come after them. The last line names a few topics that were left out. The
+    text is empty only when no passage has text, or when not one character of it fits.
     """
-    steps = merged(step for one in passages if one.role == STEPS for step in read_steps(one.text))
-    done = _done(chief(steps), int(_STEPS * target), count)
+    work = (passage.text for passage in passages if passage.role == STEPS)
+    steps = chief(merged(step for line in work for step in read_steps(line)))
+    room = int(_STEPS * target)
+    most = largest(len(steps), lambda size: count("\n".join(lines(steps[:size]))) <= room)
+    done = "\n".join(lines(steps[:most]))
     date = in_words(passages[-1].at) if done else ""
-    passages = [one for one in passages if one.role != STEPS and one.text.strip()]
-    read = history(passages)
+    passages = [passage for passage in passages if passage.role != STEPS and passage.text.strip()]
+    source = history(passages)
     if target <= 0:
         return ""
     alone = f"{date}\n{done}" if done and count(f"{date}\n{done}") <= target else ""
-    if not read.units:
+    if not source.units:
         return alone
     room = target - (min(40, target // 12) if target >= _ROOM_FOR_TOPICS else 0)
     room -= count(f"\n{done}") if done else 0
-    ranked = _rank(read, room * _rate(read.units, count) * _SPARE)
-    taken = _fitting(ranked, read.units, passages, room, count)
+    ranked = _rank(source, room * _rate(source.units, count) * _SPARE)
+    taken = _fit(ranked, source, passages, room, count)
     if not taken:
-        return alone or _cut(read.units[ranked[0] if ranked else 0], passages, target, count)
-    body = layout([read.units[number] for number in sorted(taken)], passages)
+        return alone or _cut(source.units[ranked[0] if ranked else 0], passages, target, count)
+    body = layout([source.units[number] for number in sorted(taken)], passages)
     whole = f"{body}\n{done}" if done else body
-    return _with_topics(
-        whole if count(whole) <= target else body, _topics(read, ranked, taken), target, count
-    )
-
-
-def _done(steps: Sequence[Step], room: int, count: CountTokens) -> str:
-    """Return as many of the first steps as fit, as lines."""
-
-    def text(size: int) -> str:
-        return "\n".join(lines(steps[:size]))
-
-    return text(largest(len(steps), lambda size: count(text(size)) <= room))
+    body = whole if count(whole) <= target else body
+    return _with_topics(body, _topics(source, ranked, taken), target, count)
 
 
 def _rate(units: Sequence[SentenceUnit], count: CountTokens) -> float:
-    """Return how many estimated tokens one token of the counter stands for, by a sample."""
+    """Return the number of estimated tokens for each token of the counter, by a sample."""
     if count is estimate_tokens:
         return 1.0
     sample = "\n".join(unit.text for unit in units[:: max(1, len(units) // 50)])[:20_000]
@@ -99,10 +92,10 @@ def _rate(units: Sequence[SentenceUnit], count: CountTokens) -> float:
 
 
 class _Cover:
-    """What is covered so far, and what a sentence would add to it."""
+    """The concepts that are covered so far, and the gain of a further sentence."""
 
-    def __init__(self, read: History) -> None:
-        self._units, self._weights = read.units, read.weights
+    def __init__(self, source: History) -> None:
+        self._units, self._weights = source.units, source.weights
         self._words: set[int] = set()
         self._pairs: set[int] = set()
         self._shapes: Counter[str] = Counter()
@@ -113,9 +106,9 @@ class _Cover:
         return unit.cost + (_SAME_TURN if unit.turn in self.begun else _LABEL)
 
     def gain(self, number: int) -> float:
-        """Return what a sentence adds for each token of its cost."""
+        """Return the weight that a sentence adds, for each token of its cost."""
         unit, weights = self._units[number], self._weights
-        words = [weights[one] for one in unit.concepts if one not in self._words]
+        words = [weights[concept] for concept in unit.concepts if concept not in self._words]
         pairs = [pair for pair in unit.pairs if pair not in self._pairs]
         if 2 * len(pairs) < len(unit.pairs) and max(words, default=0.0) <= COMMON_WEIGHT:
             # It says the same in other words.
@@ -124,9 +117,8 @@ class _Cover:
             [weights[pair >> PAIR_BITS] + weights[pair & _MASK] for pair in pairs]
         )
         if unit.is_work:
-            added += _EACH * len(words) / max(1, len(unit.concepts)) + _AGAIN * sum(
-                [weights[one] for one in unit.concepts if one in self._words]
-            )
+            again = sum([weights[concept] for concept in unit.concepts if concept in self._words])
+            added += _EACH * len(words) / max(1, len(unit.concepts)) + _AGAIN * again
         return added * unit.factor * _REPEATED ** self._shapes[unit.shape] / self.cost(unit)
 
     def take(self, unit: SentenceUnit) -> None:
@@ -136,17 +128,17 @@ class _Cover:
         self.begun.add(unit.turn)
 
 
-def _rank(read: History, budget: float) -> list[int]:
-    """Return sentences by what each adds to those before it, for its cost, until the budget is used up.
+def _rank(source: History, budget: float) -> list[int]:
+    """Return sentences by their gain over those before them, for their cost, until the budget is used up.
 
-    What a sentence adds only falls, so that its old value is a bound: the best one by its new value that
-    beats all old ones is the best. Only the others of its turn become cheaper, and are valued anew.
+    The gain of a sentence only falls, so its old value is a bound: a sentence whose new gain beats all old
+    ones is the best. Only the others of its turn become cheaper, and are valued anew.
     """
     turns: dict[int, list[int]] = {}
-    for number, unit in enumerate(read.units):
+    for number, unit in enumerate(source.units):
         if unit.factor > 0:
             turns.setdefault(unit.turn, []).append(number)
-    cover = _Cover(read)
+    cover = _Cover(source)
     room = max(budget * _PREVIEWS, _FEW_PREVIEWS)
     heap = [(-cover.gain(number), number) for of_turn in turns.values() for number in of_turn]
     heapify(heap)
@@ -159,7 +151,7 @@ def _rank(read: History, budget: float) -> list[int]:
         if heap and now < -heap[0][0]:
             heappush(heap, (-now, number))
             continue
-        unit = read.units[number]
+        unit = source.units[number]
         if unit.preview and (room := room - cover.cost(unit)) < 0:
             continue
         ranked[number] = None
@@ -172,26 +164,22 @@ def _rank(read: History, budget: float) -> list[int]:
     return list(ranked)
 
 
-def _fitting(
-    ranked: Sequence[int],
-    units: Sequence[SentenceUnit],
-    passages: Sequence[Passage],
-    room: int,
-    count: CountTokens,
+def _fit(
+    ranked: Sequence[int], source: History, passages: Sequence[Passage], room: int, count: CountTokens
 ) -> set[int]:
     """Return as many of the first sentences as fit, and then any others that still fit.
 
-    They are counted as they will stand in the text.
+    Their tokens are counted in the layout of the text.
     """
 
     def size(chosen: Iterable[int]) -> int:
-        return count(layout([units[number] for number in sorted(chosen)], passages))
+        return count(layout([source.units[number] for number in sorted(chosen)], passages))
 
     first = largest(len(ranked), lambda first: size(ranked[:first]) <= room)
     taken = set(ranked[:first])
     left = room - size(taken)
     for number in ranked[first + 1 : first + 1 + _LAST_TRIES]:
-        if count(units[number].text) < left and (now := size({*taken, number})) <= room:
+        if count(source.units[number].text) < left and (now := size({*taken, number})) <= room:
             taken.add(number)
             left = room - now
     return taken
@@ -203,7 +191,7 @@ def layout(units: Sequence[SentenceUnit], passages: Sequence[Passage]) -> str:
     day, speaker = "", None
     for turn, of_turn in groupby(units, key=lambda unit: unit.turn):
         passage = passages[turn]
-        said = _joined(unit.text for unit in of_turn)
+        said = _join(unit.text for unit in of_turn)
         date = in_words(passage.at)
         if date != day or (speaker and not passage.speaker):
             written.append(date)
@@ -214,7 +202,7 @@ def layout(units: Sequence[SentenceUnit], passages: Sequence[Passage]) -> str:
     return "\n".join(written)
 
 
-def _joined(texts: Iterable[str]) -> str:
+def _join(texts: Iterable[str]) -> str:
     """Join sentences, with a dot between those that would run into each other."""
     joined = ""
     for text in texts:
@@ -223,44 +211,40 @@ def _joined(texts: Iterable[str]) -> str:
 
 
 def in_words(at: datetime | None) -> str:
-    """Return a day as it can be read and found: 8 May 2023."""
+    """Return a day in words, by which a search can find it: 8 May 2023."""
     return f"{at.day} {MONTHS[at.month - 1]} {at.year}" if at else UNDATED
 
 
-def _topics(read: History, ranked: Sequence[int], taken: Iterable[int]) -> list[str]:
-    """Return what the next sentences would have spoken of: of each the weightiest word, or two."""
-    chosen = set(taken)
-    covered = {concept for number in chosen for concept in read.units[number].concepts}
+def _topics(source: History, ranked: Sequence[int], taken: set[int]) -> list[str]:
+    """Return the topics of the next sentences: the weightiest word of each, or two."""
+    covered = {concept for number in taken for concept in source.units[number].concepts}
     topics: dict[str, str] = {}
     for number in ranked:
-        prose = number not in chosen and read.units[number].factor >= _PROSE
-        topic = _topic(read.units[number], read, covered) if prose else ""
+        unit = source.units[number]
+        topic = _topic(unit, source, covered) if number not in taken and unit.factor >= _PROSE else ""
         if topic and topic.lower() not in topics:
             topics[topic.lower()] = topic
-            covered.update(read.units[number].concepts)
+            covered.update(unit.concepts)
         if len(topics) == _TOPICS:
             break
     return list(topics.values())
 
 
-def _topic(unit: SentenceUnit, read: History, covered: set[int]) -> str:
+def _topic(unit: SentenceUnit, source: History, covered: set[int]) -> str:
+    """Return the weightiest word or two of a sentence that are not covered; "" for none."""
     best, weight = "", 1.4
     for pair in unit.pairs:
-        one, other = pair >> PAIR_BITS, pair & _MASK
-        if one in covered and other in covered:
+        first, second = pair >> PAIR_BITS, pair & _MASK
+        if first in covered and second in covered:
             continue
-        phrase = f"{read.names[one]} {read.names[other]}"
-        low, high = sorted((read.weights[one], read.weights[other]))
+        phrase = f"{source.names[first]} {source.names[second]}"
+        low, high = sorted((source.weights[first], source.weights[second]))
         if low >= 1.0 and low + high > weight and len(phrase) <= _LONGEST_TOPIC and phrase in unit.text:
             best, weight = phrase, low + high
-    for one in unit.concepts:
-        name = read.names[one]
-        if (
-            one not in covered
-            and read.weights[one] > weight
-            and _SHORTEST_TOPIC <= len(name) <= _LONGEST_TOPIC
-        ):
-            best, weight = name, read.weights[one]
+    for concept in unit.concepts:
+        name, own = source.names[concept], source.weights[concept]
+        if concept not in covered and own > weight and _SHORTEST_TOPIC <= len(name) <= _LONGEST_TOPIC:
+            best, weight = name, own
     return best
 
 
@@ -273,7 +257,7 @@ def _with_topics(body: str, topics: list[str], target: int, count: CountTokens) 
 
 
 def _cut(unit: SentenceUnit, passages: Sequence[Passage], target: int, count: CountTokens) -> str:
-    """Return the beginning of a sentence where no whole one fits, with its day and speaker if these fit."""
+    """Return the beginning of a sentence that does not fit whole, with its day and speaker if these fit."""
     whole = layout([unit], passages)
     if count(whole) <= target:
         return whole

@@ -1,16 +1,16 @@
-"""What a user said in a message, apart from what was pasted into it or put there by a program."""
+"""The own words of a user in a message, apart from pasted documents and the output of programs."""
 
 from __future__ import annotations
 
 import re
 
-# Characters of a message that may be a pasted document, and of one that is more than anybody types.
+# Characters of a message that may be a pasted document, and of one that nobody types.
 _LONG, _LONGEST = 1_500, 6_000
-# Characters of a paragraph before a pasted document that says what it is for.
+# Characters of a paragraph that introduces a pasted document.
 _PARAGRAPH = 300
 # Lines of the form of a document that make a long message one.
 _FORMAL = 3
-# The share of signs from which lines are what a program put out.
+# The share of signs from which lines are the output of a program.
 _SIGNS = 0.09
 
 _ELEMENT = re.compile(r"<([a-z]+(?:[-_][a-z]+)+)\b[^<>]{0,200}>.*?(?:</\1>|\Z)", re.DOTALL)
@@ -24,9 +24,9 @@ _SIGN = re.compile(r"[^\w\s.,;'’\"“”!?()-]")
 
 
 def own_words(text: str) -> tuple[str, str]:
-    """Return what a user said in a message, and the document that was pasted into it, "" for none.
+    """Return the own words of a user in a message, and the document pasted into it, "" for none.
 
-    Elements of clients, code, quotations and what looks like the output of a program are left out of both.
+    Elements of clients, code, quotations and apparent output of programs are left out of both.
     """
     if "<" in text:
         text = _ELEMENT.sub("\n\n", text)

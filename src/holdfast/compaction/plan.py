@@ -1,4 +1,4 @@
-"""The plan of a compaction: where a chat may be cut and what is summarised next, by pure functions."""
+"""The plan of a compaction: the cuts of a chat and the next sources of summaries, by pure functions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from holdfast.store.log import MessageOutline
 
     Outlines = Sequence[MessageOutline]
+Frontier = Sequence[Summary]
 
 
-# The rank of what would be in less detail than something older, or hardly shorter than it is.
+# The rank of a summary that would have less detail than an older one, or be hardly shorter than its parts.
 _DISORDERED = 3
 # Tokens of a text that says anything.
 _SHORTEST = 16
@@ -26,7 +27,7 @@ _OVERRUN = 1.1
 
 
 def cuts(lines: Outlines) -> list[bool]:
-    """Return before which lines a chat may be cut, and whether after the last.
+    """Return for each line whether a chat may be cut before it, and lastly whether after the last.
 
     A call is never parted from its result. A result belongs to the nearest earlier call with its id. A call
     may still get its result while no assistant has gone on without it; after that it is taken for lost.
@@ -87,7 +88,7 @@ def tail_start(lines: Outlines, allowed: Sequence[bool], budget: int, how: Compa
 
 
 class Want(NamedTuple):
-    """What compaction is to save: `need` tokens, in a window of `budget` tokens.
+    """The aim of a compaction: to save `need` tokens, in a window of `budget` tokens.
 
     `frame` are the tokens of a summary besides its text.
     """
@@ -105,7 +106,7 @@ def chunks(
     They go on until enough is saved. They end where a turn begins, as far as that is no further than a leaf
     is long, so that the messages after them begin with one of the user.
     """
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     need: float = want.need
     budget, frame = want.budget, want.frame
     most = target_of(math.inf, 1, how.leaf_target, budget)
@@ -116,34 +117,34 @@ def chunks(
     least = max(worth, min(1_000, budget // 10))
     until = _turn(lines, allowed, until, 1, most) if until else 0
     start = 0
-    while start < until and (need > 0 or not found):
+    while start < until and (need > 0 or not ranges):
         wanted = max(min(1.5 * need, need + most), least)
         end = _enough(lines, allowed, start, until, wanted, worth, largest)
         room = min(most, largest - _tokens(lines, start, end))
         turn = _turn(lines, allowed, end, until, room)
         if _tokens(lines, start, turn) - wanted > most:
-            # A leaf beyond what is wanted: rather the turn before, if that is long enough.
+            # A leaf much larger than needed: rather the turn before, if that is long enough.
             before = _turn(lines, allowed, end, start, math.inf)
             turn = before if _tokens(lines, start, before) >= least else turn
         end, size = turn, _tokens(lines, start, turn)
         if size < (worth if end < until else least):
             break
-        found.append((start, end))
+        ranges.append((start, end))
         need -= size - min(size / 3, most) - frame
         start = end
-    return found
+    return ranges
 
 
 def _enough(
     lines: Outlines, allowed: Sequence[bool], start: int, until: int, wanted: float, worth: int, largest: int
 ) -> int:
-    """Return where enough was said for a leaf from `start` on, or where it may be no larger."""
+    """Return the end of a leaf from `start` on: where it has enough, or may be no larger."""
     end, size = start, 0
     while end < until and size < wanted:
         stop = next(place for place in range(end + 1, len(lines) + 1) if allowed[place])
         group = _tokens(lines, end, stop)
-        # What is too short for a leaf goes with what follows it, however large that is, and what is short
-        # with what is too large for any leaf, which is one by itself in any case.
+        # A source too short for a leaf goes with the next lines, however large these are; and a short one
+        # with lines that are too large for any leaf, which are a leaf by themselves in any case.
         least_alone = largest // 8 if group > largest else worth
         if stop > until or (size >= max(worth, least_alone) and size + group > largest):
             break
@@ -185,62 +186,58 @@ class Group(NamedTuple):
 
 
 def condense(
-    frontier: Sequence[Summary],
-    widths: Mapping[str, int],
-    want: Want,
-    how: Compaction,
-    *,
-    beyond: bool = False,
+    frontier: Frontier, widths: Mapping[str, int], want: Want, how: Compaction, *, beyond: bool = False
 ) -> Group | None:
-    """Return what is condensed next; None if nothing can be.
+    """Return the group to condense next; None if nothing can be condensed.
 
     `widths` has the number of parts of each summary. Only the oldest of one depth are condensed, so no
     summary is ever deeper than an older one; and none is to be kept in less detail than an older one, or in
-    more than a newer one. Of what saves enough, the fewest are taken, and of these such as stand for about as
-    much: so words are condensed as often as the logarithm of the session. Where nothing saves enough, as many
-    as may be are taken, to go on from there. Where nothing can be put together, a condensed summary is
-    written shorter. `beyond` lifts the limit of parts.
+    more than a newer one. Of the groups that save enough, a smallest is chosen whose parts stand for about as
+    much as each other: so words are condensed as often as the logarithm of the session. Where none saves
+    enough, a largest is chosen, to go on from there. Where nothing can be put together, a condensed summary
+    is written shorter. `beyond` lifts the limit of parts.
     """
     places = _neighbours(frontier, widths, how, beyond=beyond)
-    weighed = [_weighed(frontier, start, end, want, how) for start, end in places]
-    if not weighed:
-        alone = [_weighed(frontier, n, n + 1, want, how) for n, one in enumerate(frontier) if one.depth]
-        weighed = [one for one in alone if one.rank < _DISORDERED]
-    if not weighed:
+    choices = [_choice(frontier, start, end, want, how) for start, end in places]
+    if not choices:
+        places = ((place, place + 1) for place, summary in enumerate(frontier) if summary.depth)
+        alone = [_choice(frontier, start, end, want, how) for start, end in places]
+        choices = [choice for choice in alone if choice.rank < _DISORDERED]
+    if not choices:
         return None
-    best = min(weighed)
+    best = min(choices)
     parts = frontier[best.start : best.end]
     grows = len(parts) == 1 or parts[0].depth > parts[-1].depth
     return Group(parts[grows:], parts[0] if grows else None, best.target, beyond)
 
 
 def groups(
-    frontier: Sequence[Summary], widths: Mapping[str, int], want: Want, how: Compaction, at_once: int
+    frontier: Frontier, widths: Mapping[str, int], want: Want, how: Compaction, at_once: int
 ) -> list[Group]:
-    """Return what is condensed next, as many at once as do not need each other."""
-    found: list[Group] = []
+    """Return the groups to condense next, up to `at_once` that do not depend on each other."""
+    chosen: list[Group] = []
     planned, need = list(frontier), want.need
-    while need > 0 and len(found) < at_once:
+    while need > 0 and len(chosen) < at_once:
         group = condense(planned, widths, want._replace(need=need), how)
-        if group is None or any(not one.id for one in group.whole):
+        if group is None or any(not part.id for part in group.whole):
             break
-        found.append(group)
+        chosen.append(group)
         parts = group.whole
-        tokens, source = sum(one.tokens for one in parts), sum(one.source_tokens for one in parts)
+        tokens, source = sum(part.tokens for part in parts), sum(part.source_tokens for part in parts)
         place = planned.index(parts[0])
         depth = group.into.depth if group.into else group.parts[0].depth + 1
         made = replace(parts[0], id="", depth=depth, tokens=group.target + want.frame, source_tokens=source)
         planned[place : place + len(parts)] = [made]
         need -= tokens - made.tokens
-    return found
+    return chosen
 
 
 def _neighbours(
-    frontier: Sequence[Summary], widths: Mapping[str, int], how: Compaction, *, beyond: bool
+    frontier: Frontier, widths: Mapping[str, int], how: Compaction, *, beyond: bool
 ) -> Iterator[tuple[int, int]]:
-    """Yield ranges that may become one: the oldest of a depth, with or without the one before."""
+    """Yield ranges that may become one summary: the oldest of a depth, with or without the one before."""
     start = 0
-    for depth, some in groupby(frontier, key=lambda one: one.depth):
+    for depth, some in groupby(frontier, key=lambda summary: summary.depth):
         count = len(list(some))
         most = count if beyond else max(how.pressed, how.fan_in[min(depth, 1)])
         for size in range(how.pressed, min(count, most) + 1):
@@ -253,8 +250,8 @@ def _neighbours(
         start += count
 
 
-class _Weighed(NamedTuple):
-    """What may be condensed, in the order of preference."""
+class _Choice(NamedTuple):
+    """Neighbours that may be condensed, in the order of preference."""
 
     # The rank is 0 if it saves enough, 1 if it does as a very short text, 2 if it does not.
     rank: int
@@ -265,10 +262,10 @@ class _Weighed(NamedTuple):
     target: int
 
 
-def _weighed(frontier: Sequence[Summary], start: int, end: int, want: Want, how: Compaction) -> _Weighed:
-    """Return what condensing some neighbours is good for, and how many tokens its text should have."""
+def _choice(frontier: Frontier, start: int, end: int, want: Want, how: Compaction) -> _Choice:
+    """Return the value of condensing some neighbours, and the tokens that its text should have."""
     parts, alone = frontier[start:end], end - start == 1
-    tokens, source = sum(one.tokens for one in parts), sum(one.source_tokens for one in parts)
+    tokens, source = sum(part.tokens for part in parts), sum(part.source_tokens for part in parts)
     floor = source * _detail(frontier[start - 1]) - want.frame if start else 0
     ceiling = source * _detail(frontier[end]) - want.frame if end < len(frontier) else math.inf
     shortest = max(_SHORTEST, want.budget / 32)
@@ -282,10 +279,9 @@ def _weighed(frontier: Sequence[Summary], start: int, end: int, want: Want, how:
     else:
         rank = 0 if spare >= max(tight, usual / 2) else 1 if spare >= tight else 2
     target = min(most, max(spare, usual if rank > 1 and not alone else tight))
-    uneven = max(one.source_tokens for one in parts) / max(1, source)
-    return _Weighed(
-        rank, -len(parts) if rank else len(parts), uneven, start, end, max(_SHORTEST, int(target))
-    )
+    uneven = max(part.source_tokens for part in parts) / max(1, source)
+    size = -len(parts) if rank else len(parts)
+    return _Choice(rank, size, uneven, start, end, max(_SHORTEST, int(target)))
 
 
 def _detail(summary: Summary) -> float:
@@ -293,17 +289,17 @@ def _detail(summary: Summary) -> float:
     return summary.tokens / max(1, summary.source_tokens)
 
 
-def single(frontier: Sequence[Summary]) -> list[Group]:
-    """Return the groups by which, step by step, one summary takes in all others."""
+def single(frontier: Frontier) -> list[Group]:
+    """Return the next group of a policy by which one summary takes in all others, step by step."""
     if len(frontier) < 2:
         return []
     first, rest = frontier[0], list(frontier[1:])
-    depths = {one.depth for one in rest}
+    depths = {summary.depth for summary in rest}
     if depths == {first.depth - 1}:
         return [Group(rest, first)]
     if depths == {first.depth}:
         return [Group(list(frontier))]
-    neighbours = [list(some) for _, some in groupby(frontier, key=lambda one: one.depth)]
+    neighbours = [list(some) for _, some in groupby(frontier, key=lambda summary: summary.depth)]
     return [Group(min(neighbours, key=lambda some: some[0].depth))]
 
 

@@ -49,11 +49,7 @@ class RingBuffer:
 
     @classmethod
     def of(
-        cls,
-        messages: Iterable[Message],
-        capacity: int = CAPACITY,
-        *,
-        clock: Callable[[], datetime] = _now,
+        cls, messages: Iterable[Message], capacity: int = CAPACITY, *, clock: Callable[[], datetime] = _now
     ) -> RingBuffer:
         """Return the buffer of a stored chat from its messages, oldest first.
 
@@ -62,8 +58,8 @@ class RingBuffer:
 
         """
         buffer = cls(capacity, clock=clock)
-        # No gists are made of what the ring would forget again.
-        for message in deque((one for one in messages if _is_turn(one)), maxlen=buffer.capacity):
+        # No gists of turns that the ring would forget again.
+        for message in deque(filter(_is_turn, messages), maxlen=buffer.capacity):
             buffer.append(message)
         return buffer
 
@@ -74,7 +70,7 @@ class RingBuffer:
 
     @property
     def lines(self) -> list[str]:
-        """A copy of the lines, oldest first: what `restore` takes."""
+        """A copy of the lines, oldest first, as `restore` takes them."""
         with self._lock:
             return list(self._lines)
 
@@ -98,12 +94,12 @@ class RingBuffer:
         if isinstance(turn, Message):
             if text is not None:
                 raise InvalidInput("A message brings its own text.", "Pass it alone, or a role and a text.")
-            role, said, moment = str(turn.role), _said(turn), moment or turn.at
+            role, words, moment = str(turn.role), _gist_of(turn), moment or turn.at
         else:
-            role, said = _check_role(turn), gist(_check_text(text, "The text of a turn"))
-        if not said or not self._capacity:
+            role, words = _check_role(turn), gist(_check_text(text, "The text of a turn"))
+        if not words or not self._capacity:
             return
-        line = f"{_minute(moment or self._clock())}  {role}  {said}"
+        line = f"{_minute(moment or self._clock())}  {role}  {words}"
         with self._lock:
             self._lines.append(line)
 
@@ -119,8 +115,8 @@ class RingBuffer:
         """
         if isinstance(lines, str) or not isinstance(lines, Iterable):
             raise InvalidInput(f"Lines are a list, not {type(lines).__name__}.", "Pass what `lines` gave.")
-        checked = (flat(_check_text(line, "A line")) for line in lines)
-        kept = deque((line for line in checked if shows(line)), maxlen=self._capacity)
+        flat_lines = (flat(_check_text(line, "A line")) for line in lines)
+        kept = deque(filter(shows, flat_lines), maxlen=self._capacity)
         with self._lock:
             self._lines.clear()
             self._lines.extend(cut(line, LONGEST_LINE) for line in kept)
@@ -152,7 +148,7 @@ def _is_turn(message: Message) -> bool:
     return message.role in _SPEAKERS and (shows(message.content) or bool(message.calls))
 
 
-def _said(message: Message) -> str:
+def _gist_of(message: Message) -> str:
     if not _is_turn(message):
         return ""
     # The names of tools are no Markdown: an underscore in them is one.

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, pairwise
-from math import log2
+from math import log2, prod
 from operator import itemgetter
 from typing import NamedTuple
 
-from holdfast.compaction.worth import judged
+from holdfast.compaction.worth import rate_sentences
 from holdfast.messages.passages import Passage
 from holdfast.text import analyze
 from holdfast.text.sentences import LONGEST, one_line, sentences, without_filler
@@ -38,31 +38,27 @@ _COMMON = (
     "wanna kinda dude buddy def sec woohoo chat however unfortunately current currently appear point "
     "additional following step"
 )
-_DECIDED = frozenset(
-    "decide decided decides deciding decision decisions agree agreed agrees agreement chose chosen settled "
-    "conclude concluded conclusion fix fixed fixes cause because instead must never always prefer prefers "
-    "preferred approved rejected confirmed resolved solved therefore rule requirement required switched "
-    "replaced dropped reverted merged deployed released root finally we'll let's should".split()
-)
-_OPEN = frozenset(
-    "todo fixme next still need needs remaining remains pending blocked unresolved deadline due remind "
-    "reminder later follow-up plan plans planning going will wip outstanding".split()
-)
-_OWN = frozenset("i i'm i've i'd i'll my me we we've we're our us myself".split())
-_OTHER = frozenset("you you're you've you'd you'll your yours yourself".split())
+
 DECIDED, OPEN, NUMBER, PATH, TIME, OWN, OTHER = (1 << bit for bit in range(7))
-_HINTED = [
-    (1.25 if hints & DECIDED else 1.0)
-    * (1.15 if hints & OPEN else 1.0)
-    * (1.1 if hints & NUMBER else 1.0)
-    * (1.15 if hints & PATH else 1.0)
-    * (1.2 if hints & TIME else 1.0)
-    # News of oneself count more than comments on another's.
-    * (1.2 if hints & OWN else 0.7 if hints & OTHER else 1.0)
-    for hints in range(1 << 7)
+_HINTS = {
+    DECIDED: "decide decided decides deciding decision decisions agree agreed agrees agreement chose chosen "
+    "settled conclude concluded conclusion fix fixed fixes cause because instead must never always prefer "
+    "prefers preferred approved rejected confirmed resolved solved therefore rule requirement required "
+    "switched replaced dropped reverted merged deployed released root finally we'll let's should",
+    OPEN: "todo fixme next still need needs remaining remains pending blocked unresolved deadline due remind "
+    "reminder later follow-up plan plans planning going will wip outstanding",
+    OWN: "i i'm i've i'd i'll my me we we've we're our us myself",
+    OTHER: "you you're you've you'd you'll your yours yourself",
+}
+_HINT_WORDS = {hint: frozenset(words.split()) for hint, words in _HINTS.items()}
+# News of oneself count more than comments on another's.
+_HINT_FACTORS = {DECIDED: 1.25, OPEN: 1.15, NUMBER: 1.1, PATH: 1.15, TIME: 1.2, OWN: 1.2, OTHER: 0.7}
+_FACTORS = [
+    prod((factor for hint, factor in _HINT_FACTORS.items() if hints & hint), start=1.0)
+    for hints in (hints & ~OTHER if hints & OWN else hints for hints in range(1 << 7))
 ]
 _PATH = re.compile(r"[\w.-]*/|\.[a-z]{1,4}$")
-# How sentences begin that lean on the one before, that announce what comes, and that greet.
+# Beginnings of sentences that lean on the one before, of announcements, and of greetings.
 _LEANING = tuple(
     f"{word} " for word in "It It's That That's This These Those They They're He She Which".split()
 )
@@ -93,9 +89,9 @@ _GREETS = 0.3
 _ALONE = 0.5
 # Sentences of the user of an agent.
 _ASKED = 1.4
-# What the user asked for first: it says what the rest was for.
+# The first request of the user: it sets the aim of the rest.
 _FIRST = 2.5
-# Characters; what is longer is mostly not the user's own.
+# Characters; longer messages are mostly not the user's own words.
 _PASTED = 1_500
 
 
@@ -139,7 +135,7 @@ PAIR_BITS = 32
 
 
 class _Vocabulary:
-    """The numbered concepts of a history, and for each token which it stands for and what it hints at."""
+    """The numbered concepts of a history, and the concepts and hints of each token."""
 
     def __init__(self) -> None:
         self.tokens: dict[str, tuple[tuple[int, ...], int]] = {}
@@ -147,8 +143,8 @@ class _Vocabulary:
         self.scale: list[float] = []
         self._numbers: dict[int, int] = {}
 
-    def read(self, text: str) -> tuple[list[int], int]:
-        """Return the concepts of a text in order, and what its words hint at."""
+    def concepts(self, text: str) -> tuple[list[int], int]:
+        """Return the concepts of a text in order, and the hints of its words."""
         concepts: list[int] = []
         hints = 0
         known = self.tokens
@@ -162,7 +158,7 @@ class _Vocabulary:
 
     def _add(self, token: str) -> tuple[int, ...]:
         whole = analyze.whole_term(token)
-        if whole is not None and _is_one(token):
+        if whole is not None and _is_whole(token):
             return (self._number(analyze.hash_term(whole), token, _WHOLE_WEIGHT),)
         analysed = analyze.analyze(token)
         scale = _NUMBER_WEIGHT if token.isdigit() else 1.0
@@ -182,19 +178,14 @@ def _common() -> frozenset[int]:
     return frozenset(analyze.hash_term(analyze.normal(word)) for word in _COMMON.split())
 
 
-def _is_one(token: str) -> bool:
+def _is_whole(token: str) -> bool:
     """Return whether the parts of a token say nothing alone: paths, versions, identifiers."""
     return token.isalnum() or len(token) > 40 or any(c in "/_.:@0123456789" for c in token)
 
 
 def _hints(token: str) -> int:
     lower = token.lower().replace("’", "'")
-    hints = (
-        DECIDED * (lower in _DECIDED)
-        | OPEN * (lower in _OPEN)
-        | OWN * (lower in _OWN)
-        | OTHER * (lower in _OTHER)
-    )
+    hints = sum(hint for hint, words in _HINT_WORDS.items() if lower in words)
     hints |= TIME * analyze.analyze(token).tells_time
     if lower.isalpha():
         return hints
@@ -202,41 +193,43 @@ def _hints(token: str) -> int:
 
 
 def history(passages: Sequence[Passage], *, trimmed: bool = True) -> History:
-    """Return the weighed sentences of passages, `trimmed` of what says nothing in front."""
+    """Return the weighed sentences of passages, `trimmed` of filler in front."""
     said = [
-        (turn, *one) for turn in range(len(passages)) for one in _sentences(passages, turn, trimmed=trimmed)
+        (turn, *sentence)
+        for turn in range(len(passages))
+        for sentence in _sentences(passages, turn, trimmed=trimmed)
     ]
     # There are signs and pictures only.
     if not said:
-        lines = ((turn, one_line(one.text)[:LONGEST].strip()) for turn, one in enumerate(passages))
+        lines = ((turn, one_line(passage.text)[:LONGEST].strip()) for turn, passage in enumerate(passages))
         said = [(turn, line, 1.0) for turn, line in lines if line]
     with_agent = any(passage.role == "assistant" for passage in passages)
     by_role = _role_factors(passages, with_agent=with_agent)
     vocabulary = _Vocabulary()
     having: Counter[int] = Counter()
-    found: list[tuple[int, str, list[int], float]] = []
+    weighed: list[tuple[int, str, list[int], float]] = []
     for turn, sentences_of_turn in groupby(said, key=itemgetter(0)):
         of_turn: set[int] = set()
         from_a_person = passages[turn].role == "user" or not with_agent
         asks = from_a_person and with_agent
         for _, text, worth in sentences_of_turn:
-            concepts, hints = vocabulary.read(text)
+            concepts, hints = vocabulary.concepts(text)
             of_turn.update(concepts)
             factor = by_role[turn] * _factor(text, hints, asks=asks, from_a_person=from_a_person)
             if len(concepts) < 2 and not asks:
                 factor *= _ALONE
             if passages[turn].number:
                 factor *= _WORTH * worth**_SHARPER
-            found.append((turn, text, concepts, factor))
+            weighed.append((turn, text, concepts, factor))
         having.update(of_turn)
-    speakers, _ = vocabulary.read(" ".join(dict.fromkeys(passage.speaker for passage in passages)))
+    speakers, _ = vocabulary.concepts(" ".join(dict.fromkeys(passage.speaker for passage in passages)))
     weights = _weights(vocabulary, having)
     # The layout names the speakers.
     for number in speakers:
         weights[number] = 0.0
     units = [
-        _unit(passages[turn], turn, text, about, factor * _says(about, weights))
-        for turn, text, about, factor in found
+        _unit(passages[turn], turn, text, about, factor * _is_telling(about, weights))
+        for turn, text, about, factor in weighed
     ]
     return History(units, weights, vocabulary.names)
 
@@ -245,7 +238,7 @@ def _sentences(passages: Sequence[Passage], turn: int, *, trimmed: bool) -> Iter
     """Yield the sentences of a passage; in work sessions with their worth."""
     passage = passages[turn]
     if passage.number:
-        yield from judged(passages, turn)
+        yield from rate_sentences(passages, turn)
     elif passage.role == "tool":
         if line := one_line(passage.text):
             yield line, 1.0
@@ -254,8 +247,8 @@ def _sentences(passages: Sequence[Passage], turn: int, *, trimmed: bool) -> Iter
             yield without_filler(sentence) if trimmed else sentence, 1.0
 
 
-def _says(concepts: Sequence[int], weights: Sequence[float]) -> bool:
-    """Return whether a sentence is more than chit-chat: one word in it is not of every conversation."""
+def _is_telling(concepts: Sequence[int], weights: Sequence[float]) -> bool:
+    """Return whether a sentence is more than chit-chat: it has a word that not every conversation has."""
     return max(map(weights.__getitem__, concepts), default=0.0) >= _NUMBER_WEIGHT
 
 
@@ -264,7 +257,7 @@ def _is_preview(text: str) -> bool:
 
 
 def _unit(passage: Passage, turn: int, text: str, concepts: list[int], factor: float) -> SentenceUnit:
-    pairs = tuple([(one << PAIR_BITS) | other for one, other in pairwise(concepts)])
+    pairs = tuple([(first << PAIR_BITS) | second for first, second in pairwise(concepts)])
     return SentenceUnit(
         turn,
         text,
@@ -284,19 +277,15 @@ def _weights(vocabulary: _Vocabulary, having: Counter[int]) -> list[float]:
         for number, scale in enumerate(vocabulary.scale)
     ]
     for token, (numbers, _) in vocabulary.tokens.items():
-        if (
-            len(numbers) == 1
-            and token[0].isupper()
-            and token.isalpha()
-            and token.lower() not in vocabulary.tokens
-        ):
+        is_name = token[0].isupper() and token.isalpha() and token.lower() not in vocabulary.tokens
+        if is_name and len(numbers) == 1:
             weights[numbers[0]] *= _NAME_WEIGHT
     return weights
 
 
 def _factor(text: str, hints: int, *, asks: bool, from_a_person: bool) -> float:
-    """Return the factor of a sentence by its form. What an agent's user `asks` counts in full."""
-    factor = _HINTED[hints if from_a_person else hints & ~(OWN | OTHER)]
+    """Return the factor of a sentence by its form; a request of an agent's user (`asks`) counts in full."""
+    factor = _FACTORS[hints if from_a_person else hints & ~(OWN | OTHER)]
     last = text[-1]
     if not asks:
         if last in "?？":
@@ -309,10 +298,8 @@ def _factor(text: str, hints: int, *, asks: bool, from_a_person: bool) -> float:
         factor *= _LEANS
     elif text.startswith(_GREETING):
         factor *= _GREETS
-    if last == "`" and text[0] == "`":
-        return factor * _QUOTED
-    if text[0] == "[" or text.startswith("calls "):
-        return factor * _CALL
+    if _is_preview(text):
+        return factor * (_QUOTED if text[0] == "`" else _CALL)
     start = text[:100]
     symbols = len(_SYMBOL.findall(start)) / len(start)
     return factor * (_CODE if symbols > 0.12 else _DENSE if symbols > 0.07 else 1.0)

@@ -1,4 +1,4 @@
-"""One summary: a model is asked for it, and again to be shorter, or sentences are chosen without one."""
+"""One summary: written by a model, which may be asked again for less, or chosen sentences without one."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from holdfast.text.tokens import CountTokens
     from holdfast.types import Level
 
-# Times the target: what is longer is cut.
+# Times the target: a longer answer is cut.
 _OVERAGE = 3
-# Of the words of an answer, those that a summary has from its source; of one with more words, half of it.
+# The share of the words of an answer that a summary has from its source; with many words, half of it.
 _SHARED = 1 / 3
 _MANY = 20
-# Of the passages of a source, those in which a word is one of them.
+# The share of the passages in which a word of the source stands.
 _SPREAD = 1 / 10
 # Tokens that can say anything.
 _SMALLEST = 4
@@ -38,7 +38,7 @@ _MARKS = " .…-–_*#`\n\t"
 _CUT = " … [cut: the answer was too long]"
 # The depth from which all summaries have the same prompt.
 _DEEPEST = 2
-# What a model is asked to keep, first and when that was not shorter than its source.
+# What to keep: at the first try, and after an answer that was not shorter than its source.
 _POLICIES: Mapping[Level, str] = {
     "normal": "Keep decisions and the reasons for them, constraints and preferences, facts about people and "
     "things, open tasks, and the state of what is being worked on.",
@@ -49,7 +49,7 @@ _POLICIES: Mapping[Level, str] = {
 
 @dataclass(frozen=True, slots=True)
 class SummarySource:
-    """What is to be summarised: its passages, and the tokens that it takes in a window now.
+    """The source of a summary: its passages, and the tokens that it takes in a window now.
 
     `depth` is that of the summary; `previous` are the summaries before it, for continuity; `work` are its
     passages as those of a work session, empty for other conversations.
@@ -64,9 +64,9 @@ class SummarySource:
 
 @dataclass(frozen=True, slots=True)
 class WrittenSummary:
-    """The text of a summary, at which level it was written, and what asking for it took.
+    """The text of a summary, its level, and the calls and tokens of a model that it took.
 
-    `prompt` names the prompt that a model was asked with, "" where none was asked.
+    `prompt` names the prompt of the model, "" where none was asked.
     """
 
     text: str
@@ -81,9 +81,9 @@ class WrittenSummary:
 class Bounds:
     """The bounds of a summary.
 
-    `target` is what its text should take at most, `cost` what a text costs in a window with the frame around
-    it, `tries` how often a model may be asked, and `allowance` the tokens that prompts and answers may take,
-    about.
+    `target` is the most tokens that its text should take, `cost` counts those of a text in a window with the
+    frame around it, `tries` is how often a model may be asked, and `allowance` about the most tokens of
+    prompts and answers.
     """
 
     target: int
@@ -121,14 +121,16 @@ def write(
     for level in tuple(_POLICIES)[: bounds.tries if source.passages else 0]:
         template = prompts[min(source.depth, _DEEPEST)]
         room = bounds.allowance - done.prompt_tokens - done.answer_tokens - most
-        prompt = _outlined(source, bounds, partial(_filled, source, bounds.target, template, level), room)
+        prompt = _fill_with_outline(
+            source, bounds, partial(_fill, source, bounds.target, template, level), room
+        )
         size = bounds.count(prompt)
         if size > room:
             break
         answer = yield prompt
-        asked, answered = done.prompt_tokens + size, done.answer_tokens + bounds.count(answer)
-        done = WrittenSummary("", level, done.calls + 1, asked, answered, template.fingerprint)
-        answer = cleaned(answer)
+        usage = done.calls + 1, done.prompt_tokens + size, done.answer_tokens + bounds.count(answer)
+        done = WrittenSummary("", level, *usage, template.fingerprint)
+        answer = clean_answer(answer)
         if not answer:
             break
         if bounds.cost(answer) < source.tokens:
@@ -137,29 +139,29 @@ def write(
             if bounds.count(answer) <= most:
                 return replace(done, text=answer)
             return replace(done, text=cut(answer, most, bounds.count), level="capped")
-    return replace(done, text=extracted(source, bounds), level="deterministic")
+    return replace(done, text=extract_sentences(source, bounds), level="deterministic")
 
 
-def extracted(source: SummarySource, bounds: Bounds) -> str:
-    """Return sentences of the source that cost less than it."""
+def extract_sentences(source: SummarySource, bounds: Bounds) -> str:
+    """Return sentences of the source that cost less than the source."""
 
     def excess(text: str) -> float:
         return bounds.cost(text) - source.tokens + 1
 
-    return _chosen(source.work or source.passages, bounds, excess) or NOTHING
+    return _choose(source.work or source.passages, bounds, excess) or NOTHING
 
 
-def _outlined(source: SummarySource, bounds: Bounds, filled: Callable[[str], str], room: float) -> str:
-    """Return a prompt with an outline that would do as its answer, as long as both fit the room."""
+def _fill_with_outline(source: SummarySource, bounds: Bounds, fill: Callable[[str], str], room: float) -> str:
+    """Return a prompt with an outline that could be its answer, as long as both fit the room."""
 
     def excess(outline: str) -> float:
-        return max(bounds.cost(outline) - source.tokens + 1, bounds.count(filled(outline)) - room)
+        return max(bounds.cost(outline) - source.tokens + 1, bounds.count(fill(outline)) - room)
 
-    numbered = [replace(one, mark=f"#{one.seq} ") if one.seq else one for one in source.passages]
-    return filled(_chosen(source.work or numbered, bounds, excess))
+    numbered = [replace(said, mark=f"#{said.seq} " if said.seq else said.mark) for said in source.passages]
+    return fill(_choose(source.work or numbered, bounds, excess))
 
 
-def _chosen(passages: Sequence[Passage], bounds: Bounds, excess: Callable[[str], float]) -> str:
+def _choose(passages: Sequence[Passage], bounds: Bounds, excess: Callable[[str], float]) -> str:
     """Return sentences within the target, fewer as long as there is an excess of tokens; "" if none will do.
 
     Escaping makes markup longer, so that fewer may fit than the target says.
@@ -175,24 +177,24 @@ def _chosen(passages: Sequence[Passage], bounds: Bounds, excess: Callable[[str],
 def share_out(
     sources: Sequence[SummarySource], bounds: Sequence[Bounds], room: int, prompts: Sequence[PromptTemplate]
 ) -> list[Bounds]:
-    """Return bounds that share out an allowance of `room` tokens, in which outlines are not counted.
+    """Return bounds that share out an allowance of `room` tokens, not counting outlines.
 
-    The last ones that would get too few to ask once are left out.
+    The last ones are left out where the room is too small to ask for them once.
     """
     costs: list[int] = []
-    for source, one in zip(sources, bounds, strict=True):
-        asks = source.passages and one.tries
+    for source, bound in zip(sources, bounds, strict=True):
+        asks = source.passages and bound.tries
         template = prompts[min(source.depth, _DEEPEST)]
-        prompt = _filled(source, one.target, template, "normal", "") if asks else ""
-        costs.append(one.count(prompt) + _OVERAGE * one.target if asks else 0)
+        prompt = _fill(source, bound.target, template, "normal", "") if asks else ""
+        costs.append(bound.count(prompt) + _OVERAGE * bound.target if asks else 0)
         if sum(costs) > room:
             costs.pop()
             break
     spare = (room - sum(costs)) // max(1, len(costs))
-    return [replace(one, allowance=cost + spare) for one, cost in zip(bounds, costs, strict=False)]
+    return [replace(bound, allowance=cost + spare) for bound, cost in zip(bounds, costs, strict=False)]
 
 
-def _filled(source: SummarySource, target: int, template: PromptTemplate, level: Level, outline: str) -> str:
+def _fill(source: SummarySource, target: int, template: PromptTemplate, level: Level, outline: str) -> str:
     """Return the prompt for a summary: instructions, and the source, framed as data."""
     parts = {
         "policy": _POLICIES[level],
@@ -204,10 +206,10 @@ def _filled(source: SummarySource, target: int, template: PromptTemplate, level:
     return template.fill(**{name: parts[name] for name in template.places})
 
 
-def cleaned(answer: str) -> str:
+def clean_answer(answer: str) -> str:
     """Return the answer of a model without reasoning, payloads, orders and credentials.
 
-    What it was shown may have made it say them.
+    The text that it was shown may have put them there.
     """
     text = without_payloads(without_reasoning(clean(answer))).strip()
     text = harmless(text) if grave(text) else text
@@ -215,12 +217,12 @@ def cleaned(answer: str) -> str:
 
 
 def speaks_of(answer: str, passages: Sequence[Passage]) -> bool:
-    """Return whether an answer shares its words with its source, as no refusal and no error does.
+    """Return whether an answer shares its words with its source, unlike a refusal or an error.
 
-    A word counts that stands in a tenth of the passages, a number or an identifier that stands in any.
+    A word counts if it stands in a tenth of the passages, a number or an identifier if it stands in any.
     """
     words = _words(answer)
-    said = (f"{one.speaker.removeprefix(one.role)} {one.text}" for one in passages)
+    said = (f"{passage.speaker.removeprefix(passage.role)} {passage.text}" for passage in passages)
     spread = Counter(word for text in said for word in _words(text))
     least = _SPREAD * len(passages)
     shared = [word for word in words if spread[word] >= (least if word.isalpha() else 1) and spread[word]]
@@ -228,7 +230,7 @@ def speaks_of(answer: str, passages: Sequence[Passage]) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    """Return the words of a text that say something, in their normal form: also numbers and identifiers."""
+    """Return the telling words of a text in their normal form, with numbers and identifiers."""
     tokens = {token: analyze.weigh(token) for token in analyze.tokens(text)}
     words = {word for weighed in tokens.values() for word, weight in weighed if weight}
     # What a summary says of crane7 and crane12 is true of cranes.

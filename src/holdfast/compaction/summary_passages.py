@@ -1,4 +1,4 @@
-"""How the lines of an extractive summary are written, and how they are read back as passages."""
+"""The format of the lines of an extractive summary, and its reader, which returns them as passages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNDATED = "Undated"
 NOTHING = "(nothing that can be put into words)"
 # Begins a line without a speaker.
 BARE = "- "
-# Stands between sentences that would run into each other.
+# A separator of sentences that would run into each other.
 JOINED = " · "
 MONTHS = "January February March April May June July August September October November December".split()
 
@@ -24,7 +24,7 @@ _NUMBERED = re.compile(r"#(\d{1,9}): (\S.*)")
 
 
 def label(passage: Passage, *, same: bool) -> str:
-    """Return what stands before the words of a passage; `same` where its speaker spoke the line before."""
+    """Return the label before the words of a passage; `same` where its speaker spoke the line before."""
     if not passage.number:
         return BARE if same else f"{passage.speaker}: "
     return f"#{passage.number}: " if same else f"{passage.speaker} #{passage.number}: "
@@ -33,7 +33,7 @@ def label(passage: Passage, *, same: bool) -> str:
 def from_summary(text: str) -> list[Passage]:
     """Return the passages of a summary that `extract` wrote; of any other text, its lines without a speaker.
 
-    The line that says what to expand for is dropped: a new summary makes its own.
+    The line of topics to expand for is dropped: a new summary makes its own.
     """
     lines = [line.strip() for line in text.splitlines()]
     lines = [line for line in lines if line and line != NOTHING and not line.startswith(EXPAND.strip())]
@@ -57,17 +57,17 @@ def _read_back(lines: Sequence[str]) -> Iterator[Passage]:
         elif read_steps(line):
             yield Passage(line, "", at, STEPS)
         elif match := _NUMBERED.fullmatch(line):
-            yield Passage(_apart(match[2]), speaker, at, speaker, int(match[1]))
+            yield Passage(_split_joined(match[2]), speaker, at, speaker, int(match[1]))
         elif not line.startswith(BARE) and (match := _SPEAKER_LINE.fullmatch(line)):
             speaker = match[1]
-            text = _apart(match[3]) if match[2] else match[3]
+            text = _split_joined(match[3]) if match[2] else match[3]
             yield Passage(text, speaker, at, speaker, int(match[2] or 0))
         else:
             yield Passage(line.removeprefix(BARE), speaker, at, speaker)
 
 
-def _apart(text: str) -> str:
-    """Return what was joined on a line of a work session on lines of its own."""
+def _split_joined(text: str) -> str:
+    """Return the joined sentences of a work session on lines of their own."""
     return text.replace(JOINED, "\n")
 
 

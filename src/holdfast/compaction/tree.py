@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
     from holdfast.store.log import MessageOutline
     from holdfast.text.tokens import CountTokens
-    from holdfast.types import Level
 
 R = TypeVar("R")
 _CONFLICT = "The chat was changed concurrently, so what was written for it was not stored."
@@ -46,7 +45,7 @@ Batches = Generator[list[str], list[str], R]
 
 @dataclass(frozen=True, slots=True)
 class CompactionInput:
-    """A chat that is to be compacted: where it is stored, how its tokens are counted, and what time it is."""
+    """A chat to compact: where it is stored, how its tokens are counted, and the time."""
 
     database: Database
     space: str
@@ -56,12 +55,12 @@ class CompactionInput:
 
     @property
     def place(self) -> tuple[Database, str, str]:
-        """Where it is stored, as the functions of the store take it."""
+        """The first arguments of the store's functions."""
         return self.database, self.space, self.chat
 
 
 class Task(NamedTuple):
-    """A summary that is to be made: its source, its target in tokens, its draft, its group."""
+    """A summary to be written: its source, its target in tokens, its draft, and what it condenses."""
 
     source: SummarySource
     target: int
@@ -69,13 +68,14 @@ class Task(NamedTuple):
     group: Group | None = None
 
     @property
-    def is_copy(self) -> bool:
-        """Whether it has nothing to condense: it only lifts one summary to another depth."""
-        return self.group is not None and len(self.group.parts) == 1 and self.group.into is None
+    def original(self) -> Summary | None:
+        """The one summary that is only lifted to another depth; None where there is something to condense."""
+        group = self.group
+        return group.parts[0] if group and len(group.parts) == 1 and group.into is None else None
 
 
 class Compactor:
-    """One compaction of a chat: how far it came, what that took, and what can be done next."""
+    """One compaction of a chat: its progress, its cost so far, and its next steps."""
 
     def __init__(
         self,
@@ -103,19 +103,19 @@ class Compactor:
         with self._chat.database.one_read():
             if summaries.progress(*self._chat.place).tokens <= share_of(self._budget, threshold):
                 return False
-            self._read()
+            self._load()
             return not self._is_done() and bool(self._leaves(1) or self._groups())
 
     def run(self, *, full: bool) -> Steps:
         """Compact the chat: yield batches of prompts, receive the answers, and return the result.
 
-        What a model has not answered when the time limit is reached is not stored, and the account names the
-        thread it is left to.
+        Summaries that a model has not written by the time limit are not stored, and the account names the
+        thread on which the call goes on.
 
         Raises:
             ModelFailed: the model raised an error; nothing of that batch was stored.
         """
-        self._read()
+        self._load()
         self._before = self._state.tokens
         try:
             return self._account(self._idle(full=full) or (yield from self._passes(full=full)))
@@ -128,7 +128,7 @@ class Compactor:
             stored = "1 summary was stored before." if made == 1 else f"{made} summaries were stored before."
             raise ModelFailed(f"{error.what} {stored}", error.todo, reason=error.reason) from error
 
-    def _read(self) -> None:
+    def _load(self) -> None:
         with self._chat.database.one_read():
             self._state = summaries.progress(*self._chat.place)
             self._frontier = summaries.frontier(*self._chat.place)
@@ -140,7 +140,7 @@ class Compactor:
         return MESSAGE_OVERHEAD + self._chat.count(frame)
 
     def _account(self, why: str) -> CompactionResult:
-        """Return the account of what was done so far."""
+        """Return the result so far."""
         beyond = tuple(dict.fromkeys(self._beyond))
         if why and beyond:
             why += f" As a last resort, more parts than `fan_in` were put into {', '.join(beyond)}."
@@ -162,7 +162,7 @@ class Compactor:
         return self._state.tokens < self._target and not (self._how.single and len(self._frontier) > 1)
 
     def _idle(self, *, full: bool) -> str:
-        """Return why there is nothing to do; "" if there is."""
+        """Return the reason why there is nothing to do; "" if there is."""
         tokens, most = self._state.tokens, share_of(self._budget, self._how.threshold)
         if not self._state.length:
             return "The chat has no messages."
@@ -174,7 +174,7 @@ class Compactor:
         return ""
 
     def _passes(self, *, full: bool) -> Batches[str]:
-        """Go over the chat once, or as often as it takes; return what stopped it."""
+        """Go over the chat once, or as often as it takes; return the reason for the end."""
         for _ in range(self._how.passes if full else 1):
             made = len(self._made)
             why = (yield from self._leaf_pass()) or (yield from self._condensing_pass())
@@ -193,7 +193,7 @@ class Compactor:
         return "An incremental compaction makes one pass over the chat."
 
     def _limit_reached(self) -> str:
-        """Return which limit lets nothing more be written; "" if none."""
+        """Return the sentence on the limit that is reached; "" for none."""
         if why := self._limit.reached:
             return why
         if self._model and self._calls >= self._how.calls:
@@ -201,7 +201,7 @@ class Compactor:
         return ""
 
     def _leaf_pass(self) -> Batches[str]:
-        """Add leaves until the target is reached; return what stopped it, "" for the target."""
+        """Add leaves until the target is reached; return the reason for an earlier end, else ""."""
         sources: list[list[MessageOutline]] = []
         while self._state.tokens >= self._target:
             sources = sources or self._leaves(self._state.tokens - self._target + 1)
@@ -217,9 +217,9 @@ class Compactor:
             if stopped is not None:
                 return stopped
             done = len(self._made) - made
-            # If somebody else was at work as well, what was planned may begin elsewhere.
-            going_on = done and self._state.covered == some[done - 1][-1].seq
-            sources = sources[done:] if going_on else []
+            # After a compaction by somebody else, the rest of the plan may begin elsewhere.
+            is_valid = done and self._state.covered == some[done - 1][-1].seq
+            sources = sources[done:] if is_valid else []
         return ""
 
     def _leaves(self, need: int) -> list[list[MessageOutline]]:
@@ -235,19 +235,18 @@ class Compactor:
         messages = log.read(*self._chat.place, after=first - 1, before=last + 1)
         times = [message.at or EPOCH for message in messages] or [EPOCH]
         tokens = sum(message.tokens for message in messages)
-        draft = SummaryDraft(
-            _new_id(), 0, first, last, len(messages), tokens, 0, min(times), max(times), *self._unwritten()
-        )
+        span = first, last, len(messages), tokens, 0, min(times), max(times)
+        draft = SummaryDraft(_new_id(), 0, *span, erasures=self._state.erasures)
         previous = self._previous(len(self._frontier))
         work = work_passages(messages, ongoing=any(map(is_work, previous)))
         source = SummarySource(passages(messages), tokens, 0, previous, work)
         return Task(source, plan.target_of(tokens, 3, self._how.leaf_target, self._budget), draft)
 
     def _previous(self, end: int) -> tuple[str, ...]:
-        return tuple(one.text for one in self._frontier[max(0, end - self._how.previous) : end])
+        return tuple(summary.text for summary in self._frontier[max(0, end - self._how.previous) : end])
 
     def _condensing_pass(self) -> Batches[str]:
-        """Condense summaries until the target is reached; return what stopped it, "" for the target."""
+        """Condense summaries until the target is reached; return the reason for an earlier end, else ""."""
         while groups := self._groups(self._batch_size()):
             if why := self._limit_reached():
                 return why
@@ -257,13 +256,13 @@ class Compactor:
         return ""
 
     def _groups(self, at_once: int = 1) -> list[Group]:
-        """Return what is condensed next; nothing once the target is reached.
+        """Return the groups to condense next; none once the target is reached.
 
-        An eighth of the budget is left to summaries also where the tail alone takes the target.
+        An eighth of the budget is left to summaries, even where the tail alone reaches the target.
         """
         if self._how.single:
             return plan.single(self._frontier)[:1]
-        summarised = sum(one.tokens for one in self._frontier)
+        summarised = sum(summary.tokens for summary in self._frontier)
         need = min(self._state.tokens - self._target + 1, summarised - self._budget // 8)
         if need <= 0:
             return []
@@ -277,42 +276,38 @@ class Compactor:
 
     def _node(self, group: Group) -> Task:
         parts, into = group.whole, group.into
-        tokens = sum(one.tokens for one in parts)
+        tokens = sum(part.tokens for part in parts)
         draft = SummaryDraft(
             into.id if into else _new_id(),
             into.depth if into else parts[0].depth + 1,
             parts[0].first,
             parts[-1].last,
-            sum(one.messages for one in parts),
-            sum(one.source_tokens for one in parts),
+            sum(part.messages for part in parts),
+            sum(part.source_tokens for part in parts),
             0,
-            min(one.since for one in parts),
-            max(one.until for one in parts),
-            *self._unwritten(),
+            min(part.since for part in parts),
+            max(part.until for part in parts),
+            erasures=self._state.erasures,
         )
-        place = sum(one.last < draft.first for one in self._frontier)
-        said = [passage for one in parts for passage in from_summary(one.text)]
+        place = sum(summary.last < draft.first for summary in self._frontier)
+        said = [passage for part in parts for passage in from_summary(part.text)]
         source = SummarySource(said, tokens, draft.depth, self._previous(place))
         return Task(source, group.target or self._single_target(tokens), draft, group)
 
     def _single_target(self, source: int) -> int:
-        """Return the tokens of a cumulative summary: what reaches the target, within its limits."""
+        """Return the tokens of a cumulative summary: few enough for the target, within its limits."""
         least = plan.target_of(source, 2, self._how.condensed_target, self._budget)
         spare = source - (self._state.tokens - self._target + 1) - self._frame
         return max(least, min(spare, source // 2, self._how.condensed_target))
-
-    def _unwritten(self) -> tuple[str, Level, str, str, int]:
-        """Return the last fields of a draft before its text is written."""
-        return "", "normal", "", "", self._state.erasures
 
     def _batch_size(self) -> int:
         return max(1, min(self._at_once, self._how.calls - self._calls))
 
     def _make(self, batch: Sequence[Task]) -> Batches[str | None]:
-        """Have some summaries written, and store them in their order as long as they are needed.
+        """Write a batch of summaries, and store them in their order as long as they are needed.
 
         Returns:
-            Why that cannot go on, "" if they would not save anything; None if it can.
+            Why the pass cannot go on, "" if a summary would save nothing; None if it can.
 
         """
         requests = self._affordable(batch)
@@ -323,18 +318,18 @@ class Compactor:
             reference = write_reference(self._chat.chat, first, last)
             self._report(self._account(f"{self._model.name} summarises messages {reference}."))
         written = yield from together(requests)
-        self._calls += sum(one.calls for one in written)
-        self._prompt_tokens += sum(one.prompt_tokens for one in written)
-        self._answer_tokens += sum(one.answer_tokens for one in written)
-        for number, (task, one) in enumerate(zip(batch, written, strict=False)):
-            # What was written at the same time may not be needed any more.
+        self._calls += sum(answer.calls for answer in written)
+        self._prompt_tokens += sum(answer.prompt_tokens for answer in written)
+        self._answer_tokens += sum(answer.answer_tokens for answer in written)
+        for number, (task, answer) in enumerate(zip(batch, written, strict=False)):
+            # Those before it in the batch may have reached the target.
             if number and self._state.tokens < self._target:
                 break
-            draft = self._draft(task, one)
-            if draft.tokens >= task.source.tokens and not task.is_copy:
+            draft = self._draft(task, answer)
+            if draft.tokens >= task.source.tokens and not task.original:
                 return ""
             summary = self._store(task, draft)
-            self._read()
+            self._load()
             if summary is None:
                 return _CONFLICT
             self._made.append(summary)
@@ -346,39 +341,34 @@ class Compactor:
         return None
 
     def _affordable(self, batch: Sequence[Task]) -> list[Requests[WrittenSummary]]:
-        """Begin as many of some summaries as the limits of the model let be written."""
+        """Begin as many summaries of a batch as the limits of the model allow."""
         left = self._how.calls - self._calls
         tries = 0 if self._model is None else 2 if left >= 2 * len(batch) else 1
-        asked = self._prompts
         bounds = [
             Bounds(
-                task.target, self._chat.count, partial(self._cost, task.draft), 0 if task.is_copy else tries
+                task.target, self._chat.count, partial(self._cost, task.draft), tries * (not task.original)
             )
             for task in batch
         ]
         if self._how.spend is not None and tries:
             left_to_spend = self._how.spend - self._prompt_tokens - self._answer_tokens
-            bounds = share_out([task.source for task in batch], bounds, left_to_spend, asked)
+            bounds = share_out([task.source for task in batch], bounds, left_to_spend, self._prompts)
         return [
-            _copy(task.group.parts[0]) if task.group and task.is_copy else write(task.source, one, asked)
-            for task, one in zip(batch, bounds, strict=False)
+            _copy(task.original) if task.original else write(task.source, bound, self._prompts)
+            for task, bound in zip(batch, bounds, strict=False)
         ]
 
     def _cost(self, draft: SummaryDraft, text: str) -> int:
-        """Count what a text costs at most in a window as a summary."""
-        id, depth, first, last = draft.id, draft.depth, draft.first, draft.last
-        block = summary_text(id, depth, first, last, draft.since, draft.until, text, expand=True)
-        return MESSAGE_OVERHEAD + self._chat.count(block)
+        """Count the tokens that a text takes at most in a window as a summary."""
+        place = draft.id, draft.depth, draft.first, draft.last, draft.since, draft.until
+        return MESSAGE_OVERHEAD + self._chat.count(summary_text(*place, text, expand=True))
 
     def _draft(self, task: Task, written: WrittenSummary) -> SummaryDraft:
+        text, level, prompt = written.text, written.level, written.prompt
         model = self._model.name if self._model and written.calls else ""
-        return task.draft._replace(
-            tokens=self._cost(task.draft, written.text),
-            text=written.text,
-            level=written.level,
-            model=task.group.parts[0].model if task.group and task.is_copy else model,
-            prompt=written.prompt,
-        )
+        model = task.original.model if task.original else model
+        tokens = self._cost(task.draft, text)
+        return task.draft._replace(tokens=tokens, text=text, level=level, model=model, prompt=prompt)
 
     def _store(self, task: Task, draft: SummaryDraft) -> Summary | None:
         place, now = self._chat.place, self._chat.now()

@@ -1,4 +1,4 @@
-"""The sentences of a work session, and how much each is worth to those who resume it."""
+"""The sentences of a work session, and the worth of each to those who resume it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from holdfast.text.sentences import sentences, without_filler
 from holdfast.text.statement_spans import spans
 from holdfast.text.statements import statements
 
-# The worth of what says that it was decided or caused; of what a user says, who may ask for all of it; of an
-# assistant's steps, and of the words that end its turn; of what others say who have a name (in a summary
+# The worth of a statement of a decision or cause; of a user's words, which may all be requests; of an
+# assistant's steps, and of the words that end its turn; of the words of others with a name (in a summary
 # these may be users or assistants).
 _STATED = 1.0
 _LEAST = {"user": 0.6, "assistant": 0.2}
@@ -23,16 +23,16 @@ _VALUE = re.compile(r"\w .*\d|\d.* \w|`[^`]+`|[^\W\d][./_]\w")
 _UNSAID = re.compile(r"`[^`]*`|\[.*\]|calls \S.*", re.DOTALL)
 
 
-def judged(passages: Sequence[Passage], turn: int) -> Iterator[tuple[str, float]]:
+def rate_sentences(passages: Sequence[Passage], turn: int) -> Iterator[tuple[str, float]]:
     """Yield the sentences of a passage with the worth of each, from 0 to 1."""
-    one, role = passages[turn], passages[turn].role
+    passage, role = passages[turn], passages[turn].role
     ends = turn + 1 == len(passages) or passages[turn + 1].role != role
     least = _LAST if role == "assistant" and ends else _LEAST.get(role, _NAMED)
     least = _PASTED if role.endswith(PASTED) else least
-    stated = {said.start for said in statements(one.text, by_user=one.role == "user")}
-    for span in spans(one.text):
+    stated = {said.start for said in statements(passage.text, by_user=passage.role == "user")}
+    for span in spans(passage.text):
         worth = _STATED if span.start in stated else least
-        for text in sentences(one.text[span.start : span.end]):
+        for text in sentences(passage.text[span.start : span.end]):
             yield without_filler(text), _worth(text, worth)
 
 

@@ -1,14 +1,14 @@
-"""Adapters: from what is passed as `llm=` to a model that can be called."""
+"""Adapters: from the value of `llm=` to a model that can be called."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from inspect import isclass, iscoroutinefunction, signature
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 from holdfast.errors import InvalidInput, MissingExtra, ModelFailed
 from holdfast.llm.errors import explained, redacted
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
     from pydantic_ai.models import ModelRequestParameters
 
+T = TypeVar("T")
 # An event loop holds no reference to its tasks.
 _LEAVING: set[asyncio.Future[bool | None]] = set()
 
@@ -43,7 +44,7 @@ def resolve(llm: LLM | Model) -> Model:
         # Resolved already, where it is awaited, and hosted by the event loop of the caller.
         return llm
     if isinstance(llm, str):
-        return _named(llm)
+        return _look_up(llm)
     if _is_model_object(llm):
         return _from_pydantic(llm, llm.model_id)
     if isclass(llm) or not callable(llm):
@@ -80,7 +81,7 @@ def _check_takes_a_prompt(llm: Callable[..., object]) -> None:
 
 
 def name_of(llm: object) -> str:
-    """Return what a callable is called, "custom" for one without a name."""
+    """Return the name of a callable, "custom" for one without a name."""
     if isinstance(llm, partial):
         return name_of(llm.func)
     name = getattr(llm, "__qualname__", None) or type(llm).__qualname__
@@ -95,7 +96,7 @@ def is_async(llm: object) -> bool:
     return iscoroutinefunction(llm) or iscoroutinefunction(getattr(llm, "__call__", None))  # noqa: B004
 
 
-def _named(name: str) -> Model:
+def _look_up(name: str) -> Model:
     check_name(name, "`llm`")
     provider, colon, rest = name.partition(":")
     if colon and not (provider.strip() and rest.strip()):
@@ -104,28 +105,39 @@ def _named(name: str) -> Model:
         )
     try:
         # Takes half a second to load.
-        from pydantic_ai.exceptions import UserError
         from pydantic_ai.models import infer_model
     except ImportError as error:
         raise MissingExtra.of("llm") from error
-    try:
-        with explained(name, but=(UserError, ImportError)):
-            return _from_pydantic(_without_retries(infer_model(name)), name)
-    except UserError as error:
-        raise missing_setting(name, str(error)) or _unknown(name, str(error)) from error
-    except ImportError as error:
-        raise missing_package(name, str(error)) from error
+    with explained_name(name, _unknown):
+        return _from_pydantic(without_retries(infer_model(name)), name)
 
 
-def _without_retries(model: PydanticModel) -> PydanticModel:
-    """Return the model with its client's retries off: each request is metered, and the caller retries."""
-    client = getattr(model, "client", None)
+def without_retries(owner: T) -> T:
+    """Return a model or provider with its client's retries off: requests are metered, and callers retry."""
+    client = getattr(owner, "client", None)
     if client is not None and hasattr(client, "max_retries"):
         client.max_retries = 0
-    return model
+    return owner
 
 
-def missing_package(name: str, text: str) -> MissingExtra:
+@contextmanager
+def explained_name(
+    name: str, unknown: Callable[[str, str], InvalidInput], *others: type[Exception]
+) -> Iterator[None]:
+    """Turn the errors of pydantic-ai for a name into ours; `others` stand for an unknown name, too."""
+    from pydantic_ai.exceptions import UserError
+
+    wrong: tuple[type[Exception], ...] = (UserError, *others)
+    try:
+        with explained(name, but=(*wrong, ImportError)):
+            yield
+    except wrong as error:
+        raise _missing_setting(name, str(error)) or unknown(name, str(error)) from error
+    except ImportError as error:
+        raise _missing_package(name, str(error)) from error
+
+
+def _missing_package(name: str, text: str) -> MissingExtra:
     """Return the error for a name whose provider needs a package, as the text of pydantic-ai's error says."""
     wanted, provider = re.search(r"pydantic-ai-slim\[[a-z-]+\]", text), name.partition(":")[0]
     return MissingExtra(
@@ -134,7 +146,7 @@ def missing_package(name: str, text: str) -> MissingExtra:
     )
 
 
-def missing_setting(name: str, text: str) -> ModelFailed | None:
+def _missing_setting(name: str, text: str) -> ModelFailed | None:
     """Return the error for a name refused for a setting that is missing; None for another reason."""
     settings = dict.fromkeys(re.findall(r"`([A-Z]+(?:_[A-Z]+)+)`", text))
     if not settings:
@@ -166,7 +178,7 @@ def _from_pydantic(model: PydanticModel, name: str) -> Model:
         # has ended. No temperature: reasoning models refuse one with a warning, and a model object may have
         # its own.
         try:
-            async with _entered(model):
+            async with _enter(model):
                 answer = await model_request(
                     model, messages, model_request_parameters=output, instrument=False
                 )
@@ -187,7 +199,7 @@ def _from_pydantic(model: PydanticModel, name: str) -> Model:
 
 
 def counted(tokens: int) -> int | None:
-    """Return the tokens that a provider counted; None for 0, which says that it does not, or nonsense."""
+    """Return the tokens that a provider counted; None for nonsense, and for 0 of one without counts."""
     return tokens if 0 < tokens <= MOST_TOKENS else None
 
 
@@ -202,8 +214,7 @@ def _output(model: PydanticModel, schema: Schema) -> ModelRequestParameters | No
         # Several models with different capabilities.
         return None
     if profile.get("supports_json_schema_output"):
-        # `strict` is left open: OpenAI takes only some schemas strictly, Anthropic all; pydantic-ai knows
-        # which.
+        # `strict` is left to pydantic-ai: OpenAI takes only some schemas strictly, Anthropic all.
         return ModelRequestParameters(
             output_mode="native", output_object=OutputObjectDefinition(dict(schema))
         )
@@ -213,7 +224,7 @@ def _output(model: PydanticModel, schema: Schema) -> ModelRequestParameters | No
 
 
 @asynccontextmanager
-async def _entered(model: PydanticModel) -> AsyncIterator[None]:
+async def _enter(model: PydanticModel) -> AsyncIterator[None]:
     """Enter a model, and leave it uncancelled, so that no connection stays open."""
     import asyncio
 

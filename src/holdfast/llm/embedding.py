@@ -1,4 +1,4 @@
-"""Embedders: from what is passed as `embed=` to models whose answers are vectors.
+"""Embedders: from the value of `embed=` to models whose answers are vectors.
 
 A model of `llm/model.py` takes a text and answers with one; an embedder is two of them, for documents and for
 queries, whose prompt is a JSON list of texts and whose answer has one vector for each. So a call of an
@@ -15,8 +15,8 @@ from inspect import isawaitable, isclass
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 
 from holdfast.errors import InvalidInput, MissingExtra, ModelFailed, shown
-from holdfast.llm.adapters import counted, is_async, missing_package, missing_setting, name_of
-from holdfast.llm.errors import explained, redacted
+from holdfast.llm.adapters import counted, explained_name, is_async, name_of, without_retries
+from holdfast.llm.errors import redacted
 from holdfast.llm.local_embedding import from_fastembed, from_model2vec
 from holdfast.llm.model import Answer, Model
 from holdfast.types import check_name
@@ -86,7 +86,7 @@ class Embedded(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Embedder:
-    """An embedder and its name, under which its vectors are stored: those of two names never mix."""
+    """An embedder and its name; vectors are stored by that name, and those of two names never mix."""
 
     name: str
     documents: Model = field(repr=False)
@@ -113,7 +113,7 @@ def embedder(embed: Embed) -> Embedder:
 
     """
     if isinstance(embed, str):
-        return _named(check_name(embed, "`embed`"))
+        return _look_up(check_name(embed, "`embed`"))
     if _is_pydantic(embed):
         return _from_pydantic(cast("PydanticEmbedder", embed), _model_name(embed))
     if isclass(embed):
@@ -126,8 +126,8 @@ def embedder(embed: Embed) -> Embedder:
     if not callable(embed):
         raise _no_embedder(f"of type {type(embed).__name__}")
     function = cast("Callable[[list[str]], object]", embed)
-    one = _model(name_of(embed), function, is_async=is_async(embed))
-    return Embedder(one.name, one, one)
+    model = _model(name_of(embed), function, is_async=is_async(embed))
+    return Embedder(model.name, model, model)
 
 
 def _no_embedder(what: str) -> InvalidInput:
@@ -216,7 +216,7 @@ def _unusable(name: str, what: str) -> ModelFailed:
     )
 
 
-def _named(name: str) -> Embedder:
+def _look_up(name: str) -> Embedder:
     provider, colon, rest = name.partition(":")
     if not (colon and provider.strip() and rest.strip()):
         raise InvalidInput(
@@ -230,31 +230,25 @@ def _named(name: str) -> Embedder:
         # Takes half a second to load.
         from pydantic_ai import Embedder as PydanticEmbedder
         from pydantic_ai.embeddings import infer_embedding_model
-        from pydantic_ai.exceptions import UserError
         from pydantic_ai.providers import infer_provider
     except ImportError as error:
         raise MissingExtra.of("llm") from error
     providers: list[Provider[object]] = []
 
-    def without_retries(provider: str) -> Provider[object]:
-        """Return the provider with its client's retries off: each request is metered, and the job retries."""
-        made = infer_provider(provider)
-        if hasattr(made.client, "max_retries"):
-            made.client.max_retries = 0
-        providers.append(made)
-        return made
+    def provider_of(provider: str) -> Provider[object]:
+        providers.append(without_retries(infer_provider(provider)))
+        return providers[-1]
 
-    try:
-        with explained(name, but=(UserError, ImportError, ValueError)):
-            model = infer_embedding_model(name, provider_factory=without_retries)
-    except (UserError, ValueError) as error:
-        raise missing_setting(name, str(error)) or InvalidInput(
-            f"{redacted(name)!r} is not an embedding model of pydantic-ai.",
-            "Pass 'provider:model', such as 'openai:text-embedding-3-small', or a function.",
-        ) from error
-    except ImportError as error:
-        raise missing_package(name, str(error)) from error
+    with explained_name(name, _unknown, ValueError):
+        model = infer_embedding_model(name, provider_factory=provider_of)
     return _from_pydantic(PydanticEmbedder(model), name, *providers)
+
+
+def _unknown(name: str, _: str) -> InvalidInput:
+    return InvalidInput(
+        f"{redacted(name)!r} is not an embedding model of pydantic-ai.",
+        "Pass 'provider:model', such as 'openai:text-embedding-3-small', or a function.",
+    )
 
 
 def _is_pydantic(embed: object) -> bool:
@@ -271,8 +265,8 @@ def _from_pydantic(embed: PydanticEmbedder, name: str, *providers: Provider[obje
             texts = json.loads(prompt)
             # Entered, a provider has a client for this event loop, and closes it when its calls have ended.
             async with AsyncExitStack() as stack:
-                for one in providers:
-                    await stack.enter_async_context(one)
+                for provider in providers:
+                    await stack.enter_async_context(provider)
                 result = await call(texts)
             rows = checked(result.embeddings, len(texts), name)
             return Embedded.of(rows, counted(result.usage.input_tokens))

@@ -1,4 +1,4 @@
-"""Failures of a model: from any exception to one error that names what to do, without its text."""
+"""Failures of a model: any exception as one error with a remedy, without the text of the exception."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MESSAGES: dict[Reason, tuple[str, str]] = {
 }
 
 _NOT_FOUND = 404
-_NOT_THERE = (
+_MISSING = (
     "Check the name of the model and the address of its provider. 'openai:' speaks OpenAI's newer protocol; "
     "a server with only the older one needs 'openai-chat:'."
 )
@@ -51,13 +51,13 @@ _NOT_THERE = (
 
 @contextmanager
 def explained(name: str, *, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turn what a model raises into ModelFailed; such an error, or one of `but`, stays as it is."""
+    """Turn an exception of a model into ModelFailed; such an error, or one of `but`, stays as it is."""
     try:
         yield
     except Exception as error:
         if isinstance(error, (ModelFailed, *but)):
             raise
-        raise _failed(name, error) from error
+        raise _failure(name, error) from error
 
 
 def logged(error: HoldfastError, what: str) -> str:
@@ -71,17 +71,15 @@ def logged(error: HoldfastError, what: str) -> str:
     return f"{error.what} The logger 'holdfast' has the cause, at the level DEBUG."
 
 
-def _failed(name: str, error: Exception) -> ModelFailed:
-    """Return the error without its text, in which there may be a key or the prompt."""
+def _failure(name: str, error: Exception) -> ModelFailed:
+    """Return an error without the text of the exception, which may hold a key or the prompt."""
     chain = list(_chain(error))
-    reason: Reason = next((found for each in chain if (found := _reason(each))), "error")
-    status = next((f", status {code}" for each in chain if (code := _status(each))), "")
-    said, todo = _MESSAGES[reason]
-    if any(_status(each) == _NOT_FOUND for each in chain):
-        todo = _NOT_THERE
-    return ModelFailed(
-        f"The model {redacted(name)} {said} ({type(error).__name__}{status}).", todo, reason=reason
-    )
+    reason: Reason = next(filter(None, map(_reason, chain)), "error")
+    codes = [code for code in map(_status, chain) if code]
+    status = f", status {codes[0]}" if codes else ""
+    what, todo = _MESSAGES[reason]
+    what = f"The model {redacted(name)} {what} ({type(error).__name__}{status})."
+    return ModelFailed(what, _MISSING if _NOT_FOUND in codes else todo, reason=reason)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

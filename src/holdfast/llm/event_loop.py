@@ -34,7 +34,7 @@ def run(work: Callable[[], Coroutine[object, object, T]]) -> T:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(copy_context().run, asyncio.run, _settled(work)).result()()
+        return pool.submit(copy_context().run, asyncio.run, _settle(work)).result()()
 
 
 def run_on(loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[object, object, T]]) -> T:
@@ -47,20 +47,20 @@ def run_on(loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[object,
     import asyncio
     from concurrent.futures import wait
 
-    settled = _settled(work)
+    settled = _settle(work)
     try:
         there = asyncio.run_coroutine_threadsafe(settled, loop)
     except RuntimeError as error:
         # The loop is closed.
         settled.close()
-        raise _ended() from error
+        raise _loop_has_ended() from error
     try:
         while not wait([there], _GLANCE).done:
             if not loop.is_running():
-                raise _ended()
+                raise _loop_has_ended()
         # Before it began: a loop that ends cancels what is left.
         if there.cancelled():
-            raise _ended()
+            raise _loop_has_ended()
         return there.result()()
     except BaseException:
         # Such as KeyboardInterrupt.
@@ -68,7 +68,7 @@ def run_on(loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[object,
         raise
 
 
-def _ended() -> ModelFailed:
+def _loop_has_ended() -> ModelFailed:
     return ModelFailed(
         "The event loop that the model was to answer on has ended.",
         "Keep it running until every call has been answered.",
@@ -85,7 +85,7 @@ async def at_home(work: Callable[[], Coroutine[object, object, T]]) -> T:
 
     async def settled() -> Callable[[], T]:
         try:
-            return await _settled(work)
+            return await _settle(work)
         finally:
             # Nobody waits any more if the loop is closed.
             with suppress(RuntimeError):
@@ -114,8 +114,8 @@ def is_here(loop: asyncio.AbstractEventLoop) -> bool:
     return False
 
 
-async def _settled(work: Callable[[], Coroutine[object, object, T]]) -> Callable[[], T]:
-    """Return a function that returns the result or raises the error, which here would end the loop."""
+async def _settle(work: Callable[[], Coroutine[object, object, T]]) -> Callable[[], T]:
+    """Return a function that returns the result or raises the error: raised here, it would end the loop."""
     try:
         result = await work()
     # BLE001: it is raised where the result is waited for.

@@ -14,7 +14,7 @@ from holdfast.llm.llm_request import Unreadable
 from holdfast.text.clean import clean
 from holdfast.text.message_text import without_reasoning
 
-# Characters, reasoning included: a hundred times what any of our prompts asks for.
+# Characters, reasoning included: a hundred times the longest answer that our prompts ask for.
 LONGEST_ANSWER = 1_000_000
 # Levels of lists and objects.
 _DEEPEST = 64
@@ -52,17 +52,17 @@ def parse(answer: str) -> object:
     while match := _STARTS.search(text, start):
         reader = _Reader(text, match.start())
         try:
-            found = reader.value()
+            value = reader.value()
         except _NotJson:
-            found = _NOTHING
-        # What was read holds no other beginning that would do better.
+            value = _NOTHING
+        # No beginning within the value would do better.
         start = reader.place
-        if found is _NOTHING:
+        if value is _NOTHING:
             continue
-        if reader.ended and not _says_anything(found):
+        if reader.ended and not _says_anything(value):
             cut = True
         elif start - match.start() > longest:
-            best, longest = found, start - match.start()
+            best, longest = value, start - match.start()
     if best is _NOTHING:
         raise Unreadable("it breaks off before one item is complete." if cut else "there is no JSON in it.")
     return best
@@ -169,7 +169,7 @@ def _says_anything(value: object) -> bool:
 
 
 def table(value: object, what: str) -> Mapping[str, object]:
-    """Return an object, also one that is alone in a list; `what` names it in the error.
+    """Return an object, or the only one in a list; `what` names it in the error.
 
     Raises:
         Unreadable: it is something else.
@@ -212,8 +212,8 @@ def text_of(value: object, *names: str) -> str:
 
     """
     if isinstance(value, Mapping):
-        held = (picked(value, name) for name in (*_TEXTS, *names))
-        value = next((one for one in held if one is not None), value)
+        texts = (picked(value, name) for name in (*_TEXTS, *names))
+        value = next((text for text in texts if text is not None), value)
     if value is None:
         return ""
     if isinstance(value, str):
@@ -226,9 +226,9 @@ def text_of(value: object, *names: str) -> str:
 def numbers_of(value: object) -> list[int]:
     """Return the whole numbers of 0 or more in 3, [3, 5], "3-5" or {"first": 3, "last": 5}."""
     if isinstance(value, Mapping):
-        return [number for one in value.values() for number in numbers_of(one)]
+        return [number for part in value.values() for number in numbers_of(part)]
     if isinstance(value, list):
-        return [number for one in value for number in numbers_of(one)]
+        return [number for part in value for number in numbers_of(part)]
     if isinstance(value, str):
         return [int(digits) for digits in _DIGITS.findall(value)]
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10**15:

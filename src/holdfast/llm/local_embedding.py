@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from fastembed import TextEmbedding
 
 EmbedTexts: TypeAlias = Callable[[list[str]], object]
-# What fastembed calls the poolings of sentence-transformers, under their present and their former names.
+# The names of fastembed for the poolings of sentence-transformers, by their present and former names.
 _POOLINGS = {
     "mean": "MEAN",
     "pooling_mode_mean_tokens": "MEAN",
     "cls": "CLS",
     "pooling_mode_cls_token": "CLS",
 }
-# Other modules compute on, which the ONNX file knows nothing of.
+# The modules that an ONNX file covers.
 _MODULES = {"Transformer", "Pooling", "Normalize"}
 # Texts that are computed at once: each takes the memory of the longest, over 10 MB in a usual model.
 _BATCH = 16
@@ -65,7 +65,7 @@ def from_fastembed(place: str, name: str) -> tuple[EmbedTexts, EmbedTexts]:
 
 @contextmanager
 def _loading(name: str) -> Iterator[None]:
-    """Turn what a library raises while it loads a model into ModelFailed."""
+    """Turn the errors of a library that loads a model into ModelFailed."""
     try:
         yield
     except HoldfastError:
@@ -86,7 +86,7 @@ def _known() -> set[str]:
 
 def _of_folder(folder: Path) -> tuple[EmbedTexts, EmbedTexts]:
     """Return the functions of a model of sentence-transformers that has been exported to ONNX."""
-    model = _registered(folder, _file(folder), _pooling(folder))
+    model = _register(folder, _file(folder), _pooling(folder))
     documents, queries = _prompts(folder)
 
     def embed(prompt: str, texts: list[str]) -> object:
@@ -95,7 +95,7 @@ def _of_folder(folder: Path) -> tuple[EmbedTexts, EmbedTexts]:
     return lambda texts: embed(documents, texts), lambda texts: embed(queries, texts)
 
 
-def _registered(folder: Path, file: str, pooling: str) -> TextEmbedding:
+def _register(folder: Path, file: str, pooling: str) -> TextEmbedding:
     """Load a model under a name that stands for all of its description: fastembed knows each name once."""
     from fastembed import TextEmbedding
     from fastembed.common.model_description import ModelSource, PoolingType
@@ -128,20 +128,20 @@ def _file(folder: Path) -> str:
 
 def _pooling(folder: Path) -> str:
     """Return how the vectors of tokens become one of a text."""
-    config = _read(folder, "1_Pooling/config.json", {})
+    config = _read_json(folder, "1_Pooling/config.json", {})
     given = config.get("pooling_mode") or [
         key for key, value in config.items() if key.startswith("pooling_mode_") and value
     ]
     modes = given if isinstance(given, list) else [given]
     if len(modes) != 1 or modes[0] not in _POOLINGS or not config.get("include_prompt", True):
-        raise _unsupported(folder, "has no 1_Pooling/config.json that says 'mean' or 'cls'")
-    types = {str(module["type"]).rpartition(".")[2] for module in _read(folder, "modules.json", [])}
+        raise _no_support(folder, "has no 1_Pooling/config.json that says 'mean' or 'cls'")
+    types = {str(module["type"]).rpartition(".")[2] for module in _read_json(folder, "modules.json", [])}
     if more := types - _MODULES:
-        raise _unsupported(folder, f"has the modules {', '.join(sorted(more))}, which an ONNX file lacks")
+        raise _no_support(folder, f"has the modules {', '.join(sorted(more))}, which an ONNX file lacks")
     return _POOLINGS[modes[0]]
 
 
-def _unsupported(folder: Path, what: str) -> InvalidInput:
+def _no_support(folder: Path, what: str) -> InvalidInput:
     return InvalidInput(
         f"The model in {str(folder)!r} {what}.",
         "Pass the folder of another model of sentence-transformers, or a function that embeds.",
@@ -149,14 +149,14 @@ def _unsupported(folder: Path, what: str) -> InvalidInput:
 
 
 def _prompts(folder: Path) -> tuple[str, str]:
-    """Return what stands before documents and before queries."""
-    config = _read(folder, "config_sentence_transformers.json", {})
+    """Return the prefixes of documents and of queries."""
+    config = _read_json(folder, "config_sentence_transformers.json", {})
     prompts = config.get("prompts") or {}
     usual = prompts.get(config.get("default_prompt_name"), "")
     documents = next((prompts[key] for key in ("document", "passage", "corpus") if key in prompts), usual)
     return documents, prompts.get("query", usual)
 
 
-def _read(folder: Path, file: str, otherwise: Any) -> Any:
+def _read_json(folder: Path, file: str, otherwise: Any) -> Any:
     path = folder / file
     return json.loads(path.read_text("utf-8")) if path.is_file() else otherwise

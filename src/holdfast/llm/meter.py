@@ -75,7 +75,7 @@ class Meter:
     def begin(
         self, model: Model, purpose: str, prompt: str, answer_tokens: int, *, chat: str = "", job: str = ""
     ) -> OpenCall:
-        """Record a call before it is made, with the tokens of its prompt and those that the answer may take.
+        """Record a call before it is made, with the tokens of its prompt and the most of its answer.
 
         Raises:
             ModelFailed: a limit does not allow it (its reason is "limit"); nothing was recorded.
@@ -89,7 +89,7 @@ class Meter:
         self._check_size(planned, bounds)
         noted = llm_calls.reserve(self.database, self.scope.space, now, planned, bounds)
         if isinstance(noted, CallLimit):
-            raise self._refused(noted)
+            raise self._refusal(noted)
         return OpenCall(noted, planned, time.monotonic())
 
     def end(self, call: OpenCall, result: Answer | BaseException) -> None:
@@ -150,7 +150,7 @@ class Meter:
             if name == purpose or (name == ALL and purpose not in OF_EMBEDDERS)
         ]
 
-    def _refused(self, bound: CallLimit) -> ModelFailed:
+    def _refusal(self, bound: CallLimit) -> ModelFailed:
         numbers = (bound.calls, "call" if bound.calls == 1 else "calls"), (bound.tokens, "tokens")
         allowed = " and ".join(f"{number:,} {what}" for number, what in numbers if number is not None)
         what = f"jobs of the kind {bound.purpose!r}" if bound.purpose else "models"

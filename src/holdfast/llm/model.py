@@ -97,7 +97,7 @@ def complete(
         ModelFailed: it raised an error, did not answer in time, or its answer is not text.
 
     """
-    model = _held(model, schema)
+    model = _hold(model, schema)
     if model.host is not None:
         return _complete_there(model, model.host, prompt, patience)
     if model.is_async:
@@ -108,13 +108,13 @@ def complete(
     if isawaitable(answer):
         awaited = replace(model, is_async=True, ask=lambda _: answer)
         return run(lambda: acomplete(awaited, prompt, patience))
-    return _checked(model, answer)
+    return _check(model, answer)
 
 
 async def acomplete(
     model: Model,
     prompt: str,
-    # ASYNC109: the time-out names the thread that goes on, which `asyncio.timeout` of a caller could not.
+    # ASYNC109: unlike `asyncio.timeout` of a caller, this one names the thread that goes on.
     timeout: float | None = None,  # noqa: ASYNC109
     *,
     schema: Schema | None = None,
@@ -131,7 +131,7 @@ async def acomplete(
     # Loaded only where it is used.
     import asyncio
 
-    model = _held(model, schema)
+    model = _hold(model, schema)
     if model.host is not None:
         return await asyncio.to_thread(complete, model, prompt, timeout)
     thread = ""
@@ -182,13 +182,13 @@ def _would_block(model: Model) -> ModelFailed:
     )
 
 
-def _held(model: Model, schema: Schema | None) -> Model:
+def _hold(model: Model, schema: Schema | None) -> Model:
     """Return the model held to a schema, if it can be."""
     return model if schema is None or model.hold is None else replace(model, ask=model.hold(schema))
 
 
 def _call_aside(model: Model, prompt: str, patience: float) -> object:
-    """Call a function on a thread of its own, which is abandoned if it does not answer in time."""
+    """Call a function on a thread of its own, and abandon the thread if it does not answer in time."""
     ended, thread = _aside(model, prompt)
     try:
         return ended.result(patience)
@@ -224,13 +224,9 @@ def _aside(model: Model, prompt: str) -> tuple[Future[object], str]:
 
 def _late(model: Model, patience: float, thread: str) -> ModelFailed:
     left = f"; the call goes on on the thread {thread!r}" if thread else ""
-    return ModelFailed(
-        f"The model {redacted(model.name)} did not answer within {patience:g} s (TimeoutError){left}.",
-        "Try again, or allow more time; give the function a time-out."
-        if thread
-        else "Try again, or allow more time.",
-        reason="timeout",
-    )
+    what = f"The model {redacted(model.name)} did not answer within {patience:g} s (TimeoutError){left}."
+    todo = f"Try again, or allow more time{'; give the function a time-out' if thread else ''}."
+    return ModelFailed(what, todo, reason="timeout")
 
 
 def _call(model: Model, prompt: str) -> object:
@@ -242,10 +238,10 @@ async def _text(model: Model, answer: object) -> Answer:
     if isawaitable(answer):
         with explained(model.name):
             answer = await answer
-    return _checked(model, answer)
+    return _check(model, answer)
 
 
-def _checked(model: Model, answer: object) -> Answer:
+def _check(model: Model, answer: object) -> Answer:
     if isinstance(answer, Answer):
         return answer
     if isinstance(answer, str):

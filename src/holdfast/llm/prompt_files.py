@@ -1,4 +1,4 @@
-"""Prompt templates: texts with a name, a version, and places for what differs from call to call."""
+"""Prompt templates: texts with a name, a version, and places for the parts of a call."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PromptTemplate:
 
     @property
     def label(self) -> str:
-        """Name and version, as in "observe v1": what is stored with all that the prompt led to."""
+        """Name and version, as in "observe v1"; stored with all results of the prompt."""
         return f"{self.name} {self.version}"
 
     @property
@@ -76,7 +76,7 @@ class PromptTemplate:
 
         """
         if parts.keys() != self.places:
-            raise _misplaced(self.label, self.places, frozenset(parts))
+            raise _wrong_places(self.label, self.places, frozenset(parts))
         return self.preface + Template(self.text).substitute(parts)
 
 
@@ -92,13 +92,13 @@ def load(name: str, version: str | None = None) -> PromptTemplate:
             package, or has other places.
 
     """
-    texts = _packaged().get(name)
+    texts = _package_prompts().get(name)
     # Not every caller has a type checker.
     value: object = version
     if value is not None and not isinstance(value, str):
         raise InvalidInput(f"Invalid prompt version {shown(value)}.", "Pass a version, or a path, as text.")
     if texts is None:
-        raise InvalidInput(f"Unknown prompt {name!r}.", f"Use one of {', '.join(_packaged())}.")
+        raise InvalidInput(f"Unknown prompt {name!r}.", f"Use one of {', '.join(_package_prompts())}.")
     usual = _USUAL.get(name, next(reversed(texts)))
     if version is None or version in texts:
         chosen = version or usual
@@ -120,7 +120,7 @@ def check_versions(versions: object, names: Collection[str] = ()) -> dict[str, s
         InvalidInput: they are no dict, or name an unknown prompt or version.
 
     """
-    names = names or [name for name in _packaged() if name not in SUMMARIES]
+    names = names or [name for name in _package_prompts() if name not in SUMMARIES]
     if not isinstance(versions, Mapping):
         known = ", ".join(names)
         raise InvalidInput(f"`prompts` is {shown(versions)}.", f"Pass a dict of versions by name: {known}.")
@@ -133,7 +133,7 @@ def check_versions(versions: object, names: Collection[str] = ()) -> dict[str, s
 
 def versions(name: str) -> list[str]:
     """Return the versions of a prompt of the package, oldest first; none for an unknown name."""
-    return list(_packaged().get(name, ()))
+    return list(_package_prompts().get(name, ()))
 
 
 def _own(name: str, file: Path, ours: PromptTemplate) -> PromptTemplate:
@@ -152,34 +152,34 @@ def _own(name: str, file: Path, ours: PromptTemplate) -> PromptTemplate:
     # Those of a part alone may be left out.
     required = ours.only(()).places
     if not required <= prompt.places <= ours.places:
-        raise _misplaced(prompt.label, prompt.places, required | (prompt.places & ours.places))
+        raise _wrong_places(prompt.label, prompt.places, required | (prompt.places & ours.places))
     return prompt
 
 
-def _misplaced(label: str, places: frozenset[str], parts: frozenset[str]) -> InvalidInput:
+def _wrong_places(label: str, places: frozenset[str], parts: frozenset[str]) -> InvalidInput:
     return InvalidInput(
-        f"The prompt {label!r} has places for {_listed(places)}, not for {_listed(parts)}.",
+        f"The prompt {label!r} has places for {_list(places)}, not for {_list(parts)}.",
         f"{_todo('Add', parts - places)}{_todo('Remove', places - parts)}Each part needs a place.",
     )
 
 
 def _todo(what: str, names: frozenset[str]) -> str:
-    return f"{what} {_listed(names)}. " if names else ""
+    return f"{what} {_list(names)}. " if names else ""
 
 
-def _listed(names: frozenset[str]) -> str:
+def _list(names: frozenset[str]) -> str:
     return ", ".join(f"${name}" for name in sorted(names)) or "nothing"
 
 
 @cache
-def _packaged() -> dict[str, dict[str, str]]:
+def _package_prompts() -> dict[str, dict[str, str]]:
     """Return the prompts of the package by name, then by version, the oldest first."""
     from importlib import resources
 
     files = (resources.files("holdfast.llm") / "prompts").iterdir()
     named = ((_FILE.fullmatch(file.name), file) for file in files)
-    found = [(match["name"], int(match["number"]), file.read_text("utf-8")) for match, file in named if match]
+    texts = [(match["name"], int(match["number"]), file.read_text("utf-8")) for match, file in named if match]
     prompts: dict[str, dict[str, str]] = {}
-    for name, number, text in sorted(found):
+    for name, number, text in sorted(texts):
         prompts.setdefault(name, {})[f"v{number}"] = text
     return prompts

@@ -1,4 +1,4 @@
-"""Messages written in the format of Anthropic, which `formats.py` reads: as turns that its API accepts.
+"""Messages in the format of Anthropic, as turns that its API accepts; `formats.py` reads that format.
 
 The rules are those of https://platform.claude.com/docs/en/api/messages: the user begins, roles alternate, no
 text is blank, the results of all calls of a turn begin the next one, and no two calls of a request have the
@@ -21,9 +21,9 @@ Turn = tuple[str, list[Block]]
 
 # The roles whose messages are part of the system text.
 INSTRUCTIONS = ("system", "developer")
-# Stands for the messages before a window that begins with the assistant.
+# A placeholder for the messages before a window that begins with the assistant.
 START = "[…]"
-# Stands for the result of a call whose id another call of the same message has, where there is one result.
+# A placeholder for the result of a call that shares its id and its only result with another call.
 ANSWERED = "[answered above]"
 # Of the four cache breakpoints of a request; the others are left to the system text and the tools.
 BREAKPOINTS = 2
@@ -44,11 +44,10 @@ def to_anthropic(message: Message, *, images: bool = True, thinking: bool = Fals
     if message.role == "tool" and message.answers:
         given = _of_type(content, "tool_result")
         whole = content if content and not given else message.content
-        results = [
-            _result(call, part, whole, images=images) for call, part in results_of(content, message.answers)
-        ]
+        parts = results_of(content, message.answers)
+        results = [[_result(call, part, whole, images=images)] for call, part in parts]
         beside = _blocks(content, images=images) if given else []
-        return [item for blocks in (*([one] for one in results), beside) for item in _item("user", blocks)]
+        return [item for blocks in (*results, beside) for item in _item("user", blocks)]
     is_model = message.role == "assistant"
     if content:
         blocks = _blocks(content, images=not is_model and images, thinking=is_model and thinking)
@@ -61,12 +60,12 @@ def to_anthropic(message: Message, *, images: bool = True, thinking: bool = Fals
 
 
 def alternate(items: Iterable[Mapping[str, object]]) -> tuple[dict[str, object], ...]:
-    """Return turns that the API accepts, from messages in which each result stands right behind its call.
+    """Return turns that the API accepts, from messages with each result right behind its call.
 
     Neighbours of one role are joined, results first and calls last. Ids and names of calls get only letters
     that the API takes, and each id is unique. Of the cache breakpoints the newest two stay.
     """
-    turns = _joined(_ordered(*turn) for turn in _joined(_identified(items)))
+    turns = _join(_order(*turn) for turn in _join(_with_unique_ids(items)))
     if turns and turns[0][0] == "assistant":
         turns.insert(0, ("user", _texts(START)))
     marked = [block for _, blocks in turns for block in blocks if "cache_control" in block]
@@ -82,7 +81,7 @@ def alternate(items: Iterable[Mapping[str, object]]) -> tuple[dict[str, object],
 
 
 def sent_parts(message: Message) -> Sequence[object]:
-    """Return the parts that a message came with; none where they differ from the message."""
+    """Return the parts of the payload of a message; none where they differ from the message."""
     content = media.content_of(message.raw)
     try:
         is_same = bool(content) and texts_of(content) == message.content
@@ -96,10 +95,10 @@ def sent_parts(message: Message) -> Sequence[object]:
 def results_of(content: object, answers: Sequence[str]) -> list[tuple[str, Mapping[str, object] | None]]:
     """Return each call that a message answers with its part of the content, None if it has none."""
     parts = _of_type(content, "tool_result") if isinstance(content, Sequence) else []
-    found = [(clean(str(part.get("tool_use_id"))), part) for part in parts]
-    there = {call for call, _ in found}
+    results = [(clean(str(part.get("tool_use_id"))), part) for part in parts]
+    there = {call for call, _ in results}
     return [
-        *((call, part) for call, part in found if call in answers),
+        *((call, part) for call, part in results if call in answers),
         *((call, None) for call in answers if call not in there),
     ]
 
@@ -132,10 +131,10 @@ def _blocks(content: Sequence[object], *, images: bool, thinking: bool = False) 
 def _text_or_media(part: object, *, images: bool) -> list[Block]:
     is_media = isinstance(part, Mapping) and any(media.media([part]))
     written = media.to_anthropic(part) if images and is_media and isinstance(part, Mapping) else None
-    return [_marked(block, part) for block in ([written] if written else _texts(texts_of([part])))]
+    return [_mark(block, part) for block in ([written] if written else _texts(texts_of([part])))]
 
 
-def _marked(block: Block, part: object) -> Block:
+def _mark(block: Block, part: object) -> Block:
     mark = part.get("cache_control") if isinstance(part, Mapping) else None
     return {**block, "cache_control": dict(mark)} if isinstance(mark, Mapping) else block
 
@@ -144,10 +143,10 @@ def _calls(message: Message, content: Sequence[object]) -> list[Block]:
     given = {clean(str(part.get("id"))): part for part in _of_type(content, "tool_use")}
     blocks: list[Block] = []
     for call in message.calls:
-        # Text is what a model wrote that is not JSON.
+        # Arguments that are not JSON are kept as text.
         given_as = {"arguments": call.arguments} if isinstance(call.arguments, str) else dict(call.arguments)
         block: Block = {"type": "tool_use", "id": call.id, "name": call.name, "input": given_as}
-        blocks.append(_marked(block, given.get(call.id)))
+        blocks.append(_mark(block, given.get(call.id)))
     return blocks
 
 
@@ -163,14 +162,14 @@ def _result(
     elif isinstance(content, Sequence):
         # Of an error, the API takes text only.
         inner = _blocks(content, images=images and not failed)
-        block["content"] = [{key: one[key] for key in one if key != "cache_control"} for one in inner]
-    return _marked({**block, "is_error": True} if failed else block, part)
+        block["content"] = [{key: sent[key] for key in sent if key != "cache_control"} for sent in inner]
+    return _mark({**block, "is_error": True} if failed else block, part)
 
 
 # All of them
 
 
-def _identified(items: Iterable[Mapping[str, object]]) -> Iterable[Turn]:
+def _with_unique_ids(items: Iterable[Mapping[str, object]]) -> Iterable[Turn]:
     """Yield the turns with a unique id for every call and its result; results of one call are joined.
 
     Those of calls with one id go to them in their order.
@@ -191,7 +190,7 @@ def _identified(items: Iterable[Mapping[str, object]]) -> Iterable[Turn]:
                 if call in names or call not in results:
                     own = names.pop(call, None) or [_word(call)]
                     results[call] = [
-                        {"type": "tool_result", "tool_use_id": one, "content": ANSWERED} for one in own
+                        {"type": "tool_result", "tool_use_id": name, "content": ANSWERED} for name in own
                     ]
                     blocks += results[call]
                 _give(next_result(results[call]), block)
@@ -207,11 +206,11 @@ def _word(text: object) -> str:
 
 def unused(name: str, taken: set[str]) -> str:
     """Return a name, with a number if it is taken, and note it as taken."""
-    number, found = 1, name
-    while found in taken:
-        number, found = number + 1, f"{name}_{number + 1}"
-    taken.add(found)
-    return found
+    number, unique = 1, name
+    while unique in taken:
+        number, unique = number + 1, f"{name}_{number + 1}"
+    taken.add(unique)
+    return unique
 
 
 def next_result(results: list[Block]) -> Block:
@@ -220,22 +219,19 @@ def next_result(results: list[Block]) -> Block:
 
 
 def _give(result: Block, block: Block) -> None:
-    """Add the words of a block to a result; they are those of an error if all are."""
+    """Add the words of a block to a result, which is an error only if all its blocks are."""
     if result.get("content") == ANSWERED:
         del result["content"]
         result.update({**block, "tool_use_id": result["tool_use_id"]})
         return
-    result["content"] = _both(result, block)
+    contents = [given.get("content", []) for given in (result, block)]
+    lists = [content if isinstance(content, list) else _texts(str(content)) for content in contents]
+    result["content"] = [*lists[0], *lists[1]]
     if not block.get("is_error"):
         result.pop("is_error", None)
 
 
-def _both(*results: Block) -> list[Block]:
-    contents = [one.get("content", []) for one in results]
-    return [block for one in contents for block in (one if isinstance(one, list) else _texts(str(one)))]
-
-
-def _joined(turns: Iterable[Turn]) -> list[Turn]:
+def _join(turns: Iterable[Turn]) -> list[Turn]:
     joined: list[Turn] = []
     for role, blocks in turns:
         if blocks and joined and joined[-1][0] == role:
@@ -245,7 +241,7 @@ def _joined(turns: Iterable[Turn]) -> list[Turn]:
     return joined
 
 
-def _ordered(role: str, blocks: list[Block]) -> Turn:
+def _order(role: str, blocks: list[Block]) -> Turn:
     """Return a turn with results first and calls last; reasoning stays only at an unchanged beginning."""
     if role == "user":
         return role, sorted(blocks, key=lambda block: block["type"] != "tool_result")

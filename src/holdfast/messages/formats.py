@@ -14,7 +14,7 @@ from holdfast.text.clean import clean, each_text, whole
 from holdfast.types import Dumpable, Message, Role, ToolCall
 from holdfast.types.messages import check_words
 
-# Stands for a message that only reasons: the thoughts stay in `raw`, out of prompts.
+# The content of a message that only reasons: the thoughts stay in `raw`, out of prompts.
 REASONING = "[reasoning]"
 _TIME_FORMS = "Use a datetime, ISO 8601 text or seconds since the epoch."
 _SPEAKING = ("user", "assistant", "system", "developer")
@@ -36,7 +36,7 @@ def parse(payload: Mapping[str, object] | Dumpable, *, may_say_nothing: bool = F
         InvalidInput: no role or an unknown one, nothing in it, or parts of a shape that neither format has.
 
     """
-    payload = _with_text_for_times(_dumped(payload))
+    payload = _with_text_for_times(_dump(payload))
     if plain := _plain(payload):
         return plain
     item = _from_response_item(payload)
@@ -46,7 +46,7 @@ def parse(payload: Mapping[str, object] | Dumpable, *, may_say_nothing: bool = F
     if not any(text.strip() for text in texts):
         texts = _beside_content(item, silent=not calls and not answers) or texts
     if answers or role == "tool":
-        role, answers = "tool", answers or _answered(item)
+        role, answers = "tool", answers or _answered_calls(item)
     may_be_blank = "content" in item and (may_say_nothing or item.get("raw") is not None)
     if role == "assistant" and not calls and not may_be_blank:
         check_words("".join(texts))
@@ -55,7 +55,7 @@ def parse(payload: Mapping[str, object] | Dumpable, *, may_say_nothing: bool = F
     return Message(
         role,
         clean("\n".join(texts)),
-        id=clean(identity) if isinstance(identity, str) else _numbered(identity),
+        id=clean(identity) if isinstance(identity, str) else _number_as_text(identity),
         name=clean(name) if isinstance(name, str) and name else None,
         at=read_time(next((item[key] for key in _TIMES if item.get(key)), None)),
         calls=tuple(calls),
@@ -80,7 +80,7 @@ def _dict(value: object, field: str, todo: str) -> Mapping[str, object]:
     return value
 
 
-def _dumped(payload: Mapping[str, object] | Dumpable) -> Mapping[str, object]:
+def _dump(payload: Mapping[str, object] | Dumpable) -> Mapping[str, object]:
     dump = getattr(payload, "model_dump", None)
     if callable(dump):
         try:
@@ -102,7 +102,7 @@ def _with_text_for_times(payload: Mapping[str, object]) -> Mapping[str, object]:
     return {**payload, **times} if times else payload
 
 
-def _numbered(identity: object) -> str:
+def _number_as_text(identity: object) -> str:
     """Return a number that serves as an id as text, "" for anything else."""
     try:
         return str(identity) if type(identity) is int else ""
@@ -226,7 +226,7 @@ def _beside_content(item: Mapping[str, object], *, silent: bool) -> list[str]:
     return [REASONING] if silent and any(item.get(field) for field in _REASONING_FIELDS) else []
 
 
-def _answered(item: Mapping[str, object]) -> list[str]:
+def _answered_calls(item: Mapping[str, object]) -> list[str]:
     """Return the ids of the calls that a result answers."""
     answers, call = item.get("answers"), item.get("tool_call_id")
     # Our own export of a message that answers many calls.
@@ -321,21 +321,18 @@ def _part_text(kind: str, part: Mapping[str, object]) -> str:
 
 def _part_name(part: Mapping[str, object]) -> str:
     """Return the best name of an image or a file: its name, title, address or type."""
-    nested = [value for value in part.values() if isinstance(value, Mapping)]
-    for source in (part, *nested):
-        for key in ("filename", "name", "title", "alt", "caption", "file_id"):
-            if isinstance(source.get(key), str) and source[key]:
-                return str(source[key])
-    for source in (part, *nested):
-        for key in ("url", "image_url", "file_url"):
-            address = source.get(key)
-            if isinstance(address, str) and address and not address.startswith("data:"):
-                return address.split("?")[0].rstrip("/").rsplit("/", 1)[-1] or address
-    for source in (part, *nested):
-        for key in ("media_type", "format", "mime_type"):
-            if isinstance(source.get(key), str):
-                return str(source[key])
-    return "unnamed"
+    objects = [part, *(value for value in part.values() if isinstance(value, Mapping))]
+
+    def texts(*keys: str) -> Iterator[str]:
+        values = (fields.get(key) for fields in objects for key in keys)
+        return (value for value in values if isinstance(value, str))
+
+    if name := next(filter(None, texts("filename", "name", "title", "alt", "caption", "file_id")), ""):
+        return name
+    for address in filter(None, texts("url", "image_url", "file_url")):
+        if not address.startswith("data:"):
+            return address.split("?")[0].rstrip("/").rsplit("/", 1)[-1] or address
+    return next(texts("media_type", "format", "mime_type"), "unnamed")
 
 
 def _read_tool_calls(item: Mapping[str, object]) -> list[ToolCall]:
@@ -349,10 +346,8 @@ def _read_tool_calls(item: Mapping[str, object]) -> list[ToolCall]:
         arguments = function.get("arguments", function.get("input"))
         calls.append(_call(entry.get("id"), function.get("name"), arguments))
     for entry in blocks_of(item.get("calls")):
-        call = _call(entry.get("id"), entry.get("name"), {})
-        calls.append(
-            ToolCall(call.id, call.name, cast("Mapping[str, object] | str", entry.get("arguments", {})))
-        )
+        arguments = cast("Mapping[str, object] | str", entry.get("arguments", {}))
+        calls.append(replace(_call(entry.get("id"), entry.get("name"), {}), arguments=arguments))
     legacy = item.get("function_call")
     if isinstance(legacy, Mapping):
         calls.append(_call(legacy.get("name"), legacy.get("name"), legacy.get("arguments")))

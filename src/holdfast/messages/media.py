@@ -47,9 +47,9 @@ def media(content: Sequence[object]) -> Iterator[Part]:
     for part in content:
         if isinstance(part, Mapping):
             inner = part.get("content") if part.get("type") == "tool_result" else None
-            for one in inner if isinstance(inner, list) else (part,):
-                if isinstance(one, Mapping) and str(one.get("type")) in _MEDIA:
-                    yield one
+            for item in inner if isinstance(inner, list) else (part,):
+                if isinstance(item, Mapping) and str(item.get("type")) in _MEDIA:
+                    yield item
 
 
 def has_media(raw: Part | None) -> bool:
@@ -83,7 +83,7 @@ def _tokens(part: Part, count: Callable[[str], int]) -> int:
         return LOW_DETAIL_TOKENS if detail == "low" else IMAGE_TOKENS
     if (text := _text_of(part)) is not None:
         return count(text)
-    size = _encoded(part) * _BASE64
+    size = _encoded_size(part) * _BASE64
     if part["type"] in _SOUND_PARTS:
         return math.ceil(size / _SOUND_BYTES)
     return PAGE_TOKENS * max(1, math.ceil(size / _PAGE_BYTES))
@@ -100,14 +100,15 @@ def _text_of(part: Part) -> str | None:
     if isinstance(content, str):
         return clean(content)
     if isinstance(content, list) and not any(media(content)):
-        return clean("\n".join(str(one.get("text", "")) for one in content if isinstance(one, Mapping)))
+        return clean("\n".join(str(block.get("text", "")) for block in content if isinstance(block, Mapping)))
     return None
 
 
-def _encoded(part: Part) -> int:
+def _encoded_size(part: Part) -> int:
     """Return the length of the encoded data of a part: that of the longest text in it."""
     holders = [part, *(value for value in part.values() if isinstance(value, Mapping))]
-    return max((len(value) for one in holders for value in one.values() if isinstance(value, str)), default=0)
+    values = [value for holder in holders for value in holder.values()]
+    return max((len(value) for value in values if isinstance(value, str)), default=0)
 
 
 def to_openai(part: Part) -> dict[str, object] | None:
@@ -135,9 +136,8 @@ def _image(part: Part) -> dict[str, object] | None:
 
 def _file(part: Part) -> dict[str, object] | None:
     source = _inner(part, "file")
-    given = {
-        key: source[key] for key in ("file_id", "file_data", "filename") if isinstance(source.get(key), str)
-    }
+    keys = ("file_id", "file_data", "filename")
+    given = {key: source[key] for key in keys if isinstance(source.get(key), str)}
     if "file_data" not in given and "file_id" not in given:
         data = _address(part)
         if data is None or not data.startswith("data:"):
@@ -153,7 +153,7 @@ def _address(part: Part) -> str | None:
     if isinstance(source.get("url"), str):
         return str(source["url"])
     kinds = (source.get(key) for key in ("media_type", "mimeType", "mime_type"))
-    kind = next((one for one in kinds if isinstance(one, str)), None)
+    kind = next((candidate for candidate in kinds if isinstance(candidate, str)), None)
     data = source.get("data")
     return f"data:{kind};base64,{data}" if kind and isinstance(data, str) and data else None
 
@@ -164,9 +164,8 @@ def to_anthropic(part: Part) -> dict[str, object] | None:
     if kind in IMAGE_PARTS:
         written = _image(part)
         image = written["image_url"] if written else None
-        source = _provider_file(part) or _source(
-            image.get("url") if isinstance(image, Mapping) else None, _IMAGE_TYPES
-        )
+        url = image.get("url") if isinstance(image, Mapping) else None
+        source = _provider_file(part) or _source(url, _IMAGE_TYPES)
         return {"type": "image", "source": source} if source else None
     if kind in _SOUND_PARTS:
         return None
@@ -192,8 +191,10 @@ def _written(part: Part) -> dict[str, object] | None:
     source, text = part.get("source"), _text_of(part)
     content = source.get("content") if isinstance(source, Mapping) else None
     if isinstance(content, list):
-        parts = [one for one in content if isinstance(one, Mapping)]
-        blocks = [to_anthropic(one) if str(one.get("type")) in IMAGE_PARTS else _plain(one) for one in parts]
+        items = [item for item in content if isinstance(item, Mapping)]
+        blocks = [
+            to_anthropic(item) if str(item.get("type")) in IMAGE_PARTS else _plain(item) for item in items
+        ]
         kept = [block for block in blocks if block]
         return {"type": "content", "content": kept} if kept else None
     if text is None or not text.strip():

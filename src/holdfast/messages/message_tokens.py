@@ -1,4 +1,4 @@
-"""What a message costs a model."""
+"""The tokens of a message."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ def to_openai(message: Message, *, images: bool = True) -> list[dict[str, object
     shown = _shown_parts(message) if images else []
     if message.role == "tool" and message.answers:
         items: list[dict[str, object]] = [
-            {"role": "tool", "tool_call_id": call, "content": said} for call, said in _results(message)
+            {"role": "tool", "tool_call_id": call, "content": text} for call, text in _results(message)
         ]
-        beside = _said_beside_results(message)
+        beside = _text_beside_results(message)
         if shown:
-            said = beside or f"[sent along with the result of {message.name or 'a tool'}]"
-            return [*items, {"role": "user", "content": [_text(said), *shown]}]
+            text = beside or f"[sent along with the result of {message.name or 'a tool'}]"
+            return [*items, {"role": "user", "content": [_text(text), *shown]}]
         return [*items, {"role": "user", "content": beside}] if beside else items
     if message.content.strip() in ("", REASONING) and not message.calls and message.role != "tool":
         return []
@@ -44,7 +44,7 @@ def to_openai(message: Message, *, images: bool = True) -> list[dict[str, object
 
 
 def paired(items: Iterable[Mapping[str, object]]) -> tuple[dict[str, object], ...]:
-    """Return messages that the API accepts, from those in which each result stands right behind its call.
+    """Return messages that the API accepts, from messages with each result right behind its call.
 
     Each call of a message has an id of its own and one result: those of calls with one id go to them in their
     order, and further ones join the last.
@@ -110,14 +110,13 @@ def _results(message: Message) -> list[tuple[str, str]]:
     """Return the result of each call that a message answers; only an Anthropic payload answers several."""
     if len(message.answers) == 1 or message.raw is None:
         return [(call, message.content) for call in message.answers]
-    found = results_of(media.content_of(message.raw), message.answers)
-    return [(call, texts_of(part.get("content")) if part else "") for call, part in found]
+    results = results_of(media.content_of(message.raw), message.answers)
+    return [(call, texts_of(part.get("content")) if part else "") for call, part in results]
 
 
-def _said_beside_results(message: Message) -> str:
+def _text_beside_results(message: Message) -> str:
     """Return the text of the user in the same message as several results."""
     if len(message.answers) == 1 or message.raw is None:
         return ""
-    return texts_of(
-        [part for part in blocks_of(message.raw.get("content")) if part.get("type") != "tool_result"]
-    )
+    parts = blocks_of(message.raw.get("content"))
+    return texts_of([part for part in parts if part.get("type") != "tool_result"])

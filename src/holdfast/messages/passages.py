@@ -13,7 +13,7 @@ from holdfast.text.sentences import one_line, sentences
 from holdfast.types import Message, ToolCall
 
 EXPAND = "Expand for: "  # begins the last line of a summary
-# The role of a line of a summary that says what was done, not what was said.
+# The role of a line of a summary for steps of the work, not for words.
 STEPS = "steps"
 # The role of a document that somebody pasted; it follows the name.
 PASTED = ", pasted"
@@ -45,15 +45,15 @@ def passages(messages: Sequence[Message]) -> list[Passage]:
     Calls and results of tools are previewed. Reasoning and binary payloads are left out, and so are the
     harmful sentences of messages that the guard flagged.
     """
-    made = []
+    kept = []
     # Masked before anything is cut: half a credential is not recognised.
     for message in map(masked, messages):
-        text = _tool_result(message) if message.role == "tool" else _said(message)
+        text = _tool_result(message) if message.role == "tool" else _prose_and_calls(message)
         if text and not _FLAGS.isdisjoint(message.flags):
             text = harmless(text)
         if text:
-            made.append(Passage(text, _name(message.actor), message.at, message.role, seq=message.seq))
-    return made
+            kept.append(Passage(text, _name(message.actor), message.at, message.role, seq=message.seq))
+    return kept
 
 
 def masked(message: Message) -> Message:
@@ -66,15 +66,14 @@ def masked(message: Message) -> Message:
 
 
 def _name(actor: str) -> str:
-    """Return a name that cannot be taken for anything else in a line of a summary."""
+    """Return the name of a speaker without characters that have a meaning in a line of a summary."""
     name = one_line(mask_name(actor).translate(_NAME_MARKS))[:LONGEST_NAME].strip(" -") or "unnamed"
     return f"_{name}" if f"{name}: " == EXPAND else name
 
 
-def _said(message: Message) -> str:
-    parts = [prose(message.content)] if message.content else []
-    parts.extend(_call(call) for call in message.calls)
-    return "\n".join(part for part in parts if part)
+def _prose_and_calls(message: Message) -> str:
+    parts = [prose(message.content) if message.content else "", *map(_call, message.calls)]
+    return "\n".join(filter(None, parts))
 
 
 def _tool_result(message: Message) -> str:
@@ -119,4 +118,4 @@ def _harmless_together(kept: Sequence[str]) -> Sequence[str]:
 
 def grave(text: str) -> list[tuple[int, int]]:
     """Return the start and the end of each part of a text that the guard finds harmful."""
-    return [(found.start, found.end) for found in scan(text) if found.severity == "high"]
+    return [(finding.start, finding.end) for finding in scan(text) if finding.severity == "high"]

@@ -28,8 +28,8 @@ _WRITTEN = re.compile(r"(?:\bThe file|\bFile created successfully at:|\bPath:) `
 class ToolUse:
     """One use of a tool.
 
-    `paths` are the files it names as such, `texts` what else may name some, `commands` what a shell was to
-    run.
+    `paths` are its arguments for files, `texts` other arguments that may name files, `commands` those of a
+    shell.
     """
 
     name: str
@@ -42,24 +42,24 @@ class ToolUse:
 def tool_uses(messages: Iterable[Message]) -> Iterator[ToolUse]:
     """Yield the uses of tools in messages, in their order."""
     for message in messages:
-        yield from map(_called, message.calls)
+        yield from map(_use_of_call, message.calls)
         if use := rendered(message):
             yield use
 
 
 def rendered(message: Message) -> ToolUse | None:
     """Return the tool use that is written into an assistant's message, arguments before the result."""
-    found = _RENDERED.match(message.content) if message.role == "assistant" else None
-    if found is None:
+    match = _RENDERED.match(message.content) if message.role == "assistant" else None
+    if match is None:
         return None
-    kind, name = found.groups()
-    head = message.content[found.end() : found.end() + _HEAD].partition("\n```")[0]
+    kind, name = match.groups()
+    head = message.content[match.end() : match.end() + _HEAD].partition("\n```")[0]
     edits = kind == "write" or _EDITING.search(name) is not None
     paths = _WRITTEN.findall(message.content[-_HEAD:]) if edits else []
     return ToolUse(name, edits, tuple(paths), (head,), tuple(re.findall(r"`([^`]+)`", head)))
 
 
-def _called(call: ToolCall) -> ToolUse:
+def _use_of_call(call: ToolCall) -> ToolUse:
     arguments = call.arguments if isinstance(call.arguments, Mapping) else {"input": call.arguments}
     texts = {key.lower(): tuple(_strings(value)) for key, value in arguments.items()}
     paths = [text for key in sorted(_PATH_KEYS & texts.keys()) for text in texts[key]]
@@ -74,4 +74,4 @@ def _strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | tuple):
-        yield from (one for one in value if isinstance(one, str))
+        yield from (text for text in value if isinstance(text, str))

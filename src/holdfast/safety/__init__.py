@@ -1,1 +1,1 @@
-"""What in a text may do harm: orders to the model that reads it, credentials, hidden characters."""
+"""Harmful parts of a text: orders to the model that reads it, credentials, hidden characters."""

@@ -26,13 +26,13 @@ def find_mixed(text: str) -> Iterator[tuple[int, int]]:
     Not "TNFα", nor a Latin name with a Cyrillic ending. In a Cyrillic text one slip of the keyboard is none
     either.
     """
-    found = [(word.span(), parts) for word in _WORD.finditer(text) if (parts := _mixed(word.group()))]
-    if is_cyrillic(text) and sum(parts - 1 for _, parts in found) < 2:
+    mixed = [(word.span(), parts) for word in _WORD.finditer(text) if (parts := _count_parts(word.group()))]
+    if is_cyrillic(text) and sum(parts - 1 for _, parts in mixed) < 2:
         return
-    yield from (span for span, _ in found)
+    yield from (span for span, _ in mixed)
 
 
-def _mixed(word: str) -> int:
+def _count_parts(word: str) -> int:
     """Return how many parts, each of one alphabet, a word has that is made to be misread; 0 for any other."""
     if word.isascii():
         return 0

@@ -1,4 +1,4 @@
-"""Which values are credentials, by how they are written and how they are introduced."""
+"""Tests of values as credentials, by their form and their introduction."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OWNED = late_pattern(
 
 
 class ValueContext(NamedTuple):
-    """How a value is introduced."""
+    """The introduction of a value."""
 
     quoted: bool
     assigned: bool
@@ -143,9 +143,8 @@ def _is_plain_word(value: str, context: ValueContext) -> bool:
     after = context.text[context.end - 1 : context.end + 2]
     ends = re.search(r"[.,;!\n]|$", after) is not None and not re.match(r".?\s[a-z]", after)
     if context.assigned:
-        return (
-            context.text[context.end - len(value) - 1 : context.end - len(value)] == "=" and value.islower()
-        )
+        start = context.end - len(value)
+        return context.text[start - 1 : start] == "=" and value.islower()
     return context.owned and context.linked and ends
 
 
@@ -158,16 +157,10 @@ def is_pin(value: str, context: ValueContext) -> bool:
 
 def is_phrase(value: str, context: ValueContext) -> bool:
     """Return whether a value is a recovery phrase."""
-    words = (
-        value.split()
-        if context.quoted
-        else re.split(r"[.!?\n:]", context.text[context.end - len(value) - 1 : context.end + 300])[0].split()
-    )
-    return (
-        len(words) >= 4
-        and all(word.isalpha() and word.islower() for word in words)
-        and not _SHORT_WORDS.intersection(words)
-    )
+    sentence = re.split(r"[.!?\n:]", context.text[context.end - len(value) - 1 : context.end + 300])[0]
+    words = (value if context.quoted else sentence).split()
+    is_plain = all(word.isalpha() and word.islower() for word in words)
+    return len(words) >= 4 and is_plain and not _SHORT_WORDS.intersection(words)
 
 
 def is_basic(value: str) -> bool:

@@ -25,8 +25,10 @@ from holdfast.safety.credential_values import (
     is_placeholder,
     vocabulary,
 )
+from holdfast.safety.deobfuscate import Folded
 from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
+from holdfast.types import Finding
 
 
 class Secret(NamedTuple):
@@ -42,7 +44,7 @@ class _Shape(NamedTuple):
     pattern: re.Pattern[str]
 
 
-# What a text must contain (in lower case) for a secret that is introduced by words.
+# Starts of words, one of which a text (in lower case) has with a secret that is introduced by words.
 _HINTS = frozenset(
     "pass pwd pw pgpa losn apik cred pin cvv cvc bear basi sshp mysq phra mnem bind mdp kenn hasl sifr senh "
     "wach adga hesl jels sleu kluc clav chav 2fa mfa".split()
@@ -163,11 +165,14 @@ def _sentence_pattern() -> re.Pattern[str]:
     return re.compile(rf"""(?:{link}| |\w{{1,6}} )\s{{0,2}}[*]{{0,2}}(?:{_QUOTED}|{_BARE})""")
 
 
-def find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
+def find_secrets(folded: Folded, words: AbstractSet[str]) -> list[Finding]:
     """Return the credentials in a text with these `words` in lower case; they may overlap."""
-    if not words:
-        return []
-    found: list[Secret] = []
+    secrets = _find_secrets(folded.text, words) if words else []
+    return [Finding("secret", *folded.span(start, end), "high", what) for start, end, what in secrets]
+
+
+def _find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
+    secrets: list[Secret] = []
     lower = text.lower()
     is_introduced = (
         not _HINTS.isdisjoint([word[:4] for word in words - _COMMON])
@@ -179,17 +184,17 @@ def find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
     )
     is_long = max(map(len, words)) >= _LONG or "-----" in text or ":AP" in text
     if is_long:
-        found += _keys(text)
+        secrets += _find_private_keys(text)
     if is_long or is_introduced:
-        found += [*_shaped(text), *_basic(text, lower)]
+        secrets += [*_find_shapes(text), *_find_basic(text, lower)]
     if "://" in lower and "@" in lower:
-        found += _urls(text)
+        secrets += _find_in_urls(text)
     if is_introduced:
-        found += [*_addressed(text, lower), *_introduced(text, lower)]
-    return found
+        secrets += [*_find_addressed(text, lower), *_find_introduced(text, lower)]
+    return secrets
 
 
-def _keys(text: str) -> Iterator[Secret]:
+def _find_private_keys(text: str) -> Iterator[Secret]:
     """Yield private keys, from the first line to the last; a truncated key ends where its letters end."""
     end = 0
     ends = _PEM_END.finditer(text)
@@ -207,7 +212,7 @@ def _keys(text: str) -> Iterator[Secret]:
         yield Secret(begin.start(), end, "private key")
 
 
-def _shaped(text: str) -> Iterator[Secret]:
+def _find_shapes(text: str) -> Iterator[Secret]:
     for shape in dict.fromkeys(shape for needle, shape in _needles() if needle in text):
         for match in shape.pattern.finditer(text):
             group = "v" if "v" in shape.pattern.groupindex else 0
@@ -215,13 +220,13 @@ def _shaped(text: str) -> Iterator[Secret]:
                 yield Secret(*match.span(group), shape.what)
 
 
-def _urls(text: str) -> Iterator[Secret]:
+def _find_in_urls(text: str) -> Iterator[Secret]:
     for match in _URL.finditer(text):
         if not is_placeholder(match["v"]) and match["v"] != match["user"]:
             yield Secret(*match.span("v"), "password in a URL")
 
 
-def _addressed(text: str, lower: str) -> Iterator[Secret]:
+def _find_addressed(text: str, lower: str) -> Iterator[Secret]:
     """Yield credentials in headers and commands."""
     for match in _BEARER.finditer(lower) if "bearer" in lower or "authorization" in lower else ():
         start, end = match.span("v")
@@ -233,14 +238,14 @@ def _addressed(text: str, lower: str) -> Iterator[Secret]:
             yield Secret(start, end, "password in a command")
 
 
-def _basic(text: str, lower: str) -> Iterator[Secret]:
+def _find_basic(text: str, lower: str) -> Iterator[Secret]:
     for match in _BASIC.finditer(lower):
         start, end = match.span("v")
         if is_basic(text[start:end]):
             yield Secret(start, end, "basic credentials")
 
 
-def _introduced(text: str, lower: str) -> Iterator[Secret]:
+def _find_introduced(text: str, lower: str) -> Iterator[Secret]:
     """Yield credentials in assignments and sentences. Equal surroundings of names are judged once."""
     for title, is_value in _judges(text, lower):
         judged: dict[str, tuple[int, int] | None] = {}
@@ -252,9 +257,9 @@ def _introduced(text: str, lower: str) -> Iterator[Secret]:
                     judged.clear()
                 span = _value(text, lower, name.span(), is_value)
                 judged[around] = span and (span[0] - first, span[1] - first)
-            if found := judged[around]:
+            if place := judged[around]:
                 what = "API key" if title == "key" else title
-                yield Secret(first + found[0], first + found[1], what)
+                yield Secret(first + place[0], first + place[1], what)
 
 
 def _value(

@@ -85,15 +85,16 @@ class _Lookalikes(dict[int, str]):
     """As `_Letters`, with every letter replaced by the Latin one that it looks like."""
 
     def __missing__(self, code: int) -> str:
-        letter = _homoglyphs().get(code)
-        if letter is None:
-            letter = "".join(_homoglyphs().get(ord(c), c) for c in _plain(chr(code)))
-        self[code] = letter
+        glyphs = _homoglyphs()
+        letter = self[code] = glyphs.get(code) or "".join(glyphs.get(ord(c), c) for c in _plain(chr(code)))
         return letter
 
 
 _LETTERS = _Letters()
 _LOOKALIKES = _Lookalikes()
+# Letters in squares, circles and flags, which Unicode does not decompose, as those below.
+_FIRST_ENCLOSED = (0x1F130, 0x1F150, 0x1F170, 0x1F1E6)
+_ENCLOSED = {first + place: chr(ord("A") + place) for first in _FIRST_ENCLOSED for place in range(26)}
 _UNDECOMPOSED = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "Ø": "O", "Ł": "L", "Đ": "D", "İ": "I"}
 )
@@ -104,17 +105,8 @@ def _plain(char: str) -> str:
         return chr(ord(char) - 0xE0000)
     if INVISIBLE.match(char):
         return ""
-    plain = _enclosed(char) or unicodedata.normalize("NFKD", char)
+    plain = _ENCLOSED.get(ord(char)) or unicodedata.normalize("NFKD", char)
     return unicodedata.normalize("NFC", _MARKS.sub("", plain)).translate(_UNDECOMPOSED)
-
-
-def _enclosed(char: str) -> str:
-    """Return the letter in a square, circle or flag, which Unicode does not decompose; else ""."""
-    code = ord(char)
-    for first in (0x1F130, 0x1F150, 0x1F170, 0x1F1E6):
-        if first <= code < first + 26:
-            return chr(ord("A") + code - first)
-    return ""
 
 
 def fold(text: str) -> Folded:

@@ -1,4 +1,4 @@
-"""The detectors of this room, all on one text, of which disguises are undone first.
+"""All detectors of this room on one text, whose disguises are undone first.
 
 Most texts are harmless, and a score of their words shows it. The others are read by rules and weights, and
 trees that were fitted to labelled texts decide whether a text is an injection or only sounds like one.
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 
 _THRESHOLD = 0.9  # the probability from which a text is an injection
 _THRESHOLD_WORDED = 0.1  # the same of a text with the wording of an order (order_wordings.txt)
-# What may stand before an order as its title: "talk 1:", "note:", "page 4 –".
+# A title before an order: "talk 1:", "note:", "page 4 –".
 _LABEL = late_pattern(
     r"\W{0,4}(?:\w{1,20}[ -]){0,2}(?:\w{1,20}(?: \([^)\n]{1,30}\))?\s?:|#?\d{1,4}\s?[.)|–—-])\s+"
 )
 _LONGEST = 600  # characters that are judged together; of a longer text, each sentence is
-# Characters of different passages of one text that are judged, at 20 µs each. Of encoded ones half as many,
-# and of those encoded within these half of that: all together stays bounded.
+# Characters of different passages of one text that are judged, at 20 µs each; half as many of encoded ones,
+# and half of that again of those encoded within these, so that the sum is bounded.
 _MAX_JUDGED = 50_000
 _MAX_DEPTH = 2  # encodings within each other that are decoded
 _WORD = late_pattern(r"[^\W_]+")
@@ -86,19 +86,17 @@ def _views(text: str) -> _Views:
 def find_threats(text: str, *, closely: bool) -> list[Finding]:
     """Return the findings in a text, in no order: injections, disguises, secrets and invisible characters."""
     views = _views(text)
-    found = list(_injections(views, closely=closely))
+    findings = list(_injections(views, closely=closely))
     words = views.words
     if views.plain is not views.folded:
         words = _words(views.folded.text.lower())
         if not text.isascii():
             mixed = alphabets.find_mixed(text)
-            found += (Finding("disguise", *span, "high", "a word of two alphabets") for span in mixed)
-    for secret in credentials.find_secrets(views.folded.text, words):
-        span = views.folded.span(secret.start, secret.end)
-        found.append(Finding("secret", *span, "high", secret.what))
+            findings += (Finding("disguise", *span, "high", "a word of two alphabets") for span in mixed)
+    findings += credentials.find_secrets(views.folded, words)
     if not text.isascii() and INVISIBLE.search(text):
-        found += invisible.find_invisible(text)
-    return found
+        findings += invisible.find_invisible(text)
+    return findings
 
 
 def _injections(views: _Views, *, closely: bool, depth: int = 0) -> Iterator[Finding]:
@@ -106,14 +104,14 @@ def _injections(views: _Views, *, closely: bool, depth: int = 0) -> Iterator[Fin
     lower, words = views.lower, views.words
     is_long = len(lower) > _LONGEST
     if depth or is_long or injection_weights.score_of_words(lower, words, closely=closely) is not None:
-        yield from _orders_worth_judging(views, closely=closely, room=_MAX_JUDGED >> depth)
+        yield from _orders_of_passages(views, closely=closely, room=_MAX_JUDGED >> depth)
     if markers.may_have_markers(lower, words):
         yield from (_finding(views, 0, order) for order in markers.find_markers(lower))
     if depth < _MAX_DEPTH and encodings.may_be_encoded(views.folded.text, words):
-        yield from _encoded(views.folded, words, depth + 1)
+        yield from _encoded_orders(views.folded, words, depth + 1)
 
 
-def _encoded(folded: Folded, words: AbstractSet[str], depth: int) -> Iterator[Finding]:
+def _encoded_orders(folded: Folded, words: AbstractSet[str], depth: int) -> Iterator[Finding]:
     """Yield the orders in the decoded readings of a text, each where its encoding stands.
 
     A reading that repeats is judged once; of more than can be judged, those that score highest.
@@ -121,14 +119,14 @@ def _encoded(folded: Folded, words: AbstractSet[str], depth: int) -> Iterator[Fi
     readings = list(encodings.readings(folded.text, words))
     messages: dict[str, str] = {}
     room = _MAX_JUDGED >> depth
-    for text in sorted(dict.fromkeys(one.text for one in readings), key=_score, reverse=True):
+    for text in sorted(dict.fromkeys(reading.text for reading in readings), key=_score, reverse=True):
         if room > 0:
-            found = _injections(_views(text), closely=True, depth=depth)
-            messages[text] = next((one.message for one in found if one.severity == "high"), "")
+            nested = _injections(_views(text), closely=True, depth=depth)
+            messages[text] = next((finding.message for finding in nested if finding.severity == "high"), "")
             room -= len(text)
-    for one in readings:
-        if message := messages.get(one.text):
-            yield Finding("disguise", *folded.span(one.start, one.end), "high", f"{message}, encoded")
+    for reading in readings:
+        if message := messages.get(reading.text):
+            yield Finding("disguise", *folded.span(reading.start, reading.end), "high", f"{message}, encoded")
 
 
 def _score(text: str) -> float:
@@ -141,9 +139,8 @@ def _finding(views: _Views, offset: int, order: Order) -> Finding:
     """Return the finding in the original text for an order at `offset` in the view."""
     start, end = offset + order.start, offset + order.end
     span = views.plain.span(start, end)
-    return Finding(
-        _kind(views.text[slice(*span)], views.lower[start:end]), *span, order.severity, order.message
-    )
+    kind = _kind(views.text[slice(*span)], views.lower[start:end])
+    return Finding(kind, *span, order.severity, order.message)
 
 
 def undisguised(text: str, folded: Folded) -> Folded:
@@ -159,29 +156,28 @@ def undisguised(text: str, folded: Folded) -> Folded:
     return view
 
 
-def read(lower: str) -> tuple[list[Sentence], list[Order]]:
+def read_orders(lower: str) -> tuple[list[Sentence], list[Order]]:
     """Return the sentences of a folded text in lower case, and the orders in it."""
-    sentences = injection_roles.read(lower)
+    sentences = injection_roles.read_sentences(lower)
     return sentences, _orders(lower, sentences)
 
 
 def _orders(lower: str, sentences: list[Sentence]) -> list[Order]:
     words = _words(lower)
-    found = list(injection_rules.find_orders(lower, words, {word[: injection_rules.HEAD] for word in words}))
-    found += [
-        injection_rules.judge(lower, *intent, f"intent: {intent.message}")
-        for intent in injection_roles.find_intents(sentences)
-    ]
-    return found
+    intents = (
+        injection_rules.judge(lower, start, end, message, f"intent: {message}")
+        for start, end, message in injection_roles.find_intents(sentences)
+    )
+    return [*injection_rules.find_orders(lower, words), *intents]
 
 
-def _orders_worth_judging(views: _Views, *, closely: bool, room: int) -> Iterator[Finding]:
+def _orders_of_passages(views: _Views, *, closely: bool, room: int) -> Iterator[Finding]:
     """Yield the orders in the passages of a text; a passage that repeats is judged once."""
     judged: dict[tuple[str, str], list[Order]] = {}
     for start, end in _passages(views.lower, closely=closely, room=room):
         passage = views.text[slice(*views.plain.span(start, end))], views.lower[start:end]
         if passage not in judged:
-            judged[passage] = list(_judged(*passage, closely=closely))
+            judged[passage] = list(_judge(*passage, closely=closely))
         yield from (_finding(views, start, order) for order in judged[passage])
 
 
@@ -193,7 +189,7 @@ def _passages(lower: str, *, closely: bool, room: int) -> list[tuple[int, int]]:
     """
     if len(lower) <= _LONGEST:
         return _and_without_label(lower, [(0, len(lower))])
-    spaced = _spaced(lower)
+    spaced = _blank_signs(lower)
     seen: set[str] = set()
     scores: dict[str, float] = {}
     spans = []
@@ -217,24 +213,24 @@ def _passages(lower: str, *, closely: bool, room: int) -> list[tuple[int, int]]:
 
 
 def _and_without_label(lower: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans, and of each that begins with a label what follows it."""
+    """Return spans, and for each that begins with a label the span behind the label."""
     labels = ((_LABEL.match(lower, start, end), end) for start, end in spans)
     return spans + [(label.end(), end) for label, end in labels if label]
 
 
-def _judged(text: str, lower: str, *, closely: bool) -> Iterator[Order]:
+def _judge(text: str, lower: str, *, closely: bool) -> Iterator[Order]:
     """Yield the orders in a passage; grave ones only where it is likely to be meant for the model."""
-    sentences = injection_roles.read(lower)
+    sentences = injection_roles.read_sentences(lower)
     if not closely and injection_weights.scores_low(sentences):
         return
-    found = _orders(lower, sentences)
-    example = features(text, lower, sentences, found, injection_weights.weights())
+    orders = _orders(lower, sentences)
+    example = features(text, lower, sentences, orders, injection_weights.weights())
     likely = _forest().judge([example])[0, 1]
     if likely < _THRESHOLD_WORDED or (likely < _THRESHOLD and not _is_worded_as_order(lower)):
-        yield from (order._replace(severity="low") for order in found)
+        yield from (order._replace(severity="low") for order in orders)
         return
-    yield from found
-    if not any(order.severity == "high" for order in found):
+    yield from orders
+    if not any(order.severity == "high" for order in orders):
         yield _highest_scoring(sentences)
 
 
@@ -251,16 +247,15 @@ def _wordings() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
 def _highest_scoring(sentences: Sequence[Sentence]) -> Order:
     """Return the sentence with the highest score as an order."""
     weights = injection_weights.weights()
-    most = max(
-        sentences,
-        key=lambda sentence: injection_weights.word_score(injection_weights.words(sentence), weights),
-    )
+    words = map(injection_weights.words, sentences)
+    scores = [injection_weights.word_score(words_of_sentence, weights) for words_of_sentence in words]
+    most = sentences[scores.index(max(scores))]
     start = most.start + len(most.text) - len(most.text.lstrip())
     return Order(start, start + len(most.text.strip()), "high", "worded like an order to the model", "")
 
 
 def _kind(text: str, lower: str) -> Literal["instruction", "disguise"]:
-    """Return whether a part of a text looks different to a machine and to its reader."""
+    """Return the kind of a finding: a disguise where a machine and a reader see different text."""
     if text.isascii():
         return "instruction" if text.lower() == lower else "disguise"
     is_plain = fold(text).text.lower() == lower and not INVISIBLE.search(text) and not _is_styled(text)
@@ -276,10 +271,10 @@ def _is_styled(text: str) -> bool:
 
 def _words(lower: str) -> set[str]:
     """Return the runs of letters and digits of a text in lower case."""
-    return set(_spaced(lower).split() if lower.isascii() else _WORD.findall(lower))
+    return set(_blank_signs(lower).split() if lower.isascii() else _WORD.findall(lower))
 
 
-def _spaced(lower: str) -> str:
+def _blank_signs(lower: str) -> str:
     """Return a text with a space for all but ASCII letters and digits; every character keeps its place."""
     return lower.encode("ascii", "replace").translate(_TO_WORDS).decode()
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+from holdfast.safety.credential_values import has_any
 from holdfast.text.late_pattern import late_pattern
 
 LONGEST = 200_000  # characters of all readings of a text together; beyond that it is read as it stands only
@@ -59,10 +60,7 @@ def may_be_encoded(text: str, words: AbstractSet[str]) -> bool:
     return (
         _has_run(text)
         or not _REVERSED_OR_ROTATED.isdisjoint(words)
-        or "%" in text
-        or "&" in text
-        or "\\" in text
-        or "011" in text
+        or has_any(text, ("%", "&", "\\", "011"))
         or text.count("\n") >= _LINES - 1
     )
 
@@ -82,7 +80,7 @@ def readings(text: str, words: AbstractSet[str]) -> Iterator[DecodedText]:
 
 
 def _readings(text: str, words: AbstractSet[str]) -> Iterator[DecodedText]:
-    yield from _escaped(text)
+    yield from _decode_escapes(text)
     for run in _BASE64.finditer(text) if _has_run(text) else ():
         for decoded in _decode_run(run.group()):
             yield DecodedText(*run.span(), decoded)
@@ -101,37 +99,37 @@ def _readings(text: str, words: AbstractSet[str]) -> Iterator[DecodedText]:
         yield from _one_a_line(text)
 
 
-def _escaped(text: str) -> Iterator[DecodedText]:
+def _decode_escapes(text: str) -> Iterator[DecodedText]:
     """Yield the text with percent signs, entities, backslashes decoded, each from first to last."""
     if span := _span(_PERCENT, text, "%", 3):
-        yield DecodedText(*span, _OCTETS.sub(_decoded, text[slice(*span)].replace("+", " ")))
+        yield DecodedText(*span, _OCTETS.sub(_decode_octets, text[slice(*span)].replace("+", " ")))
     if span := _span(_ENTITY, text, "&", 1):
         # Few texts have entities, and the table of their names is long.
         from html import unescape
 
         yield DecodedText(*span, unescape(text[slice(*span)]))
     if span := _span(_ESCAPE, text, "\\", 3):
-        yield DecodedText(*span, _ESCAPE.sub(_char, text[slice(*span)]))
+        yield DecodedText(*span, _ESCAPE.sub(_decode_char, text[slice(*span)]))
 
 
 def _span(pattern: re.Pattern[str], text: str, sign: str, least: int) -> tuple[int, int] | None:
     """Return the span of the escapes with the words around them; None for fewer than `least`."""
     if text.count(sign) < least:
         return None
-    found = [match.span() for match in pattern.finditer(text)]
-    if len(found) < least:
+    spans = [match.span() for match in pattern.finditer(text)]
+    if len(spans) < least:
         return None
-    first, last = found[0][0], found[-1][1]
+    first, last = spans[0][0], spans[-1][1]
     start = max(text.rfind("\n", 0, first) + 1, first - _BESIDE)
     stop = text.find("\n", last)
     return start, min(len(text) if stop < 0 else stop, last + _BESIDE)
 
 
-def _decoded(match: re.Match[str]) -> str:
+def _decode_octets(match: re.Match[str]) -> str:
     return bytes.fromhex(match.group().replace("%", "")).decode("utf-8", "replace")
 
 
-def _char(match: re.Match[str]) -> str:
+def _decode_char(match: re.Match[str]) -> str:
     code = int(match[1] or match[2], 16)
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else " "
 
@@ -143,17 +141,12 @@ def _decode_run(run: str) -> Iterator[str]:
         return
     plain = run.translate(_STANDARD)
     for skipped in range(4):
-        body = plain[skipped:]
-        found = list(_readable_pieces(b64decode(body[: len(body) // 4 * 4] + _tail(body))))
-        yield from found
-        if found:
+        whole = skipped + (len(plain) - skipped) // 4 * 4
+        rest = plain[whole:].ljust(4, "=") if len(plain) - whole > 1 else ""
+        pieces = list(_readable_pieces(b64decode(plain[skipped:whole] + rest)))
+        yield from pieces
+        if pieces:
             return
-
-
-def _tail(body: str) -> str:
-    """Return the letters after the last group of four, padded."""
-    rest = body[len(body) // 4 * 4 :]
-    return f"{rest}{'=' * (4 - len(rest))}" if len(rest) > 1 else ""
 
 
 def _readable_pieces(raw: bytes) -> Iterator[str]:
@@ -169,10 +162,10 @@ def _one_a_line(text: str) -> Iterator[DecodedText]:
     start = end = at = 0
     for line in (*text.split("\n"), "- - -"):
         parts = len(line) < _WIDEST and line.split(None, 2)
-        found = _LINE.findall(line) if parts and len(parts) < 3 else ()
-        if len(found) == 1:
+        words_of_line = _LINE.findall(line) if parts and len(parts) < 3 else ()
+        if len(words_of_line) == 1:
             start = start if words else at
-            words.append(found[0])
+            words.append(words_of_line[0])
             end = at + len(line)
         elif parts != []:  # another line, not a blank one
             if len(words) >= _LINES:

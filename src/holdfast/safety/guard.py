@@ -1,4 +1,4 @@
-"""What other rooms need of this one: findings, redaction, and credentials masked where a text is displayed.
+"""The door of this room: findings, redaction, and credentials masked where a text is displayed.
 
 The rules and their tables are loaded with the first text.
 """
@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, get_args
 
 from holdfast.errors import InvalidInput
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
     from holdfast.types import Summary
 
 Secrets = Literal["mask", "show"]
-"""Whether credentials are masked in what is displayed."""
+"""Whether credentials are masked where a text is displayed."""
 SECRETS: tuple[Secrets, ...] = get_args(Secrets)
 FLAG = "secret"  # of a message in which the guard finds a credential
 _ROUNDS = 8  # of redacting what redacting uncovers
 _LONGEST_CACHED = 8_000  # characters of a text whose masked form is cached: a summary is part of every prompt
-_MOST_FOUND = 16_384  # texts of messages whose findings are cached
+_MOST_CACHED = 16_384  # texts of messages whose findings are cached
 _LONGEST_KEY = 128  # characters of a text that is cached by itself, a longer one by its digest
-_found: OrderedDict[str | bytes, tuple[str, ...]] = OrderedDict()
+_kinds_cache: OrderedDict[str | bytes, tuple[str, ...]] = OrderedDict()
 _WORD = re.compile(r"[^\W_]+")
 _ASSIGNMENT = re.compile(r"[:=]")
 _GENERATED = re.compile(r"[0-9A-Fa-f-]*")  # ids that programs make: UUIDs, digests, numbers
@@ -45,10 +46,8 @@ def scan(text: str, *, closely: bool = True) -> tuple[Finding, ...]:
     # The rules take 50 ms to load.
     from holdfast.safety.detectors import find_threats
 
-    found = find_threats(text, closely=closely)
-    return tuple(
-        sorted(found, key=lambda finding: (finding.start, finding.end, finding.kind, finding.message))
-    )
+    place = attrgetter("start", "end", "kind", "message")
+    return tuple(sorted(find_threats(text, closely=closely), key=place))
 
 
 def find_flags(message: Message) -> tuple[str, ...]:
@@ -62,12 +61,12 @@ def find_flags(message: Message) -> tuple[str, ...]:
 def _kinds(text: str) -> tuple[str, ...]:
     """Return the kinds of grave findings in a text, and cache those of the latest texts."""
     key = text if len(text) <= _LONGEST_KEY else _digest(text)
-    kinds = _found.get(key)
+    kinds = _kinds_cache.get(key)
     if kinds is None:
-        findings = scan(text, closely=False)
-        kinds = _found[key] = tuple(sorted({one.kind for one in findings if one.severity == "high"}))
-        if len(_found) > _MOST_FOUND:
-            _found.popitem(last=False)
+        grave = {finding.kind for finding in scan(text, closely=False) if finding.severity == "high"}
+        kinds = _kinds_cache[key] = tuple(sorted(grave))
+        if len(_kinds_cache) > _MOST_CACHED:
+            _kinds_cache.popitem(last=False)
     return kinds
 
 
@@ -84,18 +83,17 @@ def has_orders(findings: Iterable[Finding]) -> bool:
 
 
 def redact(text: str, findings: Iterable[Finding], again: Callable[[str], Iterable[Finding]] = scan) -> str:
-    """Return a text with every grave secret replaced by its kind, including what this uncovers.
+    """Return a text with every grave secret replaced by its kind.
 
-    `again` finds what is uncovered.
+    `again` finds secrets that a replacement uncovers.
 
     >>> text = "key: AKIAQ3EGRGB2M4XPIX5T"
     >>> redact(text, scan(text))
     'key: [redacted: AWS access key]'
     """
     for _ in range(_ROUNDS):
-        secrets = _joined(
-            finding for finding in findings if finding.kind == "secret" and finding.severity == "high"
-        )
+        grave = [finding for finding in findings if finding.severity == "high"]
+        secrets = _merge_spans(finding for finding in grave if finding.kind == "secret")
         if not secrets:
             break
         for start, end, what in reversed(secrets):
@@ -104,7 +102,7 @@ def redact(text: str, findings: Iterable[Finding], again: Callable[[str], Iterab
     return text
 
 
-def _joined(findings: Iterable[Finding]) -> list[tuple[int, int, str]]:
+def _merge_spans(findings: Iterable[Finding]) -> list[tuple[int, int, str]]:
     """Join the spans that overlap; the longest names the secret."""
     joined: list[tuple[int, int, str]] = []
     length = 0
@@ -122,7 +120,7 @@ def _joined(findings: Iterable[Finding]) -> list[tuple[int, int, str]]:
 
 
 def undisguise(name: str) -> str:
-    """Return a name with its look-alike letters replaced by Latin ones, and without what is invisible."""
+    """Return a name with its look-alike letters replaced by Latin ones, and without invisible characters."""
     # Few names need it.
     from holdfast.safety.deobfuscate import fold, unmask
 
@@ -170,8 +168,7 @@ def _find_secrets(text: str) -> list[Finding]:
     from holdfast.safety.deobfuscate import fold
 
     folded = fold(text)
-    secrets = find_secrets(folded.text, set(_WORD.findall(folded.text.lower())))
-    return [Finding("secret", *folded.span(one.start, one.end), "high", one.what) for one in secrets]
+    return find_secrets(folded, set(_WORD.findall(folded.text.lower())))
 
 
 def mask_name(name: str) -> str:

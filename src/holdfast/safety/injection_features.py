@@ -1,6 +1,6 @@
 """Features of a text by which the fitted trees tell an injection from a text that only looks like one.
 
-They are what the rules found, the scores of its words, the roles they fill, the addressee, and its form.
+They are the matches of the rules, the scores and the roles of its words, the addressee, and its form.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
 
 Features = dict[str, float]
-_Found = TypeVar("_Found", str, int)
+_Feature = TypeVar("_Feature", str, int)
 
 # Form of a text, counted in lower case.
 _FORM_PATTERNS = {
@@ -68,49 +68,49 @@ def features(
     text: str, lower: str, sentences: Sequence[Sentence], orders: Sequence[Order], weights: InjectionWeights
 ) -> Features:
     """Return the features of a text; `lower` is its folded form in lower case."""
-    found = _orders(lower, orders)
-    found |= _scores(sentences, weights)
-    found |= _roles(sentences)
-    found |= _word_classes([word for sentence in sentences for word in sentence.words])
+    signs = _orders(lower, orders)
+    signs |= _scores(sentences, weights)
+    signs |= _roles(sentences)
+    signs |= _word_classes([word for sentence in sentences for word in sentence.words])
     for place, sentence in (("first", sentences[0]), ("last", sentences[-1])) if sentences else ():
         if sentence.words:
-            found[f"{place} begins with: {_classes().get(sentence.words[0], '')}"] = 1
+            signs[f"{place} begins with: {_classes().get(sentence.words[0], '')}"] = 1
     for name, pattern in _FORM_PATTERNS.items():
-        found[f"made: {name}"] = len(pattern.findall(lower))
-    return found | _sizes(text, lower)
+        signs[f"made: {name}"] = len(pattern.findall(lower))
+    return signs | _sizes(text, lower)
 
 
 def _orders(lower: str, orders: Sequence[Order]) -> Features:
-    """Return the rules that matched, how much of the text that is, and whether it is quoted."""
-    found = Features(Counter(f"{order.severity}: {order.rule}" for order in orders))
+    """Return the rules that matched, the shares of text before and after them, and whether it is quoted."""
+    signs = Features(Counter(f"{order.severity}: {order.rule}" for order in orders))
     for severity in ("high", "low"):
-        found[f"orders, {severity}"] = sum(order.severity == severity for order in orders)
+        signs[f"orders, {severity}"] = sum(order.severity == severity for order in orders)
     if orders:
         start, end = min(order.start for order in orders), max(order.end for order in orders)
-        found["before the orders"] = start / len(lower)
-        found["after the orders"] = 1 - end / len(lower)
+        signs["before the orders"] = start / len(lower)
+        signs["after the orders"] = 1 - end / len(lower)
         quotes = len(_FORM_PATTERNS["quote"].findall(lower[:start]))
-        found["quoted orders"] = quotes % 2
-    return found
+        signs["quoted orders"] = quotes % 2
+    return signs
 
 
 def _scores(sentences: Sequence[Sentence], weights: InjectionWeights) -> Features:
     """Return the injection scores of a text as a whole and of its sentences."""
-    found = _spread(
+    signs = _spread(
         "words",
         [injection_weights.words(sentence) for sentence in sentences],
         lambda words: injection_weights.word_score(words, weights),
     )
     for reading in injection_weights.READINGS:
-        found |= _spread(
+        signs |= _spread(
             reading,
             [injection_weights.buckets(reading, sentence) for sentence in sentences],
             partial(injection_weights.bucket_score, reading, weights=weights),
         )
-    return found
+    return signs
 
 
-def _spread(name: str, parts: list[set[_Found]], score: Callable[[Iterable[_Found]], float]) -> Features:
+def _spread(name: str, parts: list[set[_Feature]], score: Callable[[Iterable[_Feature]], float]) -> Features:
     each = [score(part) for part in parts] or [score(())]
     return {
         f"{name}, all": score(set().union(*parts)) if len(parts) > 1 else each[0],
@@ -122,7 +122,7 @@ def _spread(name: str, parts: list[set[_Found]], score: Callable[[Iterable[_Foun
 
 
 def _roles(sentences: Sequence[Sentence]) -> Features:
-    """Return the roles that a text fills, and how many come together in a sentence."""
+    """Return the roles in a text, and the most in one sentence."""
     each = [
         {role for mark in sentence.marks for role in injection_roles.roles(mark.bits)}
         for sentence in sentences
@@ -137,13 +137,12 @@ def _roles(sentences: Sequence[Sentence]) -> Features:
 
 def _word_classes(words: Sequence[str]) -> Features:
     """Return the count of words of each class, and the position of the first."""
-    of = [_classes().get(word) for word in words]
-    found: Features = {}
-    for place, name in enumerate(of):
+    signs: Features = {}
+    for place, name in enumerate(map(_classes().get, words)):
         if name is not None:
-            found.setdefault(f"first {name}", 1 + place)
-            found[name] = found.get(name, 0) + 1
-    return found
+            signs.setdefault(f"first {name}", 1 + place)
+            signs[name] = signs.get(name, 0) + 1
+    return signs
 
 
 def _sizes(text: str, lower: str) -> Features:

@@ -1,8 +1,8 @@
 """Intents of an injection, such as to "send" a secret somewhere "quietly": roles that many words can fill.
 
-The rules of `injection_rules` are about how an order is worded; those here about what it is after. A sentence
-is read once, word by word, and the roles that its words fill decide. A verb counts as an order only in the
-position of an imperative: first in a clause, after "please".
+The rules of `injection_rules` are about the wording of an order; those here about its aim. A sentence is read
+once, word by word, and the roles of its words decide. A verb counts as an order only in the position of an
+imperative: first in a clause, after "please".
 """
 
 from __future__ import annotations
@@ -43,14 +43,6 @@ _TO = frozenset(
 )
 
 
-class Intent(NamedTuple):
-    """The span of an intent, and its name."""
-
-    start: int
-    end: int
-    message: str
-
-
 class RoleMark(NamedTuple):
     """The span of a word that fills roles, and the bits of these."""
 
@@ -60,7 +52,7 @@ class RoleMark(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence, its start, its words, and those that fill roles."""
+    """A sentence, its start, its words, and the marks of words that fill roles."""
 
     text: str
     start: int
@@ -86,17 +78,17 @@ class _Rule(NamedTuple):
 
 class _Tables(NamedTuple):
     words: dict[str, int]  # classes by a word
-    phrases: dict[str, tuple[_Member, ...]]  # by the first word
-    stems: dict[str, tuple[_Member, ...]]  # by the first letters
-    needles: dict[str, tuple[_Member, ...]]  # by the first two characters
+    phrases: dict[str, list[_Member]]  # by the first word
+    starts: dict[str, list[_Member]]  # by the first letters
+    needles: dict[str, list[_Member]]  # by the first two characters
     orders: int  # the classes that count as an order only; the bit above each says that it is one
     names: dict[str, int]
     address: int  # the class of an e-mail address
     rules: tuple[_Rule, ...]
 
 
-def find_intents(sentences: Sequence[Sentence]) -> Iterator[Intent]:
-    """Yield the intents in consecutive sentences."""
+def find_intents(sentences: Sequence[Sentence]) -> Iterator[tuple[int, int, str]]:
+    """Yield the intents in consecutive sentences, each with its start, end and name."""
     masks = [reduce(or_, (mark.bits for mark in sentence.marks), 0) for sentence in sentences]
     for index, sentence in enumerate(sentences):
         mask = masks[index]
@@ -104,14 +96,15 @@ def find_intents(sentences: Sequence[Sentence]) -> Iterator[Intent]:
             continue
         near = reduce(or_, masks[max(0, index - 2) : index + 2])
         for rule in _tables().rules:
-            if mask & rule.needs == rule.needs and near & rule.near == rule.near and not mask & rule.bars:
-                span = _closest(sentence.marks, rule.needs)
-                if span:
-                    yield Intent(*span, rule.message)
-                    break
+            matches = (
+                mask & rule.needs == rule.needs and near & rule.near == rule.near and not mask & rule.bars
+            )
+            if matches and (span := _closest(sentence.marks, rule.needs)):
+                yield *span, rule.message
+                break
 
 
-def read(text: str) -> list[Sentence]:
+def read_sentences(text: str) -> list[Sentence]:
     """Return the sentences of a folded text in lower case, with the roles of their words."""
     text = text.replace("’", "'")
     return [_sentence(text, start, end) for start, end in sentences(text) if text[start:end].strip()]
@@ -161,13 +154,12 @@ def _sentence(text: str, start: int, end: int) -> Sentence:
     marks = []
     for index, (word, first, end_of_word) in enumerate(tokens):
         loose = tables.words.get(word, 0)  # an order only where an order stands
-        members = tables.stems.get(word[:HEAD], ()) + tables.phrases.get(word, ())
-        if not loose and not members:
+        starts, phrases = tables.starts.get(word[:HEAD], ()), tables.phrases.get(word, ())
+        if not (loose or starts or phrases):
             continue
         sure, last = 0, end_of_word
-        for member in members:
-            length = _matches(member, tokens, index)
-            if length:
+        for member in (*starts, *phrases):
+            if length := _matches(member, tokens, index):
                 last = max(last, tokens[index + length - 1][2])
                 if member.sure:
                     sure |= member.bits
@@ -234,23 +226,28 @@ def _needles(text: str, start: int, end: int, tables: _Tables) -> Iterator[RoleM
 @cache
 def _tables() -> _Tables:
     bits: dict[str, int] = {}
-    orders = 0
-    by: tuple[dict[str, list[_Member]], ...] = ({}, {}, {})
+    words: dict[str, int] = {}
+    phrases: dict[str, list[_Member]] = {}
+    starts: dict[str, list[_Member]] = {}
+    needles: dict[str, list[_Member]] = {}
     for line in table_lines("holdfast.safety", "intent_words.txt"):
         name, _, entries = line.partition(":")
-        if name not in bits:
-            bits[name] = 1 << 2 * len(bits)
-        orders |= bits[name] if name.endswith("!") else 0
-        for entry in entries.split(" | "):
-            for form in _forms(fold(entry).text.lower().strip()):
-                _add(form, bits[name], by)
-    words: dict[str, int] = {}
-    for member in (member for members in by[0].values() for member in members):
-        if not member.rest and not member.sure:
-            words[member.first] = words.get(member.first, 0) | member.bits
-    phrases = {first: tuple(one for one in found if one.rest or one.sure) for first, found in by[0].items()}
-    stems, needles = ({key: tuple(members) for key, members in table.items()} for table in by[1:])
-    return _Tables(words, phrases, stems, needles, orders, bits, bits["sink"], tuple(_rules(bits)))
+        bit = bits.setdefault(name, 1 << 2 * len(bits))
+        for form in (form for entry in entries.split(" | ") for form in _forms(fold(entry).text.lower())):
+            is_needle = form.startswith("*")
+            first, *rest = [form[1:]] if is_needle else _MEMBER.findall(form)
+            is_sure = is_needle or first.endswith("*") or not first.isascii()
+            member = _Member(first, tuple(rest), bit, is_sure)
+            if is_needle:
+                needles.setdefault(first[:2], []).append(member)
+            elif first.endswith("*"):
+                starts.setdefault(first[:-1][:HEAD], []).append(member)
+            elif rest or is_sure:
+                phrases.setdefault(first, []).append(member)
+            else:
+                words[first] = words.get(first, 0) | bit
+    orders = reduce(or_, (bit for name, bit in bits.items() if name.endswith("!")))
+    return _Tables(words, phrases, starts, needles, orders, bits, bits["sink"], tuple(_rules(bits)))
 
 
 def _rules(bits: dict[str, int]) -> Iterator[_Rule]:
@@ -282,19 +279,3 @@ def _forms(entry: str) -> Iterator[str]:
     ]
     for choice in product(*choices):
         yield " ".join("".join(choice).split())
-
-
-def _add(form: str, bit: int, by: tuple[dict[str, list[_Member]], ...]) -> None:
-    words, stems, needles = by
-    if form.startswith("*"):
-        needle = form[1:]
-        needles.setdefault(needle[:2], []).append(_Member(needle, (), bit, sure=True))
-        return
-    first, *rest = _MEMBER.findall(form)
-    is_sure = first.endswith("*") or not first.isascii()
-    member = _Member(first, tuple(rest), bit, is_sure)
-    stem = first.rstrip("*")
-    if stem == first:
-        words.setdefault(first, []).append(member)
-    else:
-        stems.setdefault(stem[:HEAD], []).append(member)

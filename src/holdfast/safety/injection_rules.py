@@ -8,9 +8,10 @@ first letters of their words show; only the others are searched.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from typing import Literal, NamedTuple
 
 from holdfast.safety.deobfuscate import fold
@@ -58,12 +59,6 @@ class Order(NamedTuple):
     rule: str
 
 
-class _Hints(NamedTuple):
-    words: frozenset[str]
-    prefixes: frozenset[str]
-    needles: frozenset[str]
-
-
 class _Rule(NamedTuple):
     """A rule: `others` within `reach` characters of a key, in its sentence; or a pattern alone."""
 
@@ -78,25 +73,18 @@ class _Rule(NamedTuple):
 class _Gate(NamedTuple):
     """The classes, as bits, by the hints that a text has; and the rules with the classes that each needs."""
 
-    words: dict[str, int]
-    prefixes: dict[str, int]
-    needles: dict[str, list[tuple[str, int]]]  # by their rarest character
-    rules: tuple[tuple[int, tuple[tuple[int, _Rule], ...]], ...]  # by the class that is looked for first
+    hints: dict[str, int]
+    needles: dict[bool, list[str]]  # for texts in ASCII, and for others
+    rules: dict[int, list[tuple[int, _Rule]]]  # by the class that is looked for first
 
 
-def find_orders(text: str, words: AbstractSet[str], heads: AbstractSet[str]) -> Iterator[Order]:
-    """Yield the orders in a folded text in lower case with these `words`, of which `heads` are the starts."""
+def find_orders(text: str, words: AbstractSet[str]) -> Iterator[Order]:
+    """Yield the orders in a folded text in lower case with these `words`."""
     gate = _gate()
-    known = 0
-    for word in gate.words.keys() & words:
-        known |= gate.words[word]
-    for head in gate.prefixes.keys() & heads:
-        known |= gate.prefixes[head]
-    for char in gate.needles.keys() & set(text):
-        for needle, bits in gate.needles[char]:
-            if needle in text:
-                known |= bits
-    for key, rules in gate.rules:
+    needles = (f" {needle}" for needle in gate.needles[text.isascii()] if needle in text)
+    hints = {*words, *(f"{word[:HEAD]}*" for word in words), *needles}
+    known = reduce(or_, map(gate.hints.__getitem__, gate.hints.keys() & hints), 0)
+    for key, rules in gate.rules.items():
         if known & key:
             for needs, rule in rules:
                 if known & needs == needs:
@@ -124,10 +112,10 @@ def _spans(text: str, rule: _Rule) -> Iterator[tuple[int, int]]:
         start, end = key.span()
         for other in rule.others:
             pattern = _class_pattern(other)
-            found = pattern.search(text, key.end(), last) or pattern.search(text, first, key.start())
-            if found is None:
+            match = pattern.search(text, key.end(), last) or pattern.search(text, first, key.start())
+            if match is None:
                 break
-            start, end = min(start, found.start()), max(end, found.end())
+            start, end = min(start, match.start()), max(end, match.end())
         else:
             done = end
             yield start, end
@@ -172,49 +160,28 @@ def _rules() -> tuple[tuple[_Rule, str], ...]:
 @cache
 def _gate() -> _Gate:
     bits: dict[str, int] = {}
-    tables: tuple[dict[str, int], ...] = ({}, {}, {})
+    hints: dict[str, int] = {}
     rules: dict[int, list[tuple[int, _Rule]]] = {}
-    for rule, hints in _rules():
-        hinted = {name: _class_hints(name) for name in (rule.key, *rule.others) if name}
-        for group in filter(None, hints.split("+")):
-            hinted[group] = _hints(hint[1:] if hint[0] == "=" else f"{hint}*" for hint in group.split(","))
-        for name, known in hinted.items():
+    for rule, groups in _rules():
+        classes = {name: _class_hints(name) for name in (rule.key, *rule.others) if name}
+        for group in filter(None, groups.split("+")):
+            classes[group] = {_hint(part[1:] if part[0] == "=" else f"{part}*") for part in group.split(",")}
+        for name, hints_of_class in classes.items():
             bit = bits.setdefault(name, 1 << len(bits))
-            for table, items in zip(tables, known, strict=True):
-                for item in items:
-                    table[item] = table.get(item, 0) | bit
-        names = list(hinted)
-        rules.setdefault(bits[names[0]], []).append((sum(bits[name] for name in names), rule))
-    words, prefixes, needles = tables
-    by_char: dict[str, list[tuple[str, int]]] = {}
-    for needle, found in needles.items():
-        by_char.setdefault(max(needle, key=_rarity), []).append((needle, found))
-    return _Gate(words, prefixes, by_char, tuple((key, tuple(of_key)) for key, of_key in rules.items()))
+            hints.update({hint: hints.get(hint, 0) | bit for hint in hints_of_class})
+        needs = [bits[name] for name in classes]
+        rules.setdefault(needs[0], []).append((sum(needs), rule))
+    needles = [hint[1:] for hint in hints if hint[0] == " "]
+    return _Gate(hints, {True: list(filter(str.isascii, needles)), False: needles}, rules)
 
 
-def _rarity(char: str) -> int:
-    """Return how rare a character is: foreign ones, then signs, then letters."""
-    if not char.isascii():
-        return ord(char)
-    if char in "<>|@#~[](){}`!":
-        return 60
-    return 0 if char.isalnum() or char in " .," else 40
-
-
-def _hints(hints: Iterable[str]) -> _Hints:
-    """Return hints by their kind: whole words, starts (which end with "*"), and needles."""
-    words, prefixes, needles = set(), set(), set()
-    for hint in hints:
-        stem = hint.rstrip("*")
-        if not stem.isalnum():
-            needles.add(stem)
-        elif stem == hint or (len(stem) < HEAD and stem.isascii()):
-            words.add(stem)
-        elif len(stem) < HEAD:
-            needles.add(stem)
-        else:
-            prefixes.add(stem[:HEAD])
-    return _Hints(frozenset(words), frozenset(prefixes), frozenset(needles))
+def _hint(entry: str) -> str:
+    """Return a hint: a word, the first letters of words as "igno*", or another part of a text behind " "."""
+    stem = entry.rstrip("*")
+    is_start = stem != entry and (len(stem) >= HEAD or not stem.isascii())
+    if not stem.isalnum() or (is_start and len(stem) < HEAD):
+        return f" {stem}"
+    return f"{stem[:HEAD]}*" if is_start else stem
 
 
 @cache
@@ -231,19 +198,17 @@ def _class_members() -> dict[str, list[str]]:
 
 
 @cache
-def _class_hints(name: str) -> _Hints:
-    """Return the hints of a class of words, one of which every text with such a word has."""
-    hints: list[str] = []
-    needles: set[str] = set()
+def _class_hints(name: str) -> set[str]:
+    """Return the hints of a class of words: every text with such a word has one of them."""
+    hints: set[str] = set()
     for entry in _class_members()[name]:
         if entry.startswith("re<"):
-            hints += [f"{hint}*" for hint in entry[3:].partition(">:")[0].split(",")]
+            hints.update(_hint(f"{part}*") for part in entry[3:].partition(">:")[0].split(","))
         elif entry.startswith("*"):
-            needles.add(max(entry[1:].split(), key=lambda word: len(word.encode())))
+            hints.add(f" {max(entry[1:].split(), key=lambda word: len(word.encode()))}")
         else:
-            hints += _rarest_words(entry)
-    known = _hints(hints)
-    return known._replace(needles=known.needles | needles)
+            hints.update(map(_hint, _rarest_words(entry)))
+    return hints
 
 
 @cache
@@ -288,11 +253,11 @@ def _frequency(word: str) -> int:
 
 
 def _rarest_words(entry: str) -> list[str]:
-    """Return the rarest words, one of which every text with this member has."""
+    """Return the rarest words of a member of a class: every text with it has one of them."""
     choices = []
     for part in _PART.findall(entry):
         alternatives = [_STEM.findall(words) for words in part.strip("()").split("/")]
         if all(alternatives) and not part.endswith("?"):
-            words = [max(found, key=len) for found in alternatives]
+            words = [max(alternative, key=len) for alternative in alternatives]
             choices.append((-sum(map(_frequency, words)), min(map(len, words)), words))
     return max(choices)[-1]

@@ -1,4 +1,4 @@
-"""Injection scores of a text: weights fitted to labelled texts, which add up.
+"""Injection scores of a text: sums of weights that were fitted to labelled texts.
 
 There are four readings of a text: its words; its phrases, which are pairs of words that follow each other;
 the roles (see `injection_roles`) that its words fill, and the pairs of those; and its letters, which are runs
@@ -48,7 +48,7 @@ def score_of_words(text: str, words: AbstractSet[str], *, closely: bool) -> floa
     known = {word[:LETTERS] for word in words}
     if not is_ascii:
         known |= _pairs_of_characters(text)
-    sum_of_words = _scaled([table[word] for word in known if word in table], bias)
+    sum_of_words = _scale([table[word] for word in known if word in table], bias)
     low = _LOW_MESSAGE if not closely else _LOW if is_ascii else _LOW_FOREIGN
     return None if sum_of_words < low else sum_of_words
 
@@ -64,27 +64,27 @@ def scores_low(sentences: Sequence[Sentence]) -> bool:
     return total < _LOW_OF_THREE
 
 
-def word_score(found: Iterable[str], weights: InjectionWeights) -> float:
+def word_score(words: Iterable[str], weights: InjectionWeights) -> float:
     """Return the score of the words of a text, or of a sentence."""
     table = weights.words
-    return _scaled([table[word] for word in found if word in table], weights.biases["words"])
+    return _scale([table[word] for word in words if word in table], weights.biases["words"])
 
 
-def bucket_score(reading: str, found: Iterable[int], weights: InjectionWeights) -> float:
+def bucket_score(reading: str, buckets: Iterable[int], weights: InjectionWeights) -> float:
     """Return the score of one of the hashed `READINGS` of a text, or of a sentence."""
     table = weights.buckets[reading]
-    return _scaled([table[bucket] for bucket in found], weights.biases[reading])
+    return _scale([table[bucket] for bucket in buckets], weights.biases[reading])
 
 
-def _scaled(parts: list[float], bias: float) -> float:
+def _scale(parts: list[float], bias: float) -> float:
     """Return the sum of weights, scaled for the length of the text."""
     return 4 * sum(parts) / sqrt(max(4, len(parts))) + bias
 
 
 def words(sentence: Sentence) -> set[str]:
     """Return the starts of the words, and pairs of characters in scripts without spaces."""
-    found = {word[:LETTERS] for word in sentence.words}
-    return found if sentence.text.isascii() else found | _pairs_of_characters(sentence.text)
+    starts = {word[:LETTERS] for word in sentence.words}
+    return starts if sentence.text.isascii() else starts | _pairs_of_characters(sentence.text)
 
 
 def _pairs_of_characters(text: str) -> set[str]:
@@ -96,8 +96,8 @@ def _phrases(sentence: Sentence) -> Iterator[str]:
     words = sentence.words
     yield from words
     yield from (f"^{' '.join(words[:count])}" for count in (1, 2))
-    yield from (f"{one} {other}" for one, other in pairwise(words))
-    yield from (f"{one[:5]}_{other[:5]}" for one, other in zip(words, words[2:], strict=False))
+    yield from (f"{first} {second}" for first, second in pairwise(words))
+    yield from (f"{first[:5]}_{second[:5]}" for first, second in zip(words, words[2:], strict=False))
 
 
 def _letters(sentence: Sentence) -> Iterator[str]:
@@ -111,11 +111,11 @@ def _letters(sentence: Sentence) -> Iterator[str]:
 def _roles(sentence: Sentence) -> Iterator[str]:
     """Yield the roles, the pairs that follow each other, and the pairs in the sentence."""
     in_turn = [roles(mark.bits) for mark in sentence.marks]
-    known = sorted({role for found in in_turn for role in found})
+    known = sorted({role for roles_of_mark in in_turn for role in roles_of_mark})
     yield from known
-    for found, following in pairwise(in_turn):
-        yield from (f"{one}>{other}" for one in found for other in following)
-    yield from (f"{one}&{other}" for one, other in combinations(known, 2))
+    for before, after in pairwise(in_turn):
+        yield from (f"{first}>{second}" for first in before for second in after)
+    yield from (f"{first}&{second}" for first, second in combinations(known, 2))
 
 
 _Reading = Callable[[Sentence], Iterable[str]]
@@ -124,7 +124,7 @@ READINGS: dict[str, _Reading] = {"phrases": _phrases, "roles": _roles, "letters"
 
 def buckets(reading: str, sentence: Sentence) -> set[int]:
     """Return the hashed features of a sentence in one of the `READINGS`."""
-    return {crc32(found.encode()) % BUCKETS for found in set(READINGS[reading](sentence))}
+    return {crc32(feature.encode()) % BUCKETS for feature in set(READINGS[reading](sentence))}
 
 
 @cache

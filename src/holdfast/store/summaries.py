@@ -86,11 +86,11 @@ class SummaryDraft(NamedTuple):
     tokens: int
     since: datetime
     until: datetime
-    text: str
-    level: Level
-    model: str
-    prompt: str
-    erasures: int
+    text: str = ""
+    level: Level = "normal"
+    model: str = ""
+    prompt: str = ""
+    erasures: int = 0
 
 
 def changes(db: Reader, space: str) -> Iterator[Change]:

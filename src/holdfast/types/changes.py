@@ -1,4 +1,4 @@
-"""The changes of what is known."""
+"""The changes of records and summaries."""
 
 from __future__ import annotations
 

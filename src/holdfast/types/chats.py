@@ -1,4 +1,4 @@
-"""What is known of a chat as a whole."""
+"""Data on a chat as a whole."""
 
 from __future__ import annotations
 

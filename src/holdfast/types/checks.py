@@ -134,7 +134,7 @@ def check_range(messages: object, chat: str) -> Range | None:
     if not (
         isinstance(pair, tuple | list)
         and len(pair) == 2
-        and all(is_whole(one) for one in pair)
+        and all(is_whole(number) for number in pair)
         and 1 <= pair[0] <= pair[1] <= MAX_COUNT
     ):
         raise InvalidInput(

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class RunOfChat(Protocol):
-    """What is known here of a run: its chat."""
+    """A run, as far as it is known here: its chat."""
 
     @property
     def chat(self) -> object:
@@ -24,7 +24,7 @@ def enter(run: RunOfChat) -> None:
 
 def leave(run: RunOfChat) -> None:
     """Take a run off those of the current thread or task."""
-    _RUNS.set(tuple(one for one in _RUNS.get() if one is not run))
+    _RUNS.set(tuple(other for other in _RUNS.get() if other is not run))
 
 
 def current_run(chat: object) -> RunOfChat | None:

@@ -70,16 +70,16 @@ class Explanation:
     @property
     def lacks(self) -> tuple[str, ...]:
         """The words of the query that it has nowhere."""
-        return tuple(one.word for one in self.words if not one.places)
+        return tuple(word.word for word in self.words if not word.places)
 
     def __str__(self) -> str:
-        lines = [f"{_named(self.hit)} {self._verdict()}"]
+        lines = [f"{_name(self.hit)} {self._verdict()}"]
         if self.hit.why:
             lines.append(f"Score {self.hit.score:.2f}: {self.hit.why}.")
-        lines += _listed("It has", (one for one in self.words if one.places))
-        lines += _listed("It lacks", (one for one in self.words if not one.places))
-        for place, one in enumerate(self.outranked_by[:_ABOVE], 1):
-            lines.append(f"{place}. {one.score:.2f}  {_named(one)}  {_quoted(one.text)}")
+        lines += _list_words("It has", (word for word in self.words if word.places))
+        lines += _list_words("It lacks", (word for word in self.words if not word.places))
+        for place, hit in enumerate(self.outranked_by[:_ABOVE], 1):
+            lines.append(f"{place}. {hit.score:.2f}  {_name(hit)}  {_quote(hit.text)}")
         if self.last_score is not None and not self.found:
             lines.append(f"The last of the first {self.limit:,} hits has {self.last_score:.2f}.")
         return "\n".join(lines)
@@ -93,17 +93,17 @@ class Explanation:
         return f"is hit {self.rank:,}{among}."
 
 
-def _named(hit: Hit) -> str:
+def _name(hit: Hit) -> str:
     space = f"{hit.space}|" if "nearness" in hit.why else ""
     return f"{space}{hit.chat}#{hit.seq}" if hit.source == "message" else hit.id
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _QUOTED else f"{line[:_QUOTED].rstrip()}…"
 
 
-def _listed(head: str, words: Iterable[ExplainedWord]) -> list[str]:
+def _list_words(head: str, words: Iterable[ExplainedWord]) -> list[str]:
     """Return the line that lists words, each with the number of documents that have it; none for none."""
-    listed = ", ".join(map(str, words))
-    return [f"{head}: {listed}."] if listed else []
+    text = ", ".join(map(str, words))
+    return [f"{head}: {text}."] if text else []

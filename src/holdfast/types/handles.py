@@ -1,4 +1,4 @@
-"""What a handle answers to an argument or a name that it does not have: which of its own is meant."""
+"""Errors of a handle for an argument or a name that it does not have, with the one that is meant."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class UnknownArgument(InvalidInput, TypeError):
 
 
 class Handle:
-    """What a program calls: its methods refuse unknown arguments, and name the one that is meant."""
+    """The base of handles: methods refuse unknown arguments, and name the one that is meant."""
 
     __slots__ = ()
 
@@ -67,22 +67,22 @@ class Handle:
         super().__init_subclass__()
         for name, method in list(vars(cls).items()):
             if isfunction(method) and (name == "__init__" or not name.startswith("_")):
-                setattr(cls, name, _checked(method))
+                setattr(cls, name, _check_arguments(method))
 
     # For a type checker it would make every name one that is there.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
             kind = type(self)
-            own = next((one for one in _meant(name, _NAMES) if hasattr(kind, one)), None)
+            own = next((candidate for candidate in _meant(name, _NAMES) if hasattr(kind, candidate)), None)
             if own is None:
-                # Raises what Python raises, or the error of a property.
+                # Raises the error of Python or of a property.
                 return object.__getattribute__(self, name)
             raise AttributeError(f"{kind.__name__} has no {name!r}. Use {own!r}.", name=name, obj=self)
 
 
-def _checked(method: C) -> C:
-    """Return a method that says which argument is meant where it is called with one that it does not have."""
+def _check_arguments(method: C) -> C:
+    """Return a method that names the argument that is meant where it is called with an unknown one."""
 
     @wraps(method)
     def call(*args: object, **kwargs: object) -> object:
@@ -106,9 +106,9 @@ def _checked(method: C) -> C:
 def check_arguments(method: Callable[..., object], given: Iterable[str]) -> None:
     """Raise UnknownArgument for the first argument, given by its name, that a method does not have."""
     takes = signature(method).parameters
-    if any(one.kind is Parameter.VAR_KEYWORD for one in takes.values()):
+    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in takes.values()):
         return
-    by_place = [name for name, one in takes.items() if one.kind is Parameter.POSITIONAL_ONLY]
+    by_place = [name for name, parameter in takes.items() if parameter.kind is Parameter.POSITIONAL_ONLY]
     own = [name for name in takes if name not in ("self", *by_place)]
     unknown = next((name for name in given if name not in own), None)
     if unknown is not None:
@@ -124,8 +124,8 @@ def _advice(unknown: str, own: list[str]) -> str:
     from difflib import get_close_matches
 
     meant = _meant(unknown, _ARGUMENTS)
-    same = [one for one in meant if one in own]
-    if not same and (part := next((one for one in (unknown, *meant) if one in _SCOPE_PARTS), None)):
+    same = [word for word in meant if word in own]
+    if not same and (part := next((word for word in (unknown, *meant) if word in _SCOPE_PARTS), None)):
         return f"It is one of the handle: `memory.scoped({part}=…)`."
     if near := same or get_close_matches(unknown, own, 1):
         return f"Did you mean {near[0]!r}?"
@@ -133,5 +133,5 @@ def _advice(unknown: str, own: list[str]) -> str:
 
 
 def _meant(word: str, ours: Mapping[str, str]) -> list[str]:
-    """Return the names of ours for which another library has a word."""
+    """Return our names for a word of another library."""
     return [name for name, theirs in ours.items() if word in theirs.split()]

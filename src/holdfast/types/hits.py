@@ -1,4 +1,4 @@
-"""What search returns, and what the guard finds."""
+"""Hits of a search, and findings of the guard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proof of what was erased, and of what is stored."""
+"""Receipts of erasures, and the results of verification."""
 
 from __future__ import annotations
 

@@ -37,12 +37,12 @@ def find_flags_with(find: Callable[[Message], tuple[str, ...]]) -> None:
 
 
 def flags_like(message: _HasFlags) -> tuple[str, ...]:
-    """Return the flags of a message, not read yet, for what is made of it."""
+    """Return the unread flags of a message for an object that is made of it."""
     return cast("tuple[str, ...]", _Unseen((message,)))
 
 
 def with_flags_when_read(cls: type[_Flagged]) -> type[_Flagged]:
-    """Make a class of messages, or of what is made of them, find its `flags` when they are first read."""
+    """Let a class of messages, or of objects made of them, compute `flags` when they are first read."""
     slot = vars(cls)["flags"]
 
     def flags(item: Message) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ class Message:
                 raise InvalidInput(
                     f"A message of role {self.role!r} cannot answer a call.", "Use the role 'tool'."
                 )
-            # What a model answered is an answer even without a word.
+            # The answer of a model may have no words.
             if not self.calls and (self.role != "assistant" or self.raw is None):
                 check_words(self.content)
         if self.at is not None and not isinstance(self.at, datetime):
@@ -177,5 +177,5 @@ def _poses_as_role(name: str) -> bool:
     if not name.isascii():
         for read in _DISGUISES:
             name = read(name)
-    words = "".join(one if one.isalpha() else " " for one in name.casefold()).split()
+    words = "".join(char if char.isalpha() else " " for char in name.casefold()).split()
     return not words or not name.lstrip()[:1].isalnum() or words[0] in ROLES

@@ -51,7 +51,7 @@ def split_space(text: str, scope: Scope) -> tuple[str, str]:
     """
     name, _, rest = text.partition(IN_SPACE)
     others = scope.spaces if scope.is_layered else scope.spaces[1:]
-    space = next((one for one in others if rest and scope.reference(one) == name), "")
+    space = next((other for other in others if rest and scope.reference(other) == name), "")
     return rest if space else text, space
 
 

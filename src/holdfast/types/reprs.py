@@ -1,4 +1,4 @@
-"""The `repr` of what may be large: one line of what is particular to it."""
+"""The `repr` of large objects: one line with their distinctive fields."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Short(Repr):
         return f"{number:.3f}"
 
     def repr_tuple(self, items: tuple[object, ...], level: int) -> str:
-        plain = all(isinstance(one, str | int) for one in items)
+        plain = all(isinstance(member, str | int) for member in items)
         return super().repr_tuple(items, level) if plain else f"<{len(items)}>"
 
     def repr_list(self, items: list[object], _level: int) -> str:
@@ -39,9 +39,9 @@ _SHORT = _Short()
 def brief(item: DataclassInstance) -> str:
     """Return the `repr` of a dataclass on one line: the fields that are not as usual, cut where long."""
     told = []
-    for one in fields(item):
-        value = getattr(item, one.name)
-        usual = one.default if one.default_factory is MISSING else one.default_factory()
-        if one.repr and value != usual:
-            told.append(f"{one.name}={_SHORT.repr(value)}")
+    for field in fields(item):
+        value = getattr(item, field.name)
+        usual = field.default if field.default_factory is MISSING else field.default_factory()
+        if field.repr and value != usual:
+            told.append(f"{field.name}={_SHORT.repr(value)}")
     return f"{type(item).__name__}({', '.join(told)})"

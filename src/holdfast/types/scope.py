@@ -40,7 +40,7 @@ class Scope:
     reads: tuple[str, ...] = field(default=(), kw_only=True)
     # Whose rights count in the space of another user.
     actor: str = field(default="", kw_only=True)
-    # The space that is written, as one text that no other has.
+    # The space that is written, as a unique text.
     space: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -51,19 +51,19 @@ class Scope:
         parts = ("", "", self.team) if self.team else (self.user, *filter(None, (self.project,)))
         object.__setattr__(self, "space", "/".join(map(_escape, (self.tenant, *parts))))
         if self.reads != ():
-            object.__setattr__(self, "reads", _checked(self.reads))
+            object.__setattr__(self, "reads", _check_references(self.reads))
             for reference in self.reads:
                 self.named(reference)
 
     @property
     def shared(self) -> Scope:
-        """The scope of what all users of the tenant share."""
-        return _derived(self.tenant, "", self.agent)
+        """The scope that all users of the tenant share."""
+        return _derive(self.tenant, "", self.agent)
 
     @property
     def owner(self) -> Scope:
         """The scope of the user, without a project or a team."""
-        return _derived(self.tenant, self.user, self.agent)
+        return _derive(self.tenant, self.user, self.agent)
 
     @property
     def acting(self) -> str:
@@ -72,7 +72,7 @@ class Scope:
 
     @property
     def is_layered(self) -> bool:
-        """Whether more is read than the user's space and what the tenant shares."""
+        """Whether more is read than the user's space and that of the tenant."""
         return bool(self.project or self.team or self.reads)
 
     @property
@@ -109,27 +109,27 @@ class Scope:
             return self.owner
         name = _unescape(name)
         if kind == "team" and name and not rest:
-            return _derived(self.tenant, "", self.agent, team=name)
+            return _derive(self.tenant, "", self.agent, team=name)
         if kind == "project" and name and not rest:
-            return _derived(self.tenant, self.user, self.agent, name)
+            return _derive(self.tenant, self.user, self.agent, name)
         if kind == "user" and name and colon and len(rest) <= 1:
             kind, _, project = (rest or ["project:"])[0].partition(":")
             if kind == "project" and bool(project) == bool(rest):
-                return _derived(self.tenant, name, self.agent, _unescape(project))
+                return _derive(self.tenant, name, self.agent, _unescape(project))
         raise _no_reference(reference)
 
     def seen(self, space: str) -> Scope:
-        """Return the scope of one of the spaces that this one reads, for reading it with the same rights."""
+        """Return the scope of a space that this one reads, with the same rights."""
         if space == self.shared.space:
             return self.shared
-        found = scope_of(space)
-        if found.team:
-            return replace(found, user=self.acting, agent=self.agent)
-        actor = "" if self.acting in ("", found.user) else self.acting
-        return replace(found, agent=self.agent, actor=actor)
+        other = scope_of(space)
+        if other.team:
+            return replace(other, user=self.acting, agent=self.agent)
+        actor = "" if self.acting in ("", other.user) else self.acting
+        return replace(other, agent=self.agent, actor=actor)
 
     def reference(self, space: str) -> str:
-        """Return the reference by which a space of this tenant is named from here."""
+        """Return the reference to a space of this tenant, seen from this scope."""
         other = scope_of(space)
         if other.team:
             return f"team:{_escape(other.team)}"
@@ -140,26 +140,26 @@ class Scope:
         return f"{user}/{project}" if project else user
 
     def __repr__(self) -> str:
-        told = ((one.name, getattr(self, one.name)) for one in fields(self) if one.init)
+        parts = ((part.name, getattr(self, part.name)) for part in fields(self) if part.init)
         usual = ("tenant", "user", "agent")
-        return f"Scope({', '.join(f'{name}={value!r}' for name, value in told if value or name in usual)})"
+        return f"Scope({', '.join(f'{name}={value!r}' for name, value in parts if value or name in usual)})"
 
 
 # A prompt derives five: the parts are checked when the first is made.
 @lru_cache(maxsize=4_096)
-def _derived(tenant: str, user: str, agent: str, project: str = "", team: str = "") -> Scope:
+def _derive(tenant: str, user: str, agent: str, project: str = "", team: str = "") -> Scope:
     """Return a scope of the parts of another one."""
     return Scope(tenant, user, agent, project=project, team=team)
 
 
-def _checked(references: object) -> tuple[str, ...]:
+def _check_references(references: object) -> tuple[str, ...]:
     """Return references as a tuple, each once."""
     some = tuple(check_several(references, "reads", _FORMS))
     if len(some) > MAX_READS:
         raise InvalidInput(f"`reads` names {len(some):,} spaces.", f"Name at most {MAX_READS}.")
-    texts = tuple(dict.fromkeys(one for one in some if isinstance(one, str)))
-    if not all(isinstance(one, str) for one in some):
-        raise _no_reference(next(one for one in some if not isinstance(one, str)))
+    texts = tuple(dict.fromkeys(text for text in some if isinstance(text, str)))
+    if not all(isinstance(text, str) for text in some):
+        raise _no_reference(next(text for text in some if not isinstance(text, str)))
     return texts
 
 
@@ -178,7 +178,7 @@ def _unescape(part: str) -> str:
 def scope_of(space: str) -> Scope:
     """Return the tenant, the user and the project or team of a space, as a scope of all their agents."""
     tenant, user, project, team = map(_unescape, (*space.split("/", 3), "", "", "")[:4])
-    return _derived(tenant, user, "", project, team)
+    return _derive(tenant, user, "", project, team)
 
 
 def is_space(text: str) -> bool:

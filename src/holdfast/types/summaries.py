@@ -98,12 +98,12 @@ class CompactionResult:
     @property
     def leaves(self) -> int:
         """How many summaries of messages it made."""
-        return sum(not one.depth for one in self.summaries)
+        return sum(not summary.depth for summary in self.summaries)
 
     @property
     def nodes(self) -> int:
         """How many summaries of summaries it made."""
-        return sum(one.depth > 0 for one in self.summaries)
+        return sum(summary.depth > 0 for summary in self.summaries)
 
     @property
     def noop(self) -> bool:

@@ -16,12 +16,11 @@ from holdfast.errors import InvalidInput, shown
 from holdfast.types.checks import check_name
 
 Test = Literal["in", "exists", ">", ">=", "<", "<="]
-# How deep filters and their values are nested, how many conditions and values they have, and characters of a
-# text.
+# Levels of filters and their values, conditions and values of a filter, and characters of a text.
 MAX_DEPTH, MAX_PARTS, MAX_TEXT = 32, 1_000, 10_000
 # Numbers of floats, and whole numbers of their size.
 _MAX_BITS = 1024
-# Each operator as a test, what it is written as, and whether it is the opposite.
+# Each operator with its test, its sign in texts, and whether it is the opposite of the test.
 _OPERATORS: Mapping[str, tuple[Test, str, bool]] = {
     "$eq": ("in", "=", False),
     "$ne": ("in", "!=", True),
@@ -33,7 +32,7 @@ _OPERATORS: Mapping[str, tuple[Test, str, bool]] = {
     "$nin": ("in", "not in", True),
     "$exists": ("exists", "exists", False),
 }
-# Operators of mem0's that there are none for.
+# Operators of mem0 that have no counterpart.
 _OF_OTHERS = ("contains", "icontains")
 _JOINS: Mapping[str, str] = {
     "$and": "and",
@@ -65,13 +64,13 @@ class Values(dict[str, Comparable | None]):
         self._metadata = metadata
 
     def __missing__(self, key: str) -> Comparable | None:
-        found = None
-        for one in self._metadata:
-            if (value := look_up(one, key)) is not _MISSING:
-                found = _comparable(value)
+        comparable = None
+        for metadata in self._metadata:
+            if (value := look_up(metadata, key)) is not _MISSING:
+                comparable = _comparable(value)
                 break
-        self[key] = found
-        return found
+        self[key] = comparable
+        return comparable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +120,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined:
-    """Several filters of which all must hold, or one; or one that must not."""
+    """A join of filters: all must hold, or at least one; or the only one must not."""
 
     join: Literal["and", "or", "not"]
     parts: tuple[Where, ...]
@@ -130,21 +129,21 @@ class Joined:
         if self.join == "not":
             return f"not ({self.parts[0]})"
         return f" {self.join} ".join(
-            f"({one})" if isinstance(one, Joined) else str(one) for one in self.parts
+            f"({part})" if isinstance(part, Joined) else str(part) for part in self.parts
         )
 
     def passes(self, values: Values) -> bool:
         """Return whether metadata pass."""
         if self.join == "not":
             return not self.parts[0].passes(values)
-        return (all if self.join == "and" else any)(one.passes(values) for one in self.parts)
+        return (all if self.join == "and" else any)(part.passes(values) for part in self.parts)
 
 
 Where = Condition | Joined
 
 
 def look_up(metadata: Metadata, key: str) -> object:
-    """Return the value of a key, which may lead by dots into nested objects; `_MISSING` for none."""
+    """Return the value of a key, with dots for nested objects; `_MISSING` for none."""
     if key in metadata:
         return metadata[key]
     head, dot, rest = key.partition(".")
@@ -180,7 +179,7 @@ def check_where(where: object) -> Where | None:
 
 
 class _Parser:
-    """Reads a filter, and counts what it is made of."""
+    """A parser of filters that counts their parts."""
 
     def __init__(self) -> None:
         self._parts = 0
@@ -194,25 +193,25 @@ class _Parser:
             raise InvalidInput(what, "Filter by less, or in several calls.")
 
     def filter(self, given: object, depth: int) -> Where:
-        """Return the tree of a dict of keys and joins, all of which must hold."""
+        """Return the tree of a dict of keys and joins, which must all hold."""
         self._count(depth)
         if not isinstance(given, Mapping) or not given:
             raise InvalidInput(f"A part of `where` is {shown(given)}.", 'Pass a dict such as {"lang": "de"}.')
-        found: list[Where] = []
+        parts: list[Where] = []
         for key, value in given.items():
             if isinstance(key, str) and key in _JOINS:
-                found.append(self._joined(key, value, depth + 1))
+                parts.append(self._join(key, value, depth + 1))
             else:
-                found.append(self._of_key(_check_key(key), value, depth + 1))
-        return _all(found)
+                parts.append(self._of_key(_check_key(key), value, depth + 1))
+        return _all(parts)
 
-    def _joined(self, key: str, value: object, depth: int) -> Where:
+    def _join(self, key: str, value: object, depth: int) -> Where:
         join = _JOINS[key]
         if join == "not" and isinstance(value, Mapping):
             return Joined("not", (self.filter(value, depth),))
         if not isinstance(value, list | tuple) or not value:
             raise InvalidInput(f"`{key}` has {shown(value)}.", "Pass a list of filters, of at least one.")
-        parts = tuple(self.filter(one, depth) for one in value)
+        parts = tuple(self.filter(part, depth) for part in value)
         if join == "and":
             return _all(parts)
         either = parts[0] if len(parts) == 1 else Joined("or", parts)
@@ -220,7 +219,7 @@ class _Parser:
         return either if join == "or" else Joined("not", (either,))
 
     def _of_key(self, key: str, value: object, depth: int) -> Where:
-        """Return what is asked of a key: operators, a nested object, or the value itself."""
+        """Return the condition on a key: operators, a nested object, or the value itself."""
         self._count(depth)
         if not isinstance(value, Mapping):
             # So mem0 asks for any value.
@@ -231,7 +230,7 @@ class _Parser:
         if operators or not value or all(f"${name}" in _OPERATORS or name in _OF_OTHERS for name in value):
             what = f"`{key}` has {shown(value)}, which is neither operators nor keys."
             raise InvalidInput(what, f"Write operators with $, as $gte; and a nested key as {key}.KEY.")
-        nested = [self._of_key(f"{key}.{_check_key(name)}", one, depth + 1) for name, one in value.items()]
+        nested = [self._of_key(f"{key}.{_check_key(name)}", part, depth + 1) for name, part in value.items()]
         return _all(nested)
 
     def _operator(self, key: str, operator: str, value: object, depth: int) -> Where:
@@ -251,17 +250,17 @@ class _Parser:
         if operator in ("$in", "$nin"):
             if not isinstance(value, list | tuple | set | frozenset):
                 raise _wrong(key, operator, value, "Pass a list of values.")
-            values = tuple(self._value(key, operator, one, depth) for one in value)
+            values = tuple(self._value(key, operator, item, depth) for item in value)
             return Condition(key, test, values, negated, f"{_written(key)} {sign} {_json(list(values))}")
         if operator == "$exists":
             if not isinstance(value, bool):
                 raise _wrong(key, operator, value, "Pass True or False.")
             sign = "exists" if value else "does not exist"
             return Condition(key, test, (), not value, f"{_written(key)} {sign}")
-        one = self._value(key, operator, value, depth)
-        if test != "in" and not (isinstance(one, str) or _is_number(one)):
+        operand = self._value(key, operator, value, depth)
+        if test != "in" and not (isinstance(operand, str) or _is_number(operand)):
             raise _wrong(key, operator, value, "Compare with a number or a text.")
-        return Condition(key, test, (one,), negated, f"{_written(key)} {sign} {_json(one)}")
+        return Condition(key, test, (operand,), negated, f"{_written(key)} {sign} {_json(operand)}")
 
     def _value(self, key: str, operator: str, value: object, depth: int) -> object:
         """Return a JSON value, with lists and dicts of its own."""
@@ -277,9 +276,9 @@ class _Parser:
         if isinstance(value, float) and math.isfinite(value):
             return float(value)
         if isinstance(value, list | tuple):
-            return [self._value(key, operator, one, depth + 1) for one in value]
+            return [self._value(key, operator, item, depth + 1) for item in value]
         if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
-            return {name: self._value(key, operator, one, depth + 1) for name, one in value.items()}
+            return {name: self._value(key, operator, item, depth + 1) for name, item in value.items()}
         todo = (
             "Use text, numbers that are finite and not huge, True, False, None, and lists and dicts of them."
         )
@@ -287,7 +286,7 @@ class _Parser:
 
 
 def _all(parts: Sequence[Where]) -> Where:
-    every = tuple(one for part in parts for one in clauses(part))
+    every = tuple(clause for part in parts for clause in clauses(part))
     return every[0] if len(every) == 1 else Joined("and", every)
 
 
@@ -314,14 +313,14 @@ def _is_number(value: object) -> bool:
 
 def _comparable(value: object) -> Comparable:
     items = [value, *value] if isinstance(value, list) else [value]
-    # What is no number, NaN, is neither below nor above any.
+    # NaN is neither below nor above any number.
     numbers = [
-        one
-        for one in items
-        if (isinstance(one, float) and not math.isnan(one))
-        or (isinstance(one, int) and not isinstance(one, bool))
+        item
+        for item in items
+        if (isinstance(item, float) and not math.isnan(item))
+        or (isinstance(item, int) and not isinstance(item, bool))
     ]
-    texts = [one for one in items if isinstance(one, str)]
+    texts = [item for item in items if isinstance(item, str)]
     return Comparable(
         frozenset(map(_hashable, items)),
         (min(numbers), max(numbers)) if numbers else None,
@@ -339,15 +338,15 @@ def _hashable(value: object, depth: int = 0) -> object:
         # No value of a filter is nested as deep.
         return _MISSING
     if isinstance(value, list):
-        return list, *(_hashable(one, depth + 1) for one in value)
-    return dict, frozenset((name, _hashable(one, depth + 1)) for name, one in value.items())
+        return list, *(_hashable(item, depth + 1) for item in value)
+    return dict, frozenset((name, _hashable(item, depth + 1)) for name, item in value.items())
 
 
 _ORDER: Mapping[str, Callable[..., bool]] = {
-    ">": lambda one, other: one > other,
-    ">=": lambda one, other: one >= other,
-    "<": lambda one, other: one < other,
-    "<=": lambda one, other: one <= other,
+    ">": lambda value, bound: value > bound,
+    ">=": lambda value, bound: value >= bound,
+    "<": lambda value, bound: value < bound,
+    "<=": lambda value, bound: value <= bound,
 }
 
 
