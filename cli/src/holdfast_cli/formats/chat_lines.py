@@ -15,7 +15,7 @@ from typing import cast
 from holdfast.errors import InvalidInput
 from holdfast.port import formats
 from holdfast.types import Message
-from holdfast_cli.formats.import_items import dict_of, list_of, text_of
+from holdfast_cli.formats.json_values import dict_of, list_of, text_of
 from holdfast_cli.formats.langchain_messages import is_langchain, own_form, to_langchain
 from holdfast_cli.formats.langchain_messages import read as read_langchain
 

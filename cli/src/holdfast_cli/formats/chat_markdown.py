@@ -18,7 +18,8 @@ from holdfast.port import formats
 from holdfast.types import Message
 from holdfast_cli.formats.chat_lines import PAYLOAD, has_more
 from holdfast_cli.formats.files import File, object_in
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed, stable_id, text_of
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.json_values import stable_id, text_of
 from holdfast_cli.formats.jsonl import label_of
 from holdfast_cli.formats.marks import Marks, comment
 

@@ -13,15 +13,12 @@ from holdfast.types import Message
 from holdfast_cli.formats.agent_rows import rows_of, told_time
 from holdfast_cli.formats.files import MAX_LINE, File, lines, object_in
 from holdfast_cli.formats.foreign_sqlite import ForeignSQLite, opened
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    Item,
-    Skip,
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed, read_objects
+from holdfast_cli.formats.json_values import (
+    Json,
     call_item,
     dict_of,
     list_of,
-    parsed,
-    read_objects,
     result_item,
     stable_id,
     text_of,
@@ -41,8 +38,6 @@ _SENT = re.compile(r"<timestamp>\s*\w+, ([^<]{1,200})")
 _EXPORTED = re.compile(r"# [^\n]{0,1000}\n_Exported on ([^\n]{1,200}) from Cursor \([^\n]{1,40}\)_")
 _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 _SPEAKER = re.compile(r"^---\n+\*\*(User|Cursor)\*\*$", re.MULTILINE)
-
-_Json = Mapping[str, object]
 
 
 # The database
@@ -76,7 +71,7 @@ def read_database(file: File) -> Iterator[Item]:
             yield Skip(1, "chats of before 2025, which are stored in another way", problem=True)
 
 
-def _chat(database: ForeignSQLite, number: int, identity: str, value: _Json) -> Iterator[Item]:
+def _chat(database: ForeignSQLite, number: int, identity: str, value: Json) -> Iterator[Item]:
     bubbles = _bubbles(database, identity, value)
     headers = map(dict_of, list_of(value.get("fullConversationHeadersOnly")))
     order = list(dict.fromkeys(text_of(one.get("bubbleId")) for one in headers)) or list(bubbles)
@@ -102,7 +97,7 @@ def _chat(database: ForeignSQLite, number: int, identity: str, value: _Json) -> 
     yield from (Skip(number, "not in the list of its chat: the user went back behind it") for _ in bubbles)
 
 
-def _bubbles(database: ForeignSQLite, identity: str, value: _Json) -> dict[str, dict[str, object] | str]:
+def _bubbles(database: ForeignSQLite, identity: str, value: Json) -> dict[str, dict[str, object] | str]:
     """Return the messages of a chat by their ids: within it in early versions, later in rows of their own."""
     within = [dict_of(one) for one in list_of(value.get("conversation"))]
     found: dict[str, dict[str, object] | str] = {
@@ -115,13 +110,13 @@ def _bubbles(database: ForeignSQLite, identity: str, value: _Json) -> dict[str, 
     return found
 
 
-def _started(bubble: _Json) -> object:
+def _started(bubble: Json) -> object:
     """Return when a message was sent, in milliseconds; in some versions the times are those of a process."""
     start = dict_of(bubble.get("timingInfo")).get("clientStartTime")
     return start if isinstance(start, int | float) and start > 1e12 else None
 
 
-def _folder(bubble: _Json | str) -> str:
+def _folder(bubble: Json | str) -> str:
     if isinstance(bubble, str):
         return ""
     paths = (_path(text_of(uri)) for uri in list_of(bubble.get("workspaceUris")))
@@ -159,7 +154,7 @@ def _bubble(
         yield Skip(number, "attached to a message: files, images and other context")
 
 
-def _message(name: str, role: str, bubble: _Json, at: object) -> Message:
+def _message(name: str, role: str, bubble: Json, at: object) -> Message:
     text = text_of(bubble.get("text"))
     content = text if text.strip() else formats.REASONING
     # Some hundred fields are of the editor, among them whole files.
@@ -167,14 +162,14 @@ def _message(name: str, role: str, bubble: _Json, at: object) -> Message:
     return formats.parse({"role": role, "content": content, "at": at, "id": name, "raw": raw})
 
 
-def _tool_call(name: str, identity: str, call: _Json, at: object) -> Message:
+def _tool_call(name: str, identity: str, call: Json, at: object) -> Message:
     arguments = call.get("rawArgs") or call.get("params")
     kept = {key: one for key, one in call.items() if key not in {"result", "error", "additionalData"}}
     item = call_item(identity, call["name"], arguments or "{}", at)
     return formats.parse({**item, "id": name, "raw": {**kept, "id": identity}})
 
 
-def _tool_result(name: str, identity: str, call: _Json, result: str, at: object) -> Message:
+def _tool_result(name: str, identity: str, call: Json, result: str, at: object) -> Message:
     raw = {"id": identity, "name": call["name"], "status": call.get("status"), "result": result}
     return formats.parse({**result_item(identity, result, at), "id": name, "raw": raw})
 
@@ -182,7 +177,7 @@ def _tool_result(name: str, identity: str, call: _Json, result: str, at: object)
 # The transcripts
 
 
-def is_line(value: _Json) -> bool:
+def is_line(value: Json) -> bool:
     """Return whether an object is a message of a transcript."""
     message = value.get("message")
     return "type" not in value and value.get("role") in _ROLES.values() and "content" in dict_of(message)

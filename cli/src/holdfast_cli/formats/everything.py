@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from holdfast.errors import InvalidInput
 from holdfast.port import safekeeping
 from holdfast_cli.formats.files import MAX_LINE, File, beginning, lines, object_in
-from holdfast_cli.formats.import_items import Skip, dict_of
+from holdfast_cli.formats.import_items import Skip
+from holdfast_cli.formats.json_values import dict_of
 
 if TYPE_CHECKING:
     from holdfast import Memory

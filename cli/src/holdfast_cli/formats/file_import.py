@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING, TypedDict
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.port.imports import Imports, title_of
 from holdfast.port.texts import clean
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    ImportedMessage,
-    ImportedRecord,
-    Item,
-    Skip,
-    told_id,
-)
+from holdfast_cli.formats.import_items import ImportedChat, ImportedMessage, ImportedRecord, Item, Skip
 from holdfast_cli.formats.import_report import Skipped, Skips, unreadable
+from holdfast_cli.formats.json_values import told_id
 from holdfast_cli.formats.message_order import in_order
 from holdfast_cli.formats.private_tags import PRIVATE
 from holdfast_cli.formats.record_import import store_records

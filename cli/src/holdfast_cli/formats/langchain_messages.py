@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput
 from holdfast.port import formats
-from holdfast_cli.formats.import_items import dict_of, list_of, text_of
+from holdfast_cli.formats.json_values import dict_of, list_of, text_of
 
 if TYPE_CHECKING:
     from holdfast.types import Message

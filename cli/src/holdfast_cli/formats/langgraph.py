@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from holdfast_cli.formats import langchain_messages
 from holdfast_cli.formats.files import File, object_in
 from holdfast_cli.formats.foreign_sqlite import opened
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    Item,
-    Skip,
-    dict_of,
-    list_of,
-    parsed,
-    stable_id,
-    text_of,
-)
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.json_values import dict_of, list_of, stable_id, text_of
 from holdfast_cli.formats.langchain_messages import Extension
 
 if TYPE_CHECKING:

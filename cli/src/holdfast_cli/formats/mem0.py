@@ -8,21 +8,10 @@ from collections.abc import Set as AbstractSet
 from holdfast.port import formats, texts
 from holdfast_cli.formats.files import File, values
 from holdfast_cli.formats.foreign_sqlite import opened
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    ImportedRecord,
-    Item,
-    Owner,
-    Skip,
-    dict_of,
-    list_of,
-    parsed,
-    stable_id,
-    text_of,
-)
+from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Owner, Skip, parsed
+from holdfast_cli.formats.json_values import Json, dict_of, list_of, stable_id, text_of
 
-_Json = Mapping[str, object]
-_Entry = tuple[int, _Json]
+_Entry = tuple[int, Json]
 
 _LISTS = ("results", "memories")
 _NO_META = {"id", "memory", "data", "hash", "score", "text_lemmatized", "categories", "metadata", "event"}
@@ -31,13 +20,13 @@ _MESSAGES = ("id", "session_scope", "role", "content", "name", "created_at")
 _NO_OWNER = "a memory whose user the history does not name: import an export"
 
 
-def is_memory(value: _Json) -> bool:
+def is_memory(value: Json) -> bool:
     """Return whether an object is a memory, or a list of them as `get_all` returns it."""
     listed = [dict_of(one) for key in _LISTS for one in list_of(value.get(key))[:1]]
     return any(_is_memory(one) for one in (value, *listed))
 
 
-def _is_memory(value: _Json) -> bool:
+def _is_memory(value: Json) -> bool:
     return isinstance(value.get("memory"), str) and ("id" in value or "user_id" in value)
 
 
@@ -60,11 +49,11 @@ def _entries(file: File) -> Iterator[_Entry | Skip]:
             yield (place, found) if _is_memory(found) else Skip(place, "no memory of mem0", problem=True)
 
 
-def _user(entry: _Json) -> str:
+def _user(entry: Json) -> str:
     return text_of(entry.get("user_id"))
 
 
-def _record(line: int, entry: _Json, owner: Owner) -> ImportedRecord:
+def _record(line: int, entry: Json, owner: Owner) -> ImportedRecord:
     text, identity = text_of(entry.get("memory")), entry.get("id")
     beside = {**dict_of(entry.get("metadata")), **entry}
     meta = {
@@ -94,9 +83,9 @@ def read_history(file: File) -> Iterator[Item]:
             rows = database.rows("messages", ["session_scope"])
             scopes = {scope: _scope(scope) for (scope,) in rows if isinstance(scope, str)}
         users = {scope.get("user_id", "") for scope in scopes.values()}
-        last: dict[str, tuple[int, _Json]] = {}
+        last: dict[str, tuple[int, Json]] = {}
         for place, row in enumerate(database.rows("history", _HISTORY, order=["rowid"]), 1):
-            entry: _Json = dict(zip(_HISTORY, row, strict=True))
+            entry: Json = dict(zip(_HISTORY, row, strict=True))
             last[str(entry["memory_id"])] = (place, entry)
         for identity, (place, entry) in last.items():
             if entry["event"] == "DELETE":

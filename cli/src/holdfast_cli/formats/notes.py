@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.port.texts import clean
 from holdfast_cli.formats.files import File
-from holdfast_cli.formats.import_items import ImportedRecord, Item, Skip, list_of, text_of
+from holdfast_cli.formats.import_items import ImportedRecord, Item, Skip
+from holdfast_cli.formats.json_values import list_of, text_of
 
 if TYPE_CHECKING:
     from holdfast.port.handles import NewRecord

@@ -11,7 +11,8 @@ from holdfast.port import formats
 from holdfast.types import Message
 from holdfast_cli.formats.files import File, object_in
 from holdfast_cli.formats.foreign_sqlite import opened
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed, stable_id, text_of
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.json_values import stable_id, text_of
 
 _ITEMS, _COLUMNS = "agent_messages", ("id", "session_id", "message_data", "created_at")
 _BRANCHES, _PLACED = "message_structure", ("message_id", "branch_id")

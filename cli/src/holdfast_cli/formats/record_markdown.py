@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FEEDBACK
 from holdfast_cli.formats.files import SAVE, File, beginning, text_problems
-from holdfast_cli.formats.import_items import list_of, text_of
+from holdfast_cli.formats.json_values import list_of, text_of
 from holdfast_cli.formats.marks import Marks, comment
 
 if TYPE_CHECKING:

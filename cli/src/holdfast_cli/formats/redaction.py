@@ -12,15 +12,8 @@ from typing import Protocol, cast
 
 from holdfast.port import formats
 from holdfast.types import Message, ToolCall
-from holdfast_cli.formats.import_items import (
-    TOO_DEEP,
-    ImportedMessage,
-    ImportedRecord,
-    Skip,
-    dict_of,
-    list_of,
-    text_of,
-)
+from holdfast_cli.formats.import_items import TOO_DEEP, ImportedMessage, ImportedRecord, Skip
+from holdfast_cli.formats.json_values import dict_of, list_of, text_of
 from holdfast_cli.formats.left_out import LeftOut
 from holdfast_cli.formats.named_paths import is_about_one_file, is_path_key, named_in_call, named_in_output
 from holdfast_cli.formats.private_tags import (

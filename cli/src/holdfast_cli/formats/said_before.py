@@ -11,7 +11,8 @@ from holdfast.errors import InvalidInput
 from holdfast.port import formats
 from holdfast_cli.formats import claude_code
 from holdfast_cli.formats.files import MAX_ROW, File
-from holdfast_cli.formats.import_items import ImportedMessage, dict_of, text_of
+from holdfast_cli.formats.import_items import ImportedMessage
+from holdfast_cli.formats.json_values import dict_of, text_of
 from holdfast_cli.formats.redaction import words_marked
 from holdfast_cli.formats.sources import SourceFile
 from holdfast_cli.formats.zip_files import READ_ERRORS

@@ -16,15 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from holdfast.errors import InvalidInput, shown
 from holdfast.port import formats, texts
 from holdfast_cli.formats.files import MAX_LINE, File, lines
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    ImportedRecord,
-    Item,
-    Skip,
-    dict_of,
-    parsed,
-    repeat_id,
-)
+from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Skip, parsed
+from holdfast_cli.formats.json_values import dict_of, repeat_id
 
 if TYPE_CHECKING:
     from holdfast.port.handles import NewRecord
