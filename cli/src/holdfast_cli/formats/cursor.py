@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 
 from holdfast.port import formats
 from holdfast.types import Message
@@ -25,7 +24,8 @@ from holdfast_cli.formats.json_values import (
     time_of,
 )
 
-_TABLE = "cursorDiskKV"
+_TABLE, _COLUMNS = "cursorDiskKV", ("key", "value")
+MARK = (_TABLE, *_COLUMNS)
 _CHAT, _BUBBLE = "composerData:", "bubbleId:"
 _ROLES = {1: "user", 2: "assistant"}
 _CALL = "toolFormerData"
@@ -43,11 +43,6 @@ _SPEAKER = re.compile(r"^---\n+\*\*(User|Cursor)\*\*$", re.MULTILINE)
 # The database
 
 
-def is_database(tables: Mapping[str, AbstractSet[str]]) -> bool:
-    """Return whether a database is one of the editor."""
-    return {"key", "value"} <= tables.get(_TABLE, frozenset())
-
-
 def read_database(file: File) -> Iterator[Item]:
     """Yield the messages of every chat of the editor, as it lists them; calls and results are messages too.
 
@@ -56,7 +51,7 @@ def read_database(file: File) -> Iterator[Item]:
     are not there.
     """
     with opened(file) as database:
-        rows = database.rows(_TABLE, ["key", "value"], prefix=("key", _CHAT), order=["key"])
+        rows = database.rows(_TABLE, _COLUMNS, prefix=("key", _CHAT), order=["key"])
         for number, (key, value) in enumerate(rows, 1):
             if value is None:
                 continue
@@ -65,9 +60,7 @@ def read_database(file: File) -> Iterator[Item]:
                 yield Skip(number, f"a chat that is {found}", problem=True)
             else:
                 yield from _chat(database, number, text_of(key).removeprefix(_CHAT), found)
-        if "key" in database.tables.get(_ITEMS, ()) and any(
-            database.rows(_ITEMS, ["key"], where={"key": _OLD})
-        ):
+        if database.has(_ITEMS, "key") and any(database.rows(_ITEMS, ["key"], where={"key": _OLD})):
             yield Skip(1, "chats of before 2025, which are stored in another way", problem=True)
 
 
@@ -105,7 +98,7 @@ def _bubbles(database: ForeignSQLite, identity: str, value: Json) -> dict[str, d
     }
     found |= {name: dict(dict_of(one)) for name, one in dict_of(value.get("conversationMap")).items()}
     start = f"{_BUBBLE}{identity}:"
-    for key, text in database.rows(_TABLE, ["key", "value"], prefix=("key", start), order=["key"]):
+    for key, text in database.rows(_TABLE, _COLUMNS, prefix=("key", start), order=["key"]):
         found[text_of(key).removeprefix(start)] = object_in(text)
     return found
 

@@ -10,7 +10,6 @@ import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
@@ -40,6 +39,10 @@ class ForeignSQLite:
         self._connection = connection
         self.tables = _tables(connection)
         self._unchecked = set(self.tables) if check else set()
+
+    def has(self, table: str, *columns: str) -> bool:
+        """Return whether there is a table with these columns, besides others."""
+        return table in self.tables and self.tables[table].issuperset(columns)
 
     def rows(
         self,
@@ -82,7 +85,7 @@ class ForeignSQLite:
         sql += f" ORDER BY {', '.join(map(_quoted, order))}" if order else ""
         return self._connection.execute(sql, given)
 
-    def _check(self, table: str, columns: AbstractSet[str]) -> None:
+    def _check(self, table: str, columns: set[str]) -> None:
         if missing := columns - self.tables.get(table, frozenset()):
             which = ", ".join(sorted(missing))
             raise Unavailable(

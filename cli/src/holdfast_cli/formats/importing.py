@@ -21,6 +21,7 @@ from holdfast_cli.formats.files import File
 from holdfast_cli.formats.foreign_sqlite import fingerprint
 from holdfast_cli.formats.import_items import Item, Skip
 from holdfast_cli.formats.import_report import ImportReport, Skipped, Skips
+from holdfast_cli.formats.json_values import hash_of
 from holdfast_cli.formats.record_edits import apply_edits
 from holdfast_cli.formats.record_markdown import EDITS, is_records
 from holdfast_cli.formats.redaction import Rules
@@ -173,15 +174,10 @@ def import_source(
         The report, and whether something was left out as the user wished.
 
     """
-    started = time.monotonic()
+    importer = _Importer(memory, lambda *_: None, rules)
     file = FileImport(memory, source, lambda _: None, rules, before, is_whole=is_whole)
-    account = file.run()
-    report = ImportReport(len(account["chats"]), file.added, account["messages"] - file.added)
-    report.skipped = file.skipped
-    report.records, report.records_present = file.records_added, account["records"] - file.records_added
-    report.formats[source.format.name] = account["messages"] + account["records"]
-    report.seconds = time.monotonic() - started
-    return report, file.is_redacted
+    importer.count(source, file.run(), file.added, file.records_added)
+    return importer.done(), file.is_redacted
 
 
 class _Importer:
@@ -257,14 +253,18 @@ class _Importer:
             # What is left out may be let in later, so such a file is read again.
             if digest and not file.is_broken and not file.is_redacted:
                 known_files.note(file_id, digest, json.dumps(account))
-        self._count(source.format.name, account["chats"], added, account["messages"] - added)
+        self.count(source, account, added, records)
         if project:
             report.projects[project] += added
-        report.formats[source.format.name] += account["records"]
-        report.records += records
-        report.records_present += account["records"] - records
+
+    def count(self, source: SourceFile, account: Account, added: int, records: int) -> None:
+        """Count what a file had, and the messages and records of it that are new."""
+        self._count(source.format.name, account["chats"], added, account["messages"] - added)
+        self.report.formats[source.format.name] += account["records"]
+        self.report.records += records
+        self.report.records_present += account["records"] - records
         for reason, problem, count, lines in account["skipped"]:
-            self.skips.count(Skipped(path, reason, count, tuple(lines), problem))
+            self.skips.count(Skipped(source.file.path, reason, count, tuple(lines), problem))
 
     def restore(self, path: Path) -> None:
         """Import an export of everything."""
@@ -301,7 +301,7 @@ def _file_id(file: File, agent: str) -> str:
     """Return the id of a file for one agent: a hash of its path."""
     # In a zip the path continues within it, so it is not one of the system.
     path = os.path.abspath(file.path)  # noqa: PTH100
-    return blake2b(json.dumps([path, file.name, agent]).encode(), digest_size=16).hexdigest()
+    return hash_of([path, file.name, agent], 16)
 
 
 def _digest(source: SourceFile) -> str:

@@ -23,6 +23,12 @@ _SHOWN_TIME = re.compile(
 )
 
 
+def hash_of(value: object, size: int = 12) -> str:
+    """Return a hash of what JSON can say, of a number of bytes, in hexadecimal digits."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return blake2b(text.encode(), digest_size=size).hexdigest()
+
+
 def stable_id(position: int, payload: object) -> str:
     """Return the id of a message that has none: its position in the chat and a hash of its content."""
     text = json.dumps(payload, sort_keys=True, separators=(",", ":"))
@@ -38,11 +44,10 @@ def repeat_id(said: Counter[str], payload: object) -> str:
 
     """
     try:
-        text = json.dumps(payload, sort_keys=True, default=str)
+        digest = hash_of(payload)
     except RecursionError:
         # Whoever parses it reports that.
-        text = ""
-    digest = blake2b(text.encode(), digest_size=12).hexdigest()
+        digest = blake2b(digest_size=12).hexdigest()
     said[digest] += 1
     return f"{digest}-{said[digest]}"
 

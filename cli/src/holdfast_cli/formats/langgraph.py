@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from holdfast_cli.formats import langchain_messages
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 _TABLE = "checkpoints"
 _KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id")
 _STATE = ("type", "checkpoint")
+MARK = (_TABLE, *_KEYS, *_STATE)
 _CHANNEL = "messages"
 _OBJECT, _SNAPSHOT = (4, 5), 7  # the codes of a pydantic model, and of a channel that is stored as deltas
 _MISSING = "a state that is packed as LangGraph does: `pip install 'holdfast[langgraph]'` reads it"
@@ -34,11 +34,6 @@ class _State(NamedTuple):
     thread: str
     checkpoint: str
     place: int
-
-
-def is_checkpoints(tables: Mapping[str, AbstractSet[str]]) -> bool:
-    """Return whether a database has checkpoints of LangGraph."""
-    return tables.get(_TABLE, frozenset()) >= {*_KEYS, *_STATE}
 
 
 def read(file: File) -> Iterator[Item]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 
 from holdfast.port import formats, texts
 from holdfast_cli.formats.files import File, values
@@ -16,6 +15,7 @@ _Entry = tuple[int, Json]
 _LISTS = ("results", "memories")
 _NO_META = {"id", "memory", "data", "hash", "score", "text_lemmatized", "categories", "metadata", "event"}
 _HISTORY = ("memory_id", "new_memory", "event", "created_at", "updated_at")
+MARK = ("history", *_HISTORY)
 _MESSAGES = ("id", "session_scope", "role", "content", "name", "created_at")
 _NO_OWNER = "a memory whose user the history does not name: import an export"
 
@@ -66,11 +66,6 @@ def _record(line: int, entry: Json, owner: Owner) -> ImportedRecord:
     return ImportedRecord(line, {"text": text, "source": source, "meta": meta, "tags": tags}, owner=owner)
 
 
-def is_history(tables: Mapping[str, AbstractSet[str]]) -> bool:
-    """Return whether a database is the history of mem0."""
-    return tables.get("history", frozenset()) >= set(_HISTORY)
-
-
 def read_history(file: File) -> Iterator[Item]:
     """Yield the memories of a history after its last event, and the last messages of each session.
 
@@ -79,7 +74,7 @@ def read_history(file: File) -> Iterator[Item]:
     """
     with opened(file) as database:
         scopes: dict[str, dict[str, str]] = {}
-        if database.tables.get("messages", frozenset()) >= set(_MESSAGES):
+        if database.has("messages", *_MESSAGES):
             rows = database.rows("messages", ["session_scope"])
             scopes = {scope: _scope(scope) for (scope,) in rows if isinstance(scope, str)}
         users = {scope.get("user_id", "") for scope in scopes.values()}

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FEEDBACK
 from holdfast_cli.formats.files import SAVE, File, beginning, text_problems
-from holdfast_cli.formats.json_values import list_of, text_of
+from holdfast_cli.formats.json_values import hash_of, list_of, text_of
 from holdfast_cli.formats.marks import Marks, comment
 
 if TYPE_CHECKING:
@@ -87,8 +85,7 @@ def _mark(record: Record) -> str:
 
 def digest(text: str, category: str, tags: Iterable[str]) -> str:
     """Return what a record says as a short hash, by which a change is seen."""
-    said = json.dumps([text.strip(), category, sorted(tags)])
-    return blake2b(said.encode(), digest_size=12).hexdigest()
+    return hash_of([text.strip(), category, sorted(tags)])
 
 
 def is_records(path: Path) -> bool:

@@ -9,7 +9,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -17,7 +16,7 @@ from holdfast.errors import InvalidInput, shown
 from holdfast.port import formats, texts
 from holdfast_cli.formats.files import MAX_LINE, File, lines
 from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Skip, parsed
-from holdfast_cli.formats.json_values import dict_of, repeat_id
+from holdfast_cli.formats.json_values import dict_of, hash_of, repeat_id
 
 if TYPE_CHECKING:
     from holdfast.port.handles import NewRecord
@@ -128,17 +127,13 @@ def _message(name: str, line: int, fields: _Row, meta: _Row, seen: Counter[str])
     return parsed(chat, line, formats.parse, {**made, "id": identity, "meta": meta, "raw": None})
 
 
-def _hash(value: object) -> str:
-    return blake2b(json.dumps(value, default=str).encode(), digest_size=12).hexdigest()
-
-
 def _record(name: str, line: int, fields: _Row, meta: _Row) -> Item:
     given = {key: _text(value) for key, value in fields.items() if _text(value).strip()}
     text = given.get("text", "")
     if not text:
         return Skip(line, "The text is blank.", problem=True)
     identity = given.pop("id", "")
-    where = identity or _hash([given.get("kind", ""), text])
+    where = identity or hash_of([given.get("kind", ""), text])
     tags = [tag.strip() for tag in re.split(r"[,;]", given.pop("tags", "")) if tag.strip()]
     made = {"kind": "fact", "source": f"table:{name}#{where}", **given, "tags": tags, "meta": dict(meta)}
     return ImportedRecord(line, cast("NewRecord", made))

@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Protocol
 
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
 from holdfast_cli.hooks.clients import Client, client_of
 from holdfast_cli.hooks.config_files import backups, read_config
 from holdfast_cli.hooks.hook_call import EVENTS
 from holdfast_cli.hooks.hook_entries import HookEntries
-from holdfast_cli.hooks.server_entries import NAME, ServerEntry, TomlServer, WholeFile
+from holdfast_cli.hooks.server_entries import NAME, Entries, ServerEntry, TomlServer, WholeFile
 
 ONLY_SERVER: tuple[str, ...] = ("claude-desktop", "vscode")
 """The clients without hooks, which get the entry of the MCP server alone."""
@@ -29,32 +28,12 @@ _MARK = "<!-- installed by holdfast -->"
 _PASSWORD = re.compile(r"://[^@:]*+:[^@]++@|[?&]password=.", re.IGNORECASE)
 
 
-class Entries(Protocol):
-    """A sort of entries that are ours in a configuration."""
-
-    def snippet(self, wanted: Mapping[str, object]) -> str:
-        """Return a configuration with them alone."""
-        ...
-
-    def found(self, text: str) -> dict[str, object]:
-        """Return those that are there."""
-        ...
-
-    def added(self, text: str, wanted: Mapping[str, object]) -> str:
-        """Return a configuration with them."""
-        ...
-
-    def removed(self, text: str) -> str:
-        """Return a configuration without them."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Installed:
     """Entries of ours in one file."""
 
     path: Path
-    entries: Entries
+    entries: HookEntries | Entries
     wanted: Mapping[str, object]
 
 
