@@ -90,8 +90,7 @@ def _ask(memory: Memory, question: Question) -> _Asked:
 
 def _show_questions(screen: Screen, asked: Sequence[_Asked], titles: Mapping[str, str]) -> None:
     for one in asked:
-        screen.say("")
-        screen.say((one.question.question, "bold cyan"))
+        screen.say((f"\n{one.question.question}", "bold cyan"))
         # The first hit, and the one with the answer.
         for rank in sorted({1, one.rank} - {0})[: len(one.hits)]:
             mark = "✓" if rank == one.rank else " "
@@ -101,16 +100,14 @@ def _show_questions(screen: Screen, asked: Sequence[_Asked], titles: Mapping[str
             screen.say(f"The answer is not among the first {_DEPTH}.", indent=2)
     first = sum(one.rank == 1 for one in asked)
     usual = median(one.seconds for one in asked)
-    screen.say("")
     screen.say(
-        (f"{first} of {len(asked)} answers come first", "bold"),
+        (f"\n{first} of {len(asked)} answers come first", "bold"),
         f", at {usual * 1000:.1f} ms a question, without a model, a server or a key.",
     )
 
 
 def _show_window(screen: Screen, title: str, window: Window, prompt: Prompt) -> None:
-    screen.say("")
-    screen.say((f"What a model would see of “{title}” within {_WINDOW} tokens", "bold cyan"))
+    screen.say((f"\nWhat a model would see of “{title}” within {_WINDOW} tokens", "bold cyan"))
     show_omitted(screen, _CHAT, window, gap=False)
     for message in window.messages:
         line = shorten_line(" ".join(message.content.split()), 70)
@@ -118,9 +115,8 @@ def _show_window(screen: Screen, title: str, window: Window, prompt: Prompt) -> 
         head = (f"{write_reference(_CHAT, message.seq)}  {when(message.at)}  ", "dim")
         screen.say(head, (message.actor, "bold"), f"  {line}{calls}")
     show_account(screen, window, None)
-    screen.say("")
     screen.say(
-        (f"The prompt for “{_QUERY}” within {_PROMPT} tokens, with what is recalled for it", "bold cyan")
+        (f"\nThe prompt for “{_QUERY}” within {_PROMPT} tokens, with what is recalled for it", "bold cyan")
     )
     show_account(screen, prompt.window, prompt)
 
@@ -137,7 +133,6 @@ def _show_next(screen: Screen, options: Options) -> None:
             (options.line("recall", "what did we decide about Redis"), "ask the sample"),
             (options.line("show", _CHAT), "read a chat of it"),
         ]
-    screen.say("")
-    screen.say(("Next", "bold"))
+    screen.say(("\nNext", "bold"))
     for command, meaning in [*own, *sample]:
         screen.say((f"{command:<46}", "bold"), (meaning, "dim"), indent=2)

@@ -119,10 +119,9 @@ def usage(options: Options, *, since: datetime | None = None, limit: int | None 
     }
     screen.table(columns)
     screen.say_more(more)
-    screen.say("")
     tokens = f"{count(found.prompt_tokens, 'token')} of prompts, {found.answer_tokens:,} of answers"
     calls = count(found.calls, "call")
-    screen.say(("Total: ", "bold"), f"{calls}, {tokens}, {found.seconds:,.1f} s{begins}.")
+    screen.say(("\nTotal: ", "bold"), f"{calls}, {tokens}, {found.seconds:,.1f} s{begins}.")
     screen.say((_counted(found), "dim"))
     if any(line.outcome == _ASKED for line in found.lines):
         asked = f"{_ASKED}: running, or killed; counted with the most that their answers may take."

@@ -83,8 +83,7 @@ def episodes(options: Options, *, query: list[str] | None = None, limit: int = 5
             (f"  ({record.chat}, {record.id})", "dim"),
             (f"  {', '.join(marks)}" if (marks := flags(record)) else "", "dim"),
         )
-        screen.say(record.text, indent=4)
-        screen.say("")
+        screen.say(f"{record.text}\n", indent=4)
     screen.say_more(more)
     if not found:
         written = f"{options.line('chats', 'end', 'CHAT')} && {options.line('work')}"

@@ -82,5 +82,4 @@ def head(screen: Screen, info: ChatInfo) -> None:
     agent = f", agent {info.agent}" if info.agent else ""
     agent += f", channel {info.channel}" if info.channel else ""
     counted = f"{count(info.messages, 'message')}, {count(info.tokens, 'token')}"
-    screen.say((f"{counted}, {when(info.oldest)} to {when(info.newest)}{agent}", "dim"))
-    screen.say("")
+    screen.say((f"{counted}, {when(info.oldest)} to {when(info.newest)}{agent}\n", "dim"))

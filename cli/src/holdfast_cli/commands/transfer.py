@@ -128,8 +128,7 @@ def _show_next(screen: Screen, report: "ImportReport", options: Options) -> None
     """Print how to ask for what was imported, in the project with most of it."""
     if report.projects:
         options = replace(options, project=report.projects.most_common(1)[0][0])
-    screen.say("")
-    screen.say(f"Next: {options.line('recall', 'what did we decide about …')}")
+    screen.say(f"\nNext: {options.line('recall', 'what did we decide about …')}")
     screen.say(f"Or: {options.line('chats')}")
 
 
@@ -152,8 +151,7 @@ def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"], give
         by_reason[one.reason].append(one)
     if not by_reason:
         return
-    screen.say("")
-    screen.say((f"{title}: {sum(one.count for one in skipped):,}", "bold yellow"))
+    screen.say((f"\n{title}: {sum(one.count for one in skipped):,}", "bold yellow"))
     for reason, group in sorted(by_reason.items(), key=lambda item: -sum(one.count for one in item[1])):
         places = [f"{one.path}:{line}" if line else one.path for one in group for line in one.lines]
         named = [place for n, place in enumerate(places) if n < _EXAMPLES or place in given]

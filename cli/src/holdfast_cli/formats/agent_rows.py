@@ -1,7 +1,5 @@
 """Rows in which agents store chats, close to chat formats: what they share, and those of Cline and Goose."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A line is a chat: its `messages` as the format has them, and beside them `holdfa
 with what the format has no place for. Import puts both together.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -5,8 +5,6 @@ what the heading tells, and the lines below it are the words of the message as t
 that looks like such a comment has a backslash before it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """ChatGPT: the conversations of a data export, `conversations.json` or its numbered parts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from holdfast.port import formats

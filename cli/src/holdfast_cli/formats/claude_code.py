@@ -1,7 +1,5 @@
 """Claude Code: the session logs under `~/.claude/projects`, with their branches and subagents."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

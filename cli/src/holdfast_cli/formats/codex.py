@@ -1,7 +1,5 @@
 """Codex CLI: the rollouts under `~/.codex/sessions` and `~/.codex/archived_sessions`."""
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect_right

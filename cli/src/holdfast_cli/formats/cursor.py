@@ -1,7 +1,5 @@
 """Cursor: the chats in its database `state.vscdb`, those it exports, its transcripts."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

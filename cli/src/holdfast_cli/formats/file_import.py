@@ -1,15 +1,15 @@
 """The import of one file: its messages and records, each once, a batch at a time."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
+from holdfast import Chat, Memory
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.port.imports import Imports, title_of
 from holdfast.port.texts import clean
+from holdfast.types import Message, ToolCall
 from holdfast_cli.formats.import_items import ImportedChat, ImportedMessage, ImportedRecord, Item, Skip
 from holdfast_cli.formats.import_report import Skipped, Skips, unreadable
 from holdfast_cli.formats.json_values import told_id
@@ -19,10 +19,6 @@ from holdfast_cli.formats.record_import import store_records
 from holdfast_cli.formats.redaction import IGNORED, Redactor, Rules
 from holdfast_cli.formats.said_before import private_in
 from holdfast_cli.formats.sources import SourceFile
-
-if TYPE_CHECKING:
-    from holdfast import Chat, Memory
-    from holdfast.types import Message, ToolCall
 
 _NO_LINE = 0  # the line of a whole file
 _BATCH = 500  # messages or records in one transaction, or up to twice as many

@@ -4,8 +4,6 @@ A reader names a table and its columns and says no SQL, so no view, trigger, vir
 of the file is ever run.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Gemini CLI: the chats under `~/.gemini/tmp/<project>/chats`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, defaultdict

@@ -1,18 +1,13 @@
 """The items that readers of files yield: messages of chats, records, and what they leave out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
+from holdfast.port.handles import NewRecord
 from holdfast.port.imports import ChatLabel
 from holdfast.types import Message
-
-if TYPE_CHECKING:
-    from holdfast.port.handles import NewRecord
 
 TOO_DEEP = "nested too deeply"
 

@@ -1,7 +1,5 @@
 """Import of conversations from files, folders and zips, each message once."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -9,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from holdfast import __version__
+from holdfast import Memory, __version__
 from holdfast.errors import InvalidInput, NewerSchema, UnknownFormat, shown
 from holdfast.port.imports import Imports
 from holdfast.port.texts import clean
@@ -27,9 +25,6 @@ from holdfast_cli.formats.record_markdown import EDITS, is_records
 from holdfast_cli.formats.redaction import Rules
 from holdfast_cli.formats.sources import NOTES, Format, Ignored, Source, SourceFile, Unread, sources
 from holdfast_cli.formats.zip_files import READ_ERRORS
-
-if TYPE_CHECKING:
-    from holdfast import Memory
 
 Progress = Callable[[str, int], None]
 """Called after each batch with the path of the file and the number of messages found in all files so far."""

@@ -1,7 +1,5 @@
 """Values of JSON from untrusted files, of whatever type they are, and what formats make of them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

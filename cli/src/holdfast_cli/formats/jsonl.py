@@ -1,7 +1,5 @@
 """Chat-format messages in JSONL and JSON files: plain, OpenAI, fine-tuning sets, LangChain, our exports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime

@@ -1,19 +1,14 @@
 """LangGraph: the SQLite file of its checkpoints, without running what its serializer would construct."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from holdfast_cli.formats import langchain_messages
 from holdfast_cli.formats.files import File, object_in
-from holdfast_cli.formats.foreign_sqlite import opened
+from holdfast_cli.formats.foreign_sqlite import ForeignSQLite, opened
 from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
 from holdfast_cli.formats.json_values import dict_of, list_of, stable_id, text_of
 from holdfast_cli.formats.langchain_messages import Extension
-
-if TYPE_CHECKING:
-    from holdfast_cli.formats.foreign_sqlite import ForeignSQLite
 
 _TABLE = "checkpoints"
 _KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id")

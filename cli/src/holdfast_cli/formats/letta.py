@@ -3,22 +3,16 @@
 Both forms: that of Letta 0.8 and later, with lists of agents and blocks, and the earlier one of one agent.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from holdfast.port import formats
+from holdfast.port.handles import NewRecord
 from holdfast.port.texts import clean
 from holdfast_cli.formats.files import File, object_in, values
 from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Skip, parsed, read_objects
 from holdfast_cli.formats.json_values import Json, dict_of, list_of, stable_id, text_of
-
-if TYPE_CHECKING:
-    from holdfast.port.handles import NewRecord
-
 
 _SAYS = "send_message"  # the tool by which earlier agents speak; their text is what they think
 _ONE_PER_AGENT = {"human": "profile", "persona": "soul"}

@@ -1,7 +1,5 @@
 """mem0: what `get_all` and exports give, and its `history.db`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from holdfast.port import formats, texts
@@ -103,8 +101,5 @@ def read_history(file: File) -> Iterator[Item]:
 def _scope(text: str) -> dict[str, str]:
     """Return the names of a session, as in `agent_id=coach&user_id=ada`."""
     pairs = (part.partition("=") for part in text.split("&"))
-    return {key: _unescaped(value) for key, _, value in pairs}
-
-
-def _unescaped(text: str) -> str:
-    return text.replace("%26", "&").replace("%3D", "=").replace("%25", "%")
+    escaped = {key: value.replace("%26", "&").replace("%3D", "=") for key, _, value in pairs}
+    return {key: value.replace("%25", "%") for key, value in escaped.items()}

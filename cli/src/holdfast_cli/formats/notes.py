@@ -4,21 +4,16 @@ Of the front matter, names with a text or a list of texts are read. That is what
 YAML knows stays as its text and is counted.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from holdfast.port.handles import NewRecord
 from holdfast.port.texts import clean
 from holdfast_cli.formats.files import File
 from holdfast_cli.formats.import_items import ImportedRecord, Item, Skip
 from holdfast_cli.formats.json_values import hash_of, list_of, text_of
-
-if TYPE_CHECKING:
-    from holdfast.port.handles import NewRecord
 
 _LARGEST = 16 << 20  # bytes of one note
 _LONGEST_HEAD = 500  # lines of front matter

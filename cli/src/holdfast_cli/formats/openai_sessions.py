@@ -1,7 +1,5 @@
 """OpenAI Agents SDK: the SQLite file of its sessions, `SQLiteSession` and `AdvancedSQLiteSession`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 

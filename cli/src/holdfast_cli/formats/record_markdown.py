@@ -1,22 +1,18 @@
 """Records as Markdown that one can read and edit, in sections by kind; `record_edits.py` takes edits over."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
+from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FEEDBACK
+from holdfast.types import Record
 from holdfast_cli.formats.files import SAVE, File, beginning, text_problems
 from holdfast_cli.formats.json_values import hash_of, list_of, text_of
 from holdfast_cli.formats.marks import Marks, comment
-
-if TYPE_CHECKING:
-    from holdfast import Memory
-    from holdfast.types import Record
 
 EDITS = "records as Markdown"
 """The name of the format in reports."""

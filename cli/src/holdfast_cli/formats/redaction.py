@@ -1,7 +1,5 @@
 """Messages without what a user keeps private: a step between the reader of a transcript and the store."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """What a transcript marks as private anywhere, which other messages may repeat before that or after."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The files with conversations under a path, and their formats, recognised by content."""
 
-from __future__ import annotations
-
 import os
 import zipfile
 from collections import Counter

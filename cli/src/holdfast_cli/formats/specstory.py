@@ -1,7 +1,5 @@
 """SpecStory: the sessions of coding agents as Markdown, under `.specstory/history` of a project."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Tables of any program, CSV and JSONL, as messages or records: a mapping names the column of each field."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io
@@ -10,16 +8,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.port import formats, texts
+from holdfast.port.handles import NewRecord
 from holdfast_cli.formats.files import MAX_LINE, File, lines
 from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Skip, parsed
 from holdfast_cli.formats.json_values import dict_of, hash_of, repeat_id
-
-if TYPE_CHECKING:
-    from holdfast.port.handles import NewRecord
 
 MESSAGE_FIELDS = ("content", "role", "at", "chat", "name", "id", "title", "meta")
 RECORD_FIELDS = ("text", "kind", "category", "tags", "target", "since", "until", "source", "id", "meta")

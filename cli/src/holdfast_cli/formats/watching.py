@@ -1,24 +1,19 @@
 """Folders whose files are imported as they are written."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from holdfast import Memory
 from holdfast.errors import HoldfastError
 from holdfast_cli.formats.file_parts import end_of_lines, part_of
 from holdfast_cli.formats.import_report import ImportReport
 from holdfast_cli.formats.importing import ProjectOf, import_found
+from holdfast_cli.formats.redaction import Rules
 from holdfast_cli.formats.sources import DATABASE_ENDINGS, LINE_ENDINGS, Source, SourceFile, found_at
-
-if TYPE_CHECKING:
-    from holdfast import Memory
-    from holdfast_cli.formats.redaction import Rules
 
 _REST = 9  # times as long as its import took, a file is left alone after it
 _UNREADABLE = 60.0  # seconds after which a file that cannot be read is tried again

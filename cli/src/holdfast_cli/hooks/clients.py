@@ -1,7 +1,5 @@
 """The coding agents that can call hooks: what each writes and demands, and where its hooks are listed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What `holdfast doctor` checks: whether the hooks run, answer in time, and reach the model."""
 
-from __future__ import annotations
-
 import platform
 import re
 from collections import Counter, defaultdict

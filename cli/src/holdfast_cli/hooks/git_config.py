@@ -1,7 +1,5 @@
 """The settings of a git repository, read as git does as far as its remotes go; nothing is run."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

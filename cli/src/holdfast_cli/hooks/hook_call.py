@@ -1,7 +1,5 @@
 """`HookCall`: what a client says of an event, in the form that all clients share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, get_args
 

@@ -1,7 +1,5 @@
 """The entries by which a client calls our hooks: added to its configuration, found again, and removed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What is installed into a client, and where: its hooks, the entry of the MCP server, a skill or a rule."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -157,7 +155,7 @@ def _server(name: str, setup: Setup) -> Installed:
     # Only who installs waits for it.
     from platformdirs import user_config_path
 
-    home = _home()
+    home = home_folder()
     entry = ServerEntry(("servers" if name == "vscode" else "mcpServers",))
     match name:
         case "claude-code":
@@ -199,10 +197,10 @@ def _folder(client: Client, project: Path | None) -> Path:
     named = os.environ.get(client.home_variable, "") if client.home_variable else ""
     if project is None and named:
         return Path(named)
-    return (project or _home()) / client.folder
+    return (project or home_folder()) / client.folder
 
 
-def _home() -> Path:
+def home_folder() -> Path:
     """Return the home folder of the user.
 
     Raises:

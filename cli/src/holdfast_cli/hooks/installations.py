@@ -1,7 +1,5 @@
 """Which hooks of ours the configurations of clients list."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

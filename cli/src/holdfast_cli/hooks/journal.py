@@ -1,7 +1,5 @@
 """The journal of hook calls: one JSON line a call, with its time and what went wrong, of bounded size."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Sequence

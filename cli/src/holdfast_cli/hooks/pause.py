@@ -1,7 +1,5 @@
 """When the user paused the memory: a file of one line a change, which is only ever added to."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The entry by which a client starts our MCP server, in JSON and, for Codex, in TOML; and whole files."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Session logs by the projects that they belong to, for an import of what was said before."""
 
-from __future__ import annotations
-
 import os
 
 from holdfast_cli.formats import gemini

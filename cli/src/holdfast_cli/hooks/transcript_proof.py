@@ -1,7 +1,5 @@
 """Whether what a hook answered reached the model, proven from the transcript of the client."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
