@@ -4,6 +4,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -175,20 +176,18 @@ def import_source(
     return importer.done(), file.is_redacted
 
 
+@dataclass(slots=True)
 class _Importer:
     """The import of some files."""
 
-    def __init__(
-        self, memory: Memory, progress: Progress, rules: Rules | None, project_of: ProjectOf = lambda _: ""
-    ) -> None:
-        self._started = time.monotonic()
-        self._memory = memory
-        self._project_of = project_of
-        self._rules = rules
-        self._progress = progress
-        self._chats: set[str] = set()
-        self.report = ImportReport()
-        self.skips = Skips()
+    memory: Memory
+    progress: Progress
+    rules: Rules | None
+    project_of: ProjectOf = lambda _: ""
+    report: ImportReport = field(default_factory=ImportReport)
+    skips: Skips = field(default_factory=Skips)
+    _chats: set[str] = field(default_factory=set)
+    _started: float = field(default_factory=time.monotonic)
 
     def take_path(self, path: Path, *, dry_run: bool) -> None:
         """Import what is at a path."""
@@ -230,8 +229,8 @@ class _Importer:
 
     def take(self, source: SourceFile) -> None:
         """Import a file; one that was imported before and has not changed is only counted."""
-        project, path, report = self._project_of(source), source.file.path, self.report
-        memory = self._memory.scoped(project=project) if project else self._memory
+        project, path, report = self.project_of(source), source.file.path, self.report
+        memory = self.memory.scoped(project=project) if project else self.memory
         known_files, found = Imports(memory), report.formats.total()
         file_id = _file_id(source.file, memory.scope.agent)
         digest = _digest(source) if known_files.stores else ""
@@ -240,9 +239,9 @@ class _Importer:
         if known:
             account: Account = json.loads(known)
             report.unchanged += 1
-            self._progress(path, found + account["messages"])
+            self.progress(path, found + account["messages"])
         else:
-            file = FileImport(memory, source, lambda read: self._progress(path, found + read), self._rules)
+            file = FileImport(memory, source, lambda read: self.progress(path, found + read), self.rules)
             account = file.run()
             added, records = file.added, file.records_added
             # What is left out may be let in later, so such a file is read again.
@@ -264,9 +263,9 @@ class _Importer:
     def restore(self, path: Path) -> None:
         """Import an export of everything."""
         file = File.at(path)
-        restored = everything.restore(self._memory, file)
+        restored = everything.restore(self.memory, file)
         added, present = restored.added["messages"], restored.present["messages"]
-        own = self._memory.scope.space
+        own = self.memory.scope.space
         chats = {chat if space == own else f"{space}|{chat}" for space, chat in restored.chats}
         self._count(everything.FORMAT, chats, added, present)
         self.report.rows += restored.added
@@ -275,7 +274,7 @@ class _Importer:
 
     def edit(self, path: Path, *, dry_run: bool) -> None:
         """Take over, or only report, the edits of records in a file."""
-        done, report = apply_edits(self._memory, path, dry_run=dry_run), self.report
+        done, report = apply_edits(self.memory, path, dry_run=dry_run), self.report
         report.edits += done.edits
         report.records += 0 if dry_run else len(done.edits) - len(done.conflicts)
         report.records_present += done.unchanged

@@ -1,20 +1,17 @@
 """The files that a client shows its model in every session: what they say is known, and not learned again."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from holdfast import Memory
+from holdfast.port.imports import Imports
+from holdfast_cli.formats.private_tags import without_private
 from holdfast_cli.hooks.git_config import read_regular
+from holdfast_cli.hooks.privacy import Privacy
 from holdfast_cli.hooks.project import main_folder
-
-if TYPE_CHECKING:
-    from holdfast import Memory
-    from holdfast_cli.hooks.privacy import Privacy
 
 # Of a project, and of each folder that a session is in or below; of the user, below the home.
 _OF_PROJECT = (
@@ -76,10 +73,6 @@ def note_known(memory: Memory, root: Path, home: Path, privacy: Privacy, folder:
 
     Files that the user ignores are left out, and what is marked as private in the others.
     """
-    # Where the memory is not open, none of it is needed.
-    from holdfast.port.imports import Imports
-    from holdfast_cli.formats.private_tags import without_private
-
     texts = {
         str(one.path): without_private(one.text)
         for one in known_texts(root, home, folder)
