@@ -117,10 +117,7 @@ READING = [
         ("scratchpad",),
         ("learn", "jobs"),
         ("chats", "end", "c"),
-        (
-            "learn",
-            "episodes",
-        ),
+        ("learn", "episodes"),
         ("learn", "usage"),
     ),
     *(

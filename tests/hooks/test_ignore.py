@@ -230,13 +230,7 @@ def test_the_folder_of_a_shell(home: Path) -> None:
 @pytest.mark.slow
 def test_hostile_sets_and_patterns_of_a_shell_are_read_in_time(home: Path) -> None:
     began = time.process_time()
-    for line in (
-        "[" * 500_000,
-        "[[:" * 300_000,
-        "[[:a" * 200_000 + "]",
-        "[a-\\" * 200_000,
-        "*[ab]" * 10_000,
-    ):
+    for line in ("[" * 500_000, "[[:" * 300_000, "[[:a" * 200_000 + "]", "[a-\\" * 200_000, "*[ab]" * 10_000):
         covered(rules(home, line), home, "a" * 4000, "[" * 200)
     found = rules(home, "*[a-b]*[[:alpha:]]" * 30 + "1")
     for depth in range(8):

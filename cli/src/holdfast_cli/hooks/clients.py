@@ -1,6 +1,7 @@
 """The coding agents that can call hooks: what each writes and demands, and where its hooks are listed."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,11 @@ class Client:
     """The member of a stop that has the last message of the assistant."""
     nothing: str = "{}"
     """What it demands where there is nothing to say."""
+
+    def folder_in(self, home: Path) -> Path:
+        """Return the folder of the user's configuration."""
+        named = os.environ.get(self.home_variable, "") if self.home_variable else ""
+        return Path(named) if named else home / self.folder
 
     def parse(self, event: Event, payload: Mapping[str, object]) -> HookCall:
         """Read what the client writes to stdin.

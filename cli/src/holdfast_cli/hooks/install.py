@@ -76,7 +76,7 @@ def installed(name: str, setup: Setup, *, rules: bool = False) -> list[Installed
     shared = _is_shared(client, setup)
     hooks = HookEntries(client)
     commands = {event: hook_command(client, event, setup, shared=shared) for event in EVENTS}
-    folder = _folder(client, setup.project)
+    folder = setup.project / client.folder if setup.project else client.folder_in(home_folder())
     found = [
         Installed(
             folder / (client.project_file if setup.project else client.user_file),
@@ -165,7 +165,7 @@ def _server(name: str, setup: Setup) -> Installed:
                 entry = ServerEntry(("projects", str(setup.project), "mcpServers"))
         case "codex":
             wanted = {NAME: server_entry(name, setup)}
-            return Installed(_folder(client_of(name), None) / "config.toml", TomlServer(), wanted)
+            return Installed(client_of(name).folder_in(home) / "config.toml", TomlServer(), wanted)
         case "cursor":
             path = home / ".cursor" / "mcp.json"
         case "gemini":
@@ -191,13 +191,6 @@ def skill_text() -> str:
     """Return the skill that teaches an agent when to use the memory."""
     plugin = files("holdfast_cli.hooks").joinpath("plugin")
     return plugin.joinpath("skills", "memory", "SKILL.md").read_text("utf-8")
-
-
-def _folder(client: Client, project: Path | None) -> Path:
-    named = os.environ.get(client.home_variable, "") if client.home_variable else ""
-    if project is None and named:
-        return Path(named)
-    return (project or home_folder()) / client.folder
 
 
 def home_folder() -> Path:
