@@ -31,14 +31,6 @@ T = TypeVar("T")
 _NAMED = 5  # users that a sentence names
 
 
-def is_closed(location: str) -> bool:
-    """Return whether this user cannot write to a file, or to its folder."""
-    path = Path(location)
-    return "://" not in location and not all(
-        os.access(one, os.W_OK) for one in (path, path.absolute().parent)
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """How to answer. The fields are the options, but for `no_options`."""
@@ -138,9 +130,10 @@ class Options(Output):
                 "Make one with `holdfast import PATH…` or `holdfast remember TEXT…`, or see a sample with "
                 "`holdfast demo`.",
             )
+        places = () if "://" in named else (path, path.absolute().parent)
         return Memory(
             named,
-            read_only=not create and is_closed(named),
+            read_only=not create and not all(os.access(one, os.W_OK) for one in places),
             tenant=self.tenant,
             user=self.user,
             agent=self.agent,

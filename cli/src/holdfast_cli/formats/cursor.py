@@ -137,10 +137,15 @@ def _bubble(
         yield Skip(number, "empty")
     if call.get("name"):
         identity = text_of(call.get("toolCallId")) or name
-        yield parsed(chat, number, _tool_call, f"{name}/call", identity, call, at)
+        kept = {key: one for key, one in call.items() if key not in {"result", "error", "additionalData"}}
+        item = call_item(identity, call["name"], call.get("rawArgs") or call.get("params") or "{}", at)
+        item |= {"id": f"{name}/call", "raw": {**kept, "id": identity}}
+        yield parsed(chat, number, formats.parse, item)
         error = call.get("error")
         if result := text_of(call.get("result")) or (json.dumps(error) if error else ""):
-            yield parsed(chat, number, _tool_result, f"{name}/result", identity, call, result, at)
+            raw = {"id": identity, "name": call["name"], "status": call.get("status"), "result": result}
+            item = result_item(identity, result, at) | {"id": f"{name}/result", "raw": raw}
+            yield parsed(chat, number, formats.parse, item)
     if any(bubble.get(key) for key in _ATTACHED):
         yield Skip(number, "attached to a message: files, images and other context")
 
@@ -151,18 +156,6 @@ def _message(name: str, role: str, bubble: Json, at: object) -> Message:
     # Some hundred fields are of the editor, among them whole files.
     raw = {key: bubble[key] for key in _KEPT if key in bubble}
     return formats.parse({"role": role, "content": content, "at": at, "id": name, "raw": raw})
-
-
-def _tool_call(name: str, identity: str, call: Json, at: object) -> Message:
-    arguments = call.get("rawArgs") or call.get("params")
-    kept = {key: one for key, one in call.items() if key not in {"result", "error", "additionalData"}}
-    item = call_item(identity, call["name"], arguments or "{}", at)
-    return formats.parse({**item, "id": name, "raw": {**kept, "id": identity}})
-
-
-def _tool_result(name: str, identity: str, call: Json, result: str, at: object) -> Message:
-    raw = {"id": identity, "name": call["name"], "status": call.get("status"), "result": result}
-    return formats.parse({**result_item(identity, result, at), "id": name, "raw": raw})
 
 
 # The transcripts

@@ -52,6 +52,8 @@ class Client:
     """The member of a stop that has the last message of the assistant."""
     nothing: str = "{}"
     """What it demands where there is nothing to say."""
+    session: tuple[str, ...] = ("session_id",)
+    """The members that may have the id of the session."""
 
     def folder_in(self, home: Path) -> Path:
         """Return the folder of the user's configuration."""
@@ -70,7 +72,7 @@ class Client:
                 "Cursor called the hook of Claude Code, whose settings it reads too.",
                 "Use `holdfast install cursor`, and switch off third-party hooks in Cursor.",
             )
-        agent, prompt = _text_in(payload, "agent_id"), _text_in(payload, "prompt")
+        agent, prompt = self._agent_in(payload), _text_in(payload, "prompt")
         if self.name == "gemini" and prompt.startswith("<hook_context>"):
             # Without a terminal, the context of a session's start stands before the first prompt.
             from holdfast_cli.formats.gemini import without_contexts
@@ -79,9 +81,9 @@ class Client:
         return HookCall(
             client=self.name,
             event=event,
-            session=_session_in(payload, "session_id"),
-            cwd=_text_in(payload, "cwd"),
-            transcript=_transcript_in(payload, agent),
+            session=_session_in(payload, *self.session),
+            cwd=_text_in(payload, "cwd") or _root(payload),
+            transcript=self._transcript_in(payload, agent),
             prompt=prompt if event == "prompt" else "",
             answer=_text_in(payload, self.said) if event == "stop" else "",
             source=_source_in(payload) if event == "session-start" else "",
@@ -102,26 +104,35 @@ class Client:
             members["systemMessage"] = message
         return _document(members) if members else self.nothing
 
+    def _agent_in(self, payload: Mapping[str, object]) -> str:
+        return _text_in(payload, "agent_id")
+
+    def _transcript_in(self, payload: Mapping[str, object], agent: str) -> str:
+        # That of a sub-agent is a file of its own.
+        return _text_in(payload, *(("agent_transcript_path",) if agent else ()), "transcript_path")
+
 
 class _Cursor(Client):
     """Cursor, which has names of its own, and shows the person nothing."""
 
     __slots__ = ()
 
-    def parse(self, event: Event, payload: Mapping[str, object]) -> HookCall:
+    def _agent_in(self, payload: Mapping[str, object]) -> str:
         agent = _text_in(payload, "subagent_id", "agent_id")
         if not agent and payload.get("hook_event_name") == "subagentStop":
-            agent = _text_in(payload, "subagent_type", "generation_id")
-        return HookCall(
-            client=self.name,
-            event=event,
-            session=_session_in(payload, "conversation_id", "session_id"),
-            cwd=_text_in(payload, "cwd") or _root(payload),
-            transcript=_transcript_of_cursor(payload, agent),
-            prompt=_text_in(payload, "prompt") if event == "prompt" else "",
-            source=_source_in(payload) if event == "session-start" else "",
-            agent=agent,
-        )
+            return _text_in(payload, "subagent_type", "generation_id")
+        return agent
+
+    def _transcript_in(self, payload: Mapping[str, object], agent: str) -> str:
+        # The command line does not name its own, and early versions wrote plain text.
+        named = super()._transcript_in(payload, agent)
+        session = _text_in(payload, *self.session)
+        if named or agent or not session.replace("-", "").isalnum():
+            return named if named.endswith(".jsonl") else ""
+        folders = (Path.home() / ".cursor" / "projects").glob("*/agent-transcripts")
+        names = (f"{session}.jsonl", f"{session}/{session}.jsonl")
+        paths = (folder / name for folder in folders for name in names)
+        return str(next(filter(Path.is_file, paths), ""))
 
     def answer(self, event: Event, text: str, message: str = "") -> str:  # noqa: ARG002 - see above
         goes_on: dict[str, object] = {"continue": True} if event == "prompt" else {}
@@ -180,6 +191,8 @@ _CURSOR = _Cursor(
     user_file="hooks.json",
     grouped=False,
     version=(("version", 1),),
+    said="",
+    session=("conversation_id", "session_id"),
 )
 # Its timeouts are in milliseconds.
 _GEMINI = Client(
@@ -237,24 +250,6 @@ def _session_in(payload: Mapping[str, object], *names: str) -> str:
 def _source_in(payload: Mapping[str, object]) -> str:
     """Return why a session starts."""
     return _SOURCES.get(_text_in(payload, "source"), "startup")
-
-
-def _transcript_in(payload: Mapping[str, object], agent: str) -> str:
-    """Return the transcript, which of a sub-agent is a file of its own."""
-    return _text_in(payload, *(("agent_transcript_path",) if agent else ()), "transcript_path")
-
-
-def _transcript_of_cursor(payload: Mapping[str, object], agent: str) -> str:
-    """Return the transcript; the command line does not name its own, and early versions wrote plain text."""
-    named = _transcript_in(payload, agent)
-    session = _text_in(payload, "conversation_id", "session_id")
-    if named or agent or not session.replace("-", "").isalnum():
-        return named if named.endswith(".jsonl") else ""
-    folders = (Path.home() / ".cursor" / "projects").glob("*/agent-transcripts")
-    paths = (
-        folder / name for folder in folders for name in (f"{session}.jsonl", f"{session}/{session}.jsonl")
-    )
-    return str(next(filter(Path.is_file, paths), ""))
 
 
 def _root(payload: Mapping[str, object]) -> str:

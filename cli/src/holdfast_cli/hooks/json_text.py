@@ -128,7 +128,8 @@ class JsonText:
         number = step if isinstance(step, int) else len(names) - 1 - names[::-1].index(step)
         part = parent.parts[number]
         if number + 1 < len(parent.parts):
-            return self._cut((part.at, self._space_end(self._comma(part.value.end))))
+            comma = self._comma(part.value.end)
+            return self._cut((part.at, len(self.body) - len(self.body[comma:].lstrip(" \t\r\n"))))
         begin = parent.start + 1 if number == 0 else self._before(part.at)
         comma = self._comma(part.value.end)
         if number == 0:
@@ -201,10 +202,6 @@ class JsonText:
     def _before(self, at: int) -> int:
         """Return where the white space before a position begins."""
         return len(self.body[:at].rstrip(" \t\r\n"))
-
-    def _space_end(self, at: int) -> int:
-        """Return where the white space, but not the comments, after a position ends."""
-        return at + len(self.body[at:]) - len(self.body[at:].lstrip(" \t\r\n"))
 
     def _comma(self, at: int) -> int:
         """Return the position after the comma that follows a value, or its end if none does."""
