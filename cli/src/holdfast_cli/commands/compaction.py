@@ -41,13 +41,13 @@ def compact(
     For example: holdfast compact porto-trip --full --budget 2000
     """
     # Only what takes a while needs it.
-    from holdfast_cli.commands.render.progress import Shrinking
+    from holdfast_cli.commands.render.progress import shrinking
 
     versions, target = prompt_versions(prompt, "leaf=v1") or None, prompts.compaction_target(budget)
     with interruptible("The summaries made until now are kept."), options.open() as memory:
         info = the_chat(options, memory, chat)
         opened = memory.chat(chat)
-        with Shrinking(opened.stats().context_tokens, target) as progress:
+        with shrinking(opened.stats().context_tokens, target) as progress:
             done = opened.compact(full=full, llm=llm, progress=progress, budget=budget, prompts=versions)
     screen = options.answer({"chat": chat, "title": info.title, **_described(done), "target": target})
     head(screen, info)

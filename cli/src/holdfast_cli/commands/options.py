@@ -3,11 +3,11 @@
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeVar
+from typing import ClassVar, Literal, Self, TypeVar
 
 import typer
 
@@ -19,9 +19,6 @@ from holdfast_cli.commands.render.screen import Screen, answer, count
 from holdfast_cli.hooks import location
 from holdfast_cli.hooks.location import DATABASE
 from holdfast_cli.hooks.project import PROJECT, project_of
-
-if TYPE_CHECKING:
-    from holdfast_cli.formats.importing import ProjectOf
 
 USER = "HOLDFAST_USER"
 _PARTS = ("tenant", "user", "agent", "project", "team")
@@ -152,7 +149,7 @@ class Options(Output):
         named = self.project or ("" if self.team else os.environ.get(PROJECT, ""))
         return project_of(Path.cwd()).name if named == "." else named
 
-    def project_of(self, *, no_projects: bool) -> "ProjectOf":
+    def project_of(self, *, no_projects: bool) -> Callable[..., str]:
         """Return what names the project of a file to import; none where all files go into one space."""
         # Only an import needs the importers.
         from holdfast_cli.hooks.session_logs import project_of_log

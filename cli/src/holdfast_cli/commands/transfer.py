@@ -46,7 +46,7 @@ def import_(
     For example: holdfast import ~/.claude/projects
     """
     # Only an import needs a progress bar and the importers.
-    from holdfast_cli.commands.render.progress import Progress
+    from holdfast_cli.commands.render.progress import reading
     from holdfast_cli.formats.importing import import_paths, import_tables
     from holdfast_cli.hooks.privacy import Privacy
 
@@ -57,7 +57,7 @@ def import_(
             raise InvalidInput("With --map, files are read as it says.", "Leave out --dry-run and --format.")
         take = partial(import_tables, columns=_columns(columns), encoding=encoding)
     paths = paths or _claude_code_projects()
-    with interruptible(_KEPT), options.open(create=True) as memory, Progress(paths) as progress:
+    with interruptible(_KEPT), options.open(create=True) as memory, reading(paths) as progress:
         # What is private is read when the database is open: its errors come first.
         report = take(memory, paths, progress=progress, rules=Privacy.read())
     _show_report(report, options, paths)

@@ -76,9 +76,9 @@ def thinking(llm: str | None) -> AbstractContextManager[object]:
     if llm is None:
         return nullcontext()
     # Only what takes a while needs it.
-    from holdfast_cli.commands.render.progress import Thinking
+    from holdfast_cli.commands.render.progress import waiting
 
-    return Thinking(llm)
+    return waiting(llm)
 
 
 def is_due(job: Job) -> bool:
