@@ -22,8 +22,8 @@ BUDGETS = {
     "tools": 2_663,
     "front": 1_837,
     "port integrations providers testing": 8_100,
-    "commands": 4_156,
-    "hooks": 3_150,
-    "formats demo": 4_953,
+    "commands": 4_033,
+    "hooks": 2_999,
+    "formats demo": 4_749,
     "benchmarks scripts": 7_700,
 }

@@ -56,11 +56,6 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=1) if re.search("[\ud800-\udfff]", readable) else readable
 
 
-def is_chats(text: str) -> bool:
-    """Return whether a text that begins so is an export of chats."""
-    return text.startswith(START)
-
-
 def read(file: File) -> Iterator[Item]:
     """Yield the messages of an export of chats as Markdown."""
     chat = ImportedChat(file.name)

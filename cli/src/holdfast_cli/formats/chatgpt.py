@@ -84,14 +84,12 @@ def _thread(current: object, nodes: Mapping[str, Json]) -> list[str]:
 
 
 def _newest_leaf(nodes: Mapping[str, Json], parents: Mapping[str, str]) -> str:
+    def created(key: str) -> float:
+        at = dict_of(nodes[key].get("message")).get("create_time")
+        return at if isinstance(at, int | float) else 0.0
+
     inner = {parents[key] for key in nodes if key in parents}
-    leaves = [key for key in nodes if key not in inner]
-    return max(reversed(leaves), key=lambda key: _created(nodes[key]), default="")
-
-
-def _created(node: Json) -> float:
-    created = dict_of(node.get("message")).get("create_time")
-    return created if isinstance(created, int | float) else 0.0
+    return max(reversed([key for key in nodes if key not in inner]), key=created, default="")
 
 
 def _author(message: Json) -> Json:

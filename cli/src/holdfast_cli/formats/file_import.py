@@ -87,7 +87,10 @@ class FileImport:
                     by_chat[item.chat.id].append(item)
             for messages in by_chat.values():
                 self._store(messages)
-            self._store_records(records)
+            done = store_records(self.memory, records)
+            self.records_added += done.added
+            self._records += done.added + done.present
+            self._skip(done.skips)
             self.progress(self._stored)
         return {
             "chats": sorted(self._chats),
@@ -131,12 +134,6 @@ class FileImport:
 
     def _skip(self, skips: Iterable[Skip]) -> None:
         self._skips.add(self.source.file.path, skips)
-
-    def _store_records(self, items: Sequence[ImportedRecord]) -> None:
-        done = store_records(self.memory, items)
-        self.records_added += done.added
-        self._records += done.added + done.present
-        self._skip(done.skips)
 
     def _store(self, items: Sequence[ImportedMessage]) -> None:
         """Append messages of one chat that are not stored yet."""
@@ -280,18 +277,16 @@ def _is_same(known: Message, item: ImportedMessage) -> bool:
     if known.id != item.message.id:
         return False
     words = _words(item.message), _words(item.before or item.message)
-    return _words(known) in words or known.raw == item.message.raw is not None or _has_placeholder(known)
+    if _words(known) in words or known.raw == item.message.raw is not None:
+        return True
+    text = repr(_words(known))
+    return PRIVATE in text or IGNORED in text
 
 
 def _repeats(known: Sequence[Message], items: Sequence[ImportedMessage]) -> bool:
     """Return whether one conversation begins as another does, and no third is likely to."""
     is_long = len(known) > _FEW or sum(len(one.content) for one in known) > _SHORT
     return is_long and all(map(_is_same, known, items))
-
-
-def _has_placeholder(message: Message) -> bool:
-    text = repr(_words(message))
-    return PRIVATE in text or IGNORED in text
 
 
 def _describe(memory: Memory, chat: Chat, origin: ImportedChat) -> None:

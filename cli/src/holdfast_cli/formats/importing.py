@@ -66,7 +66,11 @@ def import_paths(
 
     """
     named = _named(paths)
-    _check_how(named, format, dry_run=dry_run)
+    if format not in ("", NOTES.name):
+        raise InvalidInput(f"Unknown format {shown(format)}.", 'Use "notes", or leave it out.')
+    if dry_run and (format or not all(map(is_records, named))):
+        what = "Only the edits of an export of records as Markdown can be shown without being made."
+        raise InvalidInput(what, "Leave out `dry_run`, or name such files alone.")
     importer = _Importer(memory, progress or (lambda *_: None), rules, project_of)
     if format:
         importer.take_each(named, lambda path: importer.take_found(_notes(path)))
@@ -74,14 +78,6 @@ def import_paths(
         named.sort(key=lambda path: (not everything.is_everything(path), not is_records(path)))
         importer.take_each(named, partial(importer.take_path, dry_run=dry_run))
     return importer.done()
-
-
-def _check_how(paths: Sequence[Path], format: str, *, dry_run: bool) -> None:
-    if format not in ("", NOTES.name):
-        raise InvalidInput(f"Unknown format {shown(format)}.", 'Use "notes", or leave it out.')
-    if dry_run and (format or not all(map(is_records, paths))):
-        what = "Only the edits of an export of records as Markdown can be shown without being made."
-        raise InvalidInput(what, "Leave out `dry_run`, or name such files alone.")
 
 
 def import_tables(

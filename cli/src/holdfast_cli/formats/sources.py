@@ -98,7 +98,7 @@ FORMATS = (
     Format("Cline", agent_rows.read_task, is_value=agent_rows.is_task),
     Format("SpecStory", specstory.read, is_text=specstory.is_session),
     Format("basic-memory", notes.read, is_text=notes.is_note),
-    Format("Markdown", chat_markdown.read, is_text=chat_markdown.is_chats),
+    Format("Markdown", chat_markdown.read, is_text=lambda text: text.startswith(chat_markdown.START)),
     _JSONL,
     Format("ChatGPT", chatgpt.read, is_value=chatgpt.is_conversation),
     Format("Gemini CLI", gemini.read_document, is_value=gemini.is_chat),
@@ -209,7 +209,8 @@ def recognise(file: File, formats: Sequence[Format]) -> Format | None:
     """Return the format of a file by its first lines or values; None if it is in none."""
     start = _start_of(file)
     if is_sqlite(start):
-        return _of_database(file, formats)
+        with opened(file) as database:
+            return next((one for one in formats if one.is_database and one.is_database(database)), None)
     if start.startswith(_ZIP):
         # Where it was cut, what is in it may be in plain view.
         return None
@@ -228,11 +229,6 @@ def recognise(file: File, formats: Sequence[Format]) -> Format | None:
         return _first_match(by_value, values(file)) or found
     alone = len(head) == 1 and not file.path.lower().endswith(LINE_ENDINGS)
     return _first_match(by_value, head) if alone and found is _JSONL else found
-
-
-def _of_database(file: File, formats: Sequence[Format]) -> Format | None:
-    with opened(file) as database:
-        return next((one for one in formats if one.is_database and one.is_database(database)), None)
 
 
 def _first_match(

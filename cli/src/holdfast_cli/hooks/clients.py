@@ -72,21 +72,25 @@ class Client:
                 "Cursor called the hook of Claude Code, whose settings it reads too.",
                 "Use `holdfast install cursor`, and switch off third-party hooks in Cursor.",
             )
+        if not (session := _text_in(payload, *self.session)):
+            todo = "Install the hooks anew, for the client that runs them."
+            raise InvalidInput("The call of a hook names no session.", todo)
         agent, prompt = self._agent_in(payload), _text_in(payload, "prompt")
         if self.name == "gemini" and prompt.startswith("<hook_context>"):
             # Without a terminal, the context of a session's start stands before the first prompt.
             from holdfast_cli.formats.gemini import without_contexts
 
             prompt = without_contexts(prompt)
+        source = _SOURCES.get(_text_in(payload, "source"), "startup")
         return HookCall(
             client=self.name,
             event=event,
-            session=_session_in(payload, *self.session),
+            session=session,
             cwd=_text_in(payload, "cwd") or _root(payload),
             transcript=self._transcript_in(payload, agent),
             prompt=prompt if event == "prompt" else "",
             answer=_text_in(payload, self.said) if event == "stop" else "",
-            source=_source_in(payload) if event == "session-start" else "",
+            source=source if event == "session-start" else "",
             agent=agent,
         )
 
@@ -231,25 +235,6 @@ def _text_in(payload: Mapping[str, object], *names: str) -> str:
     """Return the first of some members that is a text with anything in it, "" if none is."""
     values = (payload.get(name) for name in names)
     return next((value for value in values if isinstance(value, str) and value), "")
-
-
-def _session_in(payload: Mapping[str, object], *names: str) -> str:
-    """Return the id of the session, which every call must name.
-
-    Raises:
-        InvalidInput: it is not there.
-
-    """
-    if session := _text_in(payload, *names):
-        return session
-    raise InvalidInput(
-        "The call of a hook names no session.", "Install the hooks anew, for the client that runs them."
-    )
-
-
-def _source_in(payload: Mapping[str, object]) -> str:
-    """Return why a session starts."""
-    return _SOURCES.get(_text_in(payload, "source"), "startup")
 
 
 def _root(payload: Mapping[str, object]) -> str:

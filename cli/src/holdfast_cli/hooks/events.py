@@ -181,7 +181,10 @@ class HookEvents:
                 self._import(memory, lambda: None)
             else:
                 self._keep(memory, "assistant", self._call.answer)
-            self._compact(memory)
+            chat = memory.chat(self._call.session)
+            if chat.stats().messages and chat.needs_compaction():
+                # Without a model, for when the client has forgotten the beginning.
+                chat.compact()
             root = Path(self._state.root)
             note_known(memory, root, Path.home(), Privacy.read(), Path(self._folder))
             if self._call.event in ("stop", "session-end"):
@@ -257,12 +260,6 @@ class HookEvents:
             # The same stop, reported twice.
             return
         chat.append(replace(found.message, id=f"{told}{len(same) + 1}"))
-
-    def _compact(self, memory: Memory) -> None:
-        """Write summaries, without a model, for when the client has forgotten the beginning."""
-        chat = memory.chat(self._call.session)
-        if chat.stats().messages and chat.needs_compaction():
-            chat.compact()
 
     def _learn(self, memory: Memory) -> None:
         if self._state.ended or self._call.event == "session-end":
