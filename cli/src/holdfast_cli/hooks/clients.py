@@ -68,10 +68,8 @@ class Client:
 
         """
         if self.name == "claude-code" and "cursor_version" in payload:
-            raise InvalidInput(
-                "Cursor called the hook of Claude Code, whose settings it reads too.",
-                "Use `holdfast install cursor`, and switch off third-party hooks in Cursor.",
-            )
+            todo = "Use `holdfast install cursor`, and switch off third-party hooks in Cursor."
+            raise InvalidInput("Cursor called the hook of Claude Code, whose settings it reads too.", todo)
         if not (session := _text_in(payload, *self.session)):
             todo = "Install the hooks anew, for the client that runs them."
             raise InvalidInput("The call of a hook names no session.", todo)

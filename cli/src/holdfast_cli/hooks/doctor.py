@@ -128,11 +128,8 @@ def _installed(evidences: Evidences, runs: Sequence[HookRun]) -> Iterator[Health
     ran = Counter(run.client for run in runs)
     listed = {one.client for one in installed if one.commands}
     if not listed and not ran:
-        yield _action(
-            "hooks",
-            "No coding agent calls Holdfast.",
-            "Run `holdfast install claude-code`, or codex, cursor or gemini; --help shows more.",
-        )
+        todo = "Run `holdfast install claude-code`, or codex, cursor or gemini; --help shows more."
+        yield _action("hooks", "No coding agent calls Holdfast.", todo)
     off = "claude-code" if switched_off and "claude-code" in ran.keys() | listed else ""
     if off:
         todo = "Set it to false there, or remove it."

@@ -103,15 +103,11 @@ def _is_shared(client: Client, setup: Setup) -> bool:
     """
     shared = client.shared and setup.project is not None
     if setup.has_password:
-        raise InvalidInput(
-            "The command line of a hook would show the password of the database to all on this machine.",
-            "Leave it out of the URL, and write it into ~/.pgpass.",
-        )
+        what = "The command line of a hook would show the password of the database to all on this machine."
+        raise InvalidInput(what, "Leave it out of the URL, and write it into ~/.pgpass.")
     if shared and (setup.location or setup.words("tenant", "user")):
-        raise InvalidInput(
-            f"{client.title} has one file of hooks for all who work on a project.",
-            "Leave out --db and --user, or --project.",
-        )
+        todo = "Leave out --db and --user, or --project."
+        raise InvalidInput(f"{client.title} has one file of hooks for all who work on a project.", todo)
     return shared
 
 

@@ -75,10 +75,8 @@ class JsonText:
                 value = value.parts[step].value
                 continue
             if not isinstance(value.plain, dict):
-                raise Conflict(
-                    f"What should have the member {step!r} in the configuration is no object.",
-                    "Mend it, or add the entries by hand.",
-                )
+                what = f"What should have the member {step!r} in the configuration is no object."
+                raise Conflict(what, "Mend it, or add the entries by hand.")
             named = [part.value for part in value.parts if part.name == step]
             if not named:
                 return None
@@ -114,10 +112,8 @@ class JsonText:
         if value is None:
             return self.put(path, [new])
         if not isinstance(value.plain, list):
-            raise Conflict(
-                f"The member {path[-1]!r} of the configuration is no list.",
-                "Mend it, or add the entries by hand.",
-            )
+            todo = "Mend it, or add the entries by hand."
+            raise Conflict(f"The member {path[-1]!r} of the configuration is no list.", todo)
         return self._added(value, "", new)
 
     def without(self, path: Sequence[Step]) -> Self:

@@ -14,14 +14,7 @@ from holdfast_cli.hooks.privacy import Privacy
 from holdfast_cli.hooks.project import main_folder
 
 # Of a project, and of each folder that a session is in or below; of the user, below the home.
-_OF_PROJECT = (
-    "CLAUDE.md",
-    "CLAUDE.local.md",
-    ".claude/CLAUDE.md",
-    "AGENTS.md",
-    "AGENTS.override.md",
-    "GEMINI.md",
-)
+_OF_PROJECT = "CLAUDE.md CLAUDE.local.md .claude/CLAUDE.md AGENTS.md AGENTS.override.md GEMINI.md".split()
 _OF_USER = (".claude/CLAUDE.md", ".codex/AGENTS.md", ".codex/AGENTS.override.md", ".gemini/GEMINI.md")
 _INDEX = "MEMORY.md"
 _LARGEST = 256 << 10  # bytes of a file; more is not read
