@@ -22,8 +22,8 @@ BUDGETS = {
     "tools": 2_663,
     "front": 1_837,
     "port integrations providers testing": 8_100,
-    "commands": 4_033,
-    "hooks": 2_999,
+    "commands": 4_025,
+    "hooks": 2_974,
     "formats demo": 4_749,
     "benchmarks scripts": 7_700,
 }
