@@ -228,7 +228,9 @@ class _Importer:
         project, path, report = self.project_of(source), source.file.path, self.report
         memory = self.memory.scoped(project=project) if project else self.memory
         known_files, found = Imports(memory), report.formats.total()
-        file_id = _file_id(source.file, memory.scope.agent)
+        # In a zip the path continues within it, so it is not one of the system.
+        whole = os.path.abspath(path)  # noqa: PTH100
+        file_id = hash_of([whole, source.file.name, memory.scope.agent], 16)
         digest = _digest(source) if known_files.stores else ""
         known = digest and known_files.account(file_id, digest)
         added = records = 0
@@ -285,13 +287,6 @@ class _Importer:
         self.report.added += added
         self.report.present += present
         self.report.formats[format] += added + present
-
-
-def _file_id(file: File, agent: str) -> str:
-    """Return the id of a file for one agent: a hash of its path."""
-    # In a zip the path continues within it, so it is not one of the system.
-    path = os.path.abspath(file.path)  # noqa: PTH100
-    return hash_of([path, file.name, agent], 16)
 
 
 def _digest(source: SourceFile) -> str:
