@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from holdfast.errors import InvalidInput
 from holdfast.text.clean import clean
 from holdfast.types import Message, Role
-from holdfast_cli.formats.import_items import text_of
+from holdfast_cli.formats.json_values import text_of
 
 Unit = Literal["message", "session"]
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

@@ -22,8 +22,8 @@ BUDGETS = {
     "tools": 2_572,
     "front": 1_832,
     "port integrations providers testing": 8_066,
-    "commands": 4_156,
-    "hooks": 3_150,
-    "formats demo": 4_953,
+    "commands": 4_025,
+    "hooks": 2_974,
+    "formats demo": 4_747,
     "benchmarks scripts": 7_700,
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.datasets import Corpus, Question, Reader, Session, is_dict_with, lines, said, unknown_gold
 from holdfast.errors import InvalidInput
 from holdfast.types import Message
-from holdfast_cli.formats.import_items import dict_of, list_of, text_of
+from holdfast_cli.formats.json_values import dict_of, list_of, text_of
 
 _MARKUP = re.compile(r"</?(?:tool-use|details)\b[^>]*>|<summary>[^<]*</summary>")
 _EMPTY = "…"  # a message without text keeps its place

@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.datasets import Corpus, Question, Reader, Session, dicts_of, moment, parsed, said
 from holdfast.errors import InvalidInput
 from holdfast.types import Message
-from holdfast_cli.formats.import_items import dict_of, list_of, text_of
+from holdfast_cli.formats.json_values import dict_of, list_of, text_of
 
 NEEDLES = (
     "information_extraction",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.datasets import Corpus, Question, Reader, Session, dicts_of, moment, parsed, said
 from holdfast.types import Message
-from holdfast_cli.formats.import_items import dict_of, list_of, text_of
+from holdfast_cli.formats.json_values import dict_of, list_of, text_of
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 MAIN = ("multi-hop", "temporal", "open-domain", "single-hop")

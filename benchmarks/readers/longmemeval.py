@@ -24,7 +24,7 @@ from benchmarks.datasets import (
     said,
     texts_of,
 )
-from holdfast_cli.formats.import_items import list_of, text_of
+from holdfast_cli.formats.json_values import list_of, text_of
 
 _TIME = re.compile(r"(?P<year>\d{4})/(?P<month>\d\d)/(?P<day>\d\d)(?:.*?(?P<hour>\d\d?):(?P<minute>\d\d))?")
 _TURN = timedelta(seconds=10)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.datasets import Corpus, Question, Reader, Session, dicts_of, is_dict_with, moment, said
 from holdfast.types import Message
-from holdfast_cli.formats.import_items import dict_of, list_of, text_of
+from holdfast_cli.formats.json_values import dict_of, list_of, text_of
 
 _TIME = re.compile(
     r"(?P<year>\d{4})年(?P<month>\d\d?)月(?P<day>\d\d?)日(?:.*?(?P<hour>\d\d?):(?P<minute>\d\d))?"

@@ -25,7 +25,7 @@ from benchmarks.datasets import (
 )
 from holdfast.errors import InvalidInput
 from holdfast.types import Message
-from holdfast_cli.formats.import_items import dict_of, text_of
+from holdfast_cli.formats.json_values import dict_of, text_of
 
 
 def _knows(value: object) -> bool:

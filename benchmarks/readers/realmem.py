@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.datasets import Corpus, Question, Reader, Session, dicts_of, moment, said, texts_of
 from holdfast.types import Message
-from holdfast_cli.formats.import_items import dict_of, text_of
+from holdfast_cli.formats.json_values import dict_of, text_of
 
 _DATE = re.compile(r"(?P<year>[12]\d{3})-(?P<month>\d\d)-(?P<day>\d\d)\b")
 # The file dates sessions by the day; sessions and turns need an order in time as well.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.datasets import Corpus, Reader, Session, is_dict_with, moment, said
 from benchmarks.readers.locomo import caption, questions_in, sessions_in
-from holdfast_cli.formats.import_items import dict_of, text_of
+from holdfast_cli.formats.json_values import dict_of, text_of
 
 _CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "commonsense"}
 _TIME = re.compile(

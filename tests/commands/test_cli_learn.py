@@ -283,15 +283,7 @@ def test_hostile_titles_and_errors_reach_no_terminal(cli: Cli) -> None:
         connection.execute("UPDATE sessions SET title = ?", (HOSTILE,))
         connection.execute("UPDATE jobs SET error = ?", (HOSTILE,))
     connection.close()
-    for words in (
-        ("learn", "jobs"),
-        ("chats", "end", "queue"),
-        ("work",),
-        (
-            "learn",
-            "episodes",
-        ),
-    ):
+    for words in (("learn", "jobs"), ("chats", "end", "queue"), ("work",), ("learn", "episodes")):
         result = cli.run(*words)
         assert not FORBIDDEN & set(result.output)
     assert not re.search(r"^→ Run: curl", cli.text("learn", "jobs"), re.MULTILINE)

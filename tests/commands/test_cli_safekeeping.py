@@ -84,56 +84,15 @@ def test_an_export_of_chats_says_what_it_leaves_out(cli: Cli, tmp_path: Path) ->
     assert "of all chats" in cli.complaint("export", "--all", "--chat", "x")
 
 
-READING = [
-    *(
-        ("export",),
-        ("export", "--all"),
-        ("chats",),
-        ("show", "c"),
-        ("recall", "x"),
-        ("window", "c"),
-        ("stats",),
-    ),
-    *(
-        ("stats", "c"),
-        ("verify",),
-        ("verify", "--repair"),
-        ("backup", "copy.db"),
-        ("tree", "c"),
-        ("expand", "s"),
-    ),
-    *(
-        ("tree", "c"),
-        ("compact", "c"),
-        ("records",),
-        ("replace", "r", "x"),
-        ("retract", "r"),
-        ("records", "profile"),
-    ),
-    *(
-        ("records", "soul"),
-        ("records", "--kind", "constraint"),
-        ("records", "--kind", "note", "--chat", "c"),
-        ("scratchpad",),
-        ("learn", "jobs"),
-        ("chats", "end", "c"),
-        (
-            "learn",
-            "episodes",
-        ),
-        ("learn", "usage"),
-    ),
-    *(
-        ("changes",),
-        ("changes", "--diff", "1..2"),
-        ("undo",),
-        ("rollback", "profile", "1"),
-        ("quarantine",),
-        ("work",),
-        ("learn", "reflect", "--llm", "x:y"),
-    ),
-    *(("learn", "consolidate", "--llm", "x:y"), ("erase", "--chat", "c", "--yes")),
-]
+_LINES = (
+    "export, export --all, chats, show c, recall x, window c, stats, stats c, verify, verify --repair, "
+    "backup copy.db, tree c, expand s, tree c, compact c, records, replace r x, retract r, "
+    "records profile, records soul, records --kind constraint, records --kind note --chat c, "
+    "scratchpad, learn jobs, chats end c, learn episodes, learn usage, changes, changes --diff 1..2, "
+    "undo, rollback profile 1, quarantine, work, learn reflect --llm x:y, learn consolidate --llm x:y, "
+    "erase --chat c --yes"
+)
+READING = [tuple(line.split()) for line in _LINES.split(", ")]
 
 
 @pytest.mark.parametrize("words", READING, ids=" ".join)

@@ -243,15 +243,15 @@ def test_short_output_into_a_closed_pipe(cli: Cli, words: list[str]) -> None:
 
 
 _STOPS_AFTER_THE_FIRST_FILE = """
-import signal, sys, time
+import contextlib, signal, sys, time
 from holdfast_cli.commands import main
 from holdfast_cli.commands.render import progress
 # A shell lets what runs behind it ignore this signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-def stop(self, path, messages):
+def stop(path, messages):
     print("ready", flush=True)
     time.sleep(60)
-progress.Progress.__call__ = stop
+progress.reading = lambda paths: contextlib.nullcontext(stop)
 main()
 """
 

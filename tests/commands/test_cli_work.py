@@ -227,18 +227,9 @@ def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     for words in (
         ("work",),
         ("work", "--watch"),
-        (
-            "learn",
-            "reflect",
-        ),
-        (
-            "learn",
-            "consolidate",
-        ),
-        (
-            "learn",
-            "relearn",
-        ),
+        ("learn", "reflect"),
+        ("learn", "consolidate"),
+        ("learn", "relearn"),
     ):
         assert "→ Set OPENAI_API_KEY in the environment" in cli.run(*words, *MODEL, code=1).stderr
     assert cli.json("learn", "jobs") == {"jobs": [], "more": None}

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import Memory
-from holdfast_cli.formats.import_items import ImportedMessage, told_id
+from holdfast_cli.formats.import_items import ImportedMessage
 from holdfast_cli.formats.importing import import_paths
+from holdfast_cli.formats.json_values import told_id
 from holdfast_cli.formats.private_tags import PRIVATE
 from tables import each
 from transcripts import Json, codex, contents, messages, read, skips, write_lines

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import Memory
-from holdfast_cli.formats.import_items import ImportedMessage, time_of
+from holdfast_cli.formats.import_items import ImportedMessage
 from holdfast_cli.formats.importing import import_paths
+from holdfast_cli.formats.json_values import time_of
 from holdfast_cli.formats.private_tags import PRIVATE
 from tables import each
 from transcripts import Json, contents, messages, read, skips, write_lines

@@ -18,15 +18,7 @@ from embedders import meaning
 from every_space import fill_every_space, handles, told
 from every_table import fill
 from handles import memory_of
-from holdfast import (
-    Chat,
-    HoldfastError,
-    InvalidInput,
-    Learning,
-    Memory,
-    NewerSchema,
-    UnreleasedSchema,
-)
+from holdfast import Chat, HoldfastError, InvalidInput, Learning, Memory, NewerSchema, UnreleasedSchema
 from holdfast.store import space_rows, vectors
 from holdfast.store.schema import NEWEST, tables
 from holdfast.types import SOURCES

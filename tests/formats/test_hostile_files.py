@@ -21,28 +21,8 @@ KEYS = """type uuid parentUuid sessionId isSidechain agentId isMeta message role
     $rewindTo $set tool_call_id mapping current_node parent children author weight metadata content_type parts
     text recipient create_time attachments at input tool_use_id""".split()
 ATOMS: list[object] = [
-    *(
-        "user",
-        "assistant",
-        "tool",
-        "text",
-        "tool_use",
-        "tool_result",
-        "thinking",
-        "thoughts",
-        "x",
-        "u1",
-        "n2",
-        "s",
-    ),
-    *(
-        "",
-        "\n",
-        "a\x00b",
-        "\ud800",
-        "x" * 600,
-        "2026-01-06T09:15:59Z",
-    ),
+    *"user assistant tool text tool_use tool_result thinking thoughts x u1 n2 s".split(),
+    *("", "\n", "a\x00b", "\ud800", "x" * 600, "2026-01-06T09:15:59Z"),
     *(0, 1, -1, 1e308, 10**400, 1.5, float("nan"), float("inf"), None, True, False),
 ]
 BASES: list[Callable[[random.Random], dict[str, object]]] = [

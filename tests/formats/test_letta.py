@@ -36,11 +36,7 @@ def call(identity: str, name: str, **arguments: object) -> Json:
 
 
 def agent_file() -> Json:
-    packed = {
-        "type": "user_message",
-        "message": "Where is my order?",
-        "time": "2025-10-31",
-    }
+    packed = {"type": "user_message", "message": "Where is my order?", "time": "2025-10-31"}
     returned = {"status": "OK", "message": "shipped", "time": "2025-10-31 10:57:00 PM UTC+0000"}
     alert = {"type": "system_alert", "message": "Note: Chad had asked about a refund.", "time": "-"}
     conversation = [

@@ -207,7 +207,7 @@ def read_notes(file: File) -> Iterator[Item]:
                 yield parsed(ImportedChat(file.name), cast("int", number), formats.parse, found)
 
 
-NOTES = Format("notes", read_notes, is_database=lambda tables: "value" in tables.get("notes", ()))
+NOTES = Format("notes", read_notes, is_database=lambda it: it.has("notes", "value"))
 TEXT = Format("text", lambda _: iter(()), is_text=lambda text: text.startswith("<!-- ours"))
 
 

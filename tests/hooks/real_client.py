@@ -194,8 +194,7 @@ class ClaudeCode:
         """
         until(self._at_work, lambda working: not working)
         return until(
-            lambda: self.said(session),
-            lambda said: all(any(word in text for text in said) for word in words),
+            lambda: self.said(session), lambda said: all(any(word in text for text in said) for word in words)
         )
 
     def _at_work(self) -> list[str]:

@@ -50,14 +50,7 @@ def found(home: Path, folder: str = "shop", root: str = "shop") -> list[str]:
 
 def test_the_files_of_a_project_and_of_the_user(home: Path) -> None:
     shop = home / "shop"
-    names = [
-        "CLAUDE.md",
-        "CLAUDE.local.md",
-        ".claude/CLAUDE.md",
-        "AGENTS.md",
-        "GEMINI.md",
-        ".claude/rules/a.md",
-    ]
+    names = "CLAUDE.md CLAUDE.local.md .claude/CLAUDE.md AGENTS.md GEMINI.md .claude/rules/a.md".split()
     paths = [shop / name for name in names]
     paths += [home / name for name in (".claude/CLAUDE.md", ".codex/AGENTS.md", ".gemini/GEMINI.md")]
     paths += [notes(home) / "MEMORY.md", notes(home) / "builds.md"]

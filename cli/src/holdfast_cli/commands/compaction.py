@@ -41,13 +41,13 @@ def compact(
     For example: holdfast compact porto-trip --full --budget 2000
     """
     # Only what takes a while needs it.
-    from holdfast_cli.commands.render.progress import Shrinking
+    from holdfast_cli.commands.render.progress import shrinking
 
     versions, target = prompt_versions(prompt, "leaf=v1") or None, prompts.compaction_target(budget)
     with interruptible("The summaries made until now are kept."), options.open() as memory:
         info = the_chat(options, memory, chat)
         opened = memory.chat(chat)
-        with Shrinking(opened.stats().context_tokens, target) as progress:
+        with shrinking(opened.stats().context_tokens, target) as progress:
             done = opened.compact(full=full, llm=llm, progress=progress, budget=budget, prompts=versions)
     screen = options.answer({"chat": chat, "title": info.title, **_described(done), "target": target})
     head(screen, info)
@@ -114,10 +114,9 @@ def tree(options: ReadOptions, *, identity: str, limit: int | None = None) -> No
         return
     show_tree(screen, summaries, rest, limit)
     screen.say_more(more)
-    screen.say("")
     behind = f"{counted.summarised:,} of {count(counted.messages, 'message')}"
     screen.say(
-        (count(len(summaries), "summary", "summaries"), "bold"),
+        (f"\n{count(len(summaries), 'summary', 'summaries')}", "bold"),
         f" for {behind}; {counted.context_tokens:,} instead of {count(counted.stored_tokens, 'token')}.",
     )
     screen.say((f"Read what is behind one: {_line(options, 'expand', 'ID')}", "dim"))
@@ -195,10 +194,8 @@ def _show_one(options: Options, memory: Memory, found: Description) -> None:
     one, title = found.summary, _title(memory, found.summary)
     screen = options.answer({**plain(found, one.chat), "title": title})
     screen.say((title or one.chat, "bold"), f"  ({one.chat})")
-    screen.say("")
-    screen.say(("Summary", "bold yellow"), f"  {one.id}")
-    screen.say(one.text, indent=4)
-    screen.say("")
+    screen.say(("\nSummary", "bold yellow"), f"  {one.id}")
+    screen.say(f"{one.text}\n", indent=4)
     screen.facts(
         ("kind", f"{one.kind}, depth {one.depth}"),
         ("messages", f"{write_reference(one.chat, one.first, one.last)}, {count(one.messages, 'message')}"),
@@ -211,5 +208,4 @@ def _show_one(options: Options, memory: Memory, found: Description) -> None:
         ("parents", ", ".join(found.parents) or "none"),
         ("children", ", ".join(found.children) or "the messages"),
     )
-    screen.say("")
-    screen.say((f"Read what is behind it: {_line(options, 'expand', one.id)}", "dim"))
+    screen.say((f"\nRead what is behind it: {_line(options, 'expand', one.id)}", "dim"))

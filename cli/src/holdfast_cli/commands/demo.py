@@ -1,6 +1,7 @@
 """`holdfast demo`: what Holdfast does, on conversations that come with it."""
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import median
 
@@ -31,23 +32,6 @@ class _Asked:
     rank: int
     seconds: float
 
-    @property
-    def shown(self) -> list[int]:
-        """Return the ranks to show: the first, and that of the answer."""
-        return sorted({1, self.rank} - {0})[: len(self.hits)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """The parts of the demo: titles of chats, the import, the questions, and the prompt."""
-
-    titles: dict[str, str]
-    messages: int
-    seconds: float
-    asked: tuple[_Asked, ...]
-    window: Window
-    prompt: Prompt
-
 
 def demo(options: Options) -> None:
     """Show what Holdfast does, on eight sample chats.
@@ -62,37 +46,34 @@ def demo(options: Options) -> None:
         if memory.chats(agent="", archived=None, limit=1):
             what = f"{options.shown_location} has chats already."
             raise InvalidInput(what, "Give the demo a database of its own.")
-        seen = _run(memory)
-    asked = [
-        {**asdict(one.question), "rank": one.rank or None, "hits": described(one.hits, seen.titles)}
-        for one in seen.asked
+        # Loaded by who imports something.
+        from holdfast_cli.formats.importing import import_paths
+
+        with sessions() as path:
+            report = import_paths(memory, path)
+        asked = [_ask(memory, question) for question in questions()]
+        chat = memory.chat(_CHAT)
+        window, prompt = chat.window(_WINDOW), chat.prompt(_PROMPT, _QUERY)
+        titles = {info.id: info.title for info in memory.chats(agent="", archived=None)}
+    answers = [
+        {**asdict(one.question), "rank": one.rank or None, "hits": described(one.hits, titles)}
+        for one in asked
     ]
-    numbers = {"chats": len(seen.titles), "messages": seen.messages, "questions": asked}
-    prompt = plain(seen.prompt.tokens)
-    screen = options.answer({**numbers, "window": plain(seen.window, _CHAT), "prompt": prompt})
-    in_memory = "a database in memory; yours is not touched"
-    _show_import(screen, seen, options.shown_location if options.db else in_memory)
-    _show_questions(screen, seen)
-    _show_window(screen, seen)
-    _show_next(screen, options)
-
-
-def _run(memory: Memory) -> _Seen:
-    # Loaded by who imports something.
-    from holdfast_cli.formats.importing import import_paths
-
-    with sessions() as path:
-        report = import_paths(memory, path)
-    asked = tuple(_ask(memory, question) for question in questions())
-    chat = memory.chat(_CHAT)
-    return _Seen(
-        titles={info.id: info.title for info in memory.chats(agent="", archived=None)},
-        messages=report.added,
-        seconds=report.seconds,
-        asked=asked,
-        window=chat.window(_WINDOW),
-        prompt=chat.prompt(_PROMPT, _QUERY),
+    numbers = {"chats": len(titles), "messages": report.added, "questions": answers}
+    screen = options.answer({**numbers, "window": plain(window, _CHAT), "prompt": plain(prompt.tokens)})
+    place = options.shown_location if options.db else "a database in memory; yours is not touched"
+    screen.say(
+        (f"{count(len(titles), 'conversation')}, {count(report.added, 'message')}", "bold"),
+        f", imported in {report.seconds:.2f} s into {place}.",
     )
+    screen.say(
+        "One person talked to an assistant about many things from March to June. Now some questions. "
+        "A hit has a "
+        "score from 0 to 1, and says why it was found; ✓ marks the one with the answer."
+    )
+    _show_questions(screen, asked, titles)
+    _show_window(screen, titles[_CHAT], window, prompt)
+    _show_next(screen, options)
 
 
 def _ask(memory: Memory, question: Question) -> _Asked:
@@ -107,53 +88,37 @@ def _ask(memory: Memory, question: Question) -> _Asked:
     return _Asked(question, hits, next(ranks, 0), seconds)
 
 
-def _show_import(screen: Screen, seen: _Seen, place: str) -> None:
-    screen.say(
-        (f"{count(len(seen.titles), 'conversation')}, {count(seen.messages, 'message')}", "bold"),
-        f", imported in {seen.seconds:.2f} s into {place}.",
-    )
-    screen.say(
-        "One person talked to an assistant about many things from March to June. Now some questions. "
-        "A hit has a "
-        "score from 0 to 1, and says why it was found; ✓ marks the one with the answer."
-    )
-
-
-def _show_questions(screen: Screen, seen: _Seen) -> None:
-    for one in seen.asked:
-        screen.say("")
-        screen.say((one.question.question, "bold cyan"))
-        for rank in one.shown:
+def _show_questions(screen: Screen, asked: Sequence[_Asked], titles: Mapping[str, str]) -> None:
+    for one in asked:
+        screen.say((f"\n{one.question.question}", "bold cyan"))
+        # The first hit, and the one with the answer.
+        for rank in sorted({1, one.rank} - {0})[: len(one.hits)]:
             mark = "✓" if rank == one.rank else " "
             hit = one.hits[rank - 1]
-            show_hit(screen, mark, hit, seen.titles, one.question.expect)
+            show_hit(screen, mark, hit, titles, one.question.expect)
         if not one.rank:
             screen.say(f"The answer is not among the first {_DEPTH}.", indent=2)
-    first = sum(one.rank == 1 for one in seen.asked)
-    usual = median(one.seconds for one in seen.asked)
-    screen.say("")
+    first = sum(one.rank == 1 for one in asked)
+    usual = median(one.seconds for one in asked)
     screen.say(
-        (f"{first} of {len(seen.asked)} answers come first", "bold"),
+        (f"\n{first} of {len(asked)} answers come first", "bold"),
         f", at {usual * 1000:.1f} ms a question, without a model, a server or a key.",
     )
 
 
-def _show_window(screen: Screen, seen: _Seen) -> None:
-    title = seen.titles[_CHAT]
-    screen.say("")
-    screen.say((f"What a model would see of “{title}” within {_WINDOW} tokens", "bold cyan"))
-    show_omitted(screen, _CHAT, seen.window, gap=False)
-    for message in seen.window.messages:
+def _show_window(screen: Screen, title: str, window: Window, prompt: Prompt) -> None:
+    screen.say((f"\nWhat a model would see of “{title}” within {_WINDOW} tokens", "bold cyan"))
+    show_omitted(screen, _CHAT, window, gap=False)
+    for message in window.messages:
         line = shorten_line(" ".join(message.content.split()), 70)
         calls = "".join(f"  → {call.name}" for call in message.calls)
         head = (f"{write_reference(_CHAT, message.seq)}  {when(message.at)}  ", "dim")
         screen.say(head, (message.actor, "bold"), f"  {line}{calls}")
-    show_account(screen, seen.window, None)
-    screen.say("")
+    show_account(screen, window, None)
     screen.say(
-        (f"The prompt for “{_QUERY}” within {_PROMPT} tokens, with what is recalled for it", "bold cyan")
+        (f"\nThe prompt for “{_QUERY}” within {_PROMPT} tokens, with what is recalled for it", "bold cyan")
     )
-    show_account(screen, seen.prompt.window, seen.prompt)
+    show_account(screen, prompt.window, prompt)
 
 
 def _show_next(screen: Screen, options: Options) -> None:
@@ -168,7 +133,6 @@ def _show_next(screen: Screen, options: Options) -> None:
             (options.line("recall", "what did we decide about Redis"), "ask the sample"),
             (options.line("show", _CHAT), "read a chat of it"),
         ]
-    screen.say("")
-    screen.say(("Next", "bold"))
+    screen.say(("\nNext", "bold"))
     for command, meaning in [*own, *sample]:
         screen.say((f"{command:<46}", "bold"), (meaning, "dim"), indent=2)

@@ -8,13 +8,14 @@ from pathlib import Path
 import typer
 
 from holdfast import __version__
-from holdfast.errors import HoldfastError, Unavailable
+from holdfast.errors import HoldfastError
 from holdfast.port.safekeeping import FileState, file_state
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.screen import Screen, count, plain
 from holdfast_cli.hooks import journal, pause
 from holdfast_cli.hooks.clients import NAMES
 from holdfast_cli.hooks.doctor import Evidences, HealthReport, examine
+from holdfast_cli.hooks.install import home_folder
 from holdfast_cli.hooks.installations import client_version, hooks_switch, installations
 from holdfast_cli.hooks.project import project_of
 from holdfast_cli.hooks.transcript_proof import deliveries
@@ -37,7 +38,7 @@ def doctor(options: Examined) -> None:
 
     For example: holdfast doctor
     """
-    home = _home()
+    home = home_folder()
     runs = journal.read()
     root = project_of(Path.cwd()).root
     installed = installations(home, root)
@@ -66,13 +67,6 @@ def doctor(options: Examined) -> None:
     _render(options.answer(document), options, report)
     if report.needs_action:
         raise typer.Exit(1)
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError as error:
-        raise Unavailable("There is no home folder to find the configurations in.", "Set HOME.") from error
 
 
 def _database(options: Options) -> FileState | str:

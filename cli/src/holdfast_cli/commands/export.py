@@ -52,52 +52,39 @@ def export(
         raise InvalidInput("Markdown is no JSON.", "Leave out --json, or write to a file with -o.")
     target = _target(output, force=force, private=everything) if output else nullcontext(sys.stdout)
     with options.open() as memory, target as stream:
-        if feedback:
-            done = _export_feedback(memory, stream)
-        elif records:
-            done = _export_records(memory, stream)
-        elif everything:
-            done = _export_all(memory, lines or stream)
-        else:
-            ids = [the_chat(options, memory, one).id for one in chat or ()]
-            done = _export_chats(memory, lines or stream, format, ids or None)
+        ids = [the_chat(options, memory, one).id for one in chat or ()]
+        sort = "feedback" if feedback else "records" if records else "everything" if everything else ""
+        done = _exported(memory, lines or stream, sort, format, ids or None)
     if lines is None:
         _report(options, done, output)
     else:
         sys.stdout.write("[" + ",\n".join(lines.getvalue().splitlines()) + "]\n")
 
 
-def _export_feedback(memory: Memory, stream: TextIO) -> _Exported:
+def _exported(memory: Memory, stream: TextIO, sort: str, format: str, chats: list[str] | None) -> _Exported:
+    """Write what is stored: "feedback", "records", "everything", or else chats."""
     # Only an export needs the exporters.
-    from holdfast_cli.formats.feedback import export_feedback
+    from holdfast_cli.formats import everything, feedback, record_markdown
 
-    done = export_feedback(memory, stream)
-    notes = (
-        [f"Left out, without a query or a message that helped: {done.left_out:,}."] if done.left_out else []
-    )
-    return _Exported(count(done.questions, "question"), done._asdict(), notes)
-
-
-def _export_records(memory: Memory, stream: TextIO) -> _Exported:
-    # Only an export needs the exporters.
-    from holdfast_cli.formats.record_markdown import export_records
-
-    done = export_records(memory, stream)
-    left = f"Left out, by kind: {listed(done.left_out)}. With --all they are exported as well."
-    document = {"records": done.records, "left_out": dict(done.left_out)}
-    return _Exported(count(done.records, "record"), document, [left] if done.left_out else [])
-
-
-def _export_all(memory: Memory, stream: TextIO) -> _Exported:
-    # Only an export needs the exporters.
-    from holdfast_cli.formats.everything import export_everything
-
-    rows = dict(export_everything(memory, stream))
-    messages = rows.get("messages", 0)
-    return _Exported(listed(rows) or count(messages, "message"), {"messages": messages, "rows": rows}, [])
+    if sort == "feedback":
+        asked = feedback.export_feedback(memory, stream)
+        left = f"Left out, without a query or a message that helped: {asked.left_out:,}."
+        return _Exported(
+            count(asked.questions, "question"), asked._asdict(), [left] if asked.left_out else []
+        )
+    if sort == "records":
+        known = record_markdown.export_records(memory, stream)
+        left = f"Left out, by kind: {listed(known.left_out)}. With --all they are exported as well."
+        document = {"records": known.records, "left_out": dict(known.left_out)}
+        return _Exported(count(known.records, "record"), document, [left] if known.left_out else [])
+    if sort == "everything":
+        rows = dict(everything.export_everything(memory, stream))
+        messages = rows.get("messages", 0)
+        return _Exported(listed(rows) or count(messages, "message"), {"messages": messages, "rows": rows}, [])
+    return _exported_chats(memory, stream, format, chats)
 
 
-def _export_chats(memory: Memory, stream: TextIO, format: str, chats: list[str] | None) -> _Exported:
+def _exported_chats(memory: Memory, stream: TextIO, format: str, chats: list[str] | None) -> _Exported:
     # Only an export needs the exporters.
     from holdfast_cli.formats.everything import LEFT_OUT
     from holdfast_cli.formats.export import ExportedChats, export_chats, export_chats_as

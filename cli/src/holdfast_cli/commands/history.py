@@ -11,11 +11,7 @@ from holdfast_cli.commands.render.screen import count, plain, when
 
 
 def changes(
-    options: Options,
-    *,
-    kind: str | None = None,
-    diff: Points | None = None,
-    limit: int = 20,
+    options: Options, *, kind: str | None = None, diff: Points | None = None, limit: int = 20
 ) -> None:
     """List changes, newest first: version, time, writer, action, the text before and after, and the reason.
 

@@ -97,12 +97,8 @@ def usage(options: Options, *, since: datetime | None = None, limit: int | None 
     with quiet(), options.open() as memory:
         found = memory.learning.usage(since)
     lines, more = options.page(found.lines, limit)
-    summed: dict[str, float] = {
-        "calls": found.calls,
-        "prompt_tokens": found.prompt_tokens,
-        "answer_tokens": found.answer_tokens,
-    }
-    summed |= {"seconds": found.seconds, "counted": found.counted}
+    sums = ("calls", "prompt_tokens", "answer_tokens", "seconds", "counted")
+    summed = {name: getattr(found, name) for name in sums}
     screen = options.answer({**plain(found), "lines": plain(lines), **summed, "more": more})
     begins = f" since {when(found.since)}" if found.since else ""
     if not found.calls:
@@ -119,10 +115,9 @@ def usage(options: Options, *, since: datetime | None = None, limit: int | None 
     }
     screen.table(columns)
     screen.say_more(more)
-    screen.say("")
     tokens = f"{count(found.prompt_tokens, 'token')} of prompts, {found.answer_tokens:,} of answers"
     calls = count(found.calls, "call")
-    screen.say(("Total: ", "bold"), f"{calls}, {tokens}, {found.seconds:,.1f} s{begins}.")
+    screen.say(("\nTotal: ", "bold"), f"{calls}, {tokens}, {found.seconds:,.1f} s{begins}.")
     screen.say((_counted(found), "dim"))
     if any(line.outcome == _ASKED for line in found.lines):
         asked = f"{_ASKED}: running, or killed; counted with the most that their answers may take."

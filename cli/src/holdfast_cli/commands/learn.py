@@ -9,18 +9,7 @@ from holdfast.types.references import Reference
 from holdfast_cli.commands.arguments import chat_of, text_of
 from holdfast_cli.commands.lookup import the_chat, titles_of
 from holdfast_cli.commands.options import Options, given
-from holdfast_cli.commands.render.outcomes import (
-    asked,
-    described,
-    fail,
-    interruptible,
-    learned,
-    show_cost,
-    show_records,
-    show_work,
-    thinking,
-    until,
-)
+from holdfast_cli.commands.render import outcomes
 from holdfast_cli.commands.render.record_lines import flags
 from holdfast_cli.commands.render.screen import Screen, count, plain, when
 from holdfast_cli.commands.render.wording import in_options
@@ -53,24 +42,24 @@ def extract(
     if (text is None) == (chat is None):
         raise InvalidInput("It is not clear what to learn from.", "Pass a text, or --chat.")
     said = text_of(text or ())
-    with interruptible(), options.open(create=chat is None) as memory:
+    with outcomes.interruptible(), options.open(create=chat is None) as memory:
         if chat is not None:
             the_chat(options, memory, chat)
-        with thinking(llm):
+        with outcomes.thinking(llm):
             if chat is None:
                 done = memory.learning.extract(said, llm=llm)
             else:
                 done = memory.chat(chat).extract(messages=span, llm=llm)
     screen = options.answer(plain(done))
-    number = learned(done.records)
+    number = outcomes.learned(done.records)
     heading = f"Learned {count(number, 'record')}:" if number else "Nothing new was learned."
     screen.say((heading, "bold"), "" if number or done.job else f" {done.why}")
-    show_records(screen, done.records, done.dropped)
+    outcomes.show_records(screen, done.records, done.dropped)
     if done.job:
         screen.say((done.why, "red"))
         screen.say(f"→ It is left to be done, as job {done.job}: {options.line('work', *given(llm=llm))}")
-    screen.facts(("model", asked([done], llm) if done.calls else ""))
-    fail([done.job] if done.job else [])
+    screen.facts(("model", outcomes.asked([done], llm) if done.calls else ""))
+    outcomes.fail([done.job] if done.job else [])
 
 
 def episodes(options: Options, *, query: list[str] | None = None, limit: int = 5) -> None:
@@ -79,7 +68,7 @@ def episodes(options: Options, *, query: list[str] | None = None, limit: int = 5
     For example: holdfast learn episodes which migration went wrong
     """
     question = " ".join(query) if query else None
-    with interruptible(kept="", todo=""), options.open() as memory:
+    with outcomes.interruptible(kept="", todo=""), options.open() as memory:
         found = memory.learning.episodes(question, limit=limit + 1)
         shown, more = options.page(found, limit)
         titles = titles_of(memory, [record.chat for record in shown])
@@ -94,8 +83,7 @@ def episodes(options: Options, *, query: list[str] | None = None, limit: int = 5
             (f"  ({record.chat}, {record.id})", "dim"),
             (f"  {', '.join(marks)}" if (marks := flags(record)) else "", "dim"),
         )
-        screen.say(record.text, indent=4)
-        screen.say("")
+        screen.say(f"{record.text}\n", indent=4)
     screen.say_more(more)
     if not found:
         written = f"{options.line('chats', 'end', 'CHAT')} && {options.line('work')}"
@@ -128,22 +116,23 @@ def consolidate(options: Options, *, llm: str) -> None:
 
 
 def _learn_now(options: Options, kind: str, llm: str, run: Callable[[Memory], WorkResult]) -> None:
-    with interruptible(), options.open() as memory:
-        with thinking(llm):
+    with outcomes.interruptible(), options.open() as memory:
+        with outcomes.thinking(llm):
             done = run(memory)
-        screen = options.answer(described(done))
-        show_work(screen, options, done, {})
+        screen = options.answer(outcomes.described(done))
+        outcomes.show_work(screen, options, done, {})
         if done.noop:
             running = [job for job in memory.learning.jobs(status="running") if job.kind == kind]
             busy = max((job.due for job in running if job.due), default=None)
-            why = f"another worker has its lease until {until(busy)}" if busy else "there is nothing to do"
+            leased = f"another worker has its lease until {outcomes.until(busy)}"
+            why = leased if busy else "there is nothing to do"
             screen.say(f"Nothing was done{options.whose()}: {why}.")
         else:
             screen.say("")
-            show_cost(screen, [done], llm)
+            outcomes.show_cost(screen, [done], llm)
         if done.records:
             screen.say((f"See the changes with their reasons: {options.line('changes')}", "dim"))
-    fail((*done.postponed, *done.failed))
+    outcomes.fail((*done.postponed, *done.failed))
 
 
 def relearn(
@@ -188,8 +177,8 @@ def _learn_again(
 ) -> None:
     kept = "Nothing was changed." if dry_run else "The chats done until now are learned anew."
     todo = "The same command begins again with the first."
-    with interruptible(kept, todo), options.open(kinds=kinds) as memory:
-        with thinking(llm):
+    with outcomes.interruptible(kept, todo), options.open(kinds=kinds) as memory:
+        with outcomes.thinking(llm):
             found = memory.learning.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
         titles = titles_of(memory, (*found.chats, *found.failed))
     screen = options.answer(plain(found))
@@ -211,12 +200,12 @@ def _show_differences(
         (f"{adds} {len(found.added):,}, {removes} {len(found.removed):,}", "bold"),
         f", kept {found.kept:,}: {count(len(found.chats), 'chat')}, with {found.prompt}.",
     )
-    screen.facts(("model", asked([found], llm)))
+    screen.facts(("model", outcomes.asked([found], llm)))
     if found.applied and (found.added or found.removed):
         screen.say((f"Take back what was changed last, a chat each time: {options.line('undo')}", "dim"))
     elif found.added or found.removed:
         screen.say(f"→ Apply it: {options.again(dry_run=False)}")
-    fail(found.failed)
+    outcomes.fail(found.failed)
 
 
 def _show_difference(screen: Screen, found: Relearning, chat: str, title: str | None) -> None:

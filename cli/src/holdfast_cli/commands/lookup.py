@@ -33,17 +33,13 @@ def the_chat(options: Options, memory: Memory, chat: str) -> ChatInfo:
         return found
     memory.chat(chat)  # says what is wrong with what can be no id
     if (named := chat.rpartition("#")[0]) and find_chat(memory, named):
-        raise InvalidInput(
-            f"{chat!r} names no messages of the chat {named!r}.",
-            "Count them from 1, the lower number first, such as '#3' or '#3-7' after the id.",
-        )
+        todo = "Count them from 1, the lower number first, such as '#3' or '#3-7' after the id."
+        raise InvalidInput(f"{chat!r} names no messages of the chat {named!r}.", todo)
     known = map(titled, memory.chats(agent="", archived=None))
     similar = [one.id for one in known if chat.lower() in f"{one.id} {one.title}".lower()]
     meant = f"Did you mean {', '.join(similar[:3])}?" if similar else ""
-    raise InvalidInput(
-        f"There is no chat {chat!r}{options.whose()} here.",
-        meant or options.others() or "`holdfast chats` lists those there are.",
-    )
+    todo = meant or options.others() or "`holdfast chats` lists those there are."
+    raise InvalidInput(f"There is no chat {chat!r}{options.whose()} here.", todo)
 
 
 def titled(info: ChatInfo) -> ChatInfo:
@@ -82,5 +78,4 @@ def head(screen: Screen, info: ChatInfo) -> None:
     agent = f", agent {info.agent}" if info.agent else ""
     agent += f", channel {info.channel}" if info.channel else ""
     counted = f"{count(info.messages, 'message')}, {count(info.tokens, 'token')}"
-    screen.say((f"{counted}, {when(info.oldest)} to {when(info.newest)}{agent}", "dim"))
-    screen.say("")
+    screen.say((f"{counted}, {when(info.oldest)} to {when(info.newest)}{agent}\n", "dim"))

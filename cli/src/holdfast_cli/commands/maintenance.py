@@ -15,13 +15,9 @@ def stats(options: Options, *, chat: str | None = None) -> None:
 
     For example: holdfast stats, or holdfast stats porto-trip
     """
-    if chat is None:
-        _all_stats(options)
-    else:
+    if chat is not None:
         _chat_stats(options, chat)
-
-
-def _all_stats(options: Options) -> None:
+        return
     with options.open() as memory:
         infos = memory.chats(archived=None)
     archived = sum(info.archived for info in infos)

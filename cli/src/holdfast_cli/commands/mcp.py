@@ -46,10 +46,8 @@ def mcp(options: Serving, *, read_only: bool = False, http: bool = False) -> Non
     defaults = Serving()
     of_http = ("host", "port", "remote", "request_seconds", "idle_seconds", "max_sessions")
     if not http and any(getattr(options, name) != getattr(defaults, name) for name in of_http):
-        raise InvalidInput(
-            "--host, --port, --remote and the limits of requests and sessions are for HTTP.",
-            "Pass --http as well, or leave them out.",
-        )
+        what = "--host, --port, --remote and the limits of requests and sessions are for HTTP."
+        raise InvalidInput(what, "Pass --http as well, or leave them out.")
     if http:
         _serve_http(options, read_only=read_only)
     else:
@@ -78,10 +76,8 @@ def _serve_stdio(options: Options, *, read_only: bool) -> None:
         except ExceptionGroup as failed:
             if failed.split(OSError)[1] is not None:
                 raise
-            raise Unavailable(
-                "The client takes no more answers: it is gone, or what it reads from is full.",
-                "Start the client anew.",
-            ) from failed
+            what = "The client takes no more answers: it is gone, or what it reads from is full."
+            raise Unavailable(what, "Start the client anew.") from failed
 
 
 def _serve_http(options: Serving, *, read_only: bool) -> None:

@@ -3,11 +3,11 @@
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeVar
+from typing import ClassVar, Literal, Self, TypeVar
 
 import typer
 
@@ -16,18 +16,9 @@ from holdfast.errors import HoldfastError, InvalidInput, Unavailable
 from holdfast.kinds import Kind
 from holdfast.port.safety import mask
 from holdfast_cli.commands.render.screen import Screen, answer, count
-from holdfast_cli.hooks.location import (
-    DATABASE,
-    checksum_key,
-    default_path,
-    is_there,
-    location_of,
-    without_password,
-)
+from holdfast_cli.hooks import location
+from holdfast_cli.hooks.location import DATABASE
 from holdfast_cli.hooks.project import PROJECT, project_of
-
-if TYPE_CHECKING:
-    from holdfast_cli.formats.importing import ProjectOf
 
 USER = "HOLDFAST_USER"
 _PARTS = ("tenant", "user", "agent", "project", "team")
@@ -35,14 +26,6 @@ EMBED = "HOLDFAST_EMBED"  # the name of an embedder
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 T = TypeVar("T")
 _NAMED = 5  # users that a sentence names
-
-
-def is_closed(location: str) -> bool:
-    """Return whether this user cannot write to a file, or to its folder."""
-    path = Path(location)
-    return "://" not in location and not all(
-        os.access(one, os.W_OK) for one in (path, path.absolute().parent)
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +41,7 @@ class Output:
     def again(self, **changes: int | str | bool) -> str:
         """Write the command line once more, with other values of some options."""
         at = self.words.index("--") if "--" in self.words else len(self.words)
-        words = list(map(without_password, self.words[:at]))
+        words = list(map(location.without_password, self.words[:at]))
         for name, value in changes.items():
             flag = f"--{name.replace('_', '-')}"
             pairs = zip(["", *words], words, strict=False)
@@ -114,12 +97,12 @@ class Options(Output):
     @property
     def location(self) -> str:
         """The path or URL of the database, which may not exist."""
-        return location_of(self.db or "")
+        return location.location_of(self.db or "")
 
     @property
     def shown_location(self) -> str:
         """The path or URL of the database, without its password."""
-        return without_password(self.location)
+        return location.without_password(self.location)
 
     def open(
         self, *, create: bool = False, admin: bool = True, embed: bool = False, kinds: Sequence[Kind] = ()
@@ -133,20 +116,21 @@ class Options(Output):
             Unavailable: there is no database yet.
 
         """
-        location = self.location
-        path = Path(location)
+        named = self.location
+        path = Path(named)
         # The default folder is made also where a client names it.
-        if create and "://" not in location and path == default_path() and not path.exists():
+        if create and "://" not in named and path == location.default_path() and not path.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not create and not is_there(location):
+        if not create and not location.is_there(named):
             raise Unavailable(
-                f"There is no database at {location}.",
+                f"There is no database at {named}.",
                 "Make one with `holdfast import PATH…` or `holdfast remember TEXT…`, or see a sample with "
                 "`holdfast demo`.",
             )
+        places = () if "://" in named else (path, path.absolute().parent)
         return Memory(
-            location,
-            read_only=not create and is_closed(location),
+            named,
+            read_only=not create and not all(os.access(one, os.W_OK) for one in places),
             tenant=self.tenant,
             user=self.user,
             agent=self.agent,
@@ -155,7 +139,7 @@ class Options(Output):
             reads=self.reads or (),
             admin=admin,
             kinds=kinds,
-            key=checksum_key(),
+            key=location.checksum_key(),
             embed=(embed and os.environ.get(EMBED)) or None,
         )
 
@@ -165,7 +149,7 @@ class Options(Output):
         named = self.project or ("" if self.team else os.environ.get(PROJECT, ""))
         return project_of(Path.cwd()).name if named == "." else named
 
-    def project_of(self, *, no_projects: bool) -> "ProjectOf":
+    def project_of(self, *, no_projects: bool) -> Callable[..., str]:
         """Return what names the project of a file to import; none where all files go into one space."""
         # Only an import needs the importers.
         from holdfast_cli.hooks.session_logs import project_of_log
@@ -175,7 +159,7 @@ class Options(Output):
     def line(self, *words: object) -> str:
         """Write a command for the same memory, ready to be pasted into a shell but for a password."""
         return shlex.join(
-            ["holdfast", *map(str, words), *given(db=without_password(self.db or "")), *self.scope()]
+            ["holdfast", *map(str, words), *given(db=location.without_password(self.db or "")), *self.scope()]
         )
 
     def scope(self) -> list[str]:
@@ -218,7 +202,7 @@ class Options(Output):
 
     def _users(self) -> list[str]:
         """Return the users; none if the database cannot be opened, which the command reports."""
-        if not is_there(self.location):
+        if not location.is_there(self.location):
             return []
         try:
             with self.open() as memory:

@@ -3,6 +3,7 @@
 An entry such as `erase.chat` is that of one command, or of a class of options.
 """
 
+from collections.abc import Collection
 from functools import partial
 from typing import Annotated, get_args
 
@@ -35,9 +36,17 @@ from holdfast_cli.hooks.project import PROJECT
 CLAUDE_CODE = "~/.claude/projects"
 _KIND_NAMES = ", ".join(kind.name for kind in KINDS)
 _CLIENTS = (*NAMES, *ONLY_SERVER)
-_STATUSES = get_args(JobStatus)
 _memory = partial(Option, rich_help_panel="Memory and output")
 _http = partial(Option, rich_help_panel="Over HTTP")
+
+
+def _choice(choices: Collection[str], metavar: str, what: str) -> OptionInfo:
+    option: OptionInfo = Option(
+        parser=one_of(choices), metavar=metavar, help=f"{what}: {', '.join(choices)}."
+    )
+    return option
+
+
 ChatId = Annotated[str, Argument(metavar="CHAT", help="The id of a chat; `holdfast chats` lists them.")]
 
 PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
@@ -50,7 +59,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "tenant": _memory(help="The tenant."),
     "user": _memory(
         help=f"Whose memory it is. Default: ${USER}, then the only user in the database, then what all users "
-        "share.",
+        "share."
     ),
     "agent": _memory(help="The agent, if several share a memory."),
     "project": _memory(
@@ -67,7 +76,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "json": _memory(help="Print one JSON document, for programs."),
     "verbose": _memory(help="Show what the guard flagged in words of the user and assistant as well."),
     # Of many.
-    "by": Option(parser=one_of(WRITERS), metavar="WRITER", help=f"Who writes: {', '.join(WRITERS)}."),
+    "by": _choice(WRITERS, "WRITER", "Who writes"),
     "chat": Option(metavar="CHAT", help="Only in this chat."),
     "dry_run": Option(help="Only show the difference; the model is asked all the same."),
     "full": Option(help="Do not shorten tool results and other long texts."),
@@ -96,14 +105,8 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "FindOptions.kind": Option(
         metavar="KIND", help=f"Only records of this kind, may be repeated: {_KIND_NAMES}."
     ),
-    "source": Option(
-        parser=one_of(SOURCES),
-        metavar="SOURCE",
-        help=f"Only from this source, may be repeated: {', '.join(SOURCES)}.",
-    ),
-    "role": Option(
-        parser=one_of(ROLES), metavar="ROLE", help=f"Only this role, may be repeated: {', '.join(ROLES)}."
-    ),
+    "source": _choice(SOURCES, "SOURCE", "Only from this source, may be repeated"),
+    "role": _choice(ROLES, "ROLE", "Only this role, may be repeated"),
     "until": Option(
         parser=read_end, metavar="7d|DATE", help="Only up to the end of this date, or before this time."
     ),
@@ -211,9 +214,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     "kind.name": Argument(help="What the records are to be called, such as allergy."),
     "kind.learn": Argument(metavar="WHAT", help="What is to be learned, in quotes."),
     "example": Option(help="A sentence in which a user says it; may be repeated."),
-    "status": Option(
-        parser=one_of(_STATUSES), metavar="STATUS", help=f"Only of this status: {', '.join(_STATUSES)}."
-    ),
+    "status": _choice(get_args(JobStatus), "STATUS", "Only of this status"),
     "retry": Option(metavar="ID", help="Open this one again, to be run by the next worker."),
     "work.limit": Option(min=1, help="At most so many jobs."),
     "work.watch": Option(
@@ -231,9 +232,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     ),
     # To take in and out.
     "paths": Argument(
-        metavar="PATH",
-        callback=are_there,
-        help=f"Files, folders or zips; {CLAUDE_CODE} when none is given.",
+        metavar="PATH", callback=are_there, help=f"Files, folders or zips; {CLAUDE_CODE} when none is given."
     ),
     "folders": Argument(metavar="FOLDER", exists=True, file_okay=False, help="Folders to watch."),
     "no_projects": Option(help="All into one heap, not sessions of agents into their projects."),

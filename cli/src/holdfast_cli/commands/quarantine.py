@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypedDict
+from typing import Any
 
 import typer
 
@@ -24,12 +24,6 @@ from holdfast_cli.commands.render.wording import in_options
 from holdfast_cli.hooks.project import PROJECT
 
 _SHOWN = (40, 4_000)  # lines and characters of a text in quarantine
-
-
-class _Whole(TypedDict, total=False):
-    user: str
-    project: str
-    team: str
 
 
 def quarantine(
@@ -181,7 +175,8 @@ def erase(
     _report(options, receipt)
 
 
-def _whole(options: Options) -> _Whole:
+# Any: keywords of `erase`.
+def _whole(options: Options) -> dict[str, Any]:
     """Return what is erased as a whole, which only the command line names; {} for nothing.
 
     Raises:
@@ -200,7 +195,7 @@ def _whole(options: Options) -> _Whole:
     return {"user": options.user}
 
 
-def _memories(memory: Memory, whole: _Whole) -> list[Memory]:
+def _memories(memory: Memory, whole: Mapping[str, str]) -> list[Memory]:
     """Return the memories of what is erased as a whole, or where a part is erased."""
     if not whole:
         return [memory.scoped(agent="")]

@@ -7,14 +7,11 @@ from typing import Any
 from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.types import Writer
-from holdfast_cli.commands.arguments import (
-    Point,
-    text_of,
-)
+from holdfast_cli.commands.arguments import Point, text_of
 from holdfast_cli.commands.lookup import messages_meant, the_chat
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.record_lines import report, show_history, show_record, show_table
-from holdfast_cli.commands.render.screen import Screen, plain, when
+from holdfast_cli.commands.render.screen import plain, when
 from holdfast_cli.commands.where_option import MetaFilter, joined
 
 
@@ -109,12 +106,9 @@ def records(
         show_table(screen, shown)
         screen.say_more(more)
     else:
-        _say_none(options, screen, is_filtered=any((*filters.values(), at, offset, options.agent)))
-
-
-def _say_none(options: Options, screen: Screen, *, is_filtered: bool) -> None:
-    todo = "Try fewer filters." if is_filtered else "Store something: `holdfast remember TEXT…`."
-    options.say_nothing(screen, f"No records{options.whose()} here.", todo)
+        is_filtered = any((*filters.values(), at, offset, options.agent))
+        todo = "Try fewer filters." if is_filtered else "Store something: `holdfast remember TEXT…`."
+        options.say_nothing(screen, f"No records{options.whose()} here.", todo)
 
 
 def _show_one(options: Options, memory: Memory, at: Point | None, identity: str, *, text_only: bool) -> None:

@@ -98,15 +98,13 @@ def window(
     head(screen, info)
     if prompt and prompt.system:
         screen.say(("System text", "bold"))
-        screen.say(prompt.system, indent=4)
-        screen.say("")
+        screen.say(f"{prompt.system}\n", indent=4)
     show_omitted(screen, info.id, selected)
     show_summaries(screen, selected.summaries, full=full)
     show_messages(screen, info.id, selected.messages, full=full)
     if prompt and prompt.hits:
         screen.say(("Recalled, a message before the newest one of the user", "bold"))
-        screen.say(prompt.recalled, indent=4)
-        screen.say("")
+        screen.say(f"{prompt.recalled}\n", indent=4)
     show_account(screen, selected, prompt)
 
 

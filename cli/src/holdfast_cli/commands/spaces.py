@@ -1,7 +1,7 @@
 """The commands about spaces: projects, and grants with add, revoke, move and copy."""
 
 from datetime import datetime
-from typing import TypedDict
+from typing import NamedTuple
 
 from holdfast import Memory
 from holdfast.types import Record
@@ -10,7 +10,7 @@ from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.screen import Part, plain, when
 
 
-class _Project(TypedDict):
+class _Project(NamedTuple):
     project: str
     root: str | None
     chats: int
@@ -30,13 +30,13 @@ def projects(options: Options, *, limit: int | None = None) -> None:
     with options.open() as memory:
         names, more = options.page(memory.grants.projects(), limit)
         found = [_project(memory.scoped(project=name), name, folders.get(name)) for name in names]
-    screen = options.answer({"projects": plain(found), "more": more})
+    screen = options.answer({"projects": [plain(one._asdict()) for one in found], "more": more})
     columns: dict[str, list[Part]] = {
-        "project": [one["project"] for one in found],
-        "chats": [f"{one['chats']:,}" for one in found],
-        "messages": [f"{one['messages']:,}" for one in found],
-        "newest": [when(one["newest"]) if one["newest"] else "–" for one in found],
-        "folder": [one["root"] or "–" for one in found],
+        "project": [one.project for one in found],
+        "chats": [f"{one.chats:,}" for one in found],
+        "messages": [f"{one.messages:,}" for one in found],
+        "newest": [when(one.newest) for one in found],
+        "folder": [one.root or "–" for one in found],
     }
     if found:
         screen.table(columns)
@@ -48,8 +48,7 @@ def projects(options: Options, *, limit: int | None = None) -> None:
 def _project(memory: Memory, name: str, root: str | None) -> _Project:
     chats = memory.chats(archived=None)
     newest = max((chat.newest for chat in chats), default=None)
-    messages = sum(chat.messages for chat in chats)
-    return {"project": name, "root": root, "chats": len(chats), "messages": messages, "newest": newest}
+    return _Project(name, root, len(chats), sum(chat.messages for chat in chats), newest)
 
 
 def grants(options: Options, *, limit: int | None = None) -> None:

@@ -46,7 +46,7 @@ def import_(
     For example: holdfast import ~/.claude/projects
     """
     # Only an import needs a progress bar and the importers.
-    from holdfast_cli.commands.render.progress import Progress
+    from holdfast_cli.commands.render.progress import reading
     from holdfast_cli.formats.importing import import_paths, import_tables
     from holdfast_cli.hooks.privacy import Privacy
 
@@ -57,7 +57,7 @@ def import_(
             raise InvalidInput("With --map, files are read as it says.", "Leave out --dry-run and --format.")
         take = partial(import_tables, columns=_columns(columns), encoding=encoding)
     paths = paths or _claude_code_projects()
-    with interruptible(_KEPT), options.open(create=True) as memory, Progress(paths) as progress:
+    with interruptible(_KEPT), options.open(create=True) as memory, reading(paths) as progress:
         # What is private is read when the database is open: its errors come first.
         report = take(memory, paths, progress=progress, rules=Privacy.read())
     _show_report(report, options, paths)
@@ -128,8 +128,7 @@ def _show_next(screen: Screen, report: "ImportReport", options: Options) -> None
     """Print how to ask for what was imported, in the project with most of it."""
     if report.projects:
         options = replace(options, project=report.projects.most_common(1)[0][0])
-    screen.say("")
-    screen.say(f"Next: {options.line('recall', 'what did we decide about …')}")
+    screen.say(f"\nNext: {options.line('recall', 'what did we decide about …')}")
     screen.say(f"Or: {options.line('chats')}")
 
 
@@ -152,8 +151,7 @@ def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"], give
         by_reason[one.reason].append(one)
     if not by_reason:
         return
-    screen.say("")
-    screen.say((f"{title}: {sum(one.count for one in skipped):,}", "bold yellow"))
+    screen.say((f"\n{title}: {sum(one.count for one in skipped):,}", "bold yellow"))
     for reason, group in sorted(by_reason.items(), key=lambda item: -sum(one.count for one in item[1])):
         places = [f"{one.path}:{line}" if line else one.path for one in group for line in one.lines]
         named = [place for n, place in enumerate(places) if n < _EXAMPLES or place in given]

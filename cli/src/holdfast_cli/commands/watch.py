@@ -1,16 +1,12 @@
 """The command that imports what clients write as they write it: watch."""
 
-import json
 import sys
-import time
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from holdfast_cli.commands.options import INTERRUPTED, Options
-from holdfast_cli.commands.render.outcomes import interruptible
+from holdfast_cli.commands.options import Options
+from holdfast_cli.commands.render.outcomes import interruptible, repeat, say_line
 from holdfast_cli.commands.render.screen import Screen, count, plain
 
 if TYPE_CHECKING:
@@ -38,21 +34,17 @@ def watch(options: Options, *, folders: list[Path], every: int = 5, no_projects:
             Screen().say((f"Looking for what is new every {every:,} s. Ctrl-C ends it.", "dim"))
         roots = [folder.resolve() for folder in folders]
         found = FolderWatch(roots, memory, Privacy.read, project_of=project_of)
-        try:
-            while True:
-                for seen in found.look():
-                    _show(options, seen)
-                time.sleep(every)  # an interrupt ends it at once
-        except KeyboardInterrupt as error:
-            Screen(sys.stderr).say(f"Stopped watching. {_KEPT}")
-            raise typer.Exit(INTERRUPTED) from error
+
+        def look() -> None:
+            for seen in found.look():
+                _show(options, seen)
+
+        repeat(look, every, f"Stopped watching. {_KEPT}")
 
 
 def _show(options: Options, seen: "Seen") -> None:
     if options.json:
-        told = {"path": str(seen.path), "problem": seen.problem, **plain(seen.report)}
-        # A line, all of it ASCII.
-        sys.stdout.write(json.dumps(told, separators=(",", ":")) + "\n")
+        say_line({"path": str(seen.path), "problem": seen.problem, **plain(seen.report)})
     else:
         Screen().say((f"{datetime.now().astimezone():%H:%M:%S} ", "dim"), _line(seen))
     sys.stdout.flush()  # whoever reads it from a pipe is to see it now

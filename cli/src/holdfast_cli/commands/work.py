@@ -1,8 +1,6 @@
 """The command that learns in the background: work."""
 
-import json
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,20 +13,8 @@ from holdfast.port.handles import needs_model
 from holdfast.types import Job
 from holdfast_cli.commands.arguments import prompt_versions
 from holdfast_cli.commands.lookup import titles_of
-from holdfast_cli.commands.options import INTERRUPTED, Options, complain, given
-from holdfast_cli.commands.render.outcomes import (
-    EMBED,
-    described,
-    fail,
-    interruptible,
-    is_due,
-    show_cost,
-    show_jobs,
-    show_records,
-    show_work,
-    thinking,
-    until,
-)
+from holdfast_cli.commands.options import Options, complain, given
+from holdfast_cli.commands.render import outcomes
 from holdfast_cli.commands.render.screen import Screen, count
 from holdfast_cli.commands.render.wording import in_options
 
@@ -58,7 +44,7 @@ class _Worker:
 
     def run(self, limit: int | None = None, *, dry_run: bool = False) -> WorkResult:
         """Run some of the due jobs."""
-        with thinking(None if dry_run else self.llm):
+        with outcomes.thinking(None if dry_run else self.llm):
             return self.memory.learning.work(
                 limit=limit, llm=self.llm, everyone=self.everyone, prompts=self.prompts, dry_run=dry_run
             )
@@ -87,7 +73,7 @@ class _Worker:
             return
         # Whoever has the job.
         shown = replace(self.options, user="USER") if self.everyone else self.options
-        show_work(Screen(), shown, done, self.titles(done))
+        outcomes.show_work(Screen(), shown, done, self.titles(done))
 
     def again(self) -> str:
         """Return the command that goes on."""
@@ -96,7 +82,7 @@ class _Worker:
     def embedded(self, results: Sequence[WorkResult]) -> str:
         """Return how far the embedder has come, "" if it was not at work; nothing of everyone's."""
         jobs = [job for one in results for job in (*one.done, *one.postponed, *one.failed)]
-        if self.everyone or all(job.kind != EMBED for job in jobs):
+        if self.everyone or all(job.kind != outcomes.EMBED for job in jobs):
             return ""
         return "; ".join(
             f"{one.done:,} of {one.total:,}, by {one.model}" for one in self.memory.learning.embedding()
@@ -108,12 +94,12 @@ class _Worker:
         for job in () if self.everyone else self.memory.learning.jobs():
             if job.status == "failed" or self.options.agent not in ("", job.agent):
                 continue
-            if job.status == "running" and not is_due(job):
+            if job.status == "running" and not outcomes.is_due(job):
                 left[_ELSEWHERE].append(job)
             elif self.llm is None and needs_model(job):
                 left[_STUCK].append(job)
             else:
-                left[_DUE if is_due(job) else _LATER].append(job)
+                left[_DUE if outcomes.is_due(job) else _LATER].append(job)
         return left
 
 
@@ -138,7 +124,7 @@ def work(
     """
     if watch and (dry_run or limit is not None):
         raise typer.BadParameter("it goes on until an interrupt, without a limit.", param_hint="--watch")
-    with interruptible(), options.open(embed=True) as memory:
+    with outcomes.interruptible(), options.open(embed=True) as memory:
         worker = _Worker(options, memory, llm, everyone, prompt_versions(prompt, "session=v2"))
         if dry_run:
             _report_estimate(worker, worker.run(limit, dry_run=True))
@@ -146,8 +132,8 @@ def work(
             _watch(worker, every)
         elif options.json:
             done = worker.run(limit)
-            options.answer(described(done))
-            fail(done.failed)
+            options.answer(outcomes.described(done))
+            outcomes.fail(done.failed)
         else:
             _work(worker, limit)
 
@@ -170,7 +156,7 @@ def _work(worker: _Worker, limit: int | None) -> None:
         screen.say(f"→ Go on: {worker.again()}")
     if not stop and left[_STUCK]:
         screen.say(f"→ Name a model: {worker.options.line('work', '--llm', 'NAME')}")
-    fail([job for done in results for job in done.failed])
+    outcomes.fail([job for done in results for job in done.failed])
 
 
 def _stop(done: WorkResult) -> str:
@@ -190,16 +176,10 @@ def _watch(worker: _Worker, every: int) -> None:
             if stop := _stop(done):
                 Screen().say(("Stopped until the next look", "bold yellow"), f": {_FOR_ALL[stop][0]}.")
         elif not done.noop:
-            # A line, all of it ASCII.
-            sys.stdout.write(json.dumps(described(done), separators=(",", ":")) + "\n")
+            outcomes.say_line(outcomes.described(done))
 
-    try:
-        while True:
-            look(worker.turns, show, every)
-            time.sleep(every)  # an interrupt ends it at once
-    except KeyboardInterrupt as error:
-        Screen(sys.stderr).say("Stopped looking for work. What was learned until now is kept.")
-        raise typer.Exit(INTERRUPTED) from error
+    stopped = "Stopped looking for work. What was learned until now is kept."
+    outcomes.repeat(lambda: look(worker.turns, show, every), every, stopped)
 
 
 def look(turns: Callable[[], Iterable[WorkResult]], show: Callable[[WorkResult], None], every: int) -> None:
@@ -220,7 +200,7 @@ def _waiting(left: Mapping[tuple[str, str], Sequence[Job]], of_all: int) -> Iter
     for how in _WAITS:
         if jobs := left.get(how):
             first = min((job.due for job in jobs if job.due), default=None)
-            end = f" until {until(first)}" if how in (_LATER, _ELSEWHERE) else ""
+            end = f" until {outcomes.until(first)}" if how in (_LATER, _ELSEWHERE) else ""
             yield f"{count(len(jobs), 'job')} {how[len(jobs) > 1]}{end}"
 
 
@@ -229,7 +209,7 @@ def _show_account(screen: Screen, worker: _Worker, results: Sequence[WorkResult]
     options = worker.options
     if not all(done.noop for done in results):
         screen.say("")
-        show_cost(screen, results, worker.llm, worker.embedded(results))
+        outcomes.show_cost(screen, results, worker.llm, worker.embedded(results))
         if left:
             screen.say(f"Left: {left}.")
     elif left:
@@ -242,15 +222,15 @@ def _show_account(screen: Screen, worker: _Worker, results: Sequence[WorkResult]
 
 def _report_estimate(worker: _Worker, found: WorkResult) -> None:
     options, llm = worker.options, worker.llm
-    screen = options.answer(described(found))
+    screen = options.answer(outcomes.described(found))
     if found.noop:
         screen.say(f"Nothing is due{options.whose()}.")
         return
-    show_jobs(screen, options, found, worker.titles(found))
+    outcomes.show_jobs(screen, options, found, worker.titles(found))
     screen.say("")
     if found.records:
         screen.say((f"Without a model it would learn {count(len(found.records), 'record')}:", "bold"))
-        show_records(screen, found.records, {})
+        outcomes.show_records(screen, found.records, {})
         screen.say("")
     if llm is None:
         screen.say("Without a model nothing would be asked.")

@@ -1,7 +1,5 @@
 """The sample that ships with the package: conversations of one invented person, and questions about them."""
 
-from __future__ import annotations
-
 import json
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

@@ -1,28 +1,15 @@
 """Rows in which agents store chats, close to chat formats: what they share, and those of Cline and Goose."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import PurePath
 
 from holdfast.port import formats
 from holdfast_cli.formats.files import File, lines, values
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    Item,
-    Skip,
-    dict_of,
-    list_of,
-    output_of,
-    parsed,
-    read_objects,
-    repeat_id,
-    text_of,
-    time_of,
-)
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed, read_objects
+from holdfast_cli.formats.json_values import Json, dict_of, list_of, output_of, repeat_id, text_of, time_of
 
 _ROLES = ("user", "assistant")
 _QUERY = re.compile(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)
@@ -44,8 +31,6 @@ _NOW = re.compile(
     r"([^\n:]{1,60}:\d\d[^\n]{0,100})"
 )
 _TASK = "api_conversation_history"
-
-_Json = Mapping[str, object]
 
 
 def rows_of(chat: ImportedChat, number: int, item: dict[str, object], said: Counter[str]) -> Iterator[Item]:
@@ -80,7 +65,7 @@ def told_time(content: object, told: re.Pattern[str]) -> datetime | None:
     return next((time_of(found[1]) for found in map(told.search, texts) if found), None)
 
 
-def _own(part: _Json, role: object) -> _Json | None:
+def _own(part: Json, role: object) -> Json | None:
     """Return a part with the words of the one who speaks alone, None where it has no others."""
     if part.get("type") != "text":
         return part
@@ -97,7 +82,7 @@ def _own(part: _Json, role: object) -> _Json | None:
 # Cline, Roo and Kilo
 
 
-def is_task(value: _Json) -> bool:
+def is_task(value: Json) -> bool:
     """Return whether an object is a message of a task of Cline, or of a program made from it."""
     texts = (text_of(dict_of(part).get("text")) for part in list_of(value.get("content")))
     is_marked = isinstance(value.get("ts"), int) or any("<environment_details>" in text for text in texts)
@@ -123,13 +108,13 @@ def read_task(file: File) -> Iterator[Item]:
 # Goose
 
 
-def is_goose(value: _Json) -> bool:
+def is_goose(value: Json) -> bool:
     """Return whether an object is a session of Goose, the first line of one, or a message."""
     is_message = isinstance(value.get("created"), int) and isinstance(value.get("content"), list)
     return (is_message and value.get("role") in _ROLES) or _is_session(value)
 
 
-def _is_session(value: _Json) -> bool:
+def _is_session(value: Json) -> bool:
     has_messages = "message_count" in value or isinstance(
         value.get("conversation", value.get("messages")), list
     )
@@ -155,7 +140,7 @@ def read_goose(file: File) -> Iterator[Item]:
             yield from _goose(chat, place, row, said)
 
 
-def _goose(chat: ImportedChat, number: int, row: _Json, said: Counter[str]) -> Iterator[Item]:
+def _goose(chat: ImportedChat, number: int, row: Json, said: Counter[str]) -> Iterator[Item]:
     if row.get("role") not in _ROLES:
         yield Skip(number, "no message", problem=True)
     elif dict_of(row.get("metadata")).get("userVisible") is False:
@@ -166,7 +151,7 @@ def _goose(chat: ImportedChat, number: int, row: _Json, said: Counter[str]) -> I
         yield from rows_of(chat, number, item, said)
 
 
-def _goose_part(part: _Json) -> _Json:
+def _goose_part(part: Json) -> Json:
     """Return a part in the form that chat formats have."""
     call, asked, given = part.get("id"), part.get("toolCall"), part.get("toolResult")
     value = dict_of(asked or given).get("value") or dict_of(asked or given).get("error") or asked or given

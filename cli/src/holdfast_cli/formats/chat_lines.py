@@ -4,8 +4,6 @@ A line is a chat: its `messages` as the format has them, and beside them `holdfa
 with what the format has no place for. Import puts both together.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +13,7 @@ from typing import cast
 from holdfast.errors import InvalidInput
 from holdfast.port import formats
 from holdfast.types import Message
-from holdfast_cli.formats.import_items import dict_of, list_of, text_of
+from holdfast_cli.formats.json_values import dict_of, list_of, text_of
 from holdfast_cli.formats.langchain_messages import is_langchain, own_form, to_langchain
 from holdfast_cli.formats.langchain_messages import read as read_langchain
 

@@ -5,8 +5,6 @@ what the heading tells, and the lines below it are the words of the message as t
 that looks like such a comment has a backslash before it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -18,7 +16,8 @@ from holdfast.port import formats
 from holdfast.types import Message
 from holdfast_cli.formats.chat_lines import PAYLOAD, has_more
 from holdfast_cli.formats.files import File, object_in
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed, stable_id, text_of
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.json_values import stable_id, text_of
 from holdfast_cli.formats.jsonl import label_of
 from holdfast_cli.formats.marks import Marks, comment
 
@@ -55,11 +54,6 @@ def _json(value: object) -> str:
     readable = json.dumps(value, indent=1, ensure_ascii=False)
     # A half of a surrogate pair is in no UTF-8.
     return json.dumps(value, indent=1) if re.search("[\ud800-\udfff]", readable) else readable
-
-
-def is_chats(text: str) -> bool:
-    """Return whether a text that begins so is an export of chats."""
-    return text.startswith(START)
 
 
 def read(file: File) -> Iterator[Item]:

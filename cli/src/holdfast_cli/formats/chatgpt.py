@@ -1,22 +1,12 @@
 """ChatGPT: the conversations of a data export, `conversations.json` or its numbered parts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from holdfast.port import formats
 from holdfast.types import Message
 from holdfast_cli.formats.files import File, values
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    Item,
-    Skip,
-    dict_of,
-    list_of,
-    parsed,
-    read_objects,
-    text_of,
-)
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed, read_objects
+from holdfast_cli.formats.json_values import Json, dict_of, list_of, text_of
 
 _HIDDEN = "hidden in ChatGPT"
 _SETTINGS = "settings of the account, not conversation"
@@ -27,10 +17,8 @@ _REASONING_TYPES = {"thoughts", "reasoning_recap"}
 _PLAIN_TYPES = {"", "text", "multimodal_text", "code", "execution_output"}
 _TEXTS = ("title", "name", "text", "result", "content")  # the fields of content types other than text
 
-_Json = Mapping[str, object]
 
-
-def is_conversation(value: _Json) -> bool:
+def is_conversation(value: Json) -> bool:
     """Return whether an object is a conversation of an export."""
     return isinstance(value.get("mapping"), dict)
 
@@ -48,13 +36,13 @@ def read(file: File) -> Iterator[Item]:
     )
 
 
-def _conversation(position: int, value: _Json, name: str) -> Iterator[Item]:
+def _conversation(position: int, value: Json, name: str) -> Iterator[Item]:
     identity = text_of(value.get("conversation_id")) or text_of(value.get("id"))
     identity = identity or (f"{name}:{position}" if position else name)
     chat = ImportedChat(identity, text_of(value.get("title")), archived=value.get("is_archived") is True)
     nodes = {key: node for key, node in dict_of(value.get("mapping")).items() if isinstance(node, dict)}
     thread = _thread(value.get("current_node"), nodes)
-    call: _Json = {}
+    call: Json = {}
     at = value.get("create_time")
     for key in thread:
         message = nodes[key].get("message")
@@ -78,7 +66,7 @@ def _conversation(position: int, value: _Json, name: str) -> Iterator[Item]:
             yield Skip(position, _why_left_out(message) or _LEFT)
 
 
-def _thread(current: object, nodes: Mapping[str, _Json]) -> list[str]:
+def _thread(current: object, nodes: Mapping[str, Json]) -> list[str]:
     """Return the nodes from the root to the current one, or to the newest leaf if there is none."""
     parents = {
         child: key
@@ -95,22 +83,20 @@ def _thread(current: object, nodes: Mapping[str, _Json]) -> list[str]:
     return list(reversed(thread))
 
 
-def _newest_leaf(nodes: Mapping[str, _Json], parents: Mapping[str, str]) -> str:
+def _newest_leaf(nodes: Mapping[str, Json], parents: Mapping[str, str]) -> str:
+    def created(key: str) -> float:
+        at = dict_of(nodes[key].get("message")).get("create_time")
+        return at if isinstance(at, int | float) else 0.0
+
     inner = {parents[key] for key in nodes if key in parents}
-    leaves = [key for key in nodes if key not in inner]
-    return max(reversed(leaves), key=lambda key: _created(nodes[key]), default="")
+    return max(reversed([key for key in nodes if key not in inner]), key=created, default="")
 
 
-def _created(node: _Json) -> float:
-    created = dict_of(node.get("message")).get("create_time")
-    return created if isinstance(created, int | float) else 0.0
-
-
-def _author(message: _Json) -> _Json:
+def _author(message: Json) -> Json:
     return dict_of(message.get("author"))
 
 
-def _why_left_out(message: _Json) -> str:
+def _why_left_out(message: Json) -> str:
     metadata = dict_of(message.get("metadata"))
     if text_of(dict_of(message.get("content")).get("content_type")) in _SETTINGS_TYPES:
         return _SETTINGS
@@ -120,14 +106,14 @@ def _why_left_out(message: _Json) -> str:
     return "" if has_role or _text(message).strip() else _EMPTY
 
 
-def _recipient(message: _Json) -> str:
+def _recipient(message: Json) -> str:
     """Return the tool that an assistant's message is sent to; "" for messages to the user."""
     recipient = text_of(message.get("recipient"))
     is_call = recipient != "all" and _author(message).get("role") == "assistant"
     return recipient if is_call else ""
 
 
-def _message(message: dict[str, object], key: str, at: object, call: _Json) -> Message:
+def _message(message: dict[str, object], key: str, at: object, call: Json) -> Message:
     """Return a message, with a tool call if it is sent to a tool."""
     author, content = _author(message), _text(message)
     identity = text_of(message.get("id")) or key
@@ -145,7 +131,7 @@ def _family(tool: str) -> str:
     return tool.partition(".")[0]
 
 
-def _text(message: _Json) -> str:
+def _text(message: Json) -> str:
     content = message.get("content")
     if not isinstance(content, dict):
         return text_of(content)

@@ -1,7 +1,5 @@
 """Claude Code: the session logs under `~/.claude/projects`, with their branches and subagents."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict
@@ -17,16 +15,8 @@ from holdfast.errors import InvalidInput
 from holdfast.port import formats, texts
 from holdfast.types import Message
 from holdfast_cli.formats.files import File, lines
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    Item,
-    Skip,
-    dict_of,
-    list_of,
-    parsed,
-    stable_id,
-    text_of,
-)
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.json_values import dict_of, list_of, stable_id, text_of
 
 _AGENT_FILE = "agent-"  # the prefix of the file names of subagents
 # How earlier versions wrote what a hook adds to a prompt: as a user's line, or as a part of one.

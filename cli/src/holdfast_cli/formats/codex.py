@@ -1,30 +1,18 @@
 """Codex CLI: the rollouts under `~/.codex/sessions` and `~/.codex/archived_sessions`."""
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from holdfast.port import formats, texts
 from holdfast.types import Message
 from holdfast_cli.formats.files import File, lines
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    Item,
-    Skip,
-    dict_of,
-    list_of,
-    output_of,
-    parsed,
-    repeat_id,
-    text_of,
-    time_of,
-)
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.json_values import Json, dict_of, list_of, output_of, repeat_id, text_of, time_of
 
 _LINES = {"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"}
 _CALL, _OUTPUT = "_call", "_output"  # how the kinds of calls and of their outputs end
@@ -43,8 +31,6 @@ _ADDED = re.compile(
     r"|personality_spec)\b)"
 )
 
-_Json = Mapping[str, object]
-
 
 @dataclass(frozen=True, slots=True)
 class _Line:
@@ -56,7 +42,7 @@ class _Line:
     time: object
 
 
-def is_line(value: _Json) -> bool:
+def is_line(value: Json) -> bool:
     """Return whether an object is a line of a rollout, or the first line of one of before September 2025."""
     if "type" in value:
         return text_of(value["type"]) in _LINES and isinstance(value.get("payload"), dict)
@@ -123,7 +109,7 @@ def _line(number: int, value: dict[str, object]) -> _Line:
     return _Line(number, "session_meta" if is_first else "response_item", value, value.get("timestamp"))
 
 
-def _chat_id(meta: _Json) -> str:
+def _chat_id(meta: Json) -> str:
     identity, source = text_of(meta.get("id")), dict_of(meta.get("source"))
     spawn = dict_of(dict_of(source.get("subagent")).get("thread_spawn"))
     parent = text_of(spawn.get("parent_thread_id"))
@@ -146,7 +132,7 @@ def _why_left_out(line: _Line) -> str:
     return ""
 
 
-def _is_prompt(payload: _Json) -> bool:
+def _is_prompt(payload: Json) -> bool:
     """Return whether a user's message is of the user."""
     noted = dict_of(payload.get(_PASSED))
     if kinds := list_of(noted.get("content_item_kinds")):

@@ -1,34 +1,29 @@
 """Cursor: the chats in its database `state.vscdb`, those it exports, its transcripts."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 
 from holdfast.port import formats
 from holdfast.types import Message
 from holdfast_cli.formats.agent_rows import rows_of, told_time
 from holdfast_cli.formats.files import MAX_LINE, File, lines, object_in
 from holdfast_cli.formats.foreign_sqlite import ForeignSQLite, opened
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    Item,
-    Skip,
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed, read_objects
+from holdfast_cli.formats.json_values import (
+    Json,
     call_item,
     dict_of,
     list_of,
-    parsed,
-    read_objects,
     result_item,
     stable_id,
     text_of,
     time_of,
 )
 
-_TABLE = "cursorDiskKV"
+_TABLE, _COLUMNS = "cursorDiskKV", ("key", "value")
+MARK = (_TABLE, *_COLUMNS)
 _CHAT, _BUBBLE = "composerData:", "bubbleId:"
 _ROLES = {1: "user", 2: "assistant"}
 _CALL = "toolFormerData"
@@ -42,15 +37,8 @@ _EXPORTED = re.compile(r"# [^\n]{0,1000}\n_Exported on ([^\n]{1,200}) from Curso
 _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 _SPEAKER = re.compile(r"^---\n+\*\*(User|Cursor)\*\*$", re.MULTILINE)
 
-_Json = Mapping[str, object]
-
 
 # The database
-
-
-def is_database(tables: Mapping[str, AbstractSet[str]]) -> bool:
-    """Return whether a database is one of the editor."""
-    return {"key", "value"} <= tables.get(_TABLE, frozenset())
 
 
 def read_database(file: File) -> Iterator[Item]:
@@ -61,7 +49,7 @@ def read_database(file: File) -> Iterator[Item]:
     are not there.
     """
     with opened(file) as database:
-        rows = database.rows(_TABLE, ["key", "value"], prefix=("key", _CHAT), order=["key"])
+        rows = database.rows(_TABLE, _COLUMNS, prefix=("key", _CHAT), order=["key"])
         for number, (key, value) in enumerate(rows, 1):
             if value is None:
                 continue
@@ -70,13 +58,11 @@ def read_database(file: File) -> Iterator[Item]:
                 yield Skip(number, f"a chat that is {found}", problem=True)
             else:
                 yield from _chat(database, number, text_of(key).removeprefix(_CHAT), found)
-        if "key" in database.tables.get(_ITEMS, ()) and any(
-            database.rows(_ITEMS, ["key"], where={"key": _OLD})
-        ):
+        if database.has(_ITEMS, "key") and any(database.rows(_ITEMS, ["key"], where={"key": _OLD})):
             yield Skip(1, "chats of before 2025, which are stored in another way", problem=True)
 
 
-def _chat(database: ForeignSQLite, number: int, identity: str, value: _Json) -> Iterator[Item]:
+def _chat(database: ForeignSQLite, number: int, identity: str, value: Json) -> Iterator[Item]:
     bubbles = _bubbles(database, identity, value)
     headers = map(dict_of, list_of(value.get("fullConversationHeadersOnly")))
     order = list(dict.fromkeys(text_of(one.get("bubbleId")) for one in headers)) or list(bubbles)
@@ -102,7 +88,7 @@ def _chat(database: ForeignSQLite, number: int, identity: str, value: _Json) -> 
     yield from (Skip(number, "not in the list of its chat: the user went back behind it") for _ in bubbles)
 
 
-def _bubbles(database: ForeignSQLite, identity: str, value: _Json) -> dict[str, dict[str, object] | str]:
+def _bubbles(database: ForeignSQLite, identity: str, value: Json) -> dict[str, dict[str, object] | str]:
     """Return the messages of a chat by their ids: within it in early versions, later in rows of their own."""
     within = [dict_of(one) for one in list_of(value.get("conversation"))]
     found: dict[str, dict[str, object] | str] = {
@@ -110,18 +96,18 @@ def _bubbles(database: ForeignSQLite, identity: str, value: _Json) -> dict[str, 
     }
     found |= {name: dict(dict_of(one)) for name, one in dict_of(value.get("conversationMap")).items()}
     start = f"{_BUBBLE}{identity}:"
-    for key, text in database.rows(_TABLE, ["key", "value"], prefix=("key", start), order=["key"]):
+    for key, text in database.rows(_TABLE, _COLUMNS, prefix=("key", start), order=["key"]):
         found[text_of(key).removeprefix(start)] = object_in(text)
     return found
 
 
-def _started(bubble: _Json) -> object:
+def _started(bubble: Json) -> object:
     """Return when a message was sent, in milliseconds; in some versions the times are those of a process."""
     start = dict_of(bubble.get("timingInfo")).get("clientStartTime")
     return start if isinstance(start, int | float) and start > 1e12 else None
 
 
-def _folder(bubble: _Json | str) -> str:
+def _folder(bubble: Json | str) -> str:
     if isinstance(bubble, str):
         return ""
     paths = (_path(text_of(uri)) for uri in list_of(bubble.get("workspaceUris")))
@@ -151,15 +137,20 @@ def _bubble(
         yield Skip(number, "empty")
     if call.get("name"):
         identity = text_of(call.get("toolCallId")) or name
-        yield parsed(chat, number, _tool_call, f"{name}/call", identity, call, at)
+        kept = {key: one for key, one in call.items() if key not in {"result", "error", "additionalData"}}
+        item = call_item(identity, call["name"], call.get("rawArgs") or call.get("params") or "{}", at)
+        item |= {"id": f"{name}/call", "raw": {**kept, "id": identity}}
+        yield parsed(chat, number, formats.parse, item)
         error = call.get("error")
         if result := text_of(call.get("result")) or (json.dumps(error) if error else ""):
-            yield parsed(chat, number, _tool_result, f"{name}/result", identity, call, result, at)
+            raw = {"id": identity, "name": call["name"], "status": call.get("status"), "result": result}
+            item = result_item(identity, result, at) | {"id": f"{name}/result", "raw": raw}
+            yield parsed(chat, number, formats.parse, item)
     if any(bubble.get(key) for key in _ATTACHED):
         yield Skip(number, "attached to a message: files, images and other context")
 
 
-def _message(name: str, role: str, bubble: _Json, at: object) -> Message:
+def _message(name: str, role: str, bubble: Json, at: object) -> Message:
     text = text_of(bubble.get("text"))
     content = text if text.strip() else formats.REASONING
     # Some hundred fields are of the editor, among them whole files.
@@ -167,22 +158,10 @@ def _message(name: str, role: str, bubble: _Json, at: object) -> Message:
     return formats.parse({"role": role, "content": content, "at": at, "id": name, "raw": raw})
 
 
-def _tool_call(name: str, identity: str, call: _Json, at: object) -> Message:
-    arguments = call.get("rawArgs") or call.get("params")
-    kept = {key: one for key, one in call.items() if key not in {"result", "error", "additionalData"}}
-    item = call_item(identity, call["name"], arguments or "{}", at)
-    return formats.parse({**item, "id": name, "raw": {**kept, "id": identity}})
-
-
-def _tool_result(name: str, identity: str, call: _Json, result: str, at: object) -> Message:
-    raw = {"id": identity, "name": call["name"], "status": call.get("status"), "result": result}
-    return formats.parse({**result_item(identity, result, at), "id": name, "raw": raw})
-
-
 # The transcripts
 
 
-def is_line(value: _Json) -> bool:
+def is_line(value: Json) -> bool:
     """Return whether an object is a message of a transcript."""
     message = value.get("message")
     return "type" not in value and value.get("role") in _ROLES.values() and "content" in dict_of(message)

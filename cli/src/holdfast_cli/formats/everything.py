@@ -7,16 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
+from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.port import safekeeping
+from holdfast.types import Scope
 from holdfast_cli.formats.files import MAX_LINE, File, beginning, lines, object_in
-from holdfast_cli.formats.import_items import Skip, dict_of
-
-if TYPE_CHECKING:
-    from holdfast import Memory
-    from holdfast.types import Scope
+from holdfast_cli.formats.import_items import Skip
+from holdfast_cli.formats.json_values import dict_of
 
 FORMAT = "Holdfast"
 LEFT_OUT = "summaries, records, pads, snapshots, jobs and receipts"

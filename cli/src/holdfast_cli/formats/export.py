@@ -1,20 +1,16 @@
 """Export of conversations as JSONL, one message a line, or in the formats of others."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
+from holdfast import Memory
 from holdfast.errors import InvalidInput, shown
 from holdfast.port import formats
 from holdfast.types import ChatInfo, Message
 from holdfast_cli.formats import chat_lines, chat_markdown
-
-if TYPE_CHECKING:
-    from holdfast import Memory
 
 FORMATS = (*chat_lines.WRITERS, "markdown")
 """The formats of others that chats are exported in."""

@@ -1,18 +1,14 @@
 """Export of feedback: a set of questions for the benchmark, with the chats that answer them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
+from holdfast import Memory
 from holdfast.kinds import FEEDBACK
 from holdfast.types import Record
 from holdfast.types.references import write_reference
 from holdfast_cli.formats.export import messages_of
-
-if TYPE_CHECKING:
-    from holdfast import Memory
 
 
 class ExportedFeedback(NamedTuple):

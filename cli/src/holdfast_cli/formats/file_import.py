@@ -1,34 +1,25 @@
 """The import of one file: its messages and records, each once, a batch at a time."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from dataclasses import dataclass, field
+from typing import TypedDict
 
+from holdfast import Chat, Memory
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.port.imports import Imports, title_of
 from holdfast.port.texts import clean
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    ImportedMessage,
-    ImportedRecord,
-    Item,
-    Skip,
-    told_id,
-)
+from holdfast.types import Message, ToolCall
+from holdfast_cli.formats.import_items import ImportedChat, ImportedMessage, ImportedRecord, Item, Skip
 from holdfast_cli.formats.import_report import Skipped, Skips, unreadable
+from holdfast_cli.formats.json_values import told_id
 from holdfast_cli.formats.message_order import in_order
 from holdfast_cli.formats.private_tags import PRIVATE
 from holdfast_cli.formats.record_import import store_records
 from holdfast_cli.formats.redaction import IGNORED, Redactor, Rules
 from holdfast_cli.formats.said_before import private_in
 from holdfast_cli.formats.sources import SourceFile
-
-if TYPE_CHECKING:
-    from holdfast import Chat, Memory
-    from holdfast.types import Message, ToolCall
 
 _NO_LINE = 0  # the line of a whole file
 _BATCH = 500  # messages or records in one transaction, or up to twice as many
@@ -49,41 +40,35 @@ class Account(TypedDict):
     skipped: list[tuple[str, bool, int, tuple[int, ...]]]
 
 
+@dataclass(slots=True)
 class FileImport:
     """The import of one file, a batch at a time."""
 
-    def __init__(
-        self,
-        memory: Memory,
-        source: SourceFile,
-        progress: Callable[[int], None],
-        rules: Rules | None,
-        before: Iterable[Item] = (),
-        *,
-        is_whole: bool = True,
-    ) -> None:
-        self._memory = memory
-        self._is_whole = is_whole
-        self._told = Counter[tuple[str, str]]()
-        self._source = source
-        self._before = before
-        self._rules = rules
-        self.is_redacted = False  # whether something was left out as the user wished
-        self._progress = progress
-        self._chats: set[str] = set()
-        self._sources: set[str] = set()
-        self._stored = self.added = 0
-        self._records = self.records_added = 0
-        self._skips = Skips()
-        self._begun: Mapping[tuple[str, str], Sequence[str]] | None = None
-        self._homes: dict[str, str] = {}
-        self._copied: set[str] = set()
+    memory: Memory
+    source: SourceFile
+    progress: Callable[[int], None]
+    rules: Rules | None
+    before: Iterable[Item] = ()
+    is_whole: bool = True
+    is_redacted: bool = False
+    """Whether something was left out as the user wished."""
+    added: int = 0
+    records_added: int = 0
+    _told: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _chats: set[str] = field(default_factory=set)
+    _sources: set[str] = field(default_factory=set)
+    _stored: int = 0
+    _records: int = 0
+    _skips: Skips = field(default_factory=Skips)
+    _begun: Mapping[tuple[str, str], Sequence[str]] | None = None
+    _homes: dict[str, str] = field(default_factory=dict)
+    _copied: set[str] = field(default_factory=set)
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
         """What was left out so far."""
         found = self._skips.all()
-        return found if self._stored or self._records else unreadable(self._source.format.name, found)
+        return found if self._stored or self._records else unreadable(self.source.format.name, found)
 
     @property
     def is_broken(self) -> bool:
@@ -102,8 +87,11 @@ class FileImport:
                     by_chat[item.chat.id].append(item)
             for messages in by_chat.values():
                 self._store(messages)
-            self._store_records(records)
-            self._progress(self._stored)
+            done = store_records(self.memory, records)
+            self.records_added += done.added
+            self._records += done.added + done.present
+            self._skip(done.skips)
+            self.progress(self._stored)
         return {
             "chats": sorted(self._chats),
             "messages": self._stored,
@@ -112,11 +100,11 @@ class FileImport:
         }
 
     def _items(self) -> Iterator[ImportedMessage | ImportedRecord]:
-        redactor = Redactor(self._rules, private=private_in(self._source), earlier=self._call)
-        for item in self._before:
+        redactor = Redactor(self.rules, private=private_in(self.source), earlier=self._call)
+        for item in self.before:
             if isinstance(item, ImportedMessage):
                 redactor.redact(item)
-        for item in in_order(self._source, self._call):
+        for item in in_order(self.source, self._call):
             if isinstance(item, ImportedMessage):
                 found: Item = redactor.redact(item)
             else:
@@ -131,7 +119,7 @@ class FileImport:
     def _wanted(self, item: ImportedMessage | ImportedRecord) -> ImportedMessage | ImportedRecord | Skip:
         """Return what is of this user and no repetition of a record, or why it is left out."""
         owner = item.owner if isinstance(item, ImportedRecord) else item.chat.owner
-        if owner and owner.is_another(self._memory.scope.user):
+        if owner and owner.is_another(self.memory.scope.user):
             return Skip(item.line, f"of the user {clean(owner.user)[:80]!r}: import it with that --user")
         if isinstance(item, ImportedMessage):
             return item
@@ -142,22 +130,16 @@ class FileImport:
 
     def _call(self, chat: str, call: str) -> ToolCall | None:
         """Return a call that was imported before."""
-        return Imports(self._memory).call(clean(chat), call)
+        return Imports(self.memory).call(clean(chat), call)
 
     def _skip(self, skips: Iterable[Skip]) -> None:
-        self._skips.add(self._source.file.path, skips)
-
-    def _store_records(self, items: Sequence[ImportedRecord]) -> None:
-        done = store_records(self._memory, items)
-        self.records_added += done.added
-        self._records += done.added + done.present
-        self._skip(done.skips)
+        self._skips.add(self.source.file.path, skips)
 
     def _store(self, items: Sequence[ImportedMessage]) -> None:
         """Append messages of one chat that are not stored yet."""
         origin = items[0].chat
         try:
-            memory = self._memory.scoped(agent=clean(origin.agent)) if origin.agent else self._memory
+            memory = self.memory.scoped(agent=clean(origin.agent)) if origin.agent else self.memory
             chat = memory.chat(self._home(memory, items))
         except InvalidInput as error:
             self._skip(Skip(item.line, error.what, problem=True) for item in items)
@@ -165,9 +147,9 @@ class FileImport:
         known = chat.stats()
         before = known.messages
         fresh = self._without_stored(memory, chat.id, items)
-        if self._source.format.name == "Claude Code":
+        if self.source.format.name == "Claude Code":
             fresh = self._without_copied(memory, chat.id, fresh)
-        if before and self._is_whole:
+        if before and self.is_whole:
             fresh = self._without_told(memory, chat, fresh)
         stored = self._append(chat, fresh)
         if stored and not before:
@@ -295,18 +277,16 @@ def _is_same(known: Message, item: ImportedMessage) -> bool:
     if known.id != item.message.id:
         return False
     words = _words(item.message), _words(item.before or item.message)
-    return _words(known) in words or known.raw == item.message.raw is not None or _has_placeholder(known)
+    if _words(known) in words or known.raw == item.message.raw is not None:
+        return True
+    text = repr(_words(known))
+    return PRIVATE in text or IGNORED in text
 
 
 def _repeats(known: Sequence[Message], items: Sequence[ImportedMessage]) -> bool:
     """Return whether one conversation begins as another does, and no third is likely to."""
     is_long = len(known) > _FEW or sum(len(one.content) for one in known) > _SHORT
     return is_long and all(map(_is_same, known, items))
-
-
-def _has_placeholder(message: Message) -> bool:
-    text = repr(_words(message))
-    return PRIVATE in text or IGNORED in text
 
 
 def _describe(memory: Memory, chat: Chat, origin: ImportedChat) -> None:

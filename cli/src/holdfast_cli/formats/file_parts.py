@@ -1,7 +1,5 @@
 """Parts of files that grow while they are read."""
 
-from __future__ import annotations
-
 import io
 import stat
 from dataclasses import replace

@@ -4,13 +4,10 @@ A reader names a table and its columns and says no SQL, so no view, trigger, vir
 of the file is ever run.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
@@ -40,6 +37,10 @@ class ForeignSQLite:
         self._connection = connection
         self.tables = _tables(connection)
         self._unchecked = set(self.tables) if check else set()
+
+    def has(self, table: str, *columns: str) -> bool:
+        """Return whether there is a table with these columns, besides others."""
+        return table in self.tables and self.tables[table].issuperset(columns)
 
     def rows(
         self,
@@ -82,7 +83,7 @@ class ForeignSQLite:
         sql += f" ORDER BY {', '.join(map(_quoted, order))}" if order else ""
         return self._connection.execute(sql, given)
 
-    def _check(self, table: str, columns: AbstractSet[str]) -> None:
+    def _check(self, table: str, columns: set[str]) -> None:
         if missing := columns - self.tables.get(table, frozenset()):
             which = ", ".join(sorted(missing))
             raise Unavailable(

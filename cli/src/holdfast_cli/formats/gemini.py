@@ -1,11 +1,9 @@
 """Gemini CLI: the chats under `~/.gemini/tmp/<project>/chats`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
 from itertools import groupby
@@ -15,14 +13,12 @@ from holdfast.port import formats
 from holdfast.port.texts import clean
 from holdfast.types import Message
 from holdfast_cli.formats.files import File, lines, values
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    Item,
-    Skip,
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.json_values import (
+    Json,
     call_item,
     dict_of,
     list_of,
-    parsed,
     repeat_id,
     result_item,
     stable_id,
@@ -42,11 +38,10 @@ _CONTEXTS = re.compile(
 _ADDED = "not conversation: context that the program added"
 _SUMMARY = "<state_snapshot>"  # how a compaction begins, which the model then answers
 
-_Json = Mapping[str, object]
 _Values = Iterable[tuple[int, object] | Skip]
 
 
-def is_chat(value: _Json) -> bool:
+def is_chat(value: Json) -> bool:
     """Return whether an object is a chat, or the first line of one."""
     return all(isinstance(value.get(key), str) for key in ("sessionId", "projectHash"))
 
@@ -105,7 +100,7 @@ class _Log:
             elif text_of(value.get("id")):
                 self._note(number, value)
 
-    def _note(self, number: int, record: _Json) -> None:
+    def _note(self, number: int, record: Json) -> None:
         identity = text_of(record.get("id"))
         if identity not in self._places:
             self._places[identity] = (len(self._order), [])
@@ -138,12 +133,12 @@ class _Log:
                 new.append(record)
         return new
 
-    def unlisted(self, parts: Iterable[_Json]) -> list[_Json]:
+    def unlisted(self, parts: Iterable[Json]) -> list[Json]:
         """Return the calls in parts of a record that no record lists."""
         calls = [dict_of(part["functionCall"]) for part in parts if "functionCall" in part]
         return [call for call in calls if text_of(call.get("id")) not in self.made]
 
-    def answers(self, parts: Iterable[_Json]) -> Iterator[dict[str, object]]:
+    def answers(self, parts: Iterable[Json]) -> Iterator[dict[str, object]]:
         """Yield the results in parts of a record that stand with no call, each as a call that has it.
 
         One without the id of its call is that of the first one of the tool that has none.
@@ -158,7 +153,7 @@ class _Log:
                 yield {"id": call, "name": tool, "result": [part]}
 
 
-def _words(record: _Json) -> tuple[str, str]:
+def _words(record: Json) -> tuple[str, str]:
     """Return what makes a record the same as one under another id: its kind, words, calls and files."""
     parts = _said(_parts(record.get("content")))
     others = [
@@ -191,7 +186,7 @@ def _items(file: File, found: _Values, log: _Log) -> Iterator[Item]:
                 yield from [Skip(number, reason)] if reason else _record(chat, number, record, log)
 
 
-def _why_left_out(number: int, value: _Json, log: _Log) -> str:
+def _why_left_out(number: int, value: Json, log: _Log) -> str:
     identity = text_of(value.get("id"))
     if (number, identity) in log.left:
         return _LEFT
@@ -200,7 +195,7 @@ def _why_left_out(number: int, value: _Json, log: _Log) -> str:
     return "" if log.last[identity] == number else "written again, longer, on a line that follows"
 
 
-def _chat(file: File, value: _Json) -> ImportedChat:
+def _chat(file: File, value: Json) -> ImportedChat:
     session = text_of(value["sessionId"])
     folder = folder_of(file, value)
     if value.get("kind") == "subagent" and file.location:
@@ -208,7 +203,7 @@ def _chat(file: File, value: _Json) -> ImportedChat:
     return ImportedChat(clean(session) or file.name, text_of(value.get("summary")), folder=folder)
 
 
-def folder_of(file: File, chat: _Json) -> str:
+def folder_of(file: File, chat: Json) -> str:
     """Return the folder of the project, which stands beside its chats; its hash stands in each of them."""
     digest = chat.get("projectHash")
     for parent in list(Path(file.location).parents)[:4] if file.location else ():
@@ -221,7 +216,7 @@ def folder_of(file: File, chat: _Json) -> str:
     return ""
 
 
-def is_event(value: _Json) -> bool:
+def is_event(value: Json) -> bool:
     """Return whether an object is the first line of what the program puts out as `stream-json`."""
     return value.get("type") == "init" and isinstance(value.get("session_id"), str) and "model" in value
 
@@ -252,7 +247,7 @@ def _piece(item: tuple[int, dict[str, object]] | Skip) -> object:
     return item[1].get("role") if item[1].get("delta") is True else item[0]
 
 
-def _event(value: _Json) -> dict[str, object] | None:
+def _event(value: Json) -> dict[str, object] | None:
     call, at = text_of(value.get("tool_id")), value.get("timestamp")
     match value.get("type"):
         case "message":
@@ -295,12 +290,12 @@ def _record(chat: ImportedChat, number: int, value: dict[str, object], log: _Log
     yield from (parsed(chat, number, _result, value, answer) for answer in answers)
 
 
-def _parts(content: object) -> list[_Json]:
+def _parts(content: object) -> list[Json]:
     found = content if isinstance(content, list) else [content] if content else []
     return [{"text": part} if isinstance(part, str) else dict_of(part) for part in found]
 
 
-def _said(parts: Iterable[_Json]) -> list[_Json]:
+def _said(parts: Iterable[Json]) -> list[Json]:
     """Return the parts of a prompt without what hooks have added: before it, or as parts of their own."""
     said = []
     for part in parts:
@@ -312,7 +307,7 @@ def _said(parts: Iterable[_Json]) -> list[_Json]:
     return said
 
 
-def _text(part: _Json) -> _Json:
+def _text(part: Json) -> Json:
     """Return a part in a form that chat formats have: other media become placeholders."""
     if part.get("thought") is True:
         return {"type": "thinking"}
@@ -322,7 +317,7 @@ def _text(part: _Json) -> _Json:
     return {"type": "text", "text": text_of(part.get("text")) or f"[file: {name}]"}
 
 
-def _message(value: dict[str, object], texts: list[_Json]) -> Message:
+def _message(value: dict[str, object], texts: list[Json]) -> Message:
     role = _ROLES[text_of(value.get("type"))]
     raw = {key: one for key, one in value.items() if key != "toolCalls"}
     content: object = [_text(part) for part in texts] or formats.REASONING
@@ -330,14 +325,14 @@ def _message(value: dict[str, object], texts: list[_Json]) -> Message:
     return formats.parse({"role": role, "content": content, **known})
 
 
-def _call(value: _Json, call: dict[str, object]) -> Message:
+def _call(value: Json, call: dict[str, object]) -> Message:
     raw = {key: one for key, one in call.items() if key not in _RESULTS}
     identity, at = text_of(call.get("id")), call.get("timestamp") or value.get("timestamp")
     asked = call_item(identity, call.get("name"), call.get("args"), at)
     return formats.parse({**asked, "id": identity, "raw": raw})
 
 
-def _result(value: _Json, call: dict[str, object]) -> Message:
+def _result(value: Json, call: dict[str, object]) -> Message:
     identity = clean(text_of(call.get("id")))
     raw = {key: one for key, one in call.items() if key in {"id", "name", "status", "timestamp", *_RESULTS}}
     parts = [_text(part) for part in map(_answer, _parts(call.get("result"))) if part]
@@ -346,7 +341,7 @@ def _result(value: _Json, call: dict[str, object]) -> Message:
     return formats.parse({**result_item(identity, content, at), "id": f"{identity}/result", "raw": raw})
 
 
-def _answer(part: _Json) -> _Json:
+def _answer(part: Json) -> Json:
     if "functionResponse" not in part:
         return part
     response = dict_of(dict_of(part["functionResponse"]).get("response"))

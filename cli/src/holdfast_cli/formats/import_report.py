@@ -1,17 +1,12 @@
 """What became of an import: counts, and what was left out and why."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from holdfast_cli.formats.files import SAVE
 from holdfast_cli.formats.import_items import Skip
-
-if TYPE_CHECKING:
-    from holdfast_cli.formats.record_edits import RecordEdit
+from holdfast_cli.formats.record_edits import RecordEdit
 
 _LISTED = 10  # line numbers that a report lists for one reason
 _REASONS = 1000  # reasons that a report lists

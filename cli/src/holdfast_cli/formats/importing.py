@@ -1,17 +1,16 @@
 """Import of conversations from files, folders and zips, each message once."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from holdfast import __version__
+from holdfast import Memory, __version__
 from holdfast.errors import InvalidInput, NewerSchema, UnknownFormat, shown
 from holdfast.port.imports import Imports
 from holdfast.port.texts import clean
@@ -21,14 +20,12 @@ from holdfast_cli.formats.files import File
 from holdfast_cli.formats.foreign_sqlite import fingerprint
 from holdfast_cli.formats.import_items import Item, Skip
 from holdfast_cli.formats.import_report import ImportReport, Skipped, Skips
+from holdfast_cli.formats.json_values import hash_of
 from holdfast_cli.formats.record_edits import apply_edits
 from holdfast_cli.formats.record_markdown import EDITS, is_records
 from holdfast_cli.formats.redaction import Rules
 from holdfast_cli.formats.sources import NOTES, Format, Ignored, Source, SourceFile, Unread, sources
 from holdfast_cli.formats.zip_files import READ_ERRORS
-
-if TYPE_CHECKING:
-    from holdfast import Memory
 
 Progress = Callable[[str, int], None]
 """Called after each batch with the path of the file and the number of messages found in all files so far."""
@@ -69,7 +66,11 @@ def import_paths(
 
     """
     named = _named(paths)
-    _check_how(named, format, dry_run=dry_run)
+    if format not in ("", NOTES.name):
+        raise InvalidInput(f"Unknown format {shown(format)}.", 'Use "notes", or leave it out.')
+    if dry_run and (format or not all(map(is_records, named))):
+        what = "Only the edits of an export of records as Markdown can be shown without being made."
+        raise InvalidInput(what, "Leave out `dry_run`, or name such files alone.")
     importer = _Importer(memory, progress or (lambda *_: None), rules, project_of)
     if format:
         importer.take_each(named, lambda path: importer.take_found(_notes(path)))
@@ -77,14 +78,6 @@ def import_paths(
         named.sort(key=lambda path: (not everything.is_everything(path), not is_records(path)))
         importer.take_each(named, partial(importer.take_path, dry_run=dry_run))
     return importer.done()
-
-
-def _check_how(paths: Sequence[Path], format: str, *, dry_run: bool) -> None:
-    if format not in ("", NOTES.name):
-        raise InvalidInput(f"Unknown format {shown(format)}.", 'Use "notes", or leave it out.')
-    if dry_run and (format or not all(map(is_records, paths))):
-        what = "Only the edits of an export of records as Markdown can be shown without being made."
-        raise InvalidInput(what, "Leave out `dry_run`, or name such files alone.")
 
 
 def import_tables(
@@ -173,31 +166,24 @@ def import_source(
         The report, and whether something was left out as the user wished.
 
     """
-    started = time.monotonic()
+    importer = _Importer(memory, lambda *_: None, rules)
     file = FileImport(memory, source, lambda _: None, rules, before, is_whole=is_whole)
-    account = file.run()
-    report = ImportReport(len(account["chats"]), file.added, account["messages"] - file.added)
-    report.skipped = file.skipped
-    report.records, report.records_present = file.records_added, account["records"] - file.records_added
-    report.formats[source.format.name] = account["messages"] + account["records"]
-    report.seconds = time.monotonic() - started
-    return report, file.is_redacted
+    importer.count(source, file.run(), file.added, file.records_added)
+    return importer.done(), file.is_redacted
 
 
+@dataclass(slots=True)
 class _Importer:
     """The import of some files."""
 
-    def __init__(
-        self, memory: Memory, progress: Progress, rules: Rules | None, project_of: ProjectOf = lambda _: ""
-    ) -> None:
-        self._started = time.monotonic()
-        self._memory = memory
-        self._project_of = project_of
-        self._rules = rules
-        self._progress = progress
-        self._chats: set[str] = set()
-        self.report = ImportReport()
-        self.skips = Skips()
+    memory: Memory
+    progress: Progress
+    rules: Rules | None
+    project_of: ProjectOf = lambda _: ""
+    report: ImportReport = field(default_factory=ImportReport)
+    skips: Skips = field(default_factory=Skips)
+    _chats: set[str] = field(default_factory=set)
+    _started: float = field(default_factory=time.monotonic)
 
     def take_path(self, path: Path, *, dry_run: bool) -> None:
         """Import what is at a path."""
@@ -239,39 +225,45 @@ class _Importer:
 
     def take(self, source: SourceFile) -> None:
         """Import a file; one that was imported before and has not changed is only counted."""
-        project, path, report = self._project_of(source), source.file.path, self.report
-        memory = self._memory.scoped(project=project) if project else self._memory
+        project, path, report = self.project_of(source), source.file.path, self.report
+        memory = self.memory.scoped(project=project) if project else self.memory
         known_files, found = Imports(memory), report.formats.total()
-        file_id = _file_id(source.file, memory.scope.agent)
+        # In a zip the path continues within it, so it is not one of the system.
+        whole = os.path.abspath(path)  # noqa: PTH100
+        file_id = hash_of([whole, source.file.name, memory.scope.agent], 16)
         digest = _digest(source) if known_files.stores else ""
         known = digest and known_files.account(file_id, digest)
         added = records = 0
         if known:
             account: Account = json.loads(known)
             report.unchanged += 1
-            self._progress(path, found + account["messages"])
+            self.progress(path, found + account["messages"])
         else:
-            file = FileImport(memory, source, lambda read: self._progress(path, found + read), self._rules)
+            file = FileImport(memory, source, lambda read: self.progress(path, found + read), self.rules)
             account = file.run()
             added, records = file.added, file.records_added
             # What is left out may be let in later, so such a file is read again.
             if digest and not file.is_broken and not file.is_redacted:
                 known_files.note(file_id, digest, json.dumps(account))
-        self._count(source.format.name, account["chats"], added, account["messages"] - added)
+        self.count(source, account, added, records)
         if project:
             report.projects[project] += added
-        report.formats[source.format.name] += account["records"]
-        report.records += records
-        report.records_present += account["records"] - records
+
+    def count(self, source: SourceFile, account: Account, added: int, records: int) -> None:
+        """Count what a file had, and the messages and records of it that are new."""
+        self._count(source.format.name, account["chats"], added, account["messages"] - added)
+        self.report.formats[source.format.name] += account["records"]
+        self.report.records += records
+        self.report.records_present += account["records"] - records
         for reason, problem, count, lines in account["skipped"]:
-            self.skips.count(Skipped(path, reason, count, tuple(lines), problem))
+            self.skips.count(Skipped(source.file.path, reason, count, tuple(lines), problem))
 
     def restore(self, path: Path) -> None:
         """Import an export of everything."""
         file = File.at(path)
-        restored = everything.restore(self._memory, file)
+        restored = everything.restore(self.memory, file)
         added, present = restored.added["messages"], restored.present["messages"]
-        own = self._memory.scope.space
+        own = self.memory.scope.space
         chats = {chat if space == own else f"{space}|{chat}" for space, chat in restored.chats}
         self._count(everything.FORMAT, chats, added, present)
         self.report.rows += restored.added
@@ -280,7 +272,7 @@ class _Importer:
 
     def edit(self, path: Path, *, dry_run: bool) -> None:
         """Take over, or only report, the edits of records in a file."""
-        done, report = apply_edits(self._memory, path, dry_run=dry_run), self.report
+        done, report = apply_edits(self.memory, path, dry_run=dry_run), self.report
         report.edits += done.edits
         report.records += 0 if dry_run else len(done.edits) - len(done.conflicts)
         report.records_present += done.unchanged
@@ -295,13 +287,6 @@ class _Importer:
         self.report.added += added
         self.report.present += present
         self.report.formats[format] += added + present
-
-
-def _file_id(file: File, agent: str) -> str:
-    """Return the id of a file for one agent: a hash of its path."""
-    # In a zip the path continues within it, so it is not one of the system.
-    path = os.path.abspath(file.path)  # noqa: PTH100
-    return blake2b(json.dumps([path, file.name, agent]).encode(), digest_size=16).hexdigest()
 
 
 def _digest(source: SourceFile) -> str:

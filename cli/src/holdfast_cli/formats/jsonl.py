@@ -1,7 +1,5 @@
 """Chat-format messages in JSONL and JSON files: plain, OpenAI, fine-tuning sets, LangChain, our exports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -11,7 +9,8 @@ from holdfast.port.imports import ChatLabel, check_label
 from holdfast.types import Message
 from holdfast_cli.formats.chat_lines import entries_of, read_entry
 from holdfast_cli.formats.files import MAX_LINE, File, lines, values
-from holdfast_cli.formats.import_items import ImportedChat, Item, parsed, read_objects, stable_id, text_of
+from holdfast_cli.formats.import_items import ImportedChat, Item, parsed, read_objects
+from holdfast_cli.formats.json_values import stable_id, text_of
 
 _ITEMS = {"message", "function_call", "function_call_output", "reasoning"}  # of OpenAI's Responses format
 _NO_MESSAGE = "neither a message nor a session"

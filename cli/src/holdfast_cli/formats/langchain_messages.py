@@ -1,16 +1,12 @@
 """Messages in LangChain's own form, `message_to_dict`, without LangChain."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from holdfast.errors import InvalidInput
 from holdfast.port import formats
-from holdfast_cli.formats.import_items import dict_of, list_of, text_of
-
-if TYPE_CHECKING:
-    from holdfast.types import Message
+from holdfast.types import Message
+from holdfast_cli.formats.json_values import dict_of, list_of, text_of
 
 _ROLES = {
     "human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "system": "system",

@@ -1,32 +1,19 @@
 """LangGraph: the SQLite file of its checkpoints, without running what its serializer would construct."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from holdfast_cli.formats import langchain_messages
 from holdfast_cli.formats.files import File, object_in
-from holdfast_cli.formats.foreign_sqlite import opened
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    Item,
-    Skip,
-    dict_of,
-    list_of,
-    parsed,
-    stable_id,
-    text_of,
-)
+from holdfast_cli.formats.foreign_sqlite import ForeignSQLite, opened
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.json_values import dict_of, list_of, stable_id, text_of
 from holdfast_cli.formats.langchain_messages import Extension
-
-if TYPE_CHECKING:
-    from holdfast_cli.formats.foreign_sqlite import ForeignSQLite
 
 _TABLE = "checkpoints"
 _KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id")
 _STATE = ("type", "checkpoint")
+MARK = (_TABLE, *_KEYS, *_STATE)
 _CHANNEL = "messages"
 _OBJECT, _SNAPSHOT = (4, 5), 7  # the codes of a pydantic model, and of a channel that is stored as deltas
 _MISSING = "a state that is packed as LangGraph does: `pip install 'holdfast[langgraph]'` reads it"
@@ -42,11 +29,6 @@ class _State(NamedTuple):
     thread: str
     checkpoint: str
     place: int
-
-
-def is_checkpoints(tables: Mapping[str, AbstractSet[str]]) -> bool:
-    """Return whether a database has checkpoints of LangGraph."""
-    return tables.get(_TABLE, frozenset()) >= {*_KEYS, *_STATE}
 
 
 def read(file: File) -> Iterator[Item]:

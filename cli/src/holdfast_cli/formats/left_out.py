@@ -1,7 +1,5 @@
 """What was left out of a transcript, to be recognised where other messages repeat it."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right, insort
 from itertools import accumulate

@@ -3,33 +3,16 @@
 Both forms: that of Letta 0.8 and later, with lists of agents and blocks, and the earlier one of one agent.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from holdfast.port import formats
+from holdfast.port.handles import NewRecord
 from holdfast.port.texts import clean
 from holdfast_cli.formats.files import File, object_in, values
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    ImportedRecord,
-    Item,
-    Skip,
-    dict_of,
-    list_of,
-    parsed,
-    read_objects,
-    stable_id,
-    text_of,
-)
-
-if TYPE_CHECKING:
-    from holdfast.port.handles import NewRecord
-
-_Json = Mapping[str, object]
+from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Skip, parsed, read_objects
+from holdfast_cli.formats.json_values import Json, dict_of, list_of, stable_id, text_of
 
 _SAYS = "send_message"  # the tool by which earlier agents speak; their text is what they think
 _ONE_PER_AGENT = {"human": "profile", "persona": "soul"}
@@ -50,7 +33,7 @@ _LEFT_OUT = {
 _REASONING = {"redacted_reasoning", "omitted_reasoning", "summarized_reasoning"}
 
 
-def is_agent_file(value: _Json) -> bool:
+def is_agent_file(value: Json) -> bool:
     """Return whether an object is an agent file."""
     agents = value.get("agents")
     is_new = isinstance(agents, list) and isinstance(value.get("blocks"), list)
@@ -69,7 +52,7 @@ def read(file: File) -> Iterator[Item]:
     )
 
 
-def _document(value: _Json) -> Iterator[Item]:
+def _document(value: Json) -> Iterator[Item]:
     agents = [dict_of(one) for one in list_of(value.get("agents"))] or [value]
     users = Counter(str(block) for agent in agents for block in list_of(agent.get("block_ids")))
     names = {str(block): _name(agent) for agent in agents for block in list_of(agent.get("block_ids"))}
@@ -91,17 +74,17 @@ def _document(value: _Json) -> Iterator[Item]:
         yield from _left_out(value)
 
 
-def _name(agent: _Json) -> str:
+def _name(agent: Json) -> str:
     return clean(text_of(agent.get("name"))).strip() or "agent"
 
 
-def _left_out(value: _Json) -> Iterator[Skip]:
+def _left_out(value: Json) -> Iterator[Skip]:
     for key, reason in _LEFT_OUT.items():
         given = value.get(key)
         yield from (Skip(0, reason) for _ in (given if isinstance(given, list | dict) else ()))
 
 
-def _blocks(blocks: list[tuple[str, _Json]]) -> Iterator[Item]:
+def _blocks(blocks: list[tuple[str, Json]]) -> Iterator[Item]:
     taken: set[tuple[str, str]] = set()
     for place, (agent, block) in enumerate(blocks, 1):
         label, text = text_of(block.get("label")) or "block", text_of(block.get("value"))
@@ -120,7 +103,7 @@ def _blocks(blocks: list[tuple[str, _Json]]) -> Iterator[Item]:
         yield ImportedRecord(place, record, agent)
 
 
-def _passages(agent: str, value: _Json) -> Iterator[Item]:
+def _passages(agent: str, value: Json) -> Iterator[Item]:
     for key in ("passages", "archival_memory"):
         for place, passage in enumerate(map(dict_of, list_of(value.get(key))), 1):
             text = text_of(passage.get("text"))
@@ -132,7 +115,7 @@ def _passages(agent: str, value: _Json) -> Iterator[Item]:
             yield ImportedRecord(place, record, agent)
 
 
-def _messages(agent: _Json) -> Iterator[Item]:
+def _messages(agent: Json) -> Iterator[Item]:
     name = _name(agent)
     chat = ImportedChat(f"letta:{name}", name, name)
     sent: set[str] = set()
@@ -163,7 +146,7 @@ def _messages(agent: _Json) -> Iterator[Item]:
             yield parsed(chat, place, formats.parse, fields)
 
 
-def _fields(entry: _Json, role: str, text: str, calls: list[_Json]) -> dict[str, object]:
+def _fields(entry: Json, role: str, text: str, calls: list[Json]) -> dict[str, object]:
     content = text or [_part(part) for part in list_of(entry.get("content"))] or entry.get("text")
     # The ids of a file are numbers of its own; the next file has others.
     key = [role, content, entry.get("created_at"), calls, entry.get("tool_call_id")]
@@ -192,12 +175,12 @@ def _part(part: object) -> object:
     return part
 
 
-def _text(entry: _Json) -> str:
+def _text(entry: Json) -> str:
     parts = [text_of(dict_of(part).get("text")) for part in list_of(entry.get("content"))]
     return "\n".join(filter(None, parts)) or text_of(entry.get("content")) or text_of(entry.get("text"))
 
 
-def _packed(entry: _Json) -> _Json:
+def _packed(entry: Json) -> Json:
     """Return what a user's message, an event or a result is packed in; nothing if it is plain."""
     role, text = entry.get("role"), _text(entry)
     if role not in ("user", "tool", "function") or not text.startswith("{"):
@@ -207,7 +190,7 @@ def _packed(entry: _Json) -> _Json:
     return value if is_result or (role == "user" and isinstance(value.get("type"), str)) else {}
 
 
-def _spoken(call: _Json) -> str:
+def _spoken(call: Json) -> str:
     arguments = dict_of(call.get("function")).get("arguments")
     given = object_in(arguments) if isinstance(arguments, str) else arguments
     return text_of(dict_of(given).get("message")) or text_of(arguments)

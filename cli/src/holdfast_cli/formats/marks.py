@@ -1,7 +1,5 @@
 """Comments in Markdown that structure it: each on a line of its own, with JSON that cannot end it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,43 +1,30 @@
 """mem0: what `get_all` and exports give, and its `history.db`."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 
 from holdfast.port import formats, texts
 from holdfast_cli.formats.files import File, values
 from holdfast_cli.formats.foreign_sqlite import opened
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    ImportedRecord,
-    Item,
-    Owner,
-    Skip,
-    dict_of,
-    list_of,
-    parsed,
-    stable_id,
-    text_of,
-)
+from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Owner, Skip, parsed
+from holdfast_cli.formats.json_values import Json, dict_of, list_of, stable_id, text_of
 
-_Json = Mapping[str, object]
-_Entry = tuple[int, _Json]
+_Entry = tuple[int, Json]
 
 _LISTS = ("results", "memories")
 _NO_META = {"id", "memory", "data", "hash", "score", "text_lemmatized", "categories", "metadata", "event"}
 _HISTORY = ("memory_id", "new_memory", "event", "created_at", "updated_at")
+MARK = ("history", *_HISTORY)
 _MESSAGES = ("id", "session_scope", "role", "content", "name", "created_at")
 _NO_OWNER = "a memory whose user the history does not name: import an export"
 
 
-def is_memory(value: _Json) -> bool:
+def is_memory(value: Json) -> bool:
     """Return whether an object is a memory, or a list of them as `get_all` returns it."""
     listed = [dict_of(one) for key in _LISTS for one in list_of(value.get(key))[:1]]
     return any(_is_memory(one) for one in (value, *listed))
 
 
-def _is_memory(value: _Json) -> bool:
+def _is_memory(value: Json) -> bool:
     return isinstance(value.get("memory"), str) and ("id" in value or "user_id" in value)
 
 
@@ -60,11 +47,11 @@ def _entries(file: File) -> Iterator[_Entry | Skip]:
             yield (place, found) if _is_memory(found) else Skip(place, "no memory of mem0", problem=True)
 
 
-def _user(entry: _Json) -> str:
+def _user(entry: Json) -> str:
     return text_of(entry.get("user_id"))
 
 
-def _record(line: int, entry: _Json, owner: Owner) -> ImportedRecord:
+def _record(line: int, entry: Json, owner: Owner) -> ImportedRecord:
     text, identity = text_of(entry.get("memory")), entry.get("id")
     beside = {**dict_of(entry.get("metadata")), **entry}
     meta = {
@@ -77,11 +64,6 @@ def _record(line: int, entry: _Json, owner: Owner) -> ImportedRecord:
     return ImportedRecord(line, {"text": text, "source": source, "meta": meta, "tags": tags}, owner=owner)
 
 
-def is_history(tables: Mapping[str, AbstractSet[str]]) -> bool:
-    """Return whether a database is the history of mem0."""
-    return tables.get("history", frozenset()) >= set(_HISTORY)
-
-
 def read_history(file: File) -> Iterator[Item]:
     """Yield the memories of a history after its last event, and the last messages of each session.
 
@@ -90,13 +72,13 @@ def read_history(file: File) -> Iterator[Item]:
     """
     with opened(file) as database:
         scopes: dict[str, dict[str, str]] = {}
-        if database.tables.get("messages", frozenset()) >= set(_MESSAGES):
+        if database.has("messages", *_MESSAGES):
             rows = database.rows("messages", ["session_scope"])
             scopes = {scope: _scope(scope) for (scope,) in rows if isinstance(scope, str)}
         users = {scope.get("user_id", "") for scope in scopes.values()}
-        last: dict[str, tuple[int, _Json]] = {}
+        last: dict[str, tuple[int, Json]] = {}
         for place, row in enumerate(database.rows("history", _HISTORY, order=["rowid"]), 1):
-            entry: _Json = dict(zip(_HISTORY, row, strict=True))
+            entry: Json = dict(zip(_HISTORY, row, strict=True))
             last[str(entry["memory_id"])] = (place, entry)
         for identity, (place, entry) in last.items():
             if entry["event"] == "DELETE":
@@ -119,8 +101,5 @@ def read_history(file: File) -> Iterator[Item]:
 def _scope(text: str) -> dict[str, str]:
     """Return the names of a session, as in `agent_id=coach&user_id=ada`."""
     pairs = (part.partition("=") for part in text.split("&"))
-    return {key: _unescaped(value) for key, _, value in pairs}
-
-
-def _unescaped(text: str) -> str:
-    return text.replace("%26", "&").replace("%3D", "=").replace("%25", "%")
+    escaped = {key: value.replace("%26", "&").replace("%3D", "=") for key, _, value in pairs}
+    return {key: value.replace("%25", "%") for key, value in escaped.items()}

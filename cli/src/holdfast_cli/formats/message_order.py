@@ -1,7 +1,5 @@
 """The messages of a file as they are stored: each with a time, a result after its call."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The paths that calls of tools, their output and prompts name."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

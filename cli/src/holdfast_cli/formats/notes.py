@@ -4,22 +4,16 @@ Of the front matter, names with a text or a list of texts are read. That is what
 YAML knows stays as its text and is counted.
 """
 
-from __future__ import annotations
-
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import TYPE_CHECKING
 
+from holdfast.port.handles import NewRecord
 from holdfast.port.texts import clean
 from holdfast_cli.formats.files import File
-from holdfast_cli.formats.import_items import ImportedRecord, Item, Skip, list_of, text_of
-
-if TYPE_CHECKING:
-    from holdfast.port.handles import NewRecord
+from holdfast_cli.formats.import_items import ImportedRecord, Item, Skip
+from holdfast_cli.formats.json_values import hash_of, list_of, text_of
 
 _LARGEST = 16 << 20  # bytes of one note
 _LONGEST_HEAD = 500  # lines of front matter
@@ -66,8 +60,7 @@ class _Note:
     def record(self, line: int, kind: str, place: str, text: str, **more: object) -> ImportedRecord:
         """Return a record that is known again by its place: the n-th of a heading, or of a category."""
         self.named[place] += 1
-        where = json.dumps([place, self.named[place]])
-        source = f"notes:{self.name[:200]}#{blake2b(where.encode(), digest_size=8).hexdigest()}"
+        source = f"notes:{self.name[:200]}#{hash_of([place, self.named[place]], 8)}"
         tags = [*self.tags, *_TAG.findall(text)]
         meta = {**self.meta, **{key: value for key, value in more.items() if key != "category"}}
         new: NewRecord = {"text": text, "kind": kind, "source": source, "meta": meta}

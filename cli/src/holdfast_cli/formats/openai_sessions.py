@@ -1,9 +1,6 @@
 """OpenAI Agents SDK: the SQLite file of its sessions, `SQLiteSession` and `AdvancedSQLiteSession`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from holdfast.errors import InvalidInput
@@ -11,16 +8,13 @@ from holdfast.port import formats
 from holdfast.types import Message
 from holdfast_cli.formats.files import File, object_in
 from holdfast_cli.formats.foreign_sqlite import opened
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed, stable_id, text_of
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.json_values import stable_id, text_of
 
 _ITEMS, _COLUMNS = "agent_messages", ("id", "session_id", "message_data", "created_at")
+MARK = (_ITEMS, *_COLUMNS)
 _BRANCHES, _PLACED = "message_structure", ("message_id", "branch_id")
 _MAIN = "main"
-
-
-def is_sessions(tables: Mapping[str, AbstractSet[str]]) -> bool:
-    """Return whether a database has sessions of the SDK, under the names of tables that it gives them."""
-    return tables.get(_ITEMS, frozenset()) >= set(_COLUMNS)
 
 
 def read(file: File) -> Iterator[Item]:
@@ -30,7 +24,7 @@ def read(file: File) -> Iterator[Item]:
     """
     with opened(file) as database:
         branches: dict[object, str] = {}
-        if database.tables.get(_BRANCHES, frozenset()) >= set(_PLACED):
+        if database.has(_BRANCHES, *_PLACED):
             for identity, branch in database.rows(_BRANCHES, _PLACED, order=["rowid"]):
                 # A branch repeats what it has in common with the one that it left.
                 branches.setdefault(identity, text_of(branch) or _MAIN)

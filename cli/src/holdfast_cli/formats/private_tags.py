@@ -1,7 +1,5 @@
 """What a user marks as private: `<private>…</private>` in a prompt."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

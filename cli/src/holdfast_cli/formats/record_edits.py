@@ -1,21 +1,17 @@
 """Edits of exported records, one by one; where both sides changed, both are shown and neither wins."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from holdfast import Memory
 from holdfast.errors import Conflict, Denied, InvalidInput
+from holdfast.port.handles import NewRecord
 from holdfast.port.imports import stored_text
+from holdfast.types import Record
 from holdfast_cli.formats.files import File
 from holdfast_cli.formats.record_markdown import RecordEntry, digest, own_records, read
-
-if TYPE_CHECKING:
-    from holdfast import Memory
-    from holdfast.port.handles import NewRecord
-    from holdfast.types import Record
 
 _SOURCE = "markdown"
 _EMPTY = "its text is empty in the file"

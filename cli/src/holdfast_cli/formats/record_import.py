@@ -1,21 +1,17 @@
 """Records of a file, each stored once: what changed at its source follows it, what changed here stays."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from holdfast import Memory
 from holdfast.errors import Conflict, Denied, InvalidInput
+from holdfast.port.handles import NewRecord
 from holdfast.port.imports import Imports, StoredMeanwhile, stored_text
 from holdfast.port.texts import clean
+from holdfast.types import Record
 from holdfast_cli.formats.import_items import ImportedRecord, Skip
-
-if TYPE_CHECKING:
-    from holdfast import Memory
-    from holdfast.port.handles import NewRecord
-    from holdfast.types import Record
 
 _RETRACTED = "retracted here since it was imported, and left so"
 _BOTH = "changed here and at its source since it was imported: left as it is here"

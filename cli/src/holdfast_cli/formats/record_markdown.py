@@ -1,24 +1,18 @@
 """Records as Markdown that one can read and edit, in sections by kind; `record_edits.py` takes edits over."""
 
-from __future__ import annotations
-
-import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
+from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FEEDBACK
+from holdfast.types import Record
 from holdfast_cli.formats.files import SAVE, File, beginning, text_problems
-from holdfast_cli.formats.import_items import list_of, text_of
+from holdfast_cli.formats.json_values import hash_of, list_of, text_of
 from holdfast_cli.formats.marks import Marks, comment
-
-if TYPE_CHECKING:
-    from holdfast import Memory
-    from holdfast.types import Record
 
 EDITS = "records as Markdown"
 """The name of the format in reports."""
@@ -87,8 +81,7 @@ def _mark(record: Record) -> str:
 
 def digest(text: str, category: str, tags: Iterable[str]) -> str:
     """Return what a record says as a short hash, by which a change is seen."""
-    said = json.dumps([text.strip(), category, sorted(tags)])
-    return blake2b(said.encode(), digest_size=12).hexdigest()
+    return hash_of([text.strip(), category, sorted(tags)])
 
 
 def is_records(path: Path) -> bool:

@@ -1,7 +1,5 @@
 """Messages without what a user keeps private: a step between the reader of a transcript and the store."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -12,26 +10,11 @@ from typing import Protocol, cast
 
 from holdfast.port import formats
 from holdfast.types import Message, ToolCall
-from holdfast_cli.formats.import_items import (
-    TOO_DEEP,
-    ImportedMessage,
-    ImportedRecord,
-    Skip,
-    dict_of,
-    list_of,
-    text_of,
-)
+from holdfast_cli.formats import private_tags
+from holdfast_cli.formats.import_items import TOO_DEEP, ImportedMessage, ImportedRecord, Skip
+from holdfast_cli.formats.json_values import dict_of, list_of, text_of
 from holdfast_cli.formats.left_out import LeftOut
 from holdfast_cli.formats.named_paths import is_about_one_file, is_path_key, named_in_call, named_in_output
-from holdfast_cli.formats.private_tags import (
-    PRIVATE,
-    apart,
-    has_tag,
-    private_words,
-    without_private,
-    without_private_parts,
-    without_ranges,
-)
 
 IGNORED = "[left out: covered by .holdfastignore]"
 """What stands in place of the content of files that the user excluded."""
@@ -97,7 +80,7 @@ class Redactor:
         self._skipped: dict[str, str] = {}
         self._untitled: set[str] = set()
         for words in private:
-            self._left_out.add_private(words, PRIVATE)
+            self._left_out.add_private(words, private_tags.PRIVATE)
 
     def redact(self, item: ImportedMessage) -> ImportedMessage | Skip:
         """Return an item without what is private, or the reason why nothing of it is stored.
@@ -112,9 +95,9 @@ class Redactor:
     def redact_record(self, item: ImportedRecord) -> ImportedRecord:
         """Return a record without what is private; the same object if there is nothing to leave out."""
         text = item.record["text"]
-        for words in private_words(text):
-            self._left_out.add_private(words, PRIVATE)
-        redacted = self._left_out.without(without_private(text))
+        for words in private_tags.private_words(text):
+            self._left_out.add_private(words, private_tags.PRIVATE)
+        redacted = self._left_out.without(private_tags.without_private(text))
         return item if redacted == text else replace(item, record={**item.record, "text": redacted})
 
     def _redacted(self, item: ImportedMessage) -> ImportedMessage | Skip:
@@ -131,7 +114,7 @@ class Redactor:
         message = _without_tags(message, self._left_out)
         message = _changed(message, self._left_out.without) if self._left_out else message
         title = "" if item.chat.id in self._untitled else item.chat.title
-        title = title and self._left_out.without(without_private(title))
+        title = title and self._left_out.without(private_tags.without_private(title))
         chat = replace(item.chat, title=title) if title != item.chat.title else item.chat
         # Of a covered call, there may be nothing but its path.
         before = None if message is item.message or message == item.message else item.message
@@ -227,7 +210,7 @@ class Redactor:
             ranges = _inlined(text, lambda path: self._covers([path], follow=True))
             for start, end in ranges:
                 self._left_out.add_lines(text[start:end], IGNORED)
-            return without_ranges(text, ranges, IGNORED)
+            return private_tags.without_ranges(text, ranges, IGNORED)
 
         return _changed(message, change)
 
@@ -236,7 +219,8 @@ def words_marked(message: Message) -> list[str]:
     """Return what a prompt marks as private."""
     if message.role != "user":
         return []
-    return [*private_words(message.content), *private_words("".join(_texts(_parts(message.raw))))]
+    said = (message.content, "".join(_texts(_parts(message.raw))))
+    return [words for text in said for words in private_tags.private_words(text)]
 
 
 def _without_tags(message: Message, left_out: LeftOut) -> Message:
@@ -245,20 +229,20 @@ def _without_tags(message: Message, left_out: LeftOut) -> Message:
     arguments = [call.arguments for call in message.calls]
     if not (
         any(_has_tag(one) for one in (message.content, message.raw, message.meta, arguments))
-        or has_tag("".join(parts))
+        or private_tags.has_tag("".join(parts))
     ):
         return message
     is_prompt = message.role == "user"
     for words in words_marked(message):
-        left_out.add_private(words, PRIVATE)
+        left_out.add_private(words, private_tags.PRIVATE)
     if is_prompt and parts:
-        message = replace(message, raw=_with_parts(message.raw, without_private_parts(parts)))
-    return _changed(message, lambda text: without_private(text, to_end=is_prompt))
+        message = replace(message, raw=_with_parts(message.raw, private_tags.without_private_parts(parts)))
+    return _changed(message, lambda text: private_tags.without_private(text, to_end=is_prompt))
 
 
 def _has_tag(value: object) -> bool:
     if isinstance(value, str):
-        return has_tag(value)
+        return private_tags.has_tag(value)
     if isinstance(value, Mapping):
         return any(_has_tag(one) for pair in value.items() for one in pair)
     return isinstance(value, list) and any(map(_has_tag, value))
@@ -377,4 +361,4 @@ def _inlined(text: str, is_covered: Callable[[str], bool]) -> list[tuple[int, in
     called = [path for one in _CALLED.finditer(text) for path in named_in_call(one[1])]
     if any(map(is_covered, called)):
         found += [reminder.span() for reminder in _REMINDER.finditer(text)] or [(0, len(text))]
-    return apart(found)
+    return private_tags.apart(found)

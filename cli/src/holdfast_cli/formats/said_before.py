@@ -1,7 +1,5 @@
 """What a transcript marks as private anywhere, which other messages may repeat before that or after."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -11,7 +9,8 @@ from holdfast.errors import InvalidInput
 from holdfast.port import formats
 from holdfast_cli.formats import claude_code
 from holdfast_cli.formats.files import MAX_ROW, File
-from holdfast_cli.formats.import_items import ImportedMessage, dict_of, text_of
+from holdfast_cli.formats.import_items import ImportedMessage
+from holdfast_cli.formats.json_values import dict_of, text_of
 from holdfast_cli.formats.redaction import words_marked
 from holdfast_cli.formats.sources import SourceFile
 from holdfast_cli.formats.zip_files import READ_ERRORS

@@ -1,12 +1,9 @@
 """The files with conversations under a path, and their formats, recognised by content."""
 
-from __future__ import annotations
-
 import os
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -30,6 +27,7 @@ from holdfast_cli.formats import (
     notes,
     openai_sessions,
     specstory,
+    zip_files,
 )
 from holdfast_cli.formats.files import (
     IS_UTF16,
@@ -42,17 +40,10 @@ from holdfast_cli.formats.files import (
     text_problems,
     values,
 )
-from holdfast_cli.formats.foreign_sqlite import is_sqlite, opened
+from holdfast_cli.formats.foreign_sqlite import ForeignSQLite, is_sqlite, opened
 from holdfast_cli.formats.import_items import Item, Skip
 from holdfast_cli.formats.record_markdown import START as RECORDS
-from holdfast_cli.formats.zip_files import (
-    READ_ERRORS,
-    UNPACK,
-    packed_beside,
-    unpacked,
-    why_not_unpacked,
-    why_too_much,
-)
+from holdfast_cli.formats.zip_files import READ_ERRORS
 
 Test = Callable[[Mapping[str, object]], bool]
 
@@ -60,8 +51,7 @@ Test = Callable[[Mapping[str, object]], bool]
 class Format(NamedTuple):
     """A file format: its name, its reader, and a test of what it is recognised by.
 
-    That is a line, or a value of a JSON document, the beginning of a text, or the tables of an SQLite
-    database with their columns.
+    That is a line, or a value of a JSON document, the beginning of a text, or an SQLite database.
     """
 
     name: str
@@ -69,7 +59,7 @@ class Format(NamedTuple):
     is_line: Test | None = None
     is_value: Test | None = None
     is_text: Callable[[str], bool] | None = None
-    is_database: Callable[[Mapping[str, AbstractSet[str]]], bool] | None = None
+    is_database: Callable[[ForeignSQLite], bool] | None = None
     options: str = ""  # whatever else decides how a file is read
 
 
@@ -99,24 +89,24 @@ FORMATS = (
     Format("Codex", codex.read, is_line=codex.is_line),
     Format("Gemini CLI", gemini.read, is_line=gemini.is_chat),
     Format("Gemini CLI", gemini.read_events, is_line=gemini.is_event),
-    Format("Cursor", cursor.read_database, is_database=cursor.is_database),
-    Format("Cursor", _not_read(_CURSOR_STORE), is_database=lambda of: {"blobs", "meta"} == of.keys()),
-    Format("Goose", _not_read(_GOOSE_STORE), is_database=lambda of: "content_json" in of.get("messages", ())),
+    Format("Cursor", cursor.read_database, is_database=lambda it: it.has(*cursor.MARK)),
+    Format("Cursor", _not_read(_CURSOR_STORE), is_database=lambda it: {"blobs", "meta"} == it.tables.keys()),
+    Format("Goose", _not_read(_GOOSE_STORE), is_database=lambda it: it.has("messages", "content_json")),
     Format("Cursor", cursor.read, is_line=cursor.is_line),
     Format("Cursor", cursor.read_export, is_text=cursor.is_export),
     Format("Goose", agent_rows.read_goose, is_line=agent_rows.is_goose, is_value=agent_rows.is_goose),
     Format("Cline", agent_rows.read_task, is_value=agent_rows.is_task),
     Format("SpecStory", specstory.read, is_text=specstory.is_session),
     Format("basic-memory", notes.read, is_text=notes.is_note),
-    Format("Markdown", chat_markdown.read, is_text=chat_markdown.is_chats),
+    Format("Markdown", chat_markdown.read, is_text=lambda text: text.startswith(chat_markdown.START)),
     _JSONL,
     Format("ChatGPT", chatgpt.read, is_value=chatgpt.is_conversation),
     Format("Gemini CLI", gemini.read_document, is_value=gemini.is_chat),
     Format("Letta", letta.read, is_value=letta.is_agent_file),
     Format("mem0", mem0.read, is_line=mem0.is_memory, is_value=mem0.is_memory),
-    Format("mem0 history", mem0.read_history, is_database=mem0.is_history),
-    Format("LangGraph", langgraph.read, is_database=langgraph.is_checkpoints),
-    Format("OpenAI Agents", openai_sessions.read, is_database=openai_sessions.is_sessions),
+    Format("mem0 history", mem0.read_history, is_database=lambda it: it.has(*mem0.MARK)),
+    Format("LangGraph", langgraph.read, is_database=lambda it: it.has(*langgraph.MARK)),
+    Format("OpenAI Agents", openai_sessions.read, is_database=lambda it: it.has(*openai_sessions.MARK)),
     Format("JSON", jsonl.read_document, is_value=jsonl.is_message),
 )
 
@@ -219,7 +209,8 @@ def recognise(file: File, formats: Sequence[Format]) -> Format | None:
     """Return the format of a file by its first lines or values; None if it is in none."""
     start = _start_of(file)
     if is_sqlite(start):
-        return _of_database(file, formats)
+        with opened(file) as database:
+            return next((one for one in formats if one.is_database and one.is_database(database)), None)
     if start.startswith(_ZIP):
         # Where it was cut, what is in it may be in plain view.
         return None
@@ -238,12 +229,6 @@ def recognise(file: File, formats: Sequence[Format]) -> Format | None:
         return _first_match(by_value, values(file)) or found
     alone = len(head) == 1 and not file.path.lower().endswith(LINE_ENDINGS)
     return _first_match(by_value, head) if alone and found is _JSONL else found
-
-
-def _of_database(file: File, formats: Sequence[Format]) -> Format | None:
-    with opened(file) as database:
-        tables = database.tables
-    return next((one for one in formats if one.is_database and one.is_database(tables)), None)
 
 
 def _first_match(
@@ -369,17 +354,19 @@ def _zip(path: Path, folder: str, formats: Sequence[Format]) -> Iterator[Source]
             if not _may_have_chats(info.filename):
                 yield Ignored(clean(Path(info.filename).suffix.lower()))
         outputs = {one.filename: one for one in files if PurePosixPath(one.filename).parent.name == _OUTPUTS}
-        if reason := why_too_much([*members[:_MAX_MEMBERS], *outputs.values()], path.stat().st_size):
-            raise InvalidInput(f"{label!r} is not unpacked: {reason}.", f"If it is no trap, {UNPACK}.")
+        read = [*members[:_MAX_MEMBERS], *outputs.values()]
+        if reason := zip_files.why_too_much(read, path.stat().st_size):
+            todo = f"If it is no trap, {zip_files.UNPACK}."
+            raise InvalidInput(f"{label!r} is not unpacked: {reason}.", todo)
         for info in sorted(members[:_MAX_MEMBERS], key=lambda info: info.filename):
             name = clean(info.filename)
-            if reason := why_not_unpacked(info):
+            if reason := zip_files.why_not_unpacked(info):
                 yield _problem(f"{label}/{name}", reason)
             else:
                 stem = name.rpartition(".")[0]
-                file = File(f"{label}/{name}", f"{folder}{stem}", partial(unpacked, archive, info))
+                file = File(f"{label}/{name}", f"{folder}{stem}", partial(zip_files.unpacked, archive, info))
                 beside = partial(
-                    packed_beside, archive, outputs, PurePosixPath(info.filename), Counter[str]()
+                    zip_files.packed_beside, archive, outputs, PurePosixPath(info.filename), Counter[str]()
                 )
                 yield _look(replace(file, beside=beside), formats)
         if len(members) > _MAX_MEMBERS:

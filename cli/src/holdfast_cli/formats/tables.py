@@ -1,7 +1,5 @@
 """Tables of any program, CSV and JSONL, as messages or records: a mapping names the column of each field."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io
@@ -9,25 +7,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.port import formats, texts
+from holdfast.port.handles import NewRecord
 from holdfast_cli.formats.files import MAX_LINE, File, lines
-from holdfast_cli.formats.import_items import (
-    ImportedChat,
-    ImportedRecord,
-    Item,
-    Skip,
-    dict_of,
-    parsed,
-    repeat_id,
-)
-
-if TYPE_CHECKING:
-    from holdfast.port.handles import NewRecord
+from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Skip, parsed
+from holdfast_cli.formats.json_values import dict_of, hash_of, repeat_id
 
 MESSAGE_FIELDS = ("content", "role", "at", "chat", "name", "id", "title", "meta")
 RECORD_FIELDS = ("text", "kind", "category", "tags", "target", "since", "until", "source", "id", "meta")
@@ -135,17 +123,13 @@ def _message(name: str, line: int, fields: _Row, meta: _Row, seen: Counter[str])
     return parsed(chat, line, formats.parse, {**made, "id": identity, "meta": meta, "raw": None})
 
 
-def _hash(value: object) -> str:
-    return blake2b(json.dumps(value, default=str).encode(), digest_size=12).hexdigest()
-
-
 def _record(name: str, line: int, fields: _Row, meta: _Row) -> Item:
     given = {key: _text(value) for key, value in fields.items() if _text(value).strip()}
     text = given.get("text", "")
     if not text:
         return Skip(line, "The text is blank.", problem=True)
     identity = given.pop("id", "")
-    where = identity or _hash([given.get("kind", ""), text])
+    where = identity or hash_of([given.get("kind", ""), text])
     tags = [tag.strip() for tag in re.split(r"[,;]", given.pop("tags", "")) if tag.strip()]
     made = {"kind": "fact", "source": f"table:{name}#{where}", **given, "tags": tags, "meta": dict(meta)}
     return ImportedRecord(line, cast("NewRecord", made))

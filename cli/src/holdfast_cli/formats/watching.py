@@ -1,24 +1,19 @@
 """Folders whose files are imported as they are written."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from holdfast import Memory
 from holdfast.errors import HoldfastError
 from holdfast_cli.formats.file_parts import end_of_lines, part_of
 from holdfast_cli.formats.import_report import ImportReport
 from holdfast_cli.formats.importing import ProjectOf, import_found
+from holdfast_cli.formats.redaction import Rules
 from holdfast_cli.formats.sources import DATABASE_ENDINGS, LINE_ENDINGS, Source, SourceFile, found_at
-
-if TYPE_CHECKING:
-    from holdfast import Memory
-    from holdfast_cli.formats.redaction import Rules
 
 _REST = 9  # times as long as its import took, a file is left alone after it
 _UNREADABLE = 60.0  # seconds after which a file that cannot be read is tried again
@@ -47,6 +42,7 @@ class _File:
     until: float = 0.0
 
 
+@dataclass(slots=True)
 class FolderWatch:
     """The files of some folders, each imported when it has changed.
 
@@ -63,21 +59,13 @@ class FolderWatch:
 
     """
 
-    def __init__(
-        self,
-        folders: Sequence[Path],
-        memory: Memory,
-        rules: Callable[[], Rules | None] = lambda: None,
-        clock: Callable[[], float] = time.monotonic,
-        project_of: ProjectOf = lambda _: "",
-    ) -> None:
-        self._folders = folders
-        self._memory = memory
-        self._rules = rules
-        self._clock = clock
-        self._project_of = project_of
-        self._files: dict[str, _File] = {}
-        self._told: dict[Path, set[tuple[str, int]]] = {}
+    folders: Sequence[Path]
+    memory: Memory
+    rules: Callable[[], Rules | None] = lambda: None
+    clock: Callable[[], float] = time.monotonic
+    project_of: ProjectOf = lambda _: ""
+    _files: dict[str, _File] = field(default_factory=dict, init=False)
+    _told: dict[Path, set[tuple[str, int]]] = field(default_factory=dict, init=False)
 
     def look(self) -> Iterator[Seen]:
         """Import what has changed since the last look, and yield each file with something to tell of it.
@@ -86,7 +74,7 @@ class FolderWatch:
         has stayed the same for two looks; so are documents, which are written anew. A file that took long is
         left alone for nine times as long, and one that cannot be read for a minute.
         """
-        present = {path: (root, state) for root in self._folders for path, state in _states(root)}
+        present = {path: (root, state) for root in self.folders for path, state in _states(root)}
         for path in self._files.keys() - present.keys():
             del self._files[path]
             self._told.pop(Path(path), None)
@@ -102,28 +90,28 @@ class FolderWatch:
         return file is not None and file.is_whole and state == file.looked == file.imported
 
     def _is_due(self, path: Path, file: _File, *, is_settled: bool) -> bool:
-        if file.until > self._clock():
+        if file.until > self.clock():
             return False
         # What is read of a database is of one moment.
         is_read_at_once = path.suffix.lower() in (*LINE_ENDINGS, *DATABASE_ENDINGS)
         return is_settled or (is_read_at_once and file.imported != file.looked)
 
     def _import(self, path: Path, file: _File, *, is_settled: bool) -> Iterator[Seen]:
-        started = self._clock()
+        started = self.clock()
         is_whole = is_settled or path.suffix.lower() not in LINE_ENDINGS
         try:
             found = found_at(path, file.root)
             found = found if is_whole else (_whole_lines(path, source) for source in found)
-            report = import_found(self._memory, found, self._rules(), self._project_of)
+            report = import_found(self.memory, found, self.rules(), self.project_of)
         except HoldfastError as error:
             # The next look tries again.
             yield from self._tell(path, ImportReport(), f"{error.what} {error.todo}")
             return
-        wait = _REST * (self._clock() - started)
+        wait = _REST * (self.clock() - started)
         if any(0 in one.lines for one in report.problems):
-            file.until = self._clock() + max(wait, _UNREADABLE)
+            file.until = self.clock() + max(wait, _UNREADABLE)
         else:
-            file.until, file.imported, file.is_whole = self._clock() + wait, file.looked, is_whole
+            file.until, file.imported, file.is_whole = self.clock() + wait, file.looked, is_whole
         # Or it vanished while it was read.
         if path.exists():
             yield from self._tell(path, report, "")

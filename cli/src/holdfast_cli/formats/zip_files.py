@@ -1,7 +1,5 @@
 """Files in zips, which are not trusted: nothing is written, and their sizes are limited."""
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from collections import Counter

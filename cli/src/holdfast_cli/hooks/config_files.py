@@ -1,7 +1,5 @@
 """Configuration files of clients: read as they are written, replaced at one stroke, kept as backups."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

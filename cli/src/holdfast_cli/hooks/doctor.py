@@ -1,13 +1,12 @@
 """What `holdfast doctor` checks: whether the hooks run, answer in time, and reach the model."""
 
-from __future__ import annotations
-
 import platform
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -44,6 +43,10 @@ class HealthCheck:
     subject: str
     what: str
     todo: str = ""
+
+
+_ok, _note = partial(HealthCheck, "ok"), partial(HealthCheck, "note")
+_action = partial(HealthCheck, "action")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,35 +128,31 @@ def _installed(evidences: Evidences, runs: Sequence[HookRun]) -> Iterator[Health
     ran = Counter(run.client for run in runs)
     listed = {one.client for one in installed if one.commands}
     if not listed and not ran:
-        yield HealthCheck(
-            "action",
-            "hooks",
-            "No coding agent calls Holdfast.",
-            "Run `holdfast install claude-code`, or codex, cursor or gemini; --help shows more.",
-        )
+        todo = "Run `holdfast install claude-code`, or codex, cursor or gemini; --help shows more."
+        yield _action("hooks", "No coding agent calls Holdfast.", todo)
     off = "claude-code" if switched_off and "claude-code" in ran.keys() | listed else ""
     if off:
-        what = f"{_title(off)} runs no hooks: {switched_off} has `disableAllHooks`."
-        yield HealthCheck("action", "hooks", what, "Set it to false there, or remove it.")
+        todo = "Set it to false there, or remove it."
+        yield _action("hooks", f"{_title(off)} runs no hooks: {switched_off} has `disableAllHooks`.", todo)
     for client in ran.keys() - listed:
         what = f"{_title(client)} called hooks, yet its files list none: a plugin has them, or they are gone."
-        yield HealthCheck("note", "hooks", what)
+        yield _note("hooks", what)
     for one in installed:
         again = f"Run `holdfast install {one.client}`."
         if one.problem:
-            yield HealthCheck("action", "hooks", f"{one.path}: {one.problem}", "Mend the file.")
+            yield _action("hooks", f"{one.path}: {one.problem}", "Mend the file.")
             continue
         for program in one.gone():
-            yield HealthCheck("action", "hooks", f"{one.path} calls {program}, which is gone.", again)
+            yield _action("hooks", f"{one.path} calls {program}, which is gone.", again)
         wanted = {hook.event for hook in client_of(one.client).hooks}
         if absent := [event for event in EVENTS if event in wanted - one.commands.keys()]:
-            yield HealthCheck("action", "hooks", f"{one.path} lacks {', '.join(absent)}.", again)
+            yield _action("hooks", f"{one.path} lacks {', '.join(absent)}.", again)
         if one.client != off:
             yield from _ran(one, runs)
     for client, count in Counter(one.client for one in installed if one.commands).items():
         if count > 1:
             what = f"{_title(client)} has hooks for the user and for this project: each runs twice here."
-            yield HealthCheck("action", "hooks", what, f"Run `holdfast uninstall {client} --project`.")
+            yield _action("hooks", what, f"Run `holdfast uninstall {client} --project`.")
 
 
 def _ran(one: Installation, runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
@@ -176,13 +175,11 @@ def _ran(one: Installation, runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
     if missed:
         what = f"{title} never called {', '.join(missed)}, though it called other hooks."
         todo = "Submit a prompt, wait for the answer, and run this again."
-        yield HealthCheck("action", "hooks", what, todo)
+        yield _action("hooks", what, todo)
     if waiting := [event for event in never if event not in needed]:
-        yield HealthCheck("note", "hooks", f"{title} did not call {', '.join(waiting)} yet.")
+        yield _note("hooks", f"{title} did not call {', '.join(waiting)} yet.")
     if not missed:
-        at = datetime.fromtimestamp(last, UTC)
-        what = f"{title} calls the hooks in {one.path}, last at {at:%Y-%m-%d %H:%M} UTC."
-        yield HealthCheck("ok", "hooks", what)
+        yield _ok("hooks", f"{title} calls the hooks in {one.path}, last at {_utc(last)}.")
 
 
 def _way_to_run(one: Installation) -> str:
@@ -200,7 +197,7 @@ def _reached(deliveries: Sequence[Delivery]) -> Iterator[HealthCheck]:
     known = [one for one in deliveries if one.evidence != "unknown"]
     if not known:
         reason = "No transcript tells" if deliveries else "No text was injected yet, so nothing tells"
-        yield HealthCheck("note", "model", f"{reason} whether injected text reaches the model.")
+        yield _note("model", f"{reason} whether injected text reaches the model.")
         return
     states = Counter(one.evidence for one in known)
     reached = states["sent"] + states["answered"]
@@ -208,39 +205,35 @@ def _reached(deliveries: Sequence[Delivery]) -> Iterator[HealthCheck]:
     if reached:
         how = [f"{states['sent']} stand in a request"] if states["sent"] else []
         how += [f"{states['answered']} before an answer"] if states["answered"] else []
-        yield HealthCheck("ok", "model", f"{said}: in the transcripts {', '.join(how)}.")
+        yield _ok("model", f"{said}: in the transcripts {', '.join(how)}.")
     if states["stored"]:
-        what = f"{states['stored']} wait in the transcripts for the next answer."
-        yield HealthCheck("note", "model", what)
+        yield _note("model", f"{states['stored']} wait in the transcripts for the next answer.")
     if states["cut"]:
         what = f"The client replaced {states['cut']} by a shorter text, as they were too long."
-        yield HealthCheck("action", "model", what, "Report it: no answer may be as long.")
+        yield _action("model", what, "Report it: no answer may be as long.")
     if states["missing"]:
         last = max((one for one in known if one.evidence == "missing"), key=lambda one: one.at)
         what = f"{states['missing']} of {len(known)} injected texts are not in the transcript, "
         what += f"the last of session {last.session} at {last.event}."
         todo = "Compare the version of the client with docs/coding-agents.md; it may drop what hooks answer."
-        yield HealthCheck("action", "model", what, todo)
+        yield _action("model", what, todo)
 
 
 def _database(state: FileState | str) -> Iterator[HealthCheck]:
     if isinstance(state, str):
-        yield (
-            HealthCheck("action", "database", _masked(state), "Check its address and its server.")
-            if state
-            else HealthCheck("ok", "database", "It can be opened.")
-        )
+        refused = _action("database", _masked(state), "Check its address and its server.")
+        yield refused if state else _ok("database", "It can be opened.")
         return
     if not state.exists:
-        yield HealthCheck("note", "database", "There is none yet: the first hook that stores makes it.")
+        yield _note("database", "There is none yet: the first hook that stores makes it.")
     elif state.problem:
-        yield HealthCheck("action", "database", f"It cannot be read: {state.problem}.", SAVE)
+        yield _action("database", f"It cannot be read: {state.problem}.", SAVE)
     elif not state.writable:
         todo = "Check your rights to the file and its folder."
-        yield HealthCheck("action", "database", "It cannot be written.", todo)
+        yield _action("database", "It cannot be written.", todo)
     elif state.locked:
         todo = "Run this again; if it stays, end the program that holds the lock."
-        yield HealthCheck("action", "database", "Another program has it locked at this moment.", todo)
+        yield _action("database", "Another program has it locked at this moment.", todo)
     else:
         yield _schema(state.schema)
 
@@ -249,16 +242,16 @@ def _schema(number: int) -> HealthCheck:
     try:
         check_number("It", number or NEWEST)
     except HoldfastError as error:
-        return HealthCheck("action", "database", error.what, error.todo)
+        return _action("database", error.what, error.todo)
     note = "" if number == NEWEST else f", migrated to {NEWEST} when it is next opened"
-    return HealthCheck("ok", "database", f"It can be written, with schema {number}{note}.")
+    return _ok("database", f"It can be written, with schema {number}{note}.")
 
 
 def _journal(unwritable: str) -> Iterator[HealthCheck]:
     if unwritable:
         what = f"{unwritable} cannot be written: neither what fails nor what was shown is remembered."
         todo = "Let your user write there, or name another folder in HOLDFAST_STATE."
-        yield HealthCheck("action", "hooks", what, todo)
+        yield _action("hooks", what, todo)
 
 
 def _failed(runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
@@ -271,15 +264,13 @@ def _failed(runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
     latest = sorted(errors.values(), key=lambda own: own[-1].at, reverse=True)
     for own in latest[:_ERRORS]:
         last = own[-1]
-        at = datetime.fromtimestamp(last.at, UTC)
         what = f"{_title(last.client)}, {last.event}: {_masked(last.error)} "
-        what += f"({len(own)} ×, last {at:%Y-%m-%d %H:%M} UTC)"
+        what += f"({len(own)} ×, last {_utc(last.at)})"
         stays = newest[last.client, last.event] is last
         todo = "Mend what it names; the next call of the hook tells whether that helped."
         yield HealthCheck("action" if stays else "note", "failures", what, todo if stays else "")
     if len(latest) > _ERRORS:
-        what = f"And {len(latest) - _ERRORS} other errors, in the journal."
-        yield HealthCheck("note", "failures", what)
+        yield _note("failures", f"And {len(latest) - _ERRORS} other errors, in the journal.")
 
 
 def _timings(runs: Iterable[HookRun]) -> Iterator[EventTiming]:
@@ -315,20 +306,24 @@ def _slow(timings: Sequence[EventTiming]) -> Iterator[HealthCheck]:
 def _paused(pauses: Pauses, now: float) -> Iterator[HealthCheck]:
     if pauses.is_damaged:
         what = "The list of pauses is damaged, so everything is taken as paused."
-        yield HealthCheck("action", "pauses", what, "Repair its lines, or delete it.")
+        yield _action("pauses", what, "Repair its lines, or delete it.")
     at = datetime.fromtimestamp(now, UTC)
     for one in pauses.pauses:
         if one.is_open and (one.until is None or at < one.until):
             end = f" until {one.until:%Y-%m-%d %H:%M} UTC" if one.until else ""
             what = f"{one.project or one.root or 'Everything'} is paused{end}: nothing is stored or injected."
-            yield HealthCheck("note", "pauses", what)
+            yield _note("pauses", what)
 
 
 def _by_day(runs: Iterable[HookRun]) -> dict[str, int]:
     days: Counter[str] = Counter()
     for run in runs:
-        days[f"{datetime.fromtimestamp(run.at, UTC):%Y-%m-%d}"] += run.tokens
+        days[_utc(run.at)[:10]] += run.tokens
     return dict(sorted(days.items()))
+
+
+def _utc(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _title(client: str) -> str:

@@ -17,8 +17,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from holdfast_cli.hooks import journal
-from holdfast_cli.hooks.clients import client_of
-from holdfast_cli.hooks.hook_call import EVENTS, Event, HookCall, HookClient, HookOptions
+from holdfast_cli.hooks.clients import Client, client_of
+from holdfast_cli.hooks.hook_call import EVENTS, Event, HookCall, HookOptions
 from holdfast_cli.hooks.journal import HookRun
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ class _Answer:
 
     def __init__(self, options: HookOptions, began: float) -> None:
         self._options, self._began = options, began
-        self._once, self._client = threading.Lock(), cast("HookClient | None", None)
+        self._once = threading.Lock()
+        self._client: Client | None = None
         self._run = HookRun(began, options.client, options.event)
         self._event = cast("Event", options.event)
         self._timer: threading.Timer | None = None

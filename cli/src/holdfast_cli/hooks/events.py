@@ -62,17 +62,14 @@ class HookEvents:
         self._call, self._options, self._deadline = call, options, deadline
         self._state = SessionState.of(call.client, call.session)
         if not self._state.project:
-            self._begin()
+            project = project_of(self._folder)
+            self._state.project, self._state.root = project.name, str(project.root)
+            self._state.note(project=project.name, root=str(project.root))
 
     @property
     def project(self) -> str:
         """The name of the project, which a session keeps wherever it goes."""
         return self._state.project
-
-    def _begin(self) -> None:
-        project = project_of(self._folder)
-        self._state.project, self._state.root = project.name, str(project.root)
-        self._state.note(project=project.name, root=str(project.root))
 
     @property
     def _folder(self) -> str:
@@ -174,6 +171,7 @@ class HookEvents:
             return why
         if self._call.event == "session-end":
             self._state.note(ended=True)
+        from holdfast.port.safekeeping import freeze_index
         from holdfast_cli.hooks.known_files import note_known
 
         with self._open(create=True, busy=None) as memory:
@@ -183,12 +181,16 @@ class HookEvents:
                 self._import(memory, lambda: None)
             else:
                 self._keep(memory, "assistant", self._call.answer)
-            self._compact(memory)
+            chat = memory.chat(self._call.session)
+            if chat.stats().messages and chat.needs_compaction():
+                # Without a model, for when the client has forgotten the beginning.
+                chat.compact()
             root = Path(self._state.root)
             note_known(memory, root, Path.home(), Privacy.read(), Path(self._folder))
             if self._call.event in ("stop", "session-end"):
                 self._learn(memory)
-            self._freeze(memory)
+            # The next prompt, a process of its own, would analyse it in its time.
+            freeze_index(memory)
         prune()
         return ""
 
@@ -235,7 +237,8 @@ class HookEvents:
         of the whole transcript can make it too.
         """
         from holdfast.types import Message
-        from holdfast_cli.formats.import_items import ImportedChat, ImportedMessage, told_id
+        from holdfast_cli.formats.import_items import ImportedChat, ImportedMessage
+        from holdfast_cli.formats.json_values import told_id
         from holdfast_cli.formats.redaction import Redactor
 
         if not text.strip():
@@ -257,18 +260,6 @@ class HookEvents:
             # The same stop, reported twice.
             return
         chat.append(replace(found.message, id=f"{told}{len(same) + 1}"))
-
-    def _compact(self, memory: Memory) -> None:
-        """Write summaries, without a model, for when the client has forgotten the beginning."""
-        chat = memory.chat(self._call.session)
-        if chat.stats().messages and chat.needs_compaction():
-            chat.compact()
-
-    def _freeze(self, memory: Memory) -> None:
-        """Bring the index up to date: the next prompt, a process of its own, would analyse it in its time."""
-        from holdfast.port.safekeeping import freeze_index
-
-        freeze_index(memory)
 
     def _learn(self, memory: Memory) -> None:
         if self._state.ended or self._call.event == "session-end":

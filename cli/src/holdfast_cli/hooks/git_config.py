@@ -1,7 +1,5 @@
 """The settings of a git repository, read as git does as far as its remotes go; nothing is run."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat
@@ -14,18 +12,22 @@ _VARIABLE = re.compile(r"([A-Za-z][A-Za-z0-9-]{0,100})\s*(?:=\s*(.*))?", re.DOTA
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
 
 
-def read_small(path: Path) -> str:
-    """Return the text of a small regular file; "" for anything else, such as a pipe or a huge one."""
+def read_regular(path: Path, most: int) -> bytes:
+    """Return the first bytes of a regular file; none of anything else, such as a pipe, nor waits for it."""
     try:
+        # One that is replaced by a pipe after a look at it must not hang.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                return ""
-            return os.read(handle, _MOST).decode("utf-8", "surrogateescape")
+            return os.read(handle, most) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
         finally:
             os.close(handle)
     except (OSError, ValueError):
-        return ""
+        return b""
+
+
+def read_small(path: Path) -> str:
+    """Return the text of a small regular file; "" for anything else."""
+    return read_regular(path, _MOST).decode("utf-8", "surrogateescape")
 
 
 class GitConfig:

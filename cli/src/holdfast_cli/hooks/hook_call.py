@@ -1,9 +1,7 @@
 """`HookCall`: what a client says of an event, in the form that all clients share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 Event = Literal["session-start", "prompt", "stop", "before-compaction", "session-end"]
 """The events, by their names on the command line; the stop of a sub-agent is "stop" with an `agent`."""
@@ -45,28 +43,3 @@ class HookOptions:
     tenant: str = ""
     user: str = ""
     wait: bool = False
-
-
-class HookClient(Protocol):
-    """What the entry of the hooks needs of a client; `holdfast_cli.hooks.clients` has one module for each."""
-
-    @property
-    def name(self) -> str:
-        """The name of the client, as in `--client`."""
-        ...
-
-    def parse(self, event: Event, payload: dict[str, object]) -> HookCall:
-        """Read what the client writes to stdin.
-
-        Raises:
-            ValueError: it is not what this client writes.
-
-        """
-        ...
-
-    def answer(self, event: Event, text: str, message: str = "") -> str:
-        """Return what is written to stdout: `text` is for the model, `message` for the person.
-
-        Without either it is what the client demands, "" where that is nothing.
-        """
-        ...

@@ -1,7 +1,5 @@
 """The entries by which a client calls our hooks: added to its configuration, found again, and removed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,16 +10,17 @@ from holdfast_cli.hooks.hook_call import EVENTS
 from holdfast_cli.hooks.json_text import JsonText, Step, Value, pretty
 
 # The form of our commands, whatever Python or options they name, and whatever the user put around them.
-_OURS = re.compile(rf"""\bholdfast(?:\.exe)?["']?\s+hook\s+(?:{"|".join(EVENTS)})\s.*--client[ =]""")
+_OURS = re.compile(rf"""\bholdfast(?:\.exe)?["']?\s+hook\s+({"|".join(EVENTS)})\s.*--client[ =]""")
 
 
-def is_ours(command: object) -> bool:
-    """Return whether a command calls a hook of ours.
+def event_of(command: object) -> str:
+    """Return the event at which a command calls a hook of ours, "" for another command.
 
-    >>> is_ours("/usr/bin/python3 -P -m holdfast hook prompt --client codex"), is_ours("holdfast verify")
-    (True, False)
+    >>> event_of("/usr/bin/python3 -P -m holdfast hook prompt --client codex"), event_of("holdfast verify")
+    ('prompt', '')
     """
-    return isinstance(command, str) and _OURS.search(command) is not None
+    found = _OURS.search(command) if isinstance(command, str) else None
+    return found[1] if found else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,7 @@ def _items(value: Value | None) -> Sequence[Value]:
 
 
 def _calls_us(value: Value) -> bool:
-    return isinstance(value.plain, dict) and is_ours(value.plain.get("command"))
+    return isinstance(value.plain, dict) and event_of(value.plain.get("command")) != ""
 
 
 def _without(document: JsonText, path: Sequence[Step]) -> JsonText:

@@ -1,7 +1,5 @@
 """The `.holdfastignore` files: which paths the user keeps out of the memory, in the syntax of gitignore."""
 
-from __future__ import annotations
-
 import fnmatch
 import os
 import posixpath

@@ -1,7 +1,5 @@
 """What is installed into a client, and where: its hooks, the entry of the MCP server, a skill or a rule."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -11,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Protocol
 
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
 from holdfast_cli.hooks.clients import Client, client_of
 from holdfast_cli.hooks.config_files import backups, read_config
 from holdfast_cli.hooks.hook_call import EVENTS
 from holdfast_cli.hooks.hook_entries import HookEntries
-from holdfast_cli.hooks.server_entries import NAME, ServerEntry, TomlServer, WholeFile
+from holdfast_cli.hooks.server_entries import NAME, Entries, ServerEntry, TomlServer, WholeFile
 
 ONLY_SERVER: tuple[str, ...] = ("claude-desktop", "vscode")
 """The clients without hooks, which get the entry of the MCP server alone."""
@@ -29,32 +26,12 @@ _MARK = "<!-- installed by holdfast -->"
 _PASSWORD = re.compile(r"://[^@:]*+:[^@]++@|[?&]password=.", re.IGNORECASE)
 
 
-class Entries(Protocol):
-    """A sort of entries that are ours in a configuration."""
-
-    def snippet(self, wanted: Mapping[str, object]) -> str:
-        """Return a configuration with them alone."""
-        ...
-
-    def found(self, text: str) -> dict[str, object]:
-        """Return those that are there."""
-        ...
-
-    def added(self, text: str, wanted: Mapping[str, object]) -> str:
-        """Return a configuration with them."""
-        ...
-
-    def removed(self, text: str) -> str:
-        """Return a configuration without them."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Installed:
     """Entries of ours in one file."""
 
     path: Path
-    entries: Entries
+    entries: HookEntries | Entries
     wanted: Mapping[str, object]
 
 
@@ -99,7 +76,7 @@ def installed(name: str, setup: Setup, *, rules: bool = False) -> list[Installed
     shared = _is_shared(client, setup)
     hooks = HookEntries(client)
     commands = {event: hook_command(client, event, setup, shared=shared) for event in EVENTS}
-    folder = _folder(client, setup.project)
+    folder = setup.project / client.folder if setup.project else client.folder_in(home_folder())
     found = [
         Installed(
             folder / (client.project_file if setup.project else client.user_file),
@@ -126,15 +103,11 @@ def _is_shared(client: Client, setup: Setup) -> bool:
     """
     shared = client.shared and setup.project is not None
     if setup.has_password:
-        raise InvalidInput(
-            "The command line of a hook would show the password of the database to all on this machine.",
-            "Leave it out of the URL, and write it into ~/.pgpass.",
-        )
+        what = "The command line of a hook would show the password of the database to all on this machine."
+        raise InvalidInput(what, "Leave it out of the URL, and write it into ~/.pgpass.")
     if shared and (setup.location or setup.words("tenant", "user")):
-        raise InvalidInput(
-            f"{client.title} has one file of hooks for all who work on a project.",
-            "Leave out --db and --user, or --project.",
-        )
+        todo = "Leave out --db and --user, or --project."
+        raise InvalidInput(f"{client.title} has one file of hooks for all who work on a project.", todo)
     return shared
 
 
@@ -178,7 +151,7 @@ def _server(name: str, setup: Setup) -> Installed:
     # Only who installs waits for it.
     from platformdirs import user_config_path
 
-    home = _home()
+    home = home_folder()
     entry = ServerEntry(("servers" if name == "vscode" else "mcpServers",))
     match name:
         case "claude-code":
@@ -188,7 +161,7 @@ def _server(name: str, setup: Setup) -> Installed:
                 entry = ServerEntry(("projects", str(setup.project), "mcpServers"))
         case "codex":
             wanted = {NAME: server_entry(name, setup)}
-            return Installed(_folder(client_of(name), None) / "config.toml", TomlServer(), wanted)
+            return Installed(client_of(name).folder_in(home) / "config.toml", TomlServer(), wanted)
         case "cursor":
             path = home / ".cursor" / "mcp.json"
         case "gemini":
@@ -216,14 +189,7 @@ def skill_text() -> str:
     return plugin.joinpath("skills", "memory", "SKILL.md").read_text("utf-8")
 
 
-def _folder(client: Client, project: Path | None) -> Path:
-    named = os.environ.get(client.home_variable, "") if client.home_variable else ""
-    if project is None and named:
-        return Path(named)
-    return (project or _home()) / client.folder
-
-
-def _home() -> Path:
+def home_folder() -> Path:
     """Return the home folder of the user.
 
     Raises:

@@ -1,8 +1,5 @@
 """Which hooks of ours the configurations of clients list."""
 
-from __future__ import annotations
-
-import re
 import shlex
 import shutil
 import subprocess
@@ -12,12 +9,10 @@ from pathlib import Path
 
 from holdfast.errors import Conflict
 from holdfast_cli.hooks.clients import NAMES, Client, client_of
-from holdfast_cli.hooks.hook_call import EVENTS
+from holdfast_cli.hooks.hook_entries import event_of
 from holdfast_cli.hooks.json_text import JsonText
-from holdfast_cli.hooks.transcript_proof import config_folder
 
 _MOST = 4 << 20  # bytes of a configuration
-_CALL = re.compile(r"\bholdfast(?:\.exe)?['\"]?\s+hook\s+([a-z-]{1,40})\b")
 _PATIENCE = 5.0  # seconds for a client to say its version
 _PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini"}
 
@@ -66,10 +61,7 @@ def installations(home: Path, root: Path) -> list[Installation]:
     found = []
     for name in NAMES:
         client = client_of(name)
-        places = [
-            config_folder(name, home) / client.user_file,
-            root / client.folder / client.project_file,
-        ]
+        places = [client.folder_in(home) / client.user_file, root / client.folder / client.project_file]
         found += [one for path in dict.fromkeys(places) if not (one := _installation(client, path)).is_empty]
     return found
 
@@ -80,7 +72,7 @@ def hooks_switch(home: Path, root: Path) -> Path | None:
     The local settings of the project count before its own, and those before the user's.
     """
     folder = root / ".claude"
-    user = config_folder("claude-code", home) / "settings.json"
+    user = client_of("claude-code").folder_in(home) / "settings.json"
     for path in (folder / "settings.local.json", folder / "settings.json", user):
         try:
             with path.open("rb") as stream:
@@ -127,11 +119,8 @@ def _installation(client: Client, path: Path) -> Installation:
         document = JsonText(content.decode("utf-8")).root.plain
     except (ValueError, Conflict):
         return Installation(client.name, path, {}, since, "It is no JSON, and the client may ignore it.")
-    commands = {}
-    for command in _commands(document):
-        call = _CALL.search(command)
-        if call and call[1] in EVENTS and f"--client {client.name}" in command:
-            commands[call[1]] = command
+    own = [one for one in _commands(document) if f"--client {client.name}" in one]
+    commands = {event: command for command in own if (event := event_of(command))}
     return Installation(client.name, path, commands, since)
 
 

@@ -1,10 +1,9 @@
 """The journal of hook calls: one JSON line a call, with its time and what went wrong, of bounded size."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -101,14 +100,13 @@ def write(run: HookRun) -> bool:
 def read() -> list[HookRun]:
     """Return the calls of the journal, oldest first; lines that are none are left out."""
     current = path()
-    return [
-        run for file in (current.with_suffix(".1.jsonl"), current) for run in _runs(_bytes(file, _MOST * 2))
-    ]
+    data = b"\n".join(_bytes(file, _MOST * 2) for file in (current.with_suffix(".1.jsonl"), current))
+    return list(filter(None, map(_run, objects(data))))
 
 
 def tail() -> list[HookRun]:
     """Return the newest calls of the journal, oldest first."""
-    return list(_runs(_bytes(path(), _TAIL)))
+    return list(filter(None, map(_run, objects(_bytes(path(), _TAIL)))))
 
 
 def untold(runs: Sequence[HookRun], client: str, session: str) -> str:
@@ -139,14 +137,13 @@ def _bytes(file: Path, most: int) -> bytes:
         return b""
 
 
-def _runs(data: bytes) -> Iterator[HookRun]:
+def objects(data: bytes) -> Iterator[dict[str, object]]:
+    """Yield the JSON objects of lines; lines that are none are left out."""
     for line in data.splitlines():
-        try:
-            values = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(values, dict) and (run := _run(values)):
-            yield run
+        with suppress(ValueError, RecursionError):
+            value = json.loads(line)
+            if isinstance(value, dict):
+                yield value
 
 
 def _run(values: dict[str, object]) -> HookRun | None:

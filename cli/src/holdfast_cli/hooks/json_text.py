@@ -75,10 +75,8 @@ class JsonText:
                 value = value.parts[step].value
                 continue
             if not isinstance(value.plain, dict):
-                raise Conflict(
-                    f"What should have the member {step!r} in the configuration is no object.",
-                    "Mend it, or add the entries by hand.",
-                )
+                what = f"What should have the member {step!r} in the configuration is no object."
+                raise Conflict(what, "Mend it, or add the entries by hand.")
             named = [part.value for part in value.parts if part.name == step]
             if not named:
                 return None
@@ -114,10 +112,8 @@ class JsonText:
         if value is None:
             return self.put(path, [new])
         if not isinstance(value.plain, list):
-            raise Conflict(
-                f"The member {path[-1]!r} of the configuration is no list.",
-                "Mend it, or add the entries by hand.",
-            )
+            todo = "Mend it, or add the entries by hand."
+            raise Conflict(f"The member {path[-1]!r} of the configuration is no list.", todo)
         return self._added(value, "", new)
 
     def without(self, path: Sequence[Step]) -> Self:
@@ -128,7 +124,8 @@ class JsonText:
         number = step if isinstance(step, int) else len(names) - 1 - names[::-1].index(step)
         part = parent.parts[number]
         if number + 1 < len(parent.parts):
-            return self._cut((part.at, self._space_end(self._comma(part.value.end))))
+            comma = self._comma(part.value.end)
+            return self._cut((part.at, len(self.body) - len(self.body[comma:].lstrip(" \t\r\n"))))
         begin = parent.start + 1 if number == 0 else self._before(part.at)
         comma = self._comma(part.value.end)
         if number == 0:
@@ -201,10 +198,6 @@ class JsonText:
     def _before(self, at: int) -> int:
         """Return where the white space before a position begins."""
         return len(self.body[:at].rstrip(" \t\r\n"))
-
-    def _space_end(self, at: int) -> int:
-        """Return where the white space, but not the comments, after a position ends."""
-        return at + len(self.body[at:]) - len(self.body[at:].lstrip(" \t\r\n"))
 
     def _comma(self, at: int) -> int:
         """Return the position after the comma that follows a value, or its end if none does."""

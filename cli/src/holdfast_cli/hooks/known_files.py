@@ -1,30 +1,20 @@
 """The files that a client shows its model in every session: what they say is known, and not learned again."""
 
-from __future__ import annotations
-
 import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from holdfast import Memory
+from holdfast.port.imports import Imports
+from holdfast_cli.formats.private_tags import without_private
+from holdfast_cli.hooks.git_config import read_regular
+from holdfast_cli.hooks.privacy import Privacy
 from holdfast_cli.hooks.project import main_folder
 
-if TYPE_CHECKING:
-    from holdfast import Memory
-    from holdfast_cli.hooks.privacy import Privacy
-
 # Of a project, and of each folder that a session is in or below; of the user, below the home.
-_OF_PROJECT = (
-    "CLAUDE.md",
-    "CLAUDE.local.md",
-    ".claude/CLAUDE.md",
-    "AGENTS.md",
-    "AGENTS.override.md",
-    "GEMINI.md",
-)
+_OF_PROJECT = "CLAUDE.md CLAUDE.local.md .claude/CLAUDE.md AGENTS.md AGENTS.override.md GEMINI.md".split()
 _OF_USER = (".claude/CLAUDE.md", ".codex/AGENTS.md", ".codex/AGENTS.override.md", ".gemini/GEMINI.md")
 _INDEX = "MEMORY.md"
 _LARGEST = 256 << 10  # bytes of a file; more is not read
@@ -76,10 +66,6 @@ def note_known(memory: Memory, root: Path, home: Path, privacy: Privacy, folder:
 
     Files that the user ignores are left out, and what is marked as private in the others.
     """
-    # Where the memory is not open, none of it is needed.
-    from holdfast.port.imports import Imports
-    from holdfast_cli.formats.private_tags import without_private
-
     texts = {
         str(one.path): without_private(one.text)
         for one in known_texts(root, home, folder)
@@ -103,8 +89,9 @@ class _Reader:
         real = Path(os.path.realpath(path))
         if len(self._seen) >= _MOST_FILES or real in self._seen or not real.is_relative_to(top):
             return
-        text = _text(real)
-        if text is None or len(text) > self._left:
+        content = read_regular(real, _LARGEST + 1)
+        text = content.decode("utf-8-sig", "replace")
+        if not content or len(content) > _LARGEST or len(text) > self._left:
             return
         self._seen.add(real)
         self._left -= len(text)
@@ -114,24 +101,6 @@ class _Reader:
             for named in (one.rstrip(".,;:)") for one in _IMPORT.findall(_CODE.sub(" ", text))):
                 target = self._home / named[2:] if named.startswith("~/") else real.parent / named
                 self.read(target, top, hops - 1)
-
-
-def _text(path: Path) -> str | None:
-    """Return the text of a regular file of bounded size, None of anything else."""
-    try:
-        # One that is replaced by a pipe after a look at it must not hang.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except (OSError, ValueError):
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return None
-        content = os.read(handle, _LARGEST + 1)
-    except OSError:
-        return None
-    finally:
-        os.close(handle)
-    return content.decode("utf-8-sig", "replace") if len(content) <= _LARGEST else None
 
 
 def _notes(root: Path, home: Path) -> Path:

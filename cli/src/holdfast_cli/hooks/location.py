@@ -1,7 +1,5 @@
 """Where the database is, by options and the environment: the same for the command line and for hooks."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys
@@ -37,10 +35,7 @@ def user_folder(sort: Literal["config", "data", "state"]) -> Path:
     # Not where it is needless.
     from platformdirs import PlatformDirs
 
-    folders = PlatformDirs("holdfast", appauthor=False)
-    if sort == "config":
-        return folders.user_config_path
-    return folders.user_data_path if sort == "data" else folders.user_state_path
+    return Path(getattr(PlatformDirs("holdfast", appauthor=False), f"user_{sort}_dir"))
 
 
 def default_path() -> Path:

@@ -1,7 +1,5 @@
 """When the user paused the memory: a file of one line a change, which is only ever added to."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -121,10 +119,9 @@ def resume(project: str, root: str, *, now: datetime | None = None) -> bool:
 def _undamaged() -> Pauses:
     known = read()
     if known.is_damaged:
-        raise Unavailable(
-            f"The list of pauses, {path()}, is damaged, so everything is taken as paused.",
-            "Repair its lines, or delete it: then what was said in earlier pauses can be imported.",
-        )
+        what = f"The list of pauses, {path()}, is damaged, so everything is taken as paused."
+        todo = "Repair its lines, or delete it: then what was said in earlier pauses can be imported."
+        raise Unavailable(what, todo)
     return known
 
 
@@ -189,7 +186,6 @@ def _add(do: str, project: str, root: str, until: datetime | None, now: datetime
     try:
         journal.append(file, f"{json.dumps(change)}\n", sync=True)
     except OSError as error:
-        raise Unavailable(
-            f"The list of pauses, {file}, cannot be written ({error.strerror or error}).",
-            "Check that you may write to its folder, and the space on the disk.",
-        ) from error
+        what = f"The list of pauses, {file}, cannot be written ({error.strerror or error})."
+        todo = "Check that you may write to its folder, and the space on the disk."
+        raise Unavailable(what, todo) from error

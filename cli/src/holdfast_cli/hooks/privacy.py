@@ -37,10 +37,9 @@ class Privacy:
         """
         pauses = pause.read()
         if pauses.is_damaged:
-            raise Unavailable(
-                f"The list of pauses, {pause.path()}, is damaged, so nothing is imported.",
-                "Repair its lines, or delete it: then what was said in earlier pauses can be imported.",
-            )
+            what = f"The list of pauses, {pause.path()}, is damaged, so nothing is imported."
+            todo = "Repair its lines, or delete it: then what was said in earlier pauses can be imported."
+            raise Unavailable(what, todo)
         return cls(pauses, Path.home(), user_folder("config") / "ignore", datetime.now(UTC), started_in)
 
     def leaves_out(self, cwd: str, at: datetime | None) -> str:

@@ -173,7 +173,9 @@ def _safe(name: str) -> str:
     # Only the first call of a session names its project.
     from holdfast.port.safety import mask_name
 
-    plain = _ODD.sub(lambda odd: "".join(f"%{byte:02X}" for byte in odd[0].encode()), _utf8(name))
+    # A path may have bytes that are not UTF-8.
+    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    plain = _ODD.sub(lambda odd: "".join(f"%{byte:02X}" for byte in odd[0].encode()), text)
     short = mask_name(plain)
     if short == plain and len(plain.encode()) <= _LONGEST:
         return plain
@@ -183,11 +185,6 @@ def _safe(name: str) -> str:
         return f"{host[:40] if mask_name(host) == host != '' else 'project'}/{mark}"
     end = plain.encode()[-(_LONGEST - 16) :].decode(errors="ignore")
     return f"…{end}~{mark}"
-
-
-def _utf8(text: str) -> str:
-    # A path may have bytes that are not UTF-8.
-    return os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
 def open_memory(project: str, location: str, *, tenant: str = "", user: str = "") -> Memory:

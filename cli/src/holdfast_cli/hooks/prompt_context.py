@@ -1,18 +1,13 @@
 """What a prompt is shown from memory: a few likely hits, dated, framed as data, each once a session."""
 
-from __future__ import annotations
+from collections.abc import Container
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from holdfast import Memory
 from holdfast.port import prompts
 from holdfast.port.texts import estimate_tokens
+from holdfast.types import Hit, Scope, Source
 from holdfast.types.references import noted, write_reference
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from holdfast import Memory
-    from holdfast.types import Hit, Scope, Source
 
 # Scores are probabilities: a hit is shown that is right at least about every second time, as the benchmark of
 # calibration measures it for hits of 0.3 and more.

@@ -1,7 +1,5 @@
 """The entry by which a client starts our MCP server, in JSON and, for Codex, in TOML; and whole files."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib
@@ -121,10 +119,8 @@ class TomlServer:
         try:
             tomllib.loads(after)
         except tomllib.TOMLDecodeError as error:
-            raise Conflict(
-                "The configuration has a server `holdfast` already, or writes its servers as one value.",
-                "Remove it with `codex mcp remove holdfast`, then try again.",
-            ) from error
+            what = "The configuration has a server `holdfast` already, or writes its servers as one value."
+            raise Conflict(what, "Remove it with `codex mcp remove holdfast`, then try again.") from error
         return after
 
     def removed(self, text: str) -> str:

@@ -1,21 +1,16 @@
 """What a session begins with: where it stopped, what is known, and what earlier sessions left open."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from shlex import quote
-from typing import TYPE_CHECKING
 
+from holdfast import Memory
 from holdfast.port import prompts
 from holdfast.port.safety import mask
 from holdfast.port.texts import escaped_line, estimate_tokens, one_line, shorten_line
+from holdfast.types import Record
+from holdfast_cli.hooks.hook_call import HookOptions
 from holdfast_cli.hooks.prompt_context import HookContext
-
-if TYPE_CHECKING:
-    from holdfast import Memory
-    from holdfast.types import Record
-    from holdfast_cli.hooks.hook_call import HookOptions
 
 # Characters at most: a little less than what Claude Code takes, some 2,400 tokens; and of each part.
 MOST = 9_500

@@ -1,12 +1,11 @@
 """Session logs by the projects that they belong to, for an import of what was said before."""
 
-from __future__ import annotations
-
 import os
 
 from holdfast_cli.formats import gemini
 from holdfast_cli.formats.files import File, object_in
-from holdfast_cli.formats.import_items import ImportedMessage, dict_of, text_of
+from holdfast_cli.formats.import_items import ImportedMessage
+from holdfast_cli.formats.json_values import dict_of, text_of
 from holdfast_cli.formats.sources import SourceFile
 from holdfast_cli.formats.zip_files import READ_ERRORS
 from holdfast_cli.hooks.project import project_of

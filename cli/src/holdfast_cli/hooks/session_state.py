@@ -86,13 +86,8 @@ def prune(now: float | None = None) -> None:
 
 def _state(path: Path) -> SessionState:
     state = SessionState(path)
-    for line in _read(path).splitlines():
-        try:
-            values = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(values, dict):
-            state.take(values)
+    for values in journal.objects(_read(path)):
+        state.take(values)
     return state
 
 

@@ -1,7 +1,5 @@
 """Prompts that ask for nothing one could remember: commands, shell lines, thanks, and going on."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import cache

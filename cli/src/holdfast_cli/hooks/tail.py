@@ -1,28 +1,24 @@
 """Import of a transcript's tail: what was added since the last time, however long the transcript is."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from holdfast import Memory
 from holdfast.errors import Unavailable
 from holdfast_cli.formats.claude_code import LogNode, LogStart, read_after, revives, scan_after, waiting
 from holdfast_cli.formats.file_parts import end_of_lines, part_of
 from holdfast_cli.formats.files import File
 from holdfast_cli.formats.import_items import ImportedMessage, Item
 from holdfast_cli.formats.importing import import_source
+from holdfast_cli.formats.redaction import Rules
 from holdfast_cli.formats.sources import FORMATS, Format, SourceFile, recognise
 from holdfast_cli.hooks import journal
 from holdfast_cli.hooks.session_state import tail_path
-
-if TYPE_CHECKING:
-    from holdfast import Memory
-    from holdfast_cli.formats.redaction import Rules
 
 Rewrite = Callable[[ImportedMessage], Item]
 """What is done to each message before it is stored; a `Skip` leaves it out."""

@@ -1,7 +1,5 @@
 """Whether what a hook answered reached the model, proven from the transcript of the client."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -108,18 +106,11 @@ def _transcript(client: str, session: str, home: Path) -> Path | None:
     """Return the transcript of a session, None if it is not there."""
     if client != "claude-code" or not _SESSION.fullmatch(session):
         return None
-    projects = config_folder(client, home) / "projects"
+    projects = client_of(client).folder_in(home) / "projects"
     try:
         return next((path for path in sorted(projects.glob(f"*/{session}.jsonl")) if path.is_file()), None)
     except OSError:
         return None
-
-
-def config_folder(client: str, home: Path) -> Path:
-    """Return the folder where the user's configuration of a client is."""
-    known = client_of(client)
-    named = os.environ.get(known.home_variable, "") if known.home_variable else ""
-    return Path(named) if named else home / known.folder
 
 
 def _rows(transcript: Path) -> tuple[float, list[_Row]]:

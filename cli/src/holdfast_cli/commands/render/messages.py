@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from holdfast.types import Message
 from holdfast.types.references import write_reference
-from holdfast_cli.commands.render.screen import Part, Screen, count, when
+from holdfast_cli.commands.render.screen import Screen, count, when
 
 _TOOL_RESULT = (12, 1_000)  # lines and characters that are shown of one
 SPOKEN = (200, 20_000)
@@ -18,25 +18,21 @@ def show_messages(screen: Screen, chat: str, messages: Iterable[Message], *, ful
     tools: dict[str, str] = {}
     for message in messages:
         tools.update((call.id, call.name) for call in message.calls)
-        show_message(screen, chat, message, tools, full=full)
-
-
-def show_message(screen: Screen, chat: str, message: Message, tools: dict[str, str], *, full: bool) -> None:
-    """Print one message; `tools` names the tool of each call that was made before it."""
-    answered = [tools[call] for call in message.answers if call in tools]
-    head: list[Part] = [(f"{write_reference(chat, message.seq)}  {when(message.at)}  ", "dim")]
-    head.append((message.actor, _STYLES.get(message.role, "bold")))
-    if answered and message.name not in answered:
-        head.append(f"  result of {', '.join(answered)}")
-    screen.say(*head)
-    say_cut(screen, message.content, _TOOL_RESULT if message.role == "tool" else SPOKEN, full=full)
-    for call in message.calls:
-        arguments = call.arguments
-        if not isinstance(arguments, str):
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        shown = arguments if full or len(arguments) <= _ARGUMENTS else f"{arguments[:_ARGUMENTS]}…"
-        screen.say("→ ", (call.name, "bold"), f" {shown}", indent=4)
-    screen.say("")
+        answered = [tools[call] for call in message.answers if call in tools]
+        is_named = message.name in answered
+        screen.say(
+            (f"{write_reference(chat, message.seq)}  {when(message.at)}  ", "dim"),
+            (message.actor, _STYLES.get(message.role, "bold")),
+            f"  result of {', '.join(answered)}" if answered and not is_named else "",
+        )
+        say_cut(screen, message.content, _TOOL_RESULT if message.role == "tool" else SPOKEN, full=full)
+        for call in message.calls:
+            arguments = call.arguments
+            if not isinstance(arguments, str):
+                arguments = json.dumps(arguments, ensure_ascii=False)
+            shown = arguments if full or len(arguments) <= _ARGUMENTS else f"{arguments[:_ARGUMENTS]}…"
+            screen.say("→ ", (call.name, "bold"), f" {shown}", indent=4)
+        screen.say("")
 
 
 def say_cut(screen: Screen, text: str, size: tuple[int, int], *, full: bool) -> None:

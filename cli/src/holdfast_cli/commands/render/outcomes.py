@@ -1,11 +1,15 @@
 """Results of learning: jobs, records, what was dropped, and the cost."""
 
+import json
 import logging
 import signal
+import sys
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
+from typing import NoReturn
 
 import typer
 
@@ -51,14 +55,30 @@ def interruptible(
         signal.signal(signal.SIGTERM, before)
 
 
+def repeat(look: Callable[[], None], every: int, stopped: str) -> NoReturn:
+    """Look, wait, and look again, until an interrupt, which it answers."""
+    try:
+        while True:
+            look()
+            time.sleep(every)  # an interrupt ends it at once
+    except KeyboardInterrupt as error:
+        Screen(sys.stderr).say(stopped)
+        raise typer.Exit(INTERRUPTED) from error
+
+
+def say_line(document: Mapping[str, object]) -> None:
+    """Print a JSON document on a line, all of it ASCII."""
+    sys.stdout.write(json.dumps(document, separators=(",", ":")) + "\n")
+
+
 def thinking(llm: str | None) -> AbstractContextManager[object]:
     """Show a spinner on a terminal while a model works."""
     if llm is None:
         return nullcontext()
     # Only what takes a while needs it.
-    from holdfast_cli.commands.render.progress import Thinking
+    from holdfast_cli.commands.render.progress import waiting
 
-    return Thinking(llm)
+    return waiting(llm)
 
 
 def is_due(job: Job) -> bool:

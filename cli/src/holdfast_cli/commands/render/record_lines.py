@@ -149,8 +149,7 @@ def _again(one: Wording, text: str) -> str:
 def show_record(screen: Screen, record: Record, options: Options) -> None:
     """Print all of a record, and how to read the messages that it comes from."""
     screen.say((called(record.kind, record.target), "bold"), (f"  ({record.id})", "dim"))
-    screen.say(record.text, indent=4)
-    screen.say("")
+    screen.say(f"{record.text}\n", indent=4)
     why = f": {record.why}" if record.why else ""
     meta = {name: value for name, value in record.meta.items() if name != _QUOTE}
     screen.facts(
@@ -179,7 +178,6 @@ def show_record(screen: Screen, record: Record, options: Options) -> None:
 
 def show_history(screen: Screen, changes: Iterable[Change]) -> None:
     """Print the versions of a record, the newest first."""
-    screen.say("")
-    screen.say(("Versions", "bold"))
+    screen.say(("\nVersions", "bold"))
     for change in changes:
         show_change(screen, change)

@@ -1,7 +1,7 @@
 """Summaries on a screen: one with its text, and all of a chat as a tree."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -107,7 +107,4 @@ def beginning(text: str) -> str:
 
 def levels(summaries: Iterable[Summary]) -> Mapping[str, int]:
     """Count how many summaries came about at each level."""
-    counted: dict[str, int] = defaultdict(int)
-    for one in summaries:
-        counted[one.level] += 1
-    return dict(counted)
+    return dict(Counter(one.level for one in summaries))
