@@ -164,7 +164,7 @@ class Chat(Rememberer, PromptMaker):
         runtime.workers.appended = time.monotonic()
         drafts = [ready(item) for item in messages]
         tokens = [message_tokens(message, runtime.count_tokens) for message in drafts]
-        asked = runtime.prompts.asked(scope.space, self._id)
+        asked = runtime.prompts.last_prompt(scope.space, self._id)
         stored = log.append(
             self._database, scope, self._id, drafts, tokens, runtime.now(), asked, self._label
         )

@@ -150,7 +150,7 @@ class Log:
         # Workers give way.
         runtime.workers.appended = time.monotonic()
         rows = [to_row(one, now, message_tokens(one, runtime.count_tokens)) for one in map(ready, messages)]
-        asked = runtime.prompts.asked(scope.space, self._chat)
+        asked = runtime.prompts.last_prompt(scope.space, self._chat)
         added, _ = log.append_rows(tx, scope, self._chat, rows, now, asked)
         if asked.unstored and any(row["role"] == "assistant" for row in added):
             runtime.prompts.hold(scope.space, self._chat, None)
