@@ -19,7 +19,7 @@ BUDGETS = {
     "prompt": 1_713,
     "compaction": 1_932,
     "learning": 3_833,
-    "tools": 2_572,
+    "tools": 2_571,
     "front": 1_835,
     "port integrations providers testing": 8_099,
     "commands": 4_156,
