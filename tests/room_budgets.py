@@ -19,7 +19,7 @@ BUDGETS = {
     "prompt": 1_698,
     "compaction": 1_860,
     "learning": 3_833,
-    "tools": 2_572,
+    "tools": 2_571,
     "front": 1_832,
     "port integrations providers testing": 8_066,
     "commands": 4_025,

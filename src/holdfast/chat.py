@@ -164,7 +164,7 @@ class Chat(Rememberer, PromptMaker):
         runtime.workers.appended = time.monotonic()
         drafts = [ready(item) for item in messages]
         tokens = [message_tokens(message, runtime.count_tokens) for message in drafts]
-        last_prompt = runtime.prompts.asked(scope.space, self._id)
+        last_prompt = runtime.prompts.last_prompt(scope.space, self._id)
         stored = log.append(
             self._database, scope, self._id, drafts, tokens, runtime.now(), last_prompt, self._label
         )

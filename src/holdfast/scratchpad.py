@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Denied, InvalidInput
 from holdfast.kinds import LONGEST
-from holdfast.prompt.system_text import filled
+from holdfast.prompt.system_text import fill
 from holdfast.safety import guard
 from holdfast.store import grants, pads, runs
 from holdfast.store.pads import TEMPORARY, ScratchpadKey
@@ -186,4 +186,4 @@ def fill_system_text(
             return next((level[prefix + name] for level in levels if prefix + name in level), None)
         return pad(scope.owner if prefix == "user:" else scope.shared).get(name)
 
-    return filled(system, look_up)
+    return fill(system, look_up)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import InvalidInput, Memory
-from holdfast.prompt.system_text import filled
+from holdfast.prompt.system_text import fill
 
 
 def system(memory: Memory, text: str) -> str:
@@ -77,7 +77,7 @@ def test_a_value_that_gives_orders_is_withheld(quick: Memory) -> None:
 @given(st.text("{}?ab:useraptmp.- \n", max_size=40), st.none() | st.text(max_size=5))
 def test_any_text_is_filled_or_refused(text: str, value: str | None) -> None:
     try:
-        found = filled(text, lambda prefix, name: value)
+        found = fill(text, lambda prefix, name: value)
     except InvalidInput:
         assert value is None
     else:

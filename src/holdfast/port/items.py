@@ -152,7 +152,7 @@ class Log:
         runtime.workers.appended = time.monotonic()
         count = runtime.count_tokens
         rows = [to_row(draft, now, message_tokens(draft, count)) for draft in map(ready, messages)]
-        pending = runtime.prompts.asked(scope.space, self._chat)
+        pending = runtime.prompts.last_prompt(scope.space, self._chat)
         added, _ = log.append_rows(tx, scope, self._chat, rows, now, pending)
         if pending.unstored and any(row["role"] == "assistant" for row in added):
             runtime.prompts.hold(scope.space, self._chat, None)

@@ -1,4 +1,4 @@
-"""Windows and prompts of one chat: what they are made of, read as of one moment."""
+"""Windows and prompts of one chat, made of what is read as of one moment."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class PromptMaker(Handle):
-    """What makes prompts: a chat, or a run of it."""
+    """A maker of prompts: a chat, or a run of it."""
 
     def _assemble(self, budget: int | None, query: str | None, options: PromptOptions) -> Prompt:
         raise NotImplementedError
@@ -152,12 +152,12 @@ class ChatReader:
             snapshots.freeze(self.database, self.scope, self.chat, self._now())
         with self._one_read(query, options.limit) as read:
             stats = self._stats()
-            snapshot, frozen = self._frozen()
+            snapshot, frozen = self._freeze_knowledge()
             always = "\n\n".join(part for part in (frozen.text, run_notes()) if part)
             text = f"{options.system}{always}"
             room = budget - (self.count_tokens(text) if text else 0)
-            hits = self._recalled(read, query, snapshot, frozen.records, room, options)
-            prompt = self._built(policy, budget, hits, stats, always, options)
+            hits = self._recall(read, query, snapshot, frozen.records, room, options)
+            prompt = self._build(policy, budget, hits, stats, always, options)
         if options.strict and prompt.tokens["over"]:
             raise BudgetExceeded(
                 f"The prompt takes {prompt.tokens['total']:,} tokens at least; the budget is {budget:,}.",
@@ -168,7 +168,7 @@ class ChatReader:
             self._note(receipt, snapshot, exists=bool(stats.messages))
         return replace(prompt, omitted=frozen.omitted, degraded=read.degraded if read else None)
 
-    def _built(
+    def _build(
         self,
         policy: Policy,
         budget: int,
@@ -177,7 +177,7 @@ class ChatReader:
         always: str,
         options: PromptOptions,
     ) -> Prompt:
-        """Build the prompt of what was read for it, reading messages as far as they fit."""
+        """Build the prompt, reading messages as far as they fit."""
         images = options.images == "keep"
         expected = expected_messages(within(policy, conversation(budget)) if hits else policy, stats)
         newest_first = self._newest_first(expected, images=images)
@@ -211,7 +211,7 @@ class ChatReader:
             parameters=asdict(policy),
             system=prompt_receipts.digest(system),
             query=prompt_receipts.digest(query),
-            summaries=tuple(one.id for one in prompt.window.summaries),
+            summaries=tuple(summary.id for summary in prompt.window.summaries),
             # Named as in `Message.shown`.
             hits=tuple(
                 hit.id
@@ -262,8 +262,8 @@ class ChatReader:
                 return search.one_read(self.scope, Filters(), search.meaning(self.scope, query))
         return self.database.one_read()
 
-    def _frozen(self) -> tuple[Snapshot, KnowledgeBlock]:
-        """Write what every prompt of the chat shows, as of its snapshot.
+    def _freeze_knowledge(self) -> tuple[Snapshot, KnowledgeBlock]:
+        """Write the knowledge block of the chat, as of its snapshot.
 
         A chat that does not exist has no snapshot: it is shown what is known now.
         """
@@ -272,7 +272,7 @@ class ChatReader:
         make = partial(known_at, self.database, self.scope, self.kinds, snapshot)
         return snapshot, self.cache.frozen((self.scope, snapshot), make) if taken else make()
 
-    def _recalled(
+    def _recall(
         self,
         read: SearchReader | None,
         query: str | None,
@@ -301,13 +301,13 @@ class ChatReader:
         # What is shown is in the order of time, and what is newest is in the window.
         hits = read.find(parse(query), replace(wanted, later=None))
         read.release()
-        asked = (self.scope.reference(self.scope.space), self.chat, query.strip())
+        question = (self.scope.reference(self.scope.space), self.chat, query.strip())
         left = [
             hit
             for hit in hits
             if hit.kind not in shown_whole
             and hit.id not in shown_already
-            and (hit.space, hit.chat, hit.text.strip()) != asked
+            and (hit.space, hit.chat, hit.text.strip()) != question
         ]
         return list(map(masked_hit, left)) if is_masked(options.secrets) else left
 

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 # them the share is room / _ROOMY, because what recall adds falls from hit to hit.
 CONVERSATION = (1 / 4, 1 / 2)
 _ROOMY = 16_000
-# Of the room, that summaries take of that: a leaf, which has an eighth at most, and its frame.
+# The share of the room that summaries take of these: a leaf, of an eighth at most, and its frame.
 SUMMARIES = 1 / 7
-# Of the room, that the recent messages get in any case.
+# The share of the room that recent messages get in any case.
 LEAST = 1 / 8
-# Of the room, in which the start of a long conversation moves: most turns leave it in place.
+# The share of the room by which the start of a long conversation moves: most turns leave it in place.
 STEP = 1 / 8
 # Silence after which a conversation is a new one, as for recall.
 _PAUSE = timedelta(hours=6)
@@ -129,19 +129,18 @@ def build(
     system = _text(system, words)
     reserved = _cost(_text(system, known), count)
     spent = MESSAGE_OVERHEAD + count(recalled) if recalled else 0
-    shown = [one for one in window.messages if is_anthropic and one.role in INSTRUCTIONS]
-    text = _text(system, known, *(one.content for one in shown))
-    parts = _with_recalled(
-        [*_summaries(window, options), *_messages(window.messages, options)], recalled, spent
-    )
-    first = (hash((text, is_anthropic)), reserved + sum(one.tokens for one in shown))
+    shown = [message for message in window.messages if is_anthropic and message.role in INSTRUCTIONS]
+    text = _text(system, known, *(message.content for message in shown))
+    parts = [*_summaries(window, options), *_messages(window.messages, options)]
+    parts = _with_recalled(parts, recalled, spent)
+    first = (hash((text, is_anthropic)), reserved + sum(message.tokens for message in shown))
     cached = unchanged((first, *((part.identity, part.tokens) for part in parts)))
     # Parts are rounded up, and together must be the whole.
     known_tokens = min(_cost(known, count), reserved)
     costs = {"system": reserved - known_tokens, "known": known_tokens, "recalled": spent}
     tokens = _account({**costs, "window": window.tokens}, cached, budget, division.room)
     messages = (alternate if is_anthropic else paired)(part.item for part in parts)
-    return Prompt(text, [*messages], window, tuple(one.hit for one in entries), tokens, recalled=recalled)
+    return Prompt(text, [*messages], window, tuple(entry.hit for entry in entries), tokens, recalled=recalled)
 
 
 def _text(*parts: str) -> str:
@@ -198,7 +197,7 @@ class _Division:
             block = fit(unseen, self._chat, left, self._count, named=self._named)
             entries, text, window = block.entries, block.text, tail
             if block.complete:
-                entries, text, window = self._grown(block, tail, self._since_step(tail, most))
+                entries, text, window = self._grow(block, tail, self._since_step(tail, most))
             if entries:
                 ranks = {id(hit): rank for rank, hit in enumerate(hits)}
                 return sorted(entries, key=lambda entry: ranks[id(entry.hit)]), text, window
@@ -212,11 +211,11 @@ class _Division:
         There are none where they are in the window or in `system`. They take half of the room at most; what
         the window keeps in any case goes first.
         """
-        found = self.of(hits)
-        lost = instructions(found[-1].messages[0].seq) if found[-1].messages else None
-        shown = (one.content for one in found[-1].messages if one.role in INSTRUCTIONS)
+        parts = self.of(hits)
+        lost = instructions(parts[-1].messages[0].seq) if parts[-1].messages else None
+        shown = (message.content for message in parts[-1].messages if message.role in INSTRUCTIONS)
         if lost is None or lost.content in system or lost.content in shown:
-            return "", self, *found
+            return "", self, *parts
         most = min(self.room // 2, self.room - self._select(0).tokens) - self._count("\n\n")
         line = (
             f"[… the rest of these instructions is in message {write_reference(self._chat[1], lost.seq)} …]"
@@ -232,17 +231,17 @@ class _Division:
         window = self._select(self.room)
         if _is_whole(window) or window.over_budget:
             return window
-        reach = max(self._stepped(window, self.room), _newest_turn(window.messages, window.messages))
+        reach = max(self._step_reach(window, self.room), _newest_turn(window.messages, window.messages))
         return self._select(reach, MAX_COUNT, self._since_step(window, self.room))
 
-    def _grown(
+    def _grow(
         self, block: RecallBlock, tail: Window, fresh: int
     ) -> tuple[tuple[RecallEntry, ...], str, Window]:
-        """Return entries, text and window: it gets what all hits leave, and those it shows are dropped."""
+        """Return entries, text and a window of what all hits leave, without the entries that it shows."""
         entries, text = block.entries, block.text
         while entries:
             left = self.room - MESSAGE_OVERHEAD - self._count(text)
-            window = self._wider(tail, left, fresh)
+            window = self._widen(tail, left, fresh)
             if window is tail or window.tokens > left:
                 return block.entries, block.text, tail
             unseen = {id(hit) for hit in self._unseen([entry.hit for entry in entries], window)}
@@ -255,11 +254,11 @@ class _Division:
             return block.entries, block.text, tail
         return (), "", tail
 
-    def _wider(self, tail: Window, left: int, fresh: int) -> Window:
-        """Return a window for what is left: the whole chat, else one whose start moves in steps."""
+    def _widen(self, tail: Window, left: int, fresh: int) -> Window:
+        """Return a window of at most `left` tokens: the whole chat, else one whose start moves in steps."""
         if tail.summaries and _is_whole(whole := self._select(left)):
             return whole
-        reach = self._stepped(tail, left)
+        reach = self._step_reach(tail, left)
         return tail if reach <= tail.tokens else self._select(reach, self._summaries, fresh)
 
     def _tail(self, most: int) -> Window:
@@ -272,7 +271,7 @@ class _Division:
         near = self._select(most, self._summaries)
         if _is_whole(near) and not near.shortened:
             return near
-        summaries = sum(one.tokens for one in near.summaries)
+        summaries = sum(summary.tokens for summary in near.summaries)
         turn = _open_turn(near.messages)
         if near.shortened or not turn or len(near.messages) < 2:
             has_request = any(message.role == "user" for message in near.messages)
@@ -283,16 +282,16 @@ class _Division:
             most = max(most, int(self.room * CONVERSATION[1]))
         if since_pause := _since_pause(near.messages, int(self.room * LEAST)):
             return self._select(summaries + max(since_pause, turn), self._summaries)
-        reach = max(self._stepped(near, most), summaries + turn)
+        reach = max(self._step_reach(near, most), summaries + turn)
         return self._select(reach, self._summaries, self._since_step(near, most))
 
-    def _stepped(self, window: Window, most: int) -> int:
+    def _step_reach(self, window: Window, most: int) -> int:
         """Count the tokens from a multiple of a step to the end of the chat, at most `most`.
 
         That is from its beginning where it fits. What is left out as broken is in the totals of the chat, but
         not in what a window costs.
         """
-        broken = sum(one.tokens for one in window.omitted if one.why in (NO_RESULT, UNKNOWN_CALL))
+        broken = sum(gap.tokens for gap in window.omitted if gap.why in (NO_RESULT, UNKNOWN_CALL))
         steps = max(0, math.ceil((_total(window) - most) / self._step) - broken // self._step)
         return max(0, _total(window) - steps * self._step - broken)
 
@@ -303,7 +302,7 @@ class _Division:
 
     def _unseen(self, hits: Iterable[Hit], window: Window) -> list[Hit]:
         """Return the hits that the window does not show, each once."""
-        shown = {message.seq for message in window.messages} - {one.seq for one in window.shortened}
+        shown = {message.seq for message in window.messages} - {short.seq for short in window.shortened}
         # The same id in two spaces is two chats.
         seen: set[tuple[str, str, str, int | str]] = {("message", *self._chat, seq) for seq in shown}
         unseen = []
@@ -318,7 +317,7 @@ class _Division:
 
 def _is_whole(window: Window) -> bool:
     """Return whether nothing is left out of a chat but tool use that no model accepts."""
-    return all(one.why in (NO_RESULT, UNKNOWN_CALL) for one in window.omitted)
+    return all(gap.why in (NO_RESULT, UNKNOWN_CALL) for gap in window.omitted)
 
 
 def _open_turn(messages: Sequence[Message]) -> int:
@@ -363,8 +362,8 @@ def _since_pause(messages: Sequence[Message], least: int) -> int:
 
 def _total(window: Window) -> int:
     """Count the tokens of a whole chat, of which summaries stand for a part."""
-    left_out = sum(one.tokens for one in window.omitted)
-    return window.tokens + left_out + sum(one.saved for one in window.shortened)
+    left_out = sum(gap.tokens for gap in window.omitted)
+    return window.tokens + left_out + sum(short.saved for short in window.shortened)
 
 
 def _cost(text: str, count: CountTokens) -> int:
@@ -382,24 +381,23 @@ def _messages(messages: Sequence[Message], options: PromptOptions) -> Iterable[P
     """
     groups: list[list[PromptPart]] = []
     calls: dict[object, list[PromptPart]] = {}
-    newest_user = max((place for place, one in enumerate(messages) if one.role == "user"), default=-1)
+    newest_user = max((place for place, message in enumerate(messages) if message.role == "user"), default=-1)
     for place, message in enumerate(messages):
         tokens = message.tokens
         for number, item in enumerate(options.write(message, thinking=place > newest_user)):
-            group = calls.get(_answered(item))
+            group = calls.get(_call_of(item))
             if group is None:
                 groups.append(group := [])
             blocks = len(content) if isinstance(content := item["content"], list) else 0
-            group.append(
-                PromptPart(hash((message.seq, message.id, number, blocks)), tokens, item, message.role)
-            )
+            key = hash((message.seq, message.id, number, blocks))
+            group.append(PromptPart(key, tokens, item, message.role))
             calls.update((call.id, group) for call in message.calls)
             # All that it costs is counted with the first.
             tokens = 0
     return chain.from_iterable(groups)
 
 
-def _answered(item: dict[str, object]) -> object:
+def _call_of(item: dict[str, object]) -> object:
     """Return the id of the call that an item answers."""
     content = item["content"]
     block = content[0] if isinstance(content, list) else item
@@ -408,9 +406,10 @@ def _answered(item: dict[str, object]) -> object:
 
 def _summaries(window: Window, options: PromptOptions) -> Iterator[PromptPart]:
     expand, masked = options.expand, is_masked(options.secrets)
-    for one in window.summaries:
-        item = summary_message(one, masked=masked, expand=expand)
-        yield PromptPart(hash((one.id, one.last, one.tokens, expand)), one.tokens, item, "summary")
+    for summary in window.summaries:
+        item = summary_message(summary, masked=masked, expand=expand)
+        key = hash((summary.id, summary.last, summary.tokens, expand))
+        yield PromptPart(key, summary.tokens, item, "summary")
 
 
 def _with_recalled(parts: list[PromptPart], recalled: str, tokens: int) -> list[PromptPart]:

@@ -31,7 +31,7 @@ def own_start(text: str, by: str, *, is_block: bool = False) -> str:
     if by in OWN_WORDS:
         return text
     head = unicodedata.normalize("NFKC", text[:_HEAD])
-    first = next((place for place, one in enumerate(head) if unicodedata.category(one)[0] not in "ZC"), 0)
+    first = next((place for place, char in enumerate(head) if unicodedata.category(char)[0] not in "ZC"), 0)
     return f"\\{text}" if (_BLOCK if is_block else _ENTRY).match(head, first) else text
 
 

@@ -73,47 +73,47 @@ def known_at(
     shown_ids: set[str] = set()
     omitted = Counter[str]()
     for space, (version, *_) in snapshot.moments(scope).items():
-        found = records.read(database, space, version, whole) if version else []
+        current = records.read(database, space, version, whole) if version else []
         for kind in headed if version else ():
             if kind.prompt_budget:
                 there = records.outlines(database, space, version, kind.name, agents)
                 is_ours = learned_elsewhere or space == scope.space
                 others = () if is_ours else _OF_ANY_PROJECT if space == scope.owner.space else ("reflect",)
-                there = [one for one in there if _is_shown(one, snapshot.at, others)]
+                there = [row for row in there if _is_shown(row, snapshot.at, others)]
                 chosen = fitting_records(kind, there)
-                by_version = records.by_versions(database, space, [one.version for one in chosen])
-                found += [by_version[one.version] for one in chosen if one.version in by_version]
-                shown_ids |= {one.id for one in chosen}
-                omitted += Counter(target_name(kind, one.target) for one in there)
-                omitted -= Counter(target_name(kind, one.target) for one in chosen)
-        true = [record for record in found if record.valid(at)]
-        parts.append(_labelled(true, parts, scope.reference(space), kinds) if scope.is_layered else true)
+                by_version = records.by_versions(database, space, [row.version for row in chosen])
+                current += [by_version[row.version] for row in chosen if row.version in by_version]
+                shown_ids |= {row.id for row in chosen}
+                omitted += Counter(target_name(kind, row.target) for row in there)
+                omitted -= Counter(target_name(kind, row.target) for row in chosen)
+        true = [record for record in current if record.valid(at)]
+        parts.append(_label(true, parts, scope.reference(space), kinds) if scope.is_layered else true)
     own, shared = parts[0], list(chain(*parts[1:]))
-    blocks = [one for kind in headed for one in _of_kind(kind, own, shared, scope.agent, omitted)]
+    blocks = [block for kind in headed for block in _of_kind(kind, own, shared, scope.agent, omitted)]
     text = "\n\n".join((_OPEN, *blocks, _CLOSE)) if blocks else ""
     return KnowledgeBlock(text, frozenset(shown_ids), dict(omitted))
 
 
-def _labelled(
-    found: list[Record], nearer: list[list[Record]], label: str, kinds: Mapping[str, Kind]
+def _label(
+    here: list[Record], nearer: list[list[Record]], label: str, kinds: Mapping[str, Kind]
 ) -> list[Record]:
     """Return records with the name of their space, without those that a nearer space has as well.
 
     Of a kind with one text for each agent, a nearer space has it if it has any.
     """
-    known = {(one.kind, one.target, one.text) for one in chain(*nearer)}
-    single = {one.kind for one in chain(*nearer) if kinds[one.kind].one_per == "agent"}
+    known = {(record.kind, record.target, record.text) for record in chain(*nearer)}
+    single = {record.kind for record in chain(*nearer) if kinds[record.kind].one_per == "agent"}
     return [
-        replace(one, space=label)
-        for one in found
-        if one.kind not in single and (one.kind, one.target, one.text) not in known
+        replace(record, space=label)
+        for record in here
+        if record.kind not in single and (record.kind, record.target, record.text) not in known
     ]
 
 
-def _is_shown(one: RecordOutline, at: int, others: Sequence[str]) -> bool:
+def _is_shown(row: RecordOutline, at: int, others: Sequence[str]) -> bool:
     """Return whether a record is true at a time, and by none of `others` unless it was released."""
-    is_true = (one.since is None or one.since <= at) and (one.until is None or at < one.until)
-    return is_true and (one.by not in others or one.trust == "released")
+    is_true = (row.since is None or row.since <= at) and (row.until is None or at < row.until)
+    return is_true and (row.by not in others or row.trust == "released")
 
 
 def fitting_records(kind: Kind, outlines: Sequence[RecordOutline]) -> list[RecordOutline]:
@@ -124,38 +124,38 @@ def fitting_records(kind: Kind, outlines: Sequence[RecordOutline]) -> list[Recor
     ranks in both orders. One that does not fit leaves the room to those after it.
     """
     chosen: set[int] = set()
-    for target in {one.target for one in outlines}:
+    for target in {row.target for row in outlines}:
         room = kind.prompt_budget.get(target, math.inf)
-        for one in _by_worth([one for one in outlines if one.target == target]):
-            if one.length <= room:
-                chosen.add(one.version)
-                room -= one.length
-    return [one for one in outlines if one.version in chosen]
+        for row in _by_worth([row for row in outlines if row.target == target]):
+            if row.length <= room:
+                chosen.add(row.version)
+                room -= row.length
+    return [row for row in outlines if row.version in chosen]
 
 
 def _by_worth(outlines: Sequence[RecordOutline]) -> list[RecordOutline]:
-    newest = sorted(outlines, key=lambda one: -one.version)
+    newest = sorted(outlines, key=lambda row: -row.version)
     ranks = Counter[int]()
-    for order in (newest, sorted(newest, key=lambda one: -one.evidence)):
-        ranks.update({one.version: rank for rank, one in enumerate(order)})
-    return sorted(newest, key=lambda one: (one.by != "user", -one.priority, ranks[one.version]))
+    for order in (newest, sorted(newest, key=lambda row: -row.evidence)):
+        ranks.update({row.version: rank for rank, row in enumerate(order)})
+    return sorted(newest, key=lambda row: (row.by != "user", -row.priority, ranks[row.version]))
 
 
 def _of_kind(
     kind: Kind, own: Sequence[Record], shared: Sequence[Record], agent: str, omitted: Mapping[str, int]
 ) -> Iterator[str]:
-    own = [one for one in own if one.kind == kind.name]
-    shared = [one for one in shared if one.kind == kind.name]
+    own = [record for record in own if record.kind == kind.name]
+    shared = [record for record in shared if record.kind == kind.name]
     if kind.one_per == "agent":
-        if one := nearest(own, shared, agent):
-            text = _lines(own_start(one.text, one.by, is_block=True))
-            yield f"## {kind.heading}\n    {_mark(one)}{text}"
+        if single := nearest(own, shared, agent):
+            text = _lines(own_start(single.text, single.by, is_block=True))
+            yield f"## {kind.heading}\n    {_mark(single)}{text}"
         return
     for target in kind.targets:
-        here = [one for one in own if one.target == target]
-        entries = [_entry(one) for one in sorted(here, key=lambda one: -one.priority)]
-        others = [one for one in shared if one.target == target]
-        entries += [_entry(one) for one in sorted(others, key=lambda one: -one.priority)]
+        here = [record for record in own if record.target == target]
+        entries = [_entry(record) for record in sorted(here, key=lambda record: -record.priority)]
+        others = [record for record in shared if record.target == target]
+        entries += [_entry(record) for record in sorted(others, key=lambda record: -record.priority)]
         left = omitted.get(target_name(kind, target), 0)
         if entries or left:
             about = f" about {_ABOUT.get(target, escaped_line(target))}" if target else ""
@@ -171,7 +171,7 @@ def _fill(kind: Kind, target: str, records: Iterable[Record], left: int) -> str:
     most = kind.prompt_budget.get(target) or kind.cap.get(target)
     if not most:
         return ""
-    used = sum(len(one.text) for one in records)
+    used = sum(len(record.text) for record in records)
     more = f"; {left:,} more can be recalled" if left else ""
     return f" [{used / most:.0%}: {used:,} of {most:,} characters{more}]"
 
@@ -181,8 +181,8 @@ def run_text(notes: Iterable[Record], scratchpad: Mapping[str, str]) -> str:
 
     A value of its scratchpad that looks like an order to the model is withheld.
     """
-    ordered = sorted(notes, key=lambda one: (-one.priority, -one.uses))
-    entries = [f"{_entry(one)}{_labels(one)}" for one in ordered]
+    ordered = sorted(notes, key=lambda note: (-note.priority, -note.uses))
+    entries = [f"{_entry(note)}{_labels(note)}" for note in ordered]
     entries += [
         f"- {escaped_line(own_start(name, 'agent'))} = {_lines(harmless_value(name, value))}"
         for name, value in scratchpad.items()

@@ -74,12 +74,12 @@ class Oversize:
         return self.limit if message.role in ("tool", "user") else self.said
 
     def keeping(self, keep: int, turns: int = 0, cap: int = 0) -> Oversize:
-        """Return the same for a window that keeps this."""
+        """Return the same rule for a window that keeps these messages and turns."""
         return replace(self, keep=keep, turns=turns, cap=cap)
 
     def shortest(self, request: Message) -> Message:
         """Return a request as it is shown where it does not fit with its turn."""
-        return min(request, self.shorten(request, self.limit), key=lambda one: one.tokens)
+        return min(request, self.shorten(request, self.limit), key=lambda message: message.tokens)
 
     def is_any_large(self, groups: Iterable[list[Message]], room: int) -> bool:
         """Return whether a message or a step may have to be shortened in a window of `room` tokens."""
@@ -111,7 +111,7 @@ class Oversize:
             elif lacks_room or (users and not is_kept):
                 for place, message in enumerate(group):
                     if message.tokens > self.most(message) and message.seq not in originals:
-                        group[place] = self._shortened(message, self.most(message), originals)
+                        group[place] = self._put_placeholder(message, self.most(message), originals)
                 if lacks_room and sum([message.tokens for message in group]) > self.said:
                     self._fit(group, self.limit, originals)
             count += len(group)
@@ -123,10 +123,10 @@ class Oversize:
         places = sorted(range(len(group)), key=lambda place: group[place].tokens)
         for left, place in zip(range(len(group), 0, -1), places, strict=True):
             if group[place].tokens > room // left:
-                group[place] = self._shortened(group[place], room // left, originals, fit=True)
+                group[place] = self._put_placeholder(group[place], room // left, originals, fit=True)
             room = max(0, room - group[place].tokens)
 
-    def _shortened(
+    def _put_placeholder(
         self, message: Message, limit: int, originals: dict[int, Message], *, fit: bool = False
     ) -> Message:
         original = originals.get(message.seq, message)

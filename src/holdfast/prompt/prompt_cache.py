@@ -85,7 +85,7 @@ class PromptCache:
             if receipt is not None:
                 _put(self._unstored, (space, chat), receipt)
 
-    def asked(self, space: str, chat: str) -> LastPrompt:
+    def last_prompt(self, space: str, chat: str) -> LastPrompt:
         """Return what only this process knows of the prompts of a chat."""
         key = (space, chat)
         return LastPrompt(self.worker, self._shown.get(key, ()), self._unstored.get(key))
@@ -97,14 +97,14 @@ class PromptCache:
                 if scope.space == space and chat in (None, id):
                     del self._fingerprints[scope, id]
             for kept in (self._shown, self.seen, self._unstored):
-                for key in [one for one in kept if one[0] == space and chat in (None, one[1])]:
+                for key in [key for key in kept if key[0] == space and chat in (None, key[1])]:
                     del kept[key]
 
 
 def seen_of(window: Window) -> frozenset[int | str]:
     """Return what a window shows whole: the numbers of its messages, and the ids of its summaries."""
-    shortened = {one.seq for one in window.shortened}
-    return frozenset({one.seq for one in window.messages} - shortened | {one.id for one in window.summaries})
+    whole = {message.seq for message in window.messages} - {short.seq for short in window.shortened}
+    return frozenset(whole | {summary.id for summary in window.summaries})
 
 
 def _put(entries: dict[K, V], key: K, value: V) -> None:

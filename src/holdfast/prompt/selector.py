@@ -73,7 +73,7 @@ class _Selector:
         if not fresh or window.tokens >= (1 - SHARE) * budget:
             return window
         # Results of the last turn that are whole in one of both may leave it emptier.
-        return max(window, self._with_its_request(budget, summaries, 0), key=lambda one: one.tokens)
+        return max(window, self._with_its_request(budget, summaries, 0), key=lambda window: window.tokens)
 
     def _with_its_request(self, budget: int, summaries: int, fresh: int) -> Window:
         window, log = self._window(budget, summaries, fresh), self.log.after(self.frontier)
@@ -88,11 +88,11 @@ class _Selector:
         if rest.tokens > room or not _is_behind(request, rest, window, log):
             # Else from the next message of the user on; at least the newest request, and what is guaranteed.
             rest = self._window(budget, summaries, fresh, 0)
-            newest = [one.seq for one in rest.messages[-1:]]
+            newest = [message.seq for message in rest.messages[-1:]]
             if newest == [window.messages[-1].seq] and _lost_request(log, rest) is None:
                 return rest
             rest = self._window(0, summaries, fresh, 0)
-            request = next(one for one in log if one.role == "user")
+            request = next(message for message in log if message.role == "user")
             short = self.oversize.shortest(request)
             if request in rest.messages or not rest.messages or short.tokens >= budget:
                 return window
@@ -108,37 +108,37 @@ class _Selector:
 
 
 def _lost_request(log: ChatLog, window: Window) -> Message | None:
-    """Return the message of the user with which the turn began that a window begins within."""
-    roles = [one.role for one in window.messages if one.role not in INSTRUCTIONS]
+    """Return the request of the turn within which a window begins, if the window lacks it."""
+    roles = [message.role for message in window.messages if message.role not in INSTRUCTIONS]
     if not roles or window.budget is None or roles[0] == "user":
         return None
     first = window.messages[0].seq
-    before = islice(dropwhile(lambda one: one.seq >= first, log), _LONGEST_TURN)
-    return next((one for one in before if one.role == "user"), None)
+    before = islice(dropwhile(lambda message: message.seq >= first, log), _LONGEST_TURN)
+    return next((message for message in before if message.role == "user"), None)
 
 
 def _is_behind(request: Message, rest: Window, window: Window, log: ChatLog) -> bool:
     """Return whether the smaller of two windows begins behind a request, and leaves out no other for it."""
-    found = _lost_request(log, rest)
-    is_one_turn = [one.role for one in window.messages].count("user") <= 1
-    first = min((one.seq for one in rest.messages), default=0)
-    return found is request or (found is None and is_one_turn and request.seq < first)
+    lost = _lost_request(log, rest)
+    is_one_turn = [message.role for message in window.messages].count("user") <= 1
+    first = min((message.seq for message in rest.messages), default=0)
+    return lost is request or (lost is None and is_one_turn and request.seq < first)
 
 
 def _with_request(window: Window, request: Message, short: Message, log: ChatLog) -> Window:
-    """Return a window with the request of its turn before its messages, and what is between them stated."""
+    """Return a window with the request of its turn before its messages, and the gap as an omission."""
     omitted: list[Omission] = []
-    for one in window.omitted:
-        if not one.first <= request.seq <= one.last:
-            omitted.append(one)
+    for omission in window.omitted:
+        if not omission.first <= request.seq <= omission.last:
+            omitted.append(omission)
             continue
         turn = takewhile(lambda message: message.seq > request.seq, log)
-        costs = [message.tokens for message in turn if message.seq <= one.last]
-        older, tokens = one.messages - 1 - len(costs), one.tokens - request.tokens - sum(costs)
+        costs = [message.tokens for message in turn if message.seq <= omission.last]
+        older, tokens = omission.messages - 1 - len(costs), omission.tokens - request.tokens - sum(costs)
         if older > 0:
-            omitted.append(Omission(older, one.first, request.seq - 1, max(0, tokens), one.why))
+            omitted.append(Omission(older, omission.first, request.seq - 1, max(0, tokens), omission.why))
         if costs:
-            omitted.append(Omission(len(costs), request.seq + 1, one.last, sum(costs), IN_TURN))
+            omitted.append(Omission(len(costs), request.seq + 1, omission.last, sum(costs), IN_TURN))
     saved = request.tokens - short.tokens
     return replace(
         window,
@@ -197,7 +197,7 @@ def _choose(
 
 
 def _cost(summaries: Iterable[Summary]) -> int:
-    return sum([one.tokens for one in summaries])
+    return sum([summary.tokens for summary in summaries])
 
 
 def _newest_within(frontier: Sequence[Summary], room: int) -> Sequence[Summary]:
@@ -210,6 +210,6 @@ def _newest_within(frontier: Sequence[Summary], room: int) -> Sequence[Summary]:
 
 
 def _omissions(hidden: Iterable[Summary]) -> Iterator[Omission]:
-    for one in hidden:
-        why = f"summarised in {one.id}, for which there is no room"
-        yield Omission(one.messages, one.first, one.last, one.source_tokens, why)
+    for summary in hidden:
+        why = f"summarised in {summary.id}, for which there is no room"
+        yield Omission(summary.messages, summary.first, summary.last, summary.source_tokens, why)

@@ -19,9 +19,9 @@ _HOW = "`expand` with this id gives the original words."
 
 def summary_message(summary: Summary, *, masked: bool = True, expand: bool = False) -> dict[str, object]:
     """Return a summary as a message in the OpenAI chat format, with credentials `masked`."""
-    one = masked_summary(summary) if masked else summary
-    text = summary_text(one.id, one.depth, one.first, one.last, one.since, one.until, one.text, expand=expand)
-    return {"role": "user", "content": text}
+    summary = masked_summary(summary) if masked else summary
+    place = (summary.id, summary.depth, summary.first, summary.last, summary.since, summary.until)
+    return {"role": "user", "content": summary_text(*place, summary.text, expand=expand)}
 
 
 def summary_text(

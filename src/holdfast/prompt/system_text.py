@@ -15,7 +15,7 @@ _PLACEHOLDER = re.compile(
 )
 
 
-def filled(text: str, look_up: Callable[[str, str], str | None]) -> str:
+def fill(text: str, look_up: Callable[[str, str], str | None]) -> str:
     """Return a system text with the values of its placeholders, each by one call of `look_up`.
 
     `look_up` is given the prefix ("user:", "app:", "temp:", or "" for the chat) and the name. A value is not
@@ -26,11 +26,11 @@ def filled(text: str, look_up: Callable[[str, str], str | None]) -> str:
 
     """
 
-    def value(found: re.Match[str]) -> str:
-        before, prefix, of_all, of_chat, optional, behind = found.groups(default="")
+    def value(match: re.Match[str]) -> str:
+        before, prefix, of_all, of_chat, optional, behind = match.groups(default="")
         name = of_all or of_chat
         if before and behind:
-            return found[0][1:-1]
+            return match[0][1:-1]
         stored = look_up(prefix, name)
         if stored is None and not optional:
             raise InvalidInput(

@@ -65,10 +65,10 @@ def review(
     if not any(lines):
         return Review()
     first, last = seqs[-1], seqs[0]
-    background = [one for one in frontier if one.first < first]
+    background = [old for old in frontier if old.first < first]
     parts = []
     if background:
-        parts += ["\n".join((_OPEN, *(str(summary_message(one)["content"]) for one in background), _CLOSE))]
+        parts += ["\n".join((_OPEN, *(str(summary_message(old)["content"]) for old in background), _CLOSE))]
     covered = max(extent.after, background[-1].last if background else 0)
     # Messages before `since` are not asked for, so they are not missing.
     if first - 1 > covered and not (is_all and extent.since is not None):

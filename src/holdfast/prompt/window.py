@@ -38,7 +38,7 @@ def share_of(budget: int, share: float) -> int:
 
 def _check_counts(policy: object, *names: str, optional: tuple[str, ...] = ()) -> None:
     """Check that fields are whole numbers of 0 or more; those that are `optional` may be None."""
-    for name in (*names, *(one for one in optional if getattr(policy, one) is not None)):
+    for name in (*names, *(field for field in optional if getattr(policy, field) is not None)):
         check_count(getattr(policy, name), name)
 
 

@@ -71,20 +71,21 @@ class ChatLog:
         return copy(self._messages)
 
     def after(self, summaries: Sequence[Summary]) -> ChatLog:
-        """Return what follows the messages that `summaries`, the oldest ones, stand for."""
+        """Return the log after the messages that `summaries`, the oldest ones, cover."""
         if not summaries:
             return self
         start = summaries[-1].last
-        tokens = self.tokens - sum(one.source_tokens for one in summaries)
-        erased = self.erased + self.start - start + sum(one.messages for one in summaries)
-        return ChatLog(takewhile(lambda one: one.seq > start, self), self.length, tokens, erased, start)
+        tokens = self.tokens - sum(summary.source_tokens for summary in summaries)
+        erased = self.erased + self.start - start + sum(summary.messages for summary in summaries)
+        later = takewhile(lambda message: message.seq > start, self)
+        return ChatLog(later, self.length, tokens, erased, start)
 
 
 def choose(log: ChatLog, reach: Reach) -> Window:
     """Return the window of a log that goes as far back as `reach` says; linear in what it takes."""
     broken: list[tuple[Message, str]] = []
     originals: dict[int, Message] = {}
-    read, taken, fits, is_all = _read(log, reach, broken, originals)
+    read, taken, fits, is_all = _read_groups(log, reach, broken, originals)
     edge = max(taken, fits)
     # Everything from this seq on was read; what is before it is known by the totals only.
     if is_all and edge == len(read):
@@ -103,11 +104,11 @@ def choose(log: ChatLog, reach: Reach) -> Window:
     left_out.sort(key=lambda item: item[0].seq)
 
     tokens = sum([message.tokens for message in messages])
-    shortened = tuple(_shortened(messages, originals)) if originals else ()
+    shortened = tuple(_list_shortened(messages, originals)) if originals else ()
     omitted = _merge(left_out)
     count = log.length - log.start - log.erased - len(messages) - len(left_out)
     if first > log.start + 1 and count > 0:
-        stated = tokens + sum(one.tokens for one in omitted) + sum(one.saved for one in shortened)
+        stated = tokens + sum(gap.tokens for gap in omitted) + sum(cut.saved for cut in shortened)
         no_user = reach.user_first and taken and not _starts_with_user(read, taken)
         why = f"{reach.older}, {NO_USER}" if no_user else reach.older
         omitted.insert(0, Omission(count, log.start + 1, first - 1, max(0, log.tokens - stated), why))
@@ -115,7 +116,7 @@ def choose(log: ChatLog, reach: Reach) -> Window:
     return Window(tuple(messages), (), tokens, budget, tuple(omitted), shortened)
 
 
-def _read(
+def _read_groups(
     log: ChatLog, reach: Reach, broken: list[tuple[Message, str]], originals: dict[int, Message]
 ) -> tuple[list[Group], int, int, bool]:
     """Read groups, and put placeholders in place of what is too large.
@@ -136,7 +137,7 @@ def _read(
     return read, _user_start(read, groups, guaranteed, fits, reach), fits, is_all
 
 
-def _shortened(messages: Iterable[Message], originals: dict[int, Message]) -> Iterator[Shortened]:
+def _list_shortened(messages: Iterable[Message], originals: dict[int, Message]) -> Iterator[Shortened]:
     for message in messages:
         if original := originals.get(message.seq):
             yield Shortened(message.seq, original.tokens, original.tokens - message.tokens)

@@ -157,14 +157,14 @@ def scan(record: Record, by: Writer) -> Record:
     meta = {key: value for key, value in record.meta.items() if key not in own}
     fields = (record.category, *record.tags, record.source, _texts_in(meta))
     beside = guard.scan("\n".join(filter(None, fields)))
-    if any(one.kind == "secret" and one.severity == "high" for one in beside):
+    if any(finding.kind == "secret" and finding.severity == "high" for finding in beside):
         raise InvalidInput(
             "The category, a tag, the source or the metadata holds a credential.",
             "Leave it out: credentials are not stored.",
         )
     everything = (*findings, *beside)
     waiting = {UNTRUSTED, PROPOSED} & {*record.flags}
-    flags = tuple(sorted({one.kind for one in everything if one.severity == "high"} | waiting))
+    flags = tuple(sorted({finding.kind for finding in everything if finding.severity == "high"} | waiting))
     held = (guard.has_orders(everything) and by not in TRUSTED) or bool(waiting)
     trust: Trust = "quarantined" if held else "trusted"
     return replace(record, text=guard.redact(text, findings), flags=flags, trust=trust, by=by)
@@ -183,10 +183,10 @@ def _texts_in(value: object) -> str:
 
 def policy(kinds: Mapping[str, Kind], name: object) -> Kind:
     """Return the policy of a kind, or raise InvalidInput."""
-    found = kinds.get(name) if isinstance(name, str) else None
-    if found is None:
+    kind = kinds.get(name) if isinstance(name, str) else None
+    if kind is None:
         raise InvalidInput(f"{shown(name)} is not a kind.", f"Use one of {', '.join(kinds)}.")
-    return found
+    return kind
 
 
 def rules_of(kinds: Mapping[str, Kind], name: str) -> Kind:
@@ -275,7 +275,7 @@ def content_of(record: Record) -> tuple[object, ...]:
 
 
 def quarantine_reason(record: Record) -> str:
-    """Return why a record is in quarantine, in no words of its own."""
+    """Return the reason for which a record is in quarantine, without quoting its text."""
     waits = {UNTRUSTED, PROPOSED, CONFLICT} & {*record.flags}
     flags = ", ".join(flag for flag in record.flags if flag not in ("secret", *waits))
     reasons = [f"{flags} from {writer_name(record.by)}"] if flags or not waits else []

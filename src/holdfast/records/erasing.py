@@ -45,7 +45,7 @@ def erase_spaces(
     for number, intake in enumerate(intakes, 1):
         here = what if intake is first else what._replace(rights=0)
         try:
-            # What keeps the files from being purged once keeps them from it again.
+            # Files that could not be purged for one space cannot be purged for the next.
             receipt = _erase(intake, here, rewrite=None if unclean else rewrite)
         except InvalidInput:
             if number == len(intakes) and not receipts:
@@ -62,8 +62,8 @@ def erase_spaces(
         receipts.append(receipt)
         events.tell(Event("erased", intake.scope, erasure=receipt))
     counts = Counter[str]()
-    for one in receipts:
-        counts.update(one.counts)
+    for receipt in receipts:
+        counts.update(receipt.counts)
     whole = replace(receipts[0], counts=dict(counts))
     if unclean:
         raise Unavailable(unclean.what, unclean.todo, receipt=whole) from unclean

@@ -55,11 +55,11 @@ class Grants(Handle):
         first = (self._scope.shared if self._for_all else self._scope.owner).space
         with database.one_read():
             spaces = [first, *sessions.spaces_below(database, first if self._for_all else f"{first}/")]
-            found = [(one, row) for one in spaces for row in grants.current(database, one)]
+            rights = [(space, row) for space in spaces for row in grants.current(database, space)]
             if not self._for_all:
                 held = grants.rights_of(database, self._scope.shared.space, self._scope.user)
-                found += [one for one in held if not self._manages(one[0])]
-        return [self._grant(*one) for one in sorted(found, key=itemgetter(0))]
+                rights += [right for right in held if not self._manages(right[0])]
+        return [self._grant(*right) for right in sorted(rights, key=itemgetter(0))]
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -114,7 +114,7 @@ class Grants(Handle):
             Conflict: the other space has this text, or one of a kind that it has only one of.
 
         """
-        return self._carried(id, to, by, keep=False)
+        return self._carry(id, to, by, keep=False)
 
     def copy(self, id: str, to: str, *, by: Writer | None = None) -> Record:
         """Copy a record to another space, as `move` does, but leave it here; `undo` there takes it back.
@@ -123,7 +123,7 @@ class Grants(Handle):
             id, to, by: as for `move`.
 
         """
-        return self._carried(id, to, by, keep=True)
+        return self._carry(id, to, by, keep=True)
 
     def projects(self) -> list[str]:
         """Name the projects of this user of which something is stored."""
@@ -134,7 +134,7 @@ class Grants(Handle):
         self._check_scope(None)
         return sessions.users(self._database, self._scope.tenant)
 
-    def _carried(self, id: str, to: str, by: Writer | None, *, keep: bool) -> Record:
+    def _carry(self, id: str, to: str, by: Writer | None, *, keep: bool) -> Record:
         intake, identity = self._writer.users_intake(by), check_name(id, "The id of a record")
         return moving.carry(intake, identity, to, self._writer.events, keep=keep)
 

@@ -60,8 +60,8 @@ Written = TypeVar("Written")
 class _Candidate(NamedTuple):
     """A text that is to be stored, and the record that it relates to.
 
-    `earlier` is what became of the same words of the same source before, `settled` a record in conflict that
-    says the same: a writer with more right now says so.
+    `earlier` is the record learned from the same words of the same source before, `settled` a record in
+    conflict with the same text, which a writer with more right now confirms.
     """
 
     record: Record
@@ -75,9 +75,9 @@ class _Candidate(NamedTuple):
 class Intake:
     """The way into the records of a scope, for one writer.
 
-    `similar` finds the records of the same kind and target that share most with a text, and how each stands
-    out in meaning. The prompts of `chat` show at once what is written. `throttle` is called before each
-    comparison.
+    `similar` finds the records of the same kind and target that share most with a text, and how far each
+    is nearer to it in meaning than others are. The prompts of `chat` show at once what is written. `throttle`
+    is called before each comparison.
     """
 
     database: Database
@@ -143,8 +143,8 @@ class Intake:
 
     def is_new(self, draft: RecordDraft) -> bool:
         """Return whether a text would be stored: it is not known, nor learned from the same words before."""
-        found = self._candidate(prepare(draft, self.kinds, self.by), merge=True)
-        return found.earlier is None and (found.relation is None or found.relation.kind != "duplicate")
+        _, earlier, relation, *_ = self._candidate(prepare(draft, self.kinds, self.by), merge=True)
+        return earlier is None and (relation is None or relation.kind != "duplicate")
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:
@@ -186,7 +186,7 @@ class Intake:
         if not merge or record.trust == "quarantined" or self.kinds[record.kind].one_per:
             return _Candidate(record)
         self.throttle()
-        return self._related(record)
+        return self._relate(record)
 
     def _is_learned(self, record: Record) -> bool:
         """Return whether a text was learned from a source that may be read again."""
@@ -198,26 +198,26 @@ class Intake:
         known = learned_texts.find(self.database, self.space, record)
         return known or self._same_in(record, records.former_versions(self.database, self.space, record))
 
-    def _related(self, record: Record) -> _Candidate:
+    def _relate(self, record: Record) -> _Candidate:
         rules = self.kinds[record.kind]
         if not rules.cap:
             near = self.similar(record, NEAREST if rules.merge else COMPARED)
             now = from_micros(self.now)
             time = max(record.at or now, now)
-            weaker = [one for one, _ in near if CONFLICT in one.flags and has_right(one.by, self.by) < 0]
-            ended = [one for one, _ in near if one.until is not None and one.until <= time]
-            near = [(one, stands) for one, stands in near if one not in (*weaker, *ended)]
-            texts, standing = [one.text for one, _ in near], [stands for _, stands in near]
-            relation = relate(record.text, texts, rules.thresholds, standing)
-            other = relation.choose([one for one, _ in near])
+            weaker = [old for old, _ in near if CONFLICT in old.flags and has_right(old.by, self.by) < 0]
+            ended = [old for old, _ in near if old.until is not None and old.until <= time]
+            near = [(old, degree) for old, degree in near if old not in (*weaker, *ended)]
+            texts, prominence = [old.text for old, _ in near], [degree for _, degree in near]
+            relation = relate(record.text, texts, rules.thresholds, prominence)
+            other = relation.choose([old for old, _ in near])
             if relation.why == SEVERAL:
-                other = max(self._rivals(record, [one for one, _ in near]), key=_right_of, default=other)
+                other = max(self._rivals(record, [old for old, _ in near]), key=_right_of, default=other)
             elif relation.kind == "update" and record.at is not None:
-                later = [one.at for one in self._rivals(record, ended) if one.at and one.at > record.at]
+                later = [old.at for old in self._rivals(record, ended) if old.at and old.at > record.at]
                 record = replace(record, until=min(filter(None, (record.until, *later)), default=None))
             # What is over is no value that another one takes the place of, but who may say how long it holds
             # may say it again.
-            ended = [one for one in ended if has_right(self.by, one.by) >= 0]
+            ended = [old for old in ended if has_right(self.by, old.by) >= 0]
             if relation.kind not in ("duplicate", "update") and (again := self._same_in(record, ended)):
                 relation, other = Relation("duplicate", 0, "it holds again"), again
             return _Candidate(record, None, relation, other, self._same_in(record, weaker))
@@ -229,19 +229,19 @@ class Intake:
         rows = [row for row in rows if record.kind != "note" or row[1] == record.chat]
         relation = relate(record.text, [row[2] for row in rows], rules.thresholds)
         row = relation.choose(rows)
-        found = records.by_versions(self.database, self.space, (row[0],)) if row else {}
-        return _Candidate(record, None, relation, next(iter(found.values()), None))
+        versions = records.by_versions(self.database, self.space, (row[0],)) if row else {}
+        return _Candidate(record, None, relation, next(iter(versions.values()), None))
 
     def _rivals(self, record: Record, others: Sequence[Record]) -> list[Record]:
-        """Return those of some records of which a text gives another value."""
+        """Return the records whose value a text changes."""
         limits = self.kinds[record.kind].thresholds
-        return [one for one in others if relate(record.text, [one.text], limits).kind == "update"]
+        return [other for other in others if relate(record.text, [other.text], limits).kind == "update"]
 
     def _same_in(self, record: Record, others: Sequence[Record]) -> Record | None:
-        """Return the one of some records that says the same."""
+        """Return the record among others that says the same as a text."""
         if not others:
             return None
-        relation = relate(record.text, [one.text for one in others], self.kinds[record.kind].thresholds)
+        relation = relate(record.text, [other.text for other in others], self.kinds[record.kind].thresholds)
         return relation.choose(others) if relation.kind == "duplicate" else None
 
     def _among(self, candidate: _Candidate, written: Sequence[Record]) -> _Candidate:
@@ -249,18 +249,18 @@ class Intake:
         record, _, relation, other, _ = candidate
         if relation is None:
             return candidate
-        newest = {one.id: one for one in written}
+        newest = {new.id: new for new in written}
         same = [
-            one
-            for one in newest.values()
-            if (one.kind, one.target, one.retracted) == (record.kind, record.target, False)
-            and one.trust != "quarantined"
+            new
+            for new in newest.values()
+            if (new.kind, new.target, new.retracted) == (record.kind, record.target, False)
+            and new.trust != "quarantined"
         ]
         # An earlier text of this call may have changed what this one was compared with.
         is_changed = other is not None and other.id in newest
         if not same or (relation.kind == "duplicate" and not is_changed):
             return candidate
-        here = relate(record.text, [one.text for one in same], self.kinds[record.kind].thresholds)
+        here = relate(record.text, [new.text for new in same], self.kinds[record.kind].thresholds)
         beside = here.choose(same)
         if beside is None and not is_changed:
             return candidate
@@ -305,7 +305,7 @@ class Intake:
         if _is_same_source(record, other, relation, self.by):
             return other
         if relation.kind == "duplicate":
-            confirmed = _confirmed(other, replace(record, at=said))
+            confirmed = _confirm(other, replace(record, at=said))
             return changes.put(confirmed, other, by=self.by, action="duplicate", why=relation.why)
         if relation.kind == "update":
             return self._update(changes, replace(record, at=said), other, relation.why)
@@ -338,7 +338,7 @@ class Intake:
         elif not is_earlier and is_passing:
             return self.put(changes, record, None, "add", "it holds for a time of its own")
         elif not is_earlier:
-            return self.put(changes, overwritten(other, record), other, "update", why)
+            return self.put(changes, overwrite(other, record), other, "update", why)
         elif right > 0:
             contradicted = f"{writer_name(self.by)} said something else"
             doubted = replace(other, flags=tuple(dict.fromkeys((*other.flags, CONFLICT))))
@@ -367,7 +367,7 @@ class Intake:
     def _put_single(self, changes: Writing, record: Record, before: Record) -> Record:
         # A record of one chat that two agents write belongs to both.
         agent = before.agent if before.agent == record.agent else ""
-        after = replace(overwritten(before, record), target=record.target, agent=agent)
+        after = replace(overwrite(before, record), target=record.target, agent=agent)
         if content_of(after) == content_of(before):
             return before
         return self.put(changes, after, before, "add" if before.retracted else "replace")
@@ -420,7 +420,7 @@ class Intake:
         return records.read_effective(changes.tx, self.scope, kind, from_micros(self.now))
 
 
-def overwritten(before: Record, draft: Record) -> Record:
+def overwrite(before: Record, draft: Record) -> Record:
     """Return a record with the text of a draft; what the draft leaves open stays as it was."""
     kept: dict[str, Any] = {name: getattr(before, name) for name in _KEPT}
     filled = {name: getattr(draft, name) or getattr(before, name) for name in _FILLED}
@@ -432,17 +432,17 @@ def _is_earlier(record: Record, other: Record) -> bool:
 
 
 def _right_of(record: Record) -> int:
-    """Return a number that is the higher, the more its writer's word counts."""
+    """Return the rank of the writer of a record: the higher, the more that writer's word counts."""
     return has_right(record.by, "import")
 
 
 def has_right(by: Writer, other: Writer) -> int:
     """Return whether a writer's word counts less than another's (below 0), as much (0), or more."""
-    one, two = (_RIGHTS.index(who) if who in _RIGHTS else len(_RIGHTS) for who in (by, other))
-    return two - one
+    own, others = (_RIGHTS.index(who) if who in _RIGHTS else len(_RIGHTS) for who in (by, other))
+    return others - own
 
 
-def _confirmed(before: Record, draft: Record) -> Record:
+def _confirm(before: Record, draft: Record) -> Record:
     """Return a record with more evidence: who else said it, in which words and when, and what they add.
 
     The same source without messages is no evidence. How long it holds, and labels of which there is one, are
@@ -469,7 +469,7 @@ def _confirmed(before: Record, draft: Record) -> Record:
         evidence=before.evidence + (not again),
         sources=sources,
         # Where else the same words stand is said by the versions before.
-        wordings=(*(one for one in before.wordings if _words_of(one) != _words_of(wording)), wording),
+        wordings=(*(old for old in before.wordings if _words_of(old) != _words_of(wording)), wording),
         at=max(filter(None, (before.at, draft.at)), default=None),
     )
 
@@ -479,7 +479,7 @@ def _words_of(wording: Wording) -> tuple[Writer, list[str]]:
 
 
 def _validity(before: Record, draft: Record) -> tuple[datetime | None, datetime | None]:
-    """Return since and until when a record holds that is said again: what had ended holds again."""
+    """Return the start and the end of the validity of a repeated record; one that had ended holds again."""
     has_ended = before.until is not None and draft.at is not None and before.until <= draft.at
     since = draft.since or (draft.at if has_ended else before.since)
     until = draft.until or (None if has_ended else before.until)
@@ -487,14 +487,14 @@ def _validity(before: Record, draft: Record) -> tuple[datetime | None, datetime 
 
 
 def _is_same_source(draft: Record, other: Record, relation: Relation, by: Writer) -> bool:
-    """Return whether a text comes from words that were learned from before: neither evidence nor an update.
+    """Return whether a text repeats a source that was learned from: neither evidence nor an update.
 
     Nor does an earlier part of a chat update what a later one says.
     """
     if relation.kind == "duplicate":
         if draft.messages is not None:
-            return _is_within(draft, other) or any(_is_within(draft, one) for one in other.wordings)
-        texts = {other.text, *(one.text for one in other.wordings)}
+            return _is_within(draft, other) or any(_is_within(draft, wording) for wording in other.wordings)
+        texts = {other.text, *(wording.text for wording in other.wordings)}
         return by == "reflect" and _is_source(draft, other) and draft.text in texts
     if relation.kind != "update" or other.chat != draft.chat:
         return False

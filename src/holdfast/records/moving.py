@@ -48,27 +48,27 @@ def carry(
 def _carry(
     intake: Intake, identity: str, target: Scope, *, keep: bool, free: Release
 ) -> list[tuple[Scope, Record]]:
-    """Return the record there and, of a move, the one that was taken back here, each with whose it is."""
+    """Return the record there and, of a move, the retracted record here, each with its scope."""
     with _writing(intake, {*intake.scope.spaces, target.space}) as changes:
-        found = free(changes[intake.space]) if free else None
-        source, found = (intake.space, found) if found else _find(intake, changes, identity)
+        record = free(changes[intake.space]) if free else None
+        source, record = (intake.space, record) if record else _find(intake, changes, identity)
         if source == target.space:
             raise InvalidInput(f"{identity!r} is in this space already.", "Name another space.")
         here, there = _in(intake, source), _in(intake, target.space)
         grants.check(changes[source].tx, intake.scope, source, "read" if keep else "write")
         grants.check(changes[source].tx, intake.scope, target.space, "write")
-        allow(rules_of(intake.kinds, found.kind), intake.by, "add")
-        _check_new(there, changes[target.space], found)
+        allow(rules_of(intake.kinds, record.kind), intake.by, "add")
+        _check_new(there, changes[target.space], record)
         # Its chat is one of the space that it leaves.
-        wordings = tuple(replace(one, chat="", messages=None) for one in found.wordings)
-        alone = replace(found, chat="", messages=None, wordings=wordings, replaces="", uses=0, used=None)
-        origin = f"from {target.reference(source)} ({found.id})"
+        wordings = tuple(replace(wording, chat="", messages=None) for wording in record.wordings)
+        alone = replace(record, chat="", messages=None, wordings=wordings, replaces="", uses=0, used=None)
+        origin = f"from {target.reference(source)} ({record.id})"
         made = there.put(changes[target.space], alone, None, "copy" if keep else "move", origin)
         if keep:
             return [(there.scope, made)]
-        allow(rules_of(intake.kinds, found.kind), intake.by, "remove")
+        allow(rules_of(intake.kinds, record.kind), intake.by, "remove")
         away = f"moved to {intake.scope.reference(target.space)} ({made.id})"
-        gone = here.take_back(changes[source], found, "retract", away)
+        gone = here.take_back(changes[source], record, "retract", away)
         moves.link(changes[source].tx, (source, gone.version), (target.space, made.version))
         return [(there.scope, made), (here.scope, gone)]
 
@@ -86,16 +86,16 @@ def _writing(intake: Intake, spaces: Collection[str]) -> Iterator[Mapping[str, W
             tx.lock(space)
         changes = {space: Writing(tx, space, intake.now) for space in spaces}
         yield changes
-        for one in changes.values():
-            last.callback(one.finish)
+        for writing in changes.values():
+            last.callback(writing.finish)
 
 
 def _find(intake: Intake, changes: Mapping[str, Writing], identity: str) -> tuple[str, Record]:
     wanted = RecordFilter(ids=(identity,), agents=intake.agents)
     for space in intake.scope.spaces:
         grants.check(changes[space].tx, intake.scope, space)
-        if found := records.read(changes[space].tx, space, NOW.version, wanted):
-            return space, found[0]
+        if matches := records.read(changes[space].tx, space, NOW.version, wanted):
+            return space, matches[0]
     raise InvalidInput(
         f"No record that is read here has the id {identity!r}.", "See `memory.records()` for what is there."
     )
@@ -104,20 +104,20 @@ def _find(intake: Intake, changes: Mapping[str, Writing], identity: str) -> tupl
 def _check_new(there: Intake, changes: Writing, record: Record) -> None:
     """Raise Conflict where the other space has the text already, or another text of its kind."""
     rules = there.kinds.get(record.kind)
-    if rules and rules.one_per and (one := there.single(changes, record)) and not one.retracted:
+    if rules and rules.one_per and (single := there.single(changes, record)) and not single.retracted:
         raise Conflict(f"There is a {record.kind} in that space already.", "Retract it there first.")
     wanted = RecordFilter(kinds=(record.kind,), agents=(record.agent,), target=record.target)
     same = records.read(changes.tx, changes.space, NOW.version, wanted)
-    if any(one.text == record.text for one in same):
+    if any(other.text == record.text for other in same):
         raise Conflict("That space has a record of this text already.", "Retract one of the two.")
 
 
-# What a later change of a record that was moved may have made another.
+# Fields of a moved record that a later change may have altered.
 _MOVED = ("text", "category", "tags", "meta", "since", "until", "retracted")
 
 
 def undo_linked(intake: Intake, changes: Writing, versions: list[int]) -> list[tuple[Intake, Writing, int]]:
-    """Return what writes the other half of each move among some versions, locked, with its version there.
+    """Return the other half of each move among some versions: intake and locked changes there, and version.
 
     What was erased there does not come back.
 
@@ -126,7 +126,7 @@ def undo_linked(intake: Intake, changes: Writing, versions: list[int]) -> list[t
         Conflict: the record was changed there since.
 
     """
-    found = []
+    halves = []
     for space, version in moves.counterparts(changes.tx, changes.space, versions):
         grants.check(changes.tx, intake.scope, space, "write")
         changes.tx.lock(space)
@@ -137,5 +137,5 @@ def undo_linked(intake: Intake, changes: Writing, versions: list[int]) -> list[t
         if newest and any(getattr(newest, name) != getattr(moved, name) for name in _MOVED):
             what = f"The record {moved.id} was changed in the other space since it was moved."
             raise Conflict(what, "Undo that change there first, or write the record anew here.")
-        found.append((_in(intake, space), Writing(changes.tx, space, intake.now), version))
-    return found
+        halves.append((_in(intake, space), Writing(changes.tx, space, intake.now), version))
+    return halves

@@ -51,7 +51,7 @@ class RecallOptions(RecallFilters, total=False):
 
 
 class RecordFields(TypedDict, total=False):
-    """What may be said of a record beside its text and its kind; see `Memory.remember`."""
+    """The fields of a record other than its text and its kind; see `Memory.remember`."""
 
     target: str | None
     category: str

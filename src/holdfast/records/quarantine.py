@@ -50,9 +50,9 @@ class Quarantine(Handle):
 
         intake, identity = self._writer.users_intake(by), check_name(id, "The id of a record")
         if to:
-            free = partial(revision.released, intake, identity)
+            free = partial(revision.release_within, intake, identity)
             return moving.carry(intake, identity, to, self._writer.events, free=free)
-        return self._writer.announced([revision.release(intake, identity)])[0]
+        return self._writer.announce([revision.release(intake, identity)])[0]
 
     def release_all(self, *, chat: str | None = None, by: Writer | None = None) -> list[Record]:
         """Release all that is in quarantine, as one change to `undo`.
@@ -70,7 +70,7 @@ class Quarantine(Handle):
         from holdfast.records import revision
 
         which = None if chat is None else check_name(chat, "The id of a chat")
-        return self._writer.announced(revision.release_all(self._writer.users_intake(by), which))
+        return self._writer.announce(revision.release_all(self._writer.users_intake(by), which))
 
     def discard(self, id: str, *, by: Writer | None = None) -> Record:
         """Retract a record that is in quarantine.
@@ -87,7 +87,7 @@ class Quarantine(Handle):
         from holdfast.records import revision
 
         intake, identity = self._writer.users_intake(by), check_name(id, "The id of a record")
-        return self._writer.announced([revision.discard(intake, identity)])[0]
+        return self._writer.announce([revision.discard(intake, identity)])[0]
 
     def __repr__(self) -> str:
         return f"Quarantine({self._scope})"

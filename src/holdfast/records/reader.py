@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.types import Change
 
 
-# What is no version of a record, but a change as well.
+# Changes that are no versions of records.
 OTHER_CHANGES: Mapping[str, Callable[[Database, str], Iterator[Change]]] = {
     "summary": summaries.changes,
     "erasure": erasure_receipts.changes,
@@ -62,7 +62,7 @@ def point_in_time(database: Database, scope: Scope, point: int | Time) -> PointI
         else:
             raise unknown_version(point, newest)
         moments = {
-            one: AsOf(records.version_at(database, one, written), until=written + 1) for one in scope.spaces
+            key: AsOf(records.version_at(database, key, written), until=written + 1) for key in scope.spaces
         }
     if own == AsOf(0, 0):
         moments = dict.fromkeys(moments, own)
@@ -85,12 +85,12 @@ class RecordReader:
         """Return the version and the message as of which the space is read."""
         return self.at.moments.get(self.scope.space, NOW)
 
-    def labelled(self, record: Record) -> Record:
+    def label(self, record: Record) -> Record:
         """Return a record with the name of its space, where several are read."""
         scope = self.scope
         return replace(record, space=scope.reference(scope.space)) if scope.is_layered else record
 
-    def checked(self, limit: int, wanted: RecallFilters) -> filters.Filters:
+    def check_filters(self, limit: int, wanted: RecallFilters) -> filters.Filters:
         """Return the filters of a recall, checked."""
         # numpy is loaded by the first recall.
         from holdfast.search import filters
@@ -119,19 +119,19 @@ def agents_of(scope: Scope) -> tuple[str, ...] | None:
 
 
 def count_uses(
-    database: Database, scope: Scope, kinds: Mapping[str, Kind], now: int, found: list[Record]
+    database: Database, scope: Scope, kinds: Mapping[str, Kind], now: int, batch: list[Record]
 ) -> list[Record]:
     """Count a use of each record whose kind counts them, and return the records with their new counts."""
-    counted = [one.id for one in found if one.kind in kinds and kinds[one.kind].counts_use]
+    counted = [record.id for record in batch if record.kind in kinds and kinds[record.kind].counts_use]
     if not counted:
-        return found
+        return batch
     try:
         records.count_use(database, scope.space, counted, now)
     except Denied:
         # Who may only read leaves no trace in a space of others.
-        return found
+        return batch
     return [
-        replace(one, uses=one.uses + 1, used=from_micros(now)) if one.id in counted else one for one in found
+        replace(old, uses=old.uses + 1, used=from_micros(now)) if old.id in counted else old for old in batch
     ]
 
 

@@ -200,7 +200,7 @@ class RecordWrites(Rememberer):
         from holdfast.records import revision
 
         record = revision.replace_text(intake, what, draft, kind=kind, expected=expected_version)
-        return writer.announced([record])[0]
+        return writer.announce([record])[0]
 
     @logged
     def retract(
@@ -237,7 +237,7 @@ class RecordWrites(Rememberer):
         from holdfast.records import revision
 
         record = revision.retract(intake, what, kind=kind, why=reason, expected=expected_version)
-        return writer.announced([record])[0]
+        return writer.announce([record])[0]
 
     @logged
     def retract_all(
@@ -281,7 +281,7 @@ class RecordWrites(Rememberer):
         from holdfast.records import revision
 
         intake = writer.intake(by, chat=writer.chat_or_current(None))
-        return writer.announced(revision.retract_all(intake, stored, passes))
+        return writer.announce(revision.retract_all(intake, stored, passes))
 
     @logged
     def rollback(self, what: str, version: int, *, by: Writer | None = None) -> list[Record]:
@@ -307,7 +307,7 @@ class RecordWrites(Rememberer):
         # Loaded by the first that goes back.
         from holdfast.records import revision
 
-        return writer.announced(revision.rollback(writer.users_intake(by), what, version))
+        return writer.announce(revision.rollback(writer.users_intake(by), what, version))
 
     @logged
     def undo(self, *, by: Writer | None = None) -> list[Record]:
@@ -331,7 +331,7 @@ class RecordWrites(Rememberer):
         from holdfast.records import revision
 
         is_named = by is not None or current().source is not None
-        return writer.announced(revision.undo(writer.users_intake(by), is_named=is_named))
+        return writer.announce(revision.undo(writer.users_intake(by), is_named=is_named))
 
 
 def _check_version(expected: int | None) -> None:

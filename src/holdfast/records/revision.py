@@ -20,7 +20,7 @@ from holdfast.records.draft import (
     unknown_version,
     writer_name,
 )
-from holdfast.records.intake import Intake, overwritten
+from holdfast.records.intake import Intake, overwrite
 from holdfast.records.moving import undo_linked
 from holdfast.safety.guard import mask
 from holdfast.store import record_changes, records, runs
@@ -57,7 +57,7 @@ def replace_text(
             now = from_micros(intake.now)
             ready = replace(ready, chat=before.chat, messages=before.messages, at=ready.at or now)
         ready = replace(ready, since=ready.since or before.since, until=ready.until or before.until)
-        return intake.put(changes, overwritten(before, ready), before, "replace")
+        return intake.put(changes, overwrite(before, ready), before, "replace")
 
 
 @retry_transaction
@@ -76,10 +76,10 @@ def retract(
 def retract_all(intake: Intake, wanted: RecordFilter, passes: Callable[[Record], bool]) -> list[Record]:
     """Retract all records that pass the filters, in one transaction; see `Memory.retract_all`."""
     with intake.writing() as changes:
-        found = list(filter(passes, records.read(changes.tx, intake.space, NOW.version, wanted)))
-        for one in found:
-            allow(rules_of(intake.kinds, one.kind), intake.by, "remove")
-        return [intake.take_back(changes, one, "retract", "cleared") for one in found]
+        matches = list(filter(passes, records.read(changes.tx, intake.space, NOW.version, wanted)))
+        for record in matches:
+            allow(rules_of(intake.kinds, record.kind), intake.by, "remove")
+        return [intake.take_back(changes, record, "retract", "cleared") for record in matches]
 
 
 def find(intake: Intake, changes: Writing, what: object, kind: str | None, run: str = "") -> Record:
@@ -101,25 +101,25 @@ def find(intake: Intake, changes: Writing, what: object, kind: str | None, run: 
     wanted = RecordFilter(kinds=None if kind is None else (kind,), agents=intake.agents, run=run)
     by_id = replace(wanted, ids=(what,))
     # With the chat, the session notes of its other agents as well.
-    for one in (by_id, replace(by_id, chat=intake.chat)) if intake.chat else (by_id,):
-        if found := records.read(changes.tx, intake.space, NOW.version, one):
-            return found[0]
+    for condition in (by_id, replace(by_id, chat=intake.chat)) if intake.chat else (by_id,):
+        if matches := records.read(changes.tx, intake.space, NOW.version, condition):
+            return matches[0]
     return _one_with_text(records.read(changes.tx, intake.space, NOW.version, wanted), what)
 
 
 def _one_with_text(current: list[Record], what: str) -> Record:
     """Return the one record with a part of a text; of several, the one whose whole text it is."""
     part, quoted = what.strip().casefold(), shorten_line(mask(what), 60)
-    matches = [one for one in current if part in one.text.casefold()]
+    matches = [record for record in current if part in record.text.casefold()]
     if len(matches) > 1:
-        matches = [one for one in matches if part == one.text.casefold()] or matches
+        matches = [record for record in matches if part == record.text.casefold()] or matches
     if not matches:
         raise InvalidInput(
             f"No record has the id or the text {quoted!r}.", "See `memory.records()` for what is there."
         )
     if len(matches) > 1:
         listed = "; ".join(
-            f"{one.id} ({one.kind}) {shorten_line(one.text, 60)!r}" for one in matches[:_MAX_LISTED]
+            f"{match.id} ({match.kind}) {shorten_line(match.text, 60)!r}" for match in matches[:_MAX_LISTED]
         )
         more = f" and {len(matches) - _MAX_LISTED} more" if len(matches) > _MAX_LISTED else ""
         raise InvalidInput(
@@ -130,10 +130,10 @@ def _one_with_text(current: list[Record], what: str) -> Record:
 
 
 def _find_one(intake: Intake, changes: Writing, kind: str) -> Record:
-    found = intake.shown_one(changes, kind)
-    if found is None:
+    effective = intake.shown_one(changes, kind)
+    if effective is None:
         raise InvalidInput(f"There is no {kind}.", "Write one first.")
-    own = records.read(changes.tx, intake.space, NOW.version, RecordFilter(ids=(found.id,)))
+    own = records.read(changes.tx, intake.space, NOW.version, RecordFilter(ids=(effective.id,)))
     if not own:
         raise Denied(
             f"The {kind} is the one that the tenant shares, which is not this user's to change.",
@@ -144,7 +144,7 @@ def _find_one(intake: Intake, changes: Writing, kind: str) -> Record:
 
 @retry_transaction
 def rollback(intake: Intake, what: str, version: int) -> list[Record]:
-    """Write again what a record or a kind was at a version; see `Memory.rollback`."""
+    """Restore a record or a kind as of a version; see `Memory.rollback`."""
     with intake.writing() as changes:
         if not 0 <= version <= changes.version:
             raise unknown_version(version, changes.version)
@@ -171,15 +171,15 @@ def rollback(intake: Intake, what: str, version: int) -> list[Record]:
 def _rollback_kind(intake: Intake, changes: Writing, kind: Kind, version: int) -> list[Record]:
     wanted = RecordFilter(kinds=(kind.name,), agents=intake.agents, retracted=True)
     now = records.read(changes.tx, intake.space, NOW.version, wanted)
-    then = {one.id: one for one in records.read(changes.tx, intake.space, version, wanted)}
+    then = {record.id: record for record in records.read(changes.tx, intake.space, version, wanted)}
     written = []
     why = f"to version {version}"
-    for one in now:
-        old = then.get(one.id)
-        if (old is None or old.retracted) and not one.retracted:
-            written.append(intake.take_back(changes, one, "rollback", why))
-        elif old is not None and not old.retracted and _state(old) != _state(one):
-            written.append(changes.put(old, one, by=intake.by, action="rollback", why=why))
+    for current in now:
+        old = then.get(current.id)
+        if (old is None or old.retracted) and not current.retracted:
+            written.append(intake.take_back(changes, current, "rollback", why))
+        elif old is not None and not old.retracted and _state(old) != _state(current):
+            written.append(changes.put(old, current, by=intake.by, action="rollback", why=why))
     _check_totals(intake, changes, written)
     return written
 
@@ -192,11 +192,11 @@ def _rollback_one(intake: Intake, changes: Writing, kind: Kind, version: int) ->
     old = nearest(then, (), intake.scope.agent)
     written = []
     why = f"to version {version}"
-    for one in now:
-        if old is not None and one.id == old.id:
-            written.append(changes.put(old, one, by=intake.by, action="rollback", why=why))
-        elif not one.retracted and (old is None or (one.agent and not old.agent)):
-            written.append(intake.take_back(changes, one, "rollback", why))
+    for current in now:
+        if old is not None and current.id == old.id:
+            written.append(changes.put(old, current, by=intake.by, action="rollback", why=why))
+        elif not current.retracted and (old is None or (current.agent and not old.agent)):
+            written.append(intake.take_back(changes, current, "rollback", why))
     if not written:
         raise InvalidInput(
             f"There was no {kind.name} at version {version}.", f"Choose one of `changes(kind={kind.name!r})`."
@@ -206,7 +206,7 @@ def _rollback_one(intake: Intake, changes: Writing, kind: Kind, version: int) ->
 
 def _check_totals(intake: Intake, changes: Writing, written: list[Record]) -> None:
     """Check the caps when all is written: one record may need what another frees."""
-    for record in {(one.kind, one.target, one.agent, one.chat): one for one in written}.values():
+    for record in {(new.kind, new.target, new.agent, new.chat): new for new in written}.values():
         intake.check_total(changes, record)
 
 
@@ -248,12 +248,12 @@ def _undo_one(intake: Intake, changes: Writing, version: int, batch: int, by: Wr
 def release(intake: Intake, identity: str) -> Record:
     """Release a record from quarantine; see `memory.quarantine.release`."""
     with intake.writing() as changes:
-        return released(intake, identity, changes)
+        return release_within(intake, identity, changes)
 
 
-def released(intake: Intake, identity: str, changes: Writing) -> Record:
+def release_within(intake: Intake, identity: str, changes: Writing) -> Record:
     """Release a record from quarantine within a transaction."""
-    return _free(intake, changes, _held(intake, changes, identity, "release"))
+    return _free(intake, changes, _find_held(intake, changes, identity, "release"))
 
 
 @retry_transaction
@@ -263,7 +263,7 @@ def release_all(intake: Intake, chat: str | None) -> list[Record]:
         _check_user(intake, "release")
         wanted = RecordFilter(agents=intake.agents, run=None, trust=("quarantined",))
         held = records.read(changes.tx, intake.space, NOW.version, wanted)
-        return [_free(intake, changes, one) for one in held if chat is None or one.chat == chat]
+        return [_free(intake, changes, record) for record in held if chat is None or record.chat == chat]
 
 
 def _free(intake: Intake, changes: Writing, held: Record) -> Record:
@@ -291,7 +291,7 @@ def set_free(intake: Intake, changes: Writing, held: Record, freed: Record, why:
 def discard(intake: Intake, identity: str) -> Record:
     """Retract a record that is in quarantine; see `memory.quarantine.discard`."""
     with intake.writing() as changes:
-        return intake.take_back(changes, _held(intake, changes, identity, "discard"), "discard")
+        return intake.take_back(changes, _find_held(intake, changes, identity, "discard"), "discard")
 
 
 def _check_user(intake: Intake, action: str) -> None:
@@ -302,13 +302,13 @@ def _check_user(intake: Intake, action: str) -> None:
         )
 
 
-def _held(intake: Intake, changes: Writing, identity: str, action: str) -> Record:
+def _find_held(intake: Intake, changes: Writing, identity: str, action: str) -> Record:
     _check_user(intake, action)
     wanted = RecordFilter(ids=(identity,), agents=intake.agents, run=None, trust=("quarantined",))
-    found = records.read(changes.tx, intake.space, NOW.version, wanted)
-    if not found:
+    matches = records.read(changes.tx, intake.space, NOW.version, wanted)
+    if not matches:
         raise InvalidInput(f"There is no {identity!r} in quarantine.", "See `memory.quarantine`.")
-    return found[0]
+    return matches[0]
 
 
 def _state(record: Record) -> tuple[object, ...]:

@@ -113,7 +113,7 @@ class RecordReads(Handle):
         masked, each = is_masked(secrets), None
         if per_kind is not None:
             wanted["sources"], limit, each = "record", check_count(per_kind, "per_kind"), reader.kinds
-        checked = reader.checked(limit, wanted)
+        checked = reader.check_filters(limit, wanted)
         # numpy is loaded by the first recall.
         from holdfast.search.query import parse
 
@@ -184,13 +184,13 @@ class RecordReads(Handle):
         # numpy is loaded by the first recall.
         from holdfast.search.explain import explain
 
-        checked = reader.checked(limit, wanted)
+        checked = reader.check_filters(limit, wanted)
         near = reader.vector_of(query, meaning, checked)
-        found = explain(reader.search(), reader.scope, query, what, checked, near)
+        explanation = explain(reader.search(), reader.scope, query, what, checked, near)
         if not masked:
-            return found
-        above = tuple(map(masked_hit, found.outranked_by))
-        return replace(found, hit=masked_hit(found.hit), outranked_by=above)
+            return explanation
+        above = tuple(map(masked_hit, explanation.outranked_by))
+        return replace(explanation, hit=masked_hit(explanation.hit), outranked_by=above)
 
     @logged
     def get(self, what: str) -> Record | None:
@@ -220,10 +220,10 @@ class RecordReads(Handle):
         wanted = RecordFilter(
             ids=(what,), agents=agents_of(reader.scope), trust=("trusted", "released", "quarantined")
         )
-        found = records.read(reader.database, scope.space, reader.moment().version, wanted)
-        if found and reader.at.time is None:
-            found = count_uses(reader.database, scope, reader.kinds, to_micros(reader.clock()), found)
-        return reader.labelled(found[0]) if found else None
+        matches = records.read(reader.database, scope.space, reader.moment().version, wanted)
+        if matches and reader.at.time is None:
+            matches = count_uses(reader.database, scope, reader.kinds, to_micros(reader.clock()), matches)
+        return reader.label(matches[0]) if matches else None
 
     @logged
     def records(
@@ -272,8 +272,8 @@ class RecordReads(Handle):
         db, space = reader.database, reader.scope.space
         with db.one_read():
             every = records.iterate(db, space, reader.moment().version, stored)
-            asked = (one for one in every if filters.get("kind") or one.kind != FEEDBACK)
-            return list(map(reader.labelled, islice(filter(passes, asked), first, end)))
+            visible = (record for record in every if filters.get("kind") or record.kind != FEEDBACK)
+            return list(map(reader.label, islice(filter(passes, visible), first, end)))
 
     @logged
     def changes(
@@ -314,7 +314,7 @@ class RecordReads(Handle):
             written = [] if is_other else record_changes.read(db, space, at, **wanted)
             names_other = not identity or identity.startswith(("sum_", "era_", "gra_"))
             read = tuple(OTHER_CHANGES) if names_other else ()
-            others = [filter(is_shown, OTHER_CHANGES[one](db, space)) for one in read if kind in (None, one)]
+            others = [filter(is_shown, OTHER_CHANGES[key](db, space)) for key in read if kind in (None, key)]
             by_time = merge(written, *others, key=lambda change: change.at, reverse=True)
             return list(islice(by_time, MAX_COUNT if most is None else min(most, MAX_COUNT)))
 

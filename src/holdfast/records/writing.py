@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 class RecordWriter:
     """Write the records of a scope; `RecordWrites` has what a program calls.
 
-    `make_intake` makes what stores them: for a writer, in a chat. `chat` is the one that they are all of, ""
-    for any.
+    `make_intake` makes an intake for a writer in a chat. `chat` is the chat of all these records, "" for any.
     """
 
     database: Database
@@ -91,7 +90,7 @@ class RecordWriter:
             meta={"helpful": helpful, "asked": bool(question), "hit": hit.source, "of": [hit.id]},
         )
         # Not the intake of the chat, whose prompts would show what was learned since they began.
-        return self.announced(self.intake(by, "user").remember([draft]))[0]
+        return self.announce(self.intake(by, "user").remember([draft]))[0]
 
     def change_note(self, what: str, text: str | None, *, run: str, by: Writer | None) -> Record:
         """Replace the text of a note of a run, or retract it if there is no new text."""
@@ -110,7 +109,7 @@ class RecordWriter:
         own = {"source": source, "chat": chat, "agent": self.scope.agent, "run": run}
         return replace(RecordDraft(text, kind), **cast("dict[str, Any]", {**fields, **own}))
 
-    def announced(self, written: list[Record]) -> list[Record]:
+    def announce(self, written: list[Record]) -> list[Record]:
         """Notify observers of records that were written, and return them."""
         self.events.tell_of(self.scope, written)
         return written
@@ -123,10 +122,10 @@ class RecordWriter:
         return check_chat_id(self.database, self.scope, name)
 
     def users_intake(self, by: Writer | None) -> Intake:
-        """Return what writes for the user, unless another writer is named."""
+        """Return an intake that writes for the user, unless another writer is named."""
         return self.intake(by, "user", self.chat_or_current(None))
 
     def intake(self, by: Writer | None, default: Writer = "agent", chat: str = "") -> Intake:
-        """Return what writes. The prompts of the chat that is named show at once what is not learned."""
+        """Return an intake for a writer. Prompts of the named chat show at once what is not learned."""
         writer = writer_of(by, default)
         return self.make_intake(self.scope, writer, chat if writer in ("user", "agent", "tool") else "")

@@ -17,7 +17,7 @@ from holdfast.tools.json_schema import quoted_argument
 from holdfast.tools.paging import PageStart
 from holdfast.tools.permissions import call, takes, write_text
 from holdfast.tools.read_actions import Cursor, Id, Limit, ReadActions, check_limit, quoted, unknown_id
-from holdfast.tools.render import joined, of_change, of_record, text_of, warning_of, write_note
+from holdfast.tools.render import join_notes, of_change, of_record, text_of, warning_of, write_note
 from holdfast.types import Change, ChatStats, Record
 
 _NOTES = {
@@ -59,7 +59,7 @@ class Actions(ReadActions):
         if kind not in self._kinds:
             what = f"Unknown kind {quoted_argument(kind)}."
             raise InvalidInput(what, f"Use one of {', '.join(self._kinds)}.")
-        return _written(call(self._provider.remember, text, kind, by="agent", chat=self._in_chat()))
+        return _write_result(call(self._provider.remember, text, kind, by="agent", chat=self._in_chat()))
 
     def update(self, id: Id, text: Annotated[str, "the whole new text"]) -> results.WriteResult:
         """Replace the text of a record.
@@ -72,7 +72,7 @@ class Actions(ReadActions):
         self._begin("update", text=text)
         record = self._record(self._own(id))
         by = self._writer(record.kind, f"Replace the constraint {quoted(record.text)} by {quoted(text)}?")
-        return _written(call(self._provider.replace, record.id, text, by=by, chat=self._in_chat()))
+        return _write_result(call(self._provider.replace, record.id, text, by=by, chat=self._in_chat()))
 
     def forget(self, id: Id) -> results.WriteResult:
         """Retract a record; it stays in the history.
@@ -85,7 +85,7 @@ class Actions(ReadActions):
         self._begin("forget", id=id)
         record = self._record(self._own(id))
         by = self._writer(record.kind, f"Remove the constraint {quoted(record.text)}?")
-        return _written(call(self._provider.retract, record.id, by=by, chat=self._in_chat()))
+        return _write_result(call(self._provider.retract, record.id, by=by, chat=self._in_chat()))
 
     def history(
         self,
@@ -105,7 +105,7 @@ class Actions(ReadActions):
         self._begin("history", id=id, restore=restore)
         id = self._own(id) if id else id
         page = self._page(cursor, "history", kind, id)
-        note = "" if restore is None or cursor else self._restored(id or kind, restore)
+        note = "" if restore is None or cursor else self._restore(id or kind, restore)
         changes, newest = self._changes(kind, id, page.start, check_limit(limit))
         items = [of_change(change, min(300, self._cap // 8)) for change in changes[:limit]]
         fitting, _ = page.fill(items, "after")
@@ -128,22 +128,22 @@ class Actions(ReadActions):
         by_id = record is None or takes(self._provider.changes, "id")
         most = start.item + limit + 1 + newer if by_id else None
         while True:
-            found: list[Change] = call(self._provider.changes, kind=kind, id=record, limit=most)
+            matches: list[Change] = call(self._provider.changes, kind=kind, id=record, limit=most)
             # Compactions and erasures are changes without a version.
-            versions = [change for change in found if change.version]
+            versions = [change for change in matches if change.version]
             older = [
                 change
                 for change in versions
                 if (newest is None or change.version <= newest) and record in (None, change.id)
             ]
-            if most is None or len(found) < most or len(older) > start.item + limit:
+            if most is None or len(matches) < most or len(older) > start.item + limit:
                 return older[start.item :], newest or (versions[0].version if versions else 0)
             most *= 2
 
-    def _restored(self, what: str | None, version: int) -> str:
+    def _restore(self, what: str | None, version: int) -> str:
         if what is None:
             raise InvalidInput("It is not said what to restore.", "Pass `id` or `kind` as well.")
-        identity, kind, text = self._named(what)
+        identity, kind, text = self._find_restorable(what)
         subject = f"the constraint {quoted(text)}" if text else "the constraints"
         by = self._writer(kind, f"Take {subject} back to version {version}?")
         try:
@@ -155,7 +155,7 @@ class Actions(ReadActions):
             self._chat.refresh()
         return f"Restored as {len(done)} new version{'' if len(done) == 1 else 's'}."
 
-    def _named(self, what: str) -> tuple[str, str, str]:
+    def _find_restorable(self, what: str) -> tuple[str, str, str]:
         """Return the id or kind to restore, its kind, and the text of a single record."""
         record = self._find(what)
         if record is not None:
@@ -187,10 +187,10 @@ class Actions(ReadActions):
                 record = write_text(self._provider, kind, new, self._in_chat())
                 notes.append(write_note(record))
         texts = {kind: text_of(self._provider.get(kind)) for kind in ("profile", "soul")}
-        items = [results.MemoryItem(id=kind, kind=kind, text=one) for kind, one in texts.items() if one]
+        items = [results.MemoryItem(id=kind, kind=kind, text=text) for kind, text in texts.items() if text]
         fitting, on = page.take(items)
         there = {item.kind: item.text for item in fitting}
-        note = joined(*notes, "" if items else "No profile notes found.")
+        note = join_notes(*notes, "" if items else "No profile notes found.")
         return results.ProfilePage(
             profile=there.get("profile", ""), soul=there.get("soul", ""), cursor=on, note=note
         )
@@ -207,10 +207,10 @@ class Actions(ReadActions):
         """
         self._begin("constraints", add=add, remove=remove)
         page = self._page(cursor, "constraints")
-        note = "" if cursor else self._edited("constraint", add, remove)
-        found = [of_record(one) for one in self._of_kind("constraint")]
-        items, on = page.take(found)
-        note = joined(note, "" if found else "No constraints set.")
+        note = "" if cursor else self._edit("constraint", add, remove)
+        listed = [of_record(record) for record in self._of_kind("constraint")]
+        items, on = page.take(listed)
+        note = join_notes(note, "" if listed else "No constraints set.")
         return results.ConstraintPage(constraints=items, cursor=on, note=note)
 
     def notes(
@@ -228,26 +228,27 @@ class Actions(ReadActions):
         """
         self._begin("notes", add=add, remove=remove)
         page = self._page(cursor, "notes", search)
-        note = "" if cursor else self._edited("note", add, remove)
+        note = "" if cursor else self._edit("note", add, remove)
         part = (search or "").casefold()
-        found = [of_record(one) for one in self._of_kind("note") if part in one.text.casefold()]
-        items, on = page.take(found)
-        return results.NotePage(notes=items, cursor=on, note=joined(note, "" if found else "No notes found."))
+        listed = [of_record(record) for record in self._of_kind("note") if part in record.text.casefold()]
+        items, on = page.take(listed)
+        note = join_notes(note, "" if listed else "No notes found.")
+        return results.NotePage(notes=items, cursor=on, note=note)
 
     def _of_kind(self, kind: str) -> list[Record]:
         """Return all records of a kind, of notes those of the session."""
         chat = self._in_chat() if kind == "note" else None
-        found: list[Record] = call(self._provider.records, kind=kind, chat=chat)
-        return found
+        records: list[Record] = call(self._provider.records, kind=kind, chat=chat)
+        return records
 
-    def _edited(self, kind: str, add: str | None, remove: str | None) -> str:
+    def _edit(self, kind: str, add: str | None, remove: str | None) -> str:
         """Add a record of a kind, remove another, and return a note about the one that was added."""
         note = ""
         if add is not None:
             by = self._writer(kind, f"Add the constraint {quoted(add)}?")
             note = write_note(call(self._provider.remember, add, kind, by=by, chat=self._in_chat()))
         if remove is not None:
-            known = {one.id: one.text for one in self._of_kind(kind)}
+            known = {record.id: record.text for record in self._of_kind(kind)}
             if remove not in known:
                 raise unknown_id(remove)
             by = self._writer(kind, f"Remove the constraint {quoted(known[remove])}?")
@@ -272,8 +273,8 @@ class Actions(ReadActions):
         self._begin("scratchpad", value=value, remove=remove)
         page = self._page(cursor, "scratchpad", name, search)
         pad = self._provider.scratchpad
-        for one in (name, remove):
-            check_own(one or "")
+        for argument in (name, remove):
+            check_own(argument or "")
         if value is not None and not cursor:
             if name is None:
                 raise InvalidInput("The value has no name.", "Pass `name` as well.")
@@ -283,13 +284,13 @@ class Actions(ReadActions):
                 what = f"Nothing is kept as {quoted_argument(remove)}."
                 raise InvalidInput(what, "Read the scratchpad for its names.")
             del pad[remove]
-        found = [
-            results.ScratchpadItem(name=one, value=text, warning=warning_of(one, text))
-            for one, text in matching(pad, search or "")
-            if name in (None, one)
+        entries = [
+            results.ScratchpadItem(name=key, value=text, warning=warning_of(key, text))
+            for key, text in matching(pad, search or "")
+            if name in (None, key)
         ]
-        items, on = page.take(found, field="value")
-        return results.ScratchpadPage(entries=items, cursor=on, note="" if found else "No matches found.")
+        items, on = page.take(entries, field="value")
+        return results.ScratchpadPage(entries=items, cursor=on, note="" if entries else "No matches found.")
 
     def status(self) -> results.Status:
         """Return the name of the memory, the actions it can do, and the size of the session."""
@@ -317,11 +318,11 @@ def matching(pad: MutableMapping[str, str], search: str) -> list[tuple[str, str]
     # `dict` would read each value separately.
     stored = pad.stored() if hasattr(pad, "stored") else dict(pad)
     part = search.casefold()
-    return [pair for pair in sorted(stored.items()) if any(part in one.casefold() for one in pair)]
+    return [pair for pair in sorted(stored.items()) if any(part in word.casefold() for word in pair)]
 
 
-def _written(record: Record) -> results.WriteResult:
-    note = joined(write_note(record), _NOTES.get(record.action, ""))
+def _write_result(record: Record) -> results.WriteResult:
+    note = join_notes(write_note(record), _NOTES.get(record.action, ""))
     return results.WriteResult(
         id=record.id, kind=record.kind, did=record.action, version=record.version, note=note
     )

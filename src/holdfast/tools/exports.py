@@ -41,7 +41,7 @@ def openai_responses(tools: Iterable[DescribedTool], *, strict: bool = True) -> 
 def _function(tool: DescribedTool, *, strict: bool) -> Schema:
     properties = cast("Mapping[str, Mapping[str, object]]", tool.parameters["properties"])
     # A parameter that takes an object with any keys cannot be strict.
-    strict = strict and all(one["type"] != "object" for one in properties.values())
+    strict = strict and all(field["type"] != "object" for field in properties.values())
     return {
         "name": tool.name,
         "description": tool.description,
@@ -73,7 +73,7 @@ def strict_schema(schema: Mapping[str, object]) -> Schema:
     properties = cast("Mapping[str, Mapping[str, object]]", schema.get("properties", {}))
     return {
         "type": "object",
-        "properties": {name: _strict(one, required=name in required) for name, one in properties.items()},
+        "properties": {name: _strict(field, required=name in required) for name, field in properties.items()},
         "required": list(properties),
         "additionalProperties": False,
     }

@@ -62,14 +62,14 @@ def resolve(path: object) -> str:
         if name == "..":
             names.pop()
         elif name not in ("", "."):
-            names.append(_checked(name, path))
+            names.append(_check_name(name, path))
     resolved = "/".join((ROOT, *names))
     if len(resolved.encode("utf-8")) > LONGEST_PATH:
         raise _too_long(resolved)
     return resolved
 
 
-def _checked(name: str, path: str) -> str:
+def _check_name(name: str, path: str) -> str:
     """Return a name in NFC if it is unambiguous, or raise FileCommandError."""
     plain = unicodedata.normalize("NFKC", name)
     problems = (
@@ -100,8 +100,8 @@ def printable(text: str, keep: str = "") -> str:
     """Return a text for an error: cut where it is long, escaped where not printable and not in `keep`."""
     cut = text if len(text) <= LONGEST_PATH else f"{text[:LONGEST_PATH]}…"
     return "".join(
-        one if one.isprintable() or one in keep else one.encode("unicode_escape").decode("ascii")
-        for one in cut
+        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode("ascii")
+        for char in cut
     )
 
 
@@ -110,7 +110,7 @@ def is_below(path: str, folder: str) -> bool:
     return path.startswith(f"{folder}/")
 
 
-def numbered(path: str, content: str, view_range: object = None) -> str:
+def number_file(path: str, content: str, view_range: object = None) -> str:
     """Return a file with line numbers, or its lines of a range, both ends included; -1 is the last.
 
     Raises:
@@ -119,7 +119,7 @@ def numbered(path: str, content: str, view_range: object = None) -> str:
     """
     lines = content.split("\n")
     first, last = _range(view_range, len(lines))
-    return f"Here's the content of {path} with line numbers:\n" + _numbered(lines[first - 1 : last], first)
+    return f"Here's the content of {path} with line numbers:\n" + _number(lines[first - 1 : last], first)
 
 
 def _range(view_range: object, count: int) -> tuple[int, int]:
@@ -136,13 +136,13 @@ def _range(view_range: object, count: int) -> tuple[int, int]:
     return max(1, first), count if last == -1 else max(0, last)
 
 
-def _numbered(lines: Sequence[str], first: int) -> str:
+def _number(lines: Sequence[str], first: int) -> str:
     return "\n".join(f"{number:>{_WIDTH}}\t{line}" for number, line in enumerate(lines, first))
 
 
 def listing(folder: str, sizes: Mapping[str, int]) -> str:
     """Return the list of files in a folder and its folders; `sizes` are the bytes of files by path."""
-    found: dict[tuple[str, ...], int] = {}
+    sizes_below: dict[tuple[str, ...], int] = {}
     for path, size in sizes.items():
         names = path.removeprefix(f"{folder}/").split("/")
         for depth in range(1, min(len(names), _DEPTH) + 1):
@@ -151,9 +151,9 @@ def listing(folder: str, sizes: Mapping[str, int]) -> str:
                 break
             # The empty name sorts a folder before its files.
             key = place if depth == len(names) else (*place, "")
-            found[key] = found.get(key, 0) + size
+            sizes_below[key] = sizes_below.get(key, 0) + size
     lines = [f"{in_units(sum(sizes.values()))}\t{folder}"]
-    lines += [f"{in_units(found[place])}\t{folder}/{'/'.join(place)}" for place in sorted(found)]
+    lines += [f"{in_units(sizes_below[place])}\t{folder}/{'/'.join(place)}" for place in sorted(sizes_below)]
     header = f"Here're the files and directories up to 2 levels deep in {folder}, excluding hidden items:"
     return "\n".join((header, *lines))
 
@@ -169,7 +169,7 @@ def in_units(size: int) -> str:
     return f"{amount:.0f}{_UNITS[power]}" if amount.is_integer() else f"{amount:.1f}{_UNITS[power]}"
 
 
-def replaced(path: str, content: str, old: str, new: str) -> str:
+def replace_text(path: str, content: str, old: str, new: str) -> str:
     """Return content with a text, which must occur once, replaced.
 
     Raises:
@@ -215,11 +215,11 @@ def snippet(content: str, position: int) -> str:
     first = max(0, changed - _AROUND)
     return (
         "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-        + _numbered(lines[first : changed + _AROUND + 1], first + 1)
+        + _number(lines[first : changed + _AROUND + 1], first + 1)
     )
 
 
-def inserted(content: str, line: int, text: str) -> str:
+def insert_text(content: str, line: int, text: str) -> str:
     """Return content with a text after a line, 0 for the beginning; the last line ends with a line break.
 
     Raises:

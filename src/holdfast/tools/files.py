@@ -24,7 +24,7 @@ from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.clean import clean
 from holdfast.tools import file_commands
 from holdfast.tools.file_commands import ROOT, FileCommandError, is_below, resolve
-from holdfast.tools.memory_internals import internals_of, unwrapped
+from holdfast.tools.memory_internals import internals_of, unwrap
 from holdfast.types import Record, Writer
 from holdfast.types.acting import check_writer, current
 
@@ -76,7 +76,7 @@ class Files:
     """
 
     def __init__(self, memory: Reading, *, by: Writer | None = None) -> None:
-        self._memory = unwrapped(memory)
+        self._memory = unwrap(memory)
         if not isinstance(self._memory, View) and not hasattr(self._memory, "quarantine"):
             what = f"`memory` is of the type {type(memory).__name__!r}."
             raise InvalidInput(what, "Pass a Memory, or the view that its `at` returns.")
@@ -110,11 +110,11 @@ class Files:
         # Each command has the name of its method.
         method: Callable[..., str] = getattr(self, name)
         known = inspect.signature(method).parameters
-        missing = [one for one in known if one not in arguments and known[one].default is known[one].empty]
+        missing = [key for key in known if key not in arguments and known[key].default is known[key].empty]
         if missing:
-            needs = " and ".join(f"`{one}`" for one in missing)
+            needs = " and ".join(f"`{key}`" for key in missing)
             raise FileCommandError(f"The command `{name}` needs {needs}.", "Pass it.")
-        return method(**{one: arguments[one] for one in known if one in arguments})
+        return method(**{key: arguments[key] for key in known if key in arguments})
 
     def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
         """Return a file with line numbers, or the list of a folder, two levels deep, without hidden files.
@@ -129,8 +129,8 @@ class Files:
         """
         place, tree = resolve(path), self._tree()
         if place in tree:
-            return file_commands.numbered(place, tree[place].text, view_range)
-        inside = {one: len(tree[one].text.encode("utf-8")) for one in tree if is_below(one, place)}
+            return file_commands.number_file(place, tree[place].text, view_range)
+        inside = {file: len(tree[file].text.encode("utf-8")) for file in tree if is_below(file, place)}
         if place != ROOT and not inside:
             raise self._not_found(place)
         return file_commands.listing(place, inside)
@@ -151,7 +151,7 @@ class Files:
             _check_new(tree, place, by)
             draft = Record("", KIND, text, target=place, agent=self._memory.scope.agent)
             answer = f"File created successfully at: {place}"
-            return self._written(by, place, draft, None, lambda _: answer)
+            return self._plan_write(by, place, draft, None, lambda _: answer)
 
         return self._write(plan)
 
@@ -166,7 +166,7 @@ class Files:
         place, old, new = resolve(path), _text(old_str, "old_str"), _text(new_str, "new_str")
         return self._edit(
             place,
-            lambda before: file_commands.replaced(place, before, old, new),
+            lambda before: file_commands.replace_text(place, before, old, new),
             lambda before, after: file_commands.snippet(after, before.find(old)),
         )
 
@@ -181,7 +181,7 @@ class Files:
         place, text = resolve(path), _text(insert_text, "insert_text")
         return self._edit(
             place,
-            lambda before: file_commands.inserted(before, insert_line, text),
+            lambda before: file_commands.insert_text(before, insert_line, text),
             lambda _before, _after: f"The file {place} has been edited.",
         )
 
@@ -191,7 +191,7 @@ class Files:
         def plan(tree: Tree, by: Writer) -> _Plan:
             before = self._file(tree, place)
             draft = replace(before, text=change(before.text), target=place)
-            return self._written(by, place, draft, before, lambda text: answer(before.text, text))
+            return self._plan_write(by, place, draft, before, lambda text: answer(before.text, text))
 
         return self._write(plan)
 
@@ -213,7 +213,7 @@ class Files:
                 raise FileCommandError(
                     f"The path {place} does not exist", "View the folder for what is there."
                 )
-            return _Plan(self._deleted(gone, by), f"Successfully deleted {place}")
+            return _Plan(self._plan_deletion(gone, by), f"Successfully deleted {place}")
 
         return self._write(plan)
 
@@ -254,7 +254,7 @@ class Files:
             Denied: this writer may not remove files.
 
         """
-        return self._write(lambda tree, by: _Plan(self._deleted(tree, by), "All memory cleared"))
+        return self._write(lambda tree, by: _Plan(self._plan_deletion(tree, by), "All memory cleared"))
 
     def _tree(self) -> Tree:
         return _tree_of(self._memory.records(kind=KIND), self._memory.scope.agent)
@@ -277,7 +277,7 @@ class Files:
         """Return the records in quarantine for a path."""
         key = (KIND, place, self._memory.scope.agent)
         held = list(self._memory.quarantine) if self._is_writable else []
-        return [one for one in held if (one.kind, one.target, one.agent) == key]
+        return [record for record in held if (record.kind, record.target, record.agent) == key]
 
     @property
     def _is_writable(self) -> bool:
@@ -289,11 +289,11 @@ class Files:
         internals = internals_of(self._memory)
         return policy(internals.kinds if internals else table(), KIND)
 
-    def _deleted(self, gone: Tree, by: Writer) -> list[_Edit]:
+    def _plan_deletion(self, gone: Tree, by: Writer) -> list[_Edit]:
         allow(self._rules, by, "remove")
-        return [_Edit(replace(one, retracted=True), one, "retract") for one in gone.values()]
+        return [_Edit(replace(file, retracted=True), file, "retract") for file in gone.values()]
 
-    def _written(
+    def _plan_write(
         self, by: Writer, place: str, draft: Record, before: Record | None, answer: Callable[[str], str]
     ) -> _Plan:
         """Plan a version of a file with a new text, or a record in quarantine."""
@@ -304,11 +304,11 @@ class Files:
                 f"The file would have {len(draft.text):,} characters; a file has at most {rules.longest:,}."
             )
             raise FileCommandError(what, "Shorten it, or split it into several files.")
-        record = replace(_signed(draft, by), chat=self._chat() or draft.chat)
+        record = replace(_sign(draft, by), chat=self._chat() or draft.chat)
         if record.trust == "quarantined":
             aside = replace(record, id="", replaces=before.id if before else "")
             key = (aside.text, aside.replaces)
-            is_new = key not in [(one.text, one.replaces) for one in self._waiting(draft.target)]
+            is_new = key not in [(record.text, record.replaces) for record in self._waiting(draft.target)]
             edits = [_Edit(aside, None, "quarantine", quarantine_reason(record))] if is_new else []
             return _Plan(edits, f"The file {place} was not written: {_WAITING}")
         is_changed = before is None or content_of(record) != content_of(before)
@@ -340,7 +340,7 @@ class Files:
             if not edits:
                 return answer
             with record_changes.writing(database, scope.space, internals.now()) as changes:
-                if changes.seen != seen and _versions(_read(changes, scope.agent)) != _versions(tree):
+                if changes.seen != seen and _versions(_read_tree(changes, scope.agent)) != _versions(tree):
                     # Another writer changed or erased files in between.
                     continue
                 written = [
@@ -352,14 +352,14 @@ class Files:
         raise Conflict("Others keep changing the files.", "Try again.")
 
 
-def _tree_of(found: Iterable[Record], agent: str) -> Tree:
+def _tree_of(records: Iterable[Record], agent: str) -> Tree:
     """Return the files of an agent by their paths.
 
     The name of a file without a path is its id. A rollback can leave two files with the same path: the one
     written last has it, and the id of the other follows its path.
     """
     tree: dict[str, Record] = {}
-    for record in sorted((one for one in found if one.agent == agent), key=lambda one: -one.version):
+    for record in sorted((file for file in records if file.agent == agent), key=lambda file: -file.version):
         path = record.target or f"{ROOT}/{record.id}"
         tree[path if path not in tree else f"{path}~{record.id}"] = record
     return tree
@@ -380,7 +380,7 @@ def _at_or_below(tree: Tree, place: str) -> dict[str, Record]:
     return {path: tree[path] for path in sorted(tree) if path == place or is_below(path, place)}
 
 
-def _read(changes: Writing, agent: str) -> Tree:
+def _read_tree(changes: Writing, agent: str) -> Tree:
     wanted = RecordFilter(kinds=(KIND,), agents=(agent,))
     return _tree_of(records.read(changes.tx, changes.space, NOW.version, wanted), agent)
 
@@ -391,16 +391,16 @@ def _check_new(tree: Tree, place: str, by: Writer) -> None:
         if is_below(place, path):
             raise FileCommandError(f"The path {path} is not a directory.", "Choose another path.")
     parts = (place.removeprefix(ROOT), *place.split("/")[2:])
-    found = [one for part in parts for one in guard.scan(part)]
-    if any(one.kind == "secret" and one.severity == "high" for one in found):
+    findings = [finding for part in parts for finding in guard.scan(part)]
+    if any(finding.kind == "secret" and finding.severity == "high" for finding in findings):
         raise FileCommandError(
             "The path holds a credential.", "Choose another path: credentials are not kept."
         )
-    if guard.has_orders(found) and by not in TRUSTED:
+    if guard.has_orders(findings) and by not in TRUSTED:
         raise FileCommandError("The path looks like an order to a model.", "Choose another path.")
 
 
-def _signed(draft: Record, by: Writer) -> Record:
+def _sign(draft: Record, by: Writer) -> Record:
     """Return a draft with its text scanned like that of any record, but with the white space around it."""
     text = draft.text
     if not text.strip():

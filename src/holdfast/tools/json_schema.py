@@ -27,7 +27,7 @@ class JsonType(NamedTuple):
 
 
 def _is_texts(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)
 
 
 TYPES: Mapping[str, JsonType] = {
@@ -88,8 +88,8 @@ class Parameter:
 def schema(parameters: Iterable[Parameter]) -> dict[str, object]:
     """Return the JSON schema of an object with these parameters and no others."""
     listed = tuple(parameters)
-    written: dict[str, object] = {"type": "object", "properties": {one.name: one.schema() for one in listed}}
-    if required := [one.name for one in listed if one.required]:
+    written: dict[str, object] = {"type": "object", "properties": {p.name: p.schema() for p in listed}}
+    if required := [param.name for param in listed if param.required]:
         written["required"] = required
     return written | {"additionalProperties": False}
 
@@ -98,8 +98,8 @@ def parameters(function: Callable[..., object]) -> tuple[Parameter, ...]:
     """Return the parameters of a function or method; the text in `Annotated[str, "…"]` describes one."""
     hints = get_type_hints(function, include_extras=True)
     return tuple(
-        _parameter(name, hints[name], required=one.default is one.empty)
-        for name, one in inspect.signature(function).parameters.items()
+        _parameter(name, hints[name], required=param.default is param.empty)
+        for name, param in inspect.signature(function).parameters.items()
         if name != "self"
     )
 
@@ -108,20 +108,20 @@ def _parameter(name: str, hint: Any, *, required: bool) -> Parameter:
     extras: list[object] = []
     while get_origin(hint) in (Annotated, Union, UnionType):
         if get_origin(hint) is Annotated:
-            hint, *found = get_args(hint)
-            extras += found
+            hint, *metadata = get_args(hint)
+            extras += metadata
         else:
-            hint = next(one for one in get_args(hint) if one is not NoneType)
-    description = next((one for one in extras if isinstance(one, str)), "")
+            hint = next(member for member in get_args(hint) if member is not NoneType)
+    description = next((extra for extra in extras if isinstance(extra, str)), "")
     if get_origin(hint) is Literal:
         return Parameter(name, "string", description, required, get_args(hint))
-    allowed = next((one for one in extras if isinstance(one, Range)), None)
+    allowed = next((extra for extra in extras if isinstance(extra, Range)), None)
     annotation = get_origin(hint) or hint
-    type_ = next(one for one, known in TYPES.items() if known.python is annotation)
+    type_ = next(name for name, known in TYPES.items() if known.python is annotation)
     return Parameter(name, type_, description, required, range=allowed)
 
 
-def parsed(arguments: Mapping[str, object] | str | None) -> Mapping[str, object]:
+def parse(arguments: Mapping[str, object] | str | None) -> Mapping[str, object]:
     """Return the arguments of a call, passed as a mapping or as JSON.
 
     Raises:
@@ -150,21 +150,21 @@ def checked(arguments: Mapping[str, object], declared: Iterable[Parameter], what
         InvalidInput: one is unknown, missing or of another type; the message names it, and what is possible.
 
     """
-    by_name = {one.name: one for one in declared}
-    names = (f"`{one.name}`" if one.required else f"`{one.name}` (optional)" for one in by_name.values())
+    by_name = {param.name: param for param in declared}
+    names = (f"`{name}`" if param.required else f"`{name}` (optional)" for name, param in by_name.items())
     todo = f"{what} takes {', '.join(names) or 'no arguments'}."
     values = {}
     for name, value in arguments.items():
         if name not in by_name:
             raise InvalidInput(f"{what} has no argument {quoted_argument(name)}.", todo)
         if value is not None:
-            values[name] = _checked(value, by_name[name])
-    if missing := [f"`{one.name}`" for one in by_name.values() if one.required and one.name not in values]:
+            values[name] = _accept(value, by_name[name])
+    if missing := [f"`{name}`" for name, param in by_name.items() if param.required and name not in values]:
         raise InvalidInput(f"{what} needs {', '.join(missing)}.", todo)
     return values
 
 
-def _checked(value: object, declared: Parameter) -> object:
+def _accept(value: object, declared: Parameter) -> object:
     """Return a value that a parameter accepts, 5.0 as 5 for a whole number."""
     if declared.type == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
@@ -197,5 +197,5 @@ def _name_of(value: object) -> str:
         return "a number"
     if isinstance(value, list | tuple):
         return "a list"
-    found = next((one for one in TYPES.values() if one.accepts(value)), None)
-    return found.words if found else type(value).__name__
+    match = next((known for known in TYPES.values() if known.accepts(value)), None)
+    return match.words if match else type(value).__name__

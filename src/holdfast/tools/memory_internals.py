@@ -37,14 +37,14 @@ class MemoryInternals(Protocol):
         """Return the time in microseconds since the epoch."""
 
 
-def unwrapped(provider: object) -> Any:
+def unwrap(provider: object) -> Any:
     """Return a provider without the wrappers of `holdfast.providers.tracing`."""
     return inspect.unwrap(cast("Any", provider))
 
 
 def internals_of(provider: object) -> MemoryInternals | None:
     """Return the internals of a `Memory`; None for other providers and the null memory."""
-    internals = getattr(unwrapped(provider), "_runtime", None)
+    internals = getattr(unwrap(provider), "_runtime", None)
     return internals if isinstance(internals, MemoryInternals) else None
 
 
@@ -64,7 +64,7 @@ def further_memories(provider: Provider) -> dict[str, Any]:
     """Return the memories that recall covers beside its own, nearest first, by the names of their spaces."""
     if internals_of(provider) is None:
         return {}
-    memory = unwrapped(provider)
+    memory = unwrap(provider)
     own = memory.scope
     # `scoped` would deny it, but these memories are only read, where recall reads too.
     return {own.reference(space): memory._fixed(own.seen(space)) for space in own.spaces[1:]}  # noqa: SLF001
@@ -72,22 +72,22 @@ def further_memories(provider: Provider) -> dict[str, Any]:
 
 def own_space(provider: Provider) -> str | None:
     """Return the name of the space that a memory writes to, where it reads several; None for others."""
-    scope = getattr(unwrapped(provider), "scope", None)
+    scope = getattr(unwrap(provider), "scope", None)
     return scope.reference(scope.space) if isinstance(scope, Scope) and scope.is_layered else None
 
 
 class InView(NamedTuple):
-    """What a model sees of its chat anyway: messages and summaries of the window, and the turn going on."""
+    """The part of a chat that a model sees anyway: what the window shows, and the turn going on."""
 
     space: str = ""
     chat: str = ""
     # The numbers of messages, and the ids of summaries.
     seen: frozenset[int | str] = frozenset()
-    # Of the first message of a turn that is not answered yet, whatever the window shows of it.
+    # The number of the first message of the unanswered turn, all of which is in view.
     turn: int = MAX_COUNT
 
     def has(self, hit: Hit) -> bool:
-        """Return whether a hit is among it."""
+        """Return whether a hit is in this part."""
         is_summary, is_here = hit.source == "summary", (hit.space, hit.chat) == (self.space, self.chat)
         is_seen = hit.id in self.seen if is_summary else hit.seq in self.seen or hit.seq >= self.turn
         return hit.source != "record" and is_here and is_seen
@@ -95,11 +95,11 @@ class InView(NamedTuple):
 
 def in_view(provider: Provider, chat: Session) -> InView:
     """Return what the model of a chat sees of it: by its last prompt in this process, or its usual window."""
-    scope, window = getattr(unwrapped(provider), "scope", None), chat.window()
+    scope, window = getattr(unwrap(provider), "scope", None), chat.window()
     turn, internals = MAX_COUNT, internals_of(provider)
     if window.messages and (window.messages[-1].role != "assistant" or window.messages[-1].calls):
-        asked = [one.seq for one in window.messages if one.role == "user"]
-        turn = asked[-1] if asked else window.messages[0].seq
+        requests = [message.seq for message in window.messages if message.role == "user"]
+        turn = requests[-1] if requests else window.messages[0].seq
     seen = internals.prompts.seen.get((cast("Scope", scope).space, chat.id)) if internals else None
     space = scope.reference(scope.space) if isinstance(scope, Scope) else ""
     return InView(space, chat.id, seen_of(window) if seen is None else seen, turn)
@@ -113,7 +113,7 @@ def note_shown(provider: Provider, chat: Session, what: Sequence[str]) -> None:
     internals = internals_of(provider)
     if internals is not None and what:
         scope = cast("Any", provider).scope
-        space, names = scope.space, [noted(*split_space(one, scope), scope) for one in what]
+        space, names = scope.space, [noted(*split_space(reference, scope), scope) for reference in what]
         with _NOTING:
             shown = dict.fromkeys((*internals.prompts.shown(space, chat.id), *names))
             internals.prompts.show(space, chat.id, tuple(shown)[-_REMEMBERED:])

@@ -19,7 +19,7 @@ LEAST = 400  # tokens; the fields of a result beside its items take up to half
 _AROUND = 150  # tokens of a result beside its items: origin, note, cursor
 _LONGEST = 4_000  # characters of a cursor
 _NUMBER = re.compile("[0-9]{1,18}")  # within the integers of all databases
-FoundT = TypeVar("FoundT")
+RowT = TypeVar("RowT")
 ItemT = TypeVar("ItemT")
 
 
@@ -62,15 +62,15 @@ class Page:
         self._count = count
         text = json.dumps([*call], default=str)
         self._call = blake2s(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
-        self.start = self._read(cursor) if cursor else PageStart()
+        self.start = self._read_cursor(cursor) if cursor else PageStart()
 
-    def _read(self, cursor: str) -> PageStart:
+    def _read_cursor(self, cursor: str) -> PageStart:
         try:
             if len(cursor) > _LONGEST:
                 raise ValueError("too long")
             text = base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", altchars=b"-_", validate=True)
             start, item, character, call = json.loads(text)
-            are_counts = all(is_whole(one) and 0 <= one <= MAX_COUNT for one in (item, character))
+            are_counts = all(is_whole(number) and 0 <= number <= MAX_COUNT for number in (item, character))
             if call != self._call or not isinstance(start, str) or not are_counts:
                 raise ValueError("of another call")
             return PageStart(start, item, character)
@@ -78,7 +78,7 @@ class Page:
             raise _foreign() from error
 
     def cursor(self, start: PageStart) -> str:
-        """Return the cursor of the page with a start."""
+        """Return the cursor of the page that begins at a start."""
         text = json.dumps([*start, self._call], separators=(",", ":"))
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
@@ -91,14 +91,14 @@ class Page:
         return tuple(fitting), self.cursor(on) if end.item < len(rest) else None
 
     def excerpts(
-        self, found: Sequence[FoundT], show: Callable[[FoundT], ItemT], limit: int
+        self, rows: Sequence[RowT], show: Callable[[RowT], ItemT], limit: int
     ) -> tuple[tuple[ItemT, ...], str | None]:
         """Return the excerpts of this page, `limit` at most, and the cursor if there are more.
 
         `expand` returns the whole of one that was cut; the next page begins with the next item.
         """
         start = self.start
-        rest = found[start.item :]
+        rest = rows[start.item :]
         fitting, _ = self.fill(map(show, rest[:limit]))
         on = PageStart(start.anchor, start.item + len(fitting))
         return tuple(fitting), self.cursor(on) if len(fitting) < len(rest) else None

@@ -105,7 +105,7 @@ class Rule:
 def _recalls_by(*parameters: str) -> _Test:
     def test(permissions: Permissions) -> bool:
         recall = getattr(permissions.provider, "recall", None)
-        return recall is not None and all(takes(recall, one) for one in parameters)
+        return recall is not None and all(takes(recall, name) for name in parameters)
 
     return test
 
@@ -196,11 +196,11 @@ def available(
 
 def _action(name: str, rule: Rule, permissions: Permissions, every: Iterable[Parameter]) -> Action:
     there = tuple(
-        replace(one, choices=permissions.kinds) if (name, one.name) == ("remember", "kind") else one
-        for one in every
-        if one.name not in rule.optional or rule.optional[one.name](permissions)
+        replace(param, choices=permissions.kinds) if (name, param.name) == ("remember", "kind") else param
+        for param in every
+        if param.name not in rule.optional or rule.optional[param.name](permissions)
     )
-    writes = rule.writes or any(one.name in _WRITING for one in there)
+    writes = rule.writes or any(param.name in _WRITING for param in there)
     return Action(
         name,
         rule.description,
@@ -246,7 +246,7 @@ def read_names(value: object, option: str, known: Collection[str]) -> tuple[str,
 
     """
     given = tuple(check_several(value, option, "names"))
-    names = tuple(one for one in given if isinstance(one, str))
+    names = tuple(name for name in given if isinstance(name, str))
     if len(names) < len(given):
         raise InvalidInput(f"`{option}` has an item that is not text.", "Pass a list of names.")
     if unknown := set(names).difference(known):
@@ -259,11 +259,11 @@ def read_names(value: object, option: str, known: Collection[str]) -> tuple[str,
 def takes(method: Callable[..., object], parameter: str) -> bool:
     """Return whether a function has a parameter of this name."""
     try:
-        found = inspect.signature(method).parameters
+        known = inspect.signature(method).parameters
     except (TypeError, ValueError):
         # Functions that are not written in Python may have no signature.
         return False
-    return parameter in found or any(one.kind is one.VAR_KEYWORD for one in found.values())
+    return parameter in known or any(param.kind is param.VAR_KEYWORD for param in known.values())
 
 
 def call(method: Callable[..., Any], *arguments: object, **more: object) -> Any:

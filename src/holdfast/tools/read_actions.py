@@ -77,7 +77,7 @@ def ask(confirm: Confirm, question: str) -> None:
 
 def quoted(text: str) -> str:
     """Return a text in quotes for the user to confirm, with invisible characters and quotes escaped."""
-    seen = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    seen = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
     return f"“{seen.translate(_INNER)}”"
 
 
@@ -127,7 +127,7 @@ class ReadActions:
 
     def _begin(self, action: str, **arguments: object) -> None:
         """Raise Denied where an action is not permitted, or an argument of it."""
-        there = {one.name: {known.name for known in one.parameters} for one in self._available}
+        there = {act.name: {param.name for param in act.parameters} for act in self._available}
         why = "nothing may be written, or this memory cannot do it"
         if action not in there:
             raise Denied(f"`{action}` is not possible here: {why}.", f"There are {', '.join(there)}.")
@@ -175,18 +175,18 @@ class ReadActions:
                 # The id is malformed.
                 return None
         else:
-            record = next((one for one in provider.records() if one.id == id), None)
+            record = next((record for record in provider.records() if record.id == id), None)
         if record is None and self._session and takes(provider.records, "chat"):
             # All agents of a session share its notes.
             notes = provider.records(kind="note", chat=self._session)
-            record = next((one for one in notes if one.id == id), None)
+            record = next((note for note in notes if note.id == id), None)
         return None if record is None or record.trust == "quarantined" or record.retracted else record
 
     def _record(self, id: str) -> Record:
-        found = self._find(id)
-        if found is None:
+        record = self._find(id)
+        if record is None:
             raise unknown_id(id)
-        return found
+        return record
 
     def _page(self, cursor: str | None, *call: object) -> Page:
         """Return the page of a call at a cursor."""
@@ -220,12 +220,12 @@ class ReadActions:
         }
         view = self._in_view()
         most = page.start.item + check_limit(limit) + 1
-        found = call(self._provider.recall, query, limit=most + len(view.seen), **filters)
-        hits = [hit for hit in render.masked_hits(self._provider, found) if not view.has(hit)][:most]
+        all_hits = call(self._provider.recall, query, limit=most + len(view.seen), **filters)
+        hits = [hit for hit in render.mask_hits(self._provider, all_hits) if not view.has(hit)][:most]
         items, on = page.excerpts(hits, render.of_hit, limit)
         self._note(render.references(items))
-        beside = " beside what this conversation shows" if found else ""
-        notes = ("" if items else f"No matches found{beside}.", getattr(found, "degraded", None) or "")
+        beside = " beside what this conversation shows" if all_hits else ""
+        notes = ("" if items else f"No matches found{beside}.", getattr(all_hits, "degraded", None) or "")
         return RecallPage(hits=items, cursor=on, note=" ".join(filter(None, notes)))
 
     def expand(self, id: Id, cursor: Cursor = None) -> ExpandPage:
@@ -240,22 +240,22 @@ class ReadActions:
         others, (space, _, reference) = memories.further_memories(self._provider), id.partition(IN_SPACE)
         own = memories.own_space(self._provider)
         if space in others:
-            found = self._expanded(others[space], others[space].chat(NO_SESSION), reference, page)
+            content = self._open(others[space], others[space].chat(NO_SESSION), reference, page)
         else:
             # Named by its space as well, unless its own id has such a beginning.
-            found = self._expanded(self._provider, self._chat, reference if space == own else id, page)
+            content = self._open(self._provider, self._chat, reference if space == own else id, page)
             space = own or ""
-            for name, other in others.items() if found is None else ():
-                if found := self._expanded(other, other.chat(NO_SESSION), id, page):
+            for name, other in others.items() if content is None else ():
+                if content := self._open(other, other.chat(NO_SESSION), id, page):
                     space = name
                     break
-        if found is None:
+        if content is None:
             raise unknown_id(id)
-        items, on = [render.in_space(item, space) for item in found[0]], found[1]
+        items, on = [render.in_space(item, space) for item in content[0]], content[1]
         self._note(render.references(items))
         return ExpandPage(items=tuple(items), cursor=on)
 
-    def _expanded(self, provider: Any, chat: Any, id: str, page: Page) -> _Items | None:
+    def _open(self, provider: Any, chat: Any, id: str, page: Page) -> _Items | None:
         record = self._find(id, provider)
         if record is not None:
             return page.take([render.of_record(record)])
@@ -280,7 +280,7 @@ class ReadActions:
             read = [message for message in read if message.seq <= last]
         if not read or (not page.start.anchor and read[0].seq != begin):
             return None
-        return _fitting(read, chat, page, more=len(read) == READ and read[-1].seq != last)
+        return _fit_messages(read, chat, page, more=len(read) == READ and read[-1].seq != last)
 
     def _sources(self, provider: Any, chat: Any, id: str, page: Page) -> _Items | None:
         """Return the sources of a summary; our cursor contains that of the provider."""
@@ -292,8 +292,8 @@ class ReadActions:
         name = opened.summary.chat
         if not self._may_open(provider, name):
             return None
-        items = [render.of_message(one, name) for one in opened.messages]
-        items += [render.of_summary(one) for one in opened.children]
+        items = [render.of_message(message, name) for message in opened.messages]
+        items += [render.of_summary(child) for child in opened.children]
         fitting, on = page.take(items)
         if on is None and opened.cursor:
             on = page.cursor(PageStart(opened.cursor))
@@ -328,12 +328,12 @@ class ReadActions:
             view = self._in_view()
             best = self._conversation_hits(query, most, partial(_first_of_each, view))
             sessions, on = page.excerpts(best, _of_session_hit, limit)
-        self._note([*render.references(messages), *(one.expand for one in sessions if one.expand)])
+        self._note([*render.references(messages), *(item.expand for item in sessions if item.expand)])
         note = "" if sessions or messages else "No matches found."
         return SessionPage(sessions=sessions, messages=tuple(messages), cursor=on, note=note)
 
     def _own(self, id: str) -> str:
-        """Return an id without the name of the own space, to which alone is written.
+        """Return an id without the name of the own space, the only one that is written.
 
         Raises:
             InvalidInput: it is of another space.
@@ -354,7 +354,7 @@ class ReadActions:
             hits = call(self._provider.recall, query, limit=most, sources=_CONVERSATION, chat=chat)
             picked = pick([hit for hit in hits if hit.source != "record"])
             if len(picked) >= limit or len(hits) < most or most >= _MOST_HITS:
-                return render.masked_hits(self._provider, picked[:limit])
+                return render.mask_hits(self._provider, picked[:limit])
             most *= _FOR_ONE
 
     def _in_session(self, session: str, query: str | None, most: int, limit: int, page: Page) -> _Items:
@@ -366,10 +366,10 @@ class ReadActions:
             return self._newest(chat, limit, page)
 
         # Who names a session wants it searched, but not for the question that is just asked.
-        asked = self._in_view()._replace(seen=frozenset())
+        view = self._in_view()._replace(seen=frozenset())
 
         def of_session(hits: Sequence[Hit]) -> list[Hit]:
-            return [hit for hit in hits if hit.chat == session and not asked.has(hit)]
+            return [hit for hit in hits if hit.chat == session and not view.has(hit)]
 
         hits = self._conversation_hits(query, most, of_session, session)
         return page.excerpts(hits, render.of_hit, limit)
@@ -381,7 +381,7 @@ class ReadActions:
             raise _no_session(chat.id)
         read.reverse()
         more = bool(read) and read[-1].seq > 1
-        fitting, on = _fitting(read, chat.id, page, more=more, backwards=True)
+        fitting, on = _fit_messages(read, chat.id, page, more=more, backwards=True)
         return fitting[::-1], on
 
 
@@ -395,7 +395,7 @@ def unknown_id(id: str) -> InvalidInput:
     return InvalidInput(f"There is nothing with the id {quoted_argument(id)}.", "Use an id from a result.")
 
 
-def _fitting(
+def _fit_messages(
     read: Sequence[Message], chat: str, page: Page, *, more: bool, backwards: bool = False
 ) -> _Items:
     """Return the messages that fit, and the cursor if there are others.

@@ -33,7 +33,7 @@ def cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def masked_hits(provider: Provider, hits: Sequence[Hit]) -> list[Hit]:
+def mask_hits(provider: Provider, hits: Sequence[Hit]) -> list[Hit]:
     """Return hits with masked credentials; our own memory has masked them already."""
     if internals_of(provider) is not None:
         return list(hits)
@@ -112,10 +112,10 @@ def text_of(record: Record | None) -> str:
 def write_note(record: Record) -> str:
     """Return a note that a credential was cut out or a record is in quarantine; "" if neither."""
     masked = "A credential was cut out." if "secret" in record.flags else ""
-    return joined(masked, HELD if record.trust == "quarantined" else "")
+    return join_notes(masked, HELD if record.trust == "quarantined" else "")
 
 
-def joined(*notes: str) -> str:
+def join_notes(*notes: str) -> str:
     """Join notes that are not empty."""
     return " ".join(note for note in notes if note)
 

@@ -170,7 +170,7 @@ def as_json(result: object) -> object:
     {'id': 'r1', 'kind': 'fact', 'did': 'add', 'version': 1}
     """
     if is_dataclass(result) and not isinstance(result, type):
-        values = {one.name: (getattr(result, one.name), one.default) for one in fields(result)}
+        values = {field.name: (getattr(result, field.name), field.default) for field in fields(result)}
         return {
             name: as_json(value)
             for name, (value, default) in values.items()
@@ -179,5 +179,5 @@ def as_json(result: object) -> object:
     if isinstance(result, Mapping):
         return {str(name): as_json(value) for name, value in result.items()}
     if isinstance(result, tuple | list):
-        return [as_json(one) for one in result]
+        return [as_json(item) for item in result]
     return result

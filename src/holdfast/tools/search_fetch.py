@@ -69,13 +69,13 @@ class Documents:
             InvalidInput: there is no such document.
 
         """
-        found = self._actions.expand(id)
-        first = found.items[0]
-        several = len(found.items) > 1
-        text = "\n".join(f"{item.by}: {_text(item)}" if several else _text(item) for item in found.items)
+        page = self._actions.expand(id)
+        first = page.items[0]
+        several = len(page.items) > 1
+        text = "\n".join(f"{item.by}: {_text(item)}" if several else _text(item) for item in page.items)
         fields = {name: getattr(first, name) for name in ("kind", "by", "at", "session")}
         metadata = {name: value for name, value in fields.items() if value}
-        if found.cursor:
+        if page.cursor:
             metadata["cut"] = "the rest is too long"
         return FetchedDocument(**_heading(first, id), text=text, metadata=metadata)
 
@@ -87,6 +87,6 @@ def _text(item: MemoryItem) -> str:
 
 def _heading(item: MemoryItem, id: str) -> dict[str, Any]:
     """Return id and title of a document, and the URL of its resource in the MCP server."""
-    encoded = _RESERVED.sub(lambda found: b"%%%02X" % found.group()[0], id.encode()).decode()
+    encoded = _RESERVED.sub(lambda match: b"%%%02X" % match.group()[0], id.encode()).decode()
     url = f"memory://{_RESOURCES.get(item.kind, 'facts')}/{encoded}"
     return {"id": id, "title": cut(" ".join(item.text.split()), _TITLE), "url": url}

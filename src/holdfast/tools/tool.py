@@ -16,7 +16,7 @@ from holdfast.contract import Provider, Session
 from holdfast.errors import Closed, Conflict, Denied, HoldfastError, InvalidInput, shown
 from holdfast.text.clean import clean
 from holdfast.tools.actions import Actions
-from holdfast.tools.json_schema import Parameter, checked, parameters, parsed, schema
+from holdfast.tools.json_schema import Parameter, checked, parameters, parse, schema
 from holdfast.tools.permissions import ALL, Action, allowed_names
 from holdfast.tools.read_actions import REFUSALS, Confirm
 from holdfast.tools.render import cut
@@ -94,8 +94,8 @@ class Tool:
     def __call__(self, arguments: Mapping[str, object] | str | None = None, /) -> ToolResult:
         """Return the result of a call with arguments as a mapping or as JSON. Never raises."""
         try:
-            found = self.run(parsed(arguments))
-            return found if isinstance(found, ToolResult) else result(as_json(found))
+            answer = self.run(parse(arguments))
+            return answer if isinstance(answer, ToolResult) else result(as_json(answer))
         # Here every error becomes a result.
         except Exception as error:  # noqa: BLE001
             return self.fail(error)
@@ -168,16 +168,14 @@ def single_tool(
         return tools[str(name)].run(values)
 
     every = tools.values()
-    is_destructive, is_idempotent = (
-        any(one.destructive for one in every),
-        all(one.idempotent for one in every),
-    )
-    effects = all(one.read_only for one in every), is_destructive, is_idempotent
+    is_destructive = any(tool.destructive for tool in every)
+    is_idempotent = all(tool.idempotent for tool in every)
+    effects = all(tool.read_only for tool in every), is_destructive, is_idempotent
     return Tool("memory", description, schema([choice, *optional]), *effects, run)
 
 
 def _signature(action: Action) -> str:
-    taken = (one.name if one.required else f"{one.name}?" for one in action.parameters)
+    taken = (param.name if param.required else f"{param.name}?" for param in action.parameters)
     return f"{action.name}({', '.join(taken)})"
 
 
@@ -185,8 +183,8 @@ def _together(actions: Iterable[Action]) -> list[Parameter]:
     """Return the parameters of all actions, one of each name, none of them required."""
     by_name: dict[str, list[tuple[str, Parameter]]] = {}
     for action in actions:
-        for one in action.parameters:
-            by_name.setdefault(one.name, []).append((action.name, one))
+        for param in action.parameters:
+            by_name.setdefault(param.name, []).append((action.name, param))
     return [
         replace(uses[0][1], description=_description(uses), required=False, choices=())
         for uses in by_name.values()
@@ -196,8 +194,8 @@ def _together(actions: Iterable[Action]) -> list[Parameter]:
 def _description(uses: list[tuple[str, Parameter]]) -> str:
     """Return the description of a parameter: one for all actions if they agree, else one for each."""
     meanings: dict[str, list[str]] = {}
-    for action, one in uses:
-        meaning = one.description or " | ".join(one.choices)
+    for action, param in uses:
+        meaning = param.description or " | ".join(param.choices)
         if meaning:
             meanings.setdefault(meaning, []).append(action)
     if len(meanings) == 1:

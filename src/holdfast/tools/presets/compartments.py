@@ -18,7 +18,7 @@ from holdfast.text.tokens import estimate_tokens
 from holdfast.tools import render
 from holdfast.tools.memory_internals import internals_of
 from holdfast.tools.paging import Page, PageStart
-from holdfast.tools.presets.preset import CAP, Preset, noted, shortened
+from holdfast.tools.presets.preset import CAP, Preset, shorten, with_note
 from holdfast.tools.read_actions import Cursor
 from holdfast.tools.results import ORIGIN
 from holdfast.tools.tool import Tool, ToolResult, result, tool_of
@@ -95,7 +95,7 @@ class _Compartments(Preset):
             if self._has_room(compartment, Record("", "note", content, meta=metadata or {})):
                 raise
             raise InvalidInput(error.what, "Shorten it, or make room with `clear_memory`.") from error
-        note = render.joined(f"Memory saved with ID {saved.id}.", render.write_note(saved))
+        note = render.join_notes(f"Memory saved with ID {saved.id}.", render.write_note(saved))
         return result({"id": saved.id, "compartment": compartment, "note": note}, note)
 
     def _has_room(self, compartment: str, entry: Record) -> bool:
@@ -115,52 +115,52 @@ class _Compartments(Preset):
     ) -> ToolResult:
         page = Page(self._cap, estimate_tokens, cursor, (self._chat.id, compartment, id, category, tags))
         first = page.start.item
-        found = [one for one in self._entries(compartment, category, tags) if id in (None, one.id)]
-        if not found:
-            return result(noted({"entries": []}, _NONE), _NONE)
-        parts = [replace(one, text=shortened(one.text, self._cap)) for one in found[first:]]
-        taken, _ = self._fitting(parts, lambda one: _as_text(_entry(one, one.created)))
-        self._note(one.id for one in taken)
+        matches = [entry for entry in self._entries(compartment, category, tags) if id in (None, entry.id)]
+        if not matches:
+            return result(with_note({"entries": []}, _NONE), _NONE)
+        parts = [replace(entry, text=shorten(entry.text, self._cap)) for entry in matches[first:]]
+        taken, _ = self._fit(parts, lambda entry: _as_text(_entry(entry, entry.created)))
+        self._note(entry.id for entry in taken)
         # Those that count as used stay before the others, so that the next page begins behind them.
-        entries = self._used(taken)
+        entries = self._use(taken)
         end = first + len(taken)
-        on = {"cursor": page.cursor(PageStart(item=end))} if end < len(found) else {}
-        note = f"{len(found) - end} more follow with the cursor {on['cursor']}" if on else ""
+        on = {"cursor": page.cursor(PageStart(item=end))} if end < len(matches) else {}
+        note = f"{len(matches) - end} more follow with the cursor {on['cursor']}" if on else ""
         text = "\n---\n".join([*map(_as_text, entries), *([note] if note else [])])
-        return result(noted({"entries": entries, **on}, note), f"({ORIGIN})\n{text}")
+        return result(with_note({"entries": entries, **on}, note), f"({ORIGIN})\n{text}")
 
     def clear(self, compartment: Compartment, category: Category = None, tags: Tags = None) -> ToolResult:
         if compartment == "run":
             run = self._run()
-            cleared = [run.retract(one.id) for one in self._entries("run", category, tags)]
+            cleared = [run.retract(entry.id) for entry in self._entries("run", category, tags)]
         else:
             where = {"target": compartment, "chat": self._chat.id, "category": category, "tags": tags}
             cleared = self._memory.retract_all(kind="note", **where)
         which = f" of category {category}" if category else ""
         which += f" with one of the tags {', '.join(tags)}" if tags else ""
-        note = f"Cleared {len(cleared)} entries of {compartment} memory{shortened(which, _ECHOED)}."
+        note = f"Cleared {len(cleared)} entries of {compartment} memory{shorten(which, _ECHOED)}."
         return result({"cleared": len(cleared), "compartment": compartment, "note": note}, note)
 
     def _entries(self, compartment: str, category: str | None, tags: list[str] | None) -> list[Record]:
         """Return the entries that meet all conditions, by priority and then by number of uses."""
         if compartment == "run":
             _, passes = selection(self._memory.scope, {}, category=category, tags=tags)
-            found = filter(passes, self._run().notes())
+            entries = filter(passes, self._run().notes())
         else:
             where = {"target": compartment, "chat": self._chat.id, "category": category, "tags": tags}
-            found = self._memory.records(kind="note", **where)
-        return sorted(found, key=lambda note: (-note.priority, -note.uses))
+            entries = self._memory.records(kind="note", **where)
+        return sorted(entries, key=lambda note: (-note.priority, -note.uses))
 
-    def _used(self, found: list[Record]) -> list[dict[str, object]]:
+    def _use(self, entries: list[Record]) -> list[dict[str, object]]:
         """Count a use of entries, and return all their fields."""
         internals = internals_of(self._memory)
         if internals is None:
-            return [_entry(one, one.created) for one in found]
+            return [_entry(entry, entry.created) for entry in entries]
         scope = self._memory.scope
         database = internals.database_of(scope)
-        created = first_written(database, scope.space, [one.id for one in found])
-        used = count_uses(database, scope, internals.kinds, internals.now(), found)
-        return [_entry(one, created.get(one.id)) for one in used]
+        created = first_written(database, scope.space, [entry.id for entry in entries])
+        used = count_uses(database, scope, internals.kinds, internals.now(), entries)
+        return [_entry(entry, created.get(entry.id)) for entry in used]
 
     def _run(self) -> Any:
         run = self._named_run or current_run(self._chat)

@@ -13,7 +13,7 @@ from holdfast.llm.model import LLM
 from holdfast.records.draft import check_room
 from holdfast.tools import render
 from holdfast.tools.memory_internals import internals_of
-from holdfast.tools.presets.preset import CAP, Preset, noted, shortened
+from holdfast.tools.presets.preset import CAP, Preset, shorten, with_note
 from holdfast.tools.tool import Tool, ToolResult, failure, result, tool_of
 from holdfast.types import Record
 
@@ -41,10 +41,10 @@ def fact_tool(
 
     """
     facts = _Facts(memory, chat, max_tokens, llm)
-    return tool_of(facts.act, "memory", _DESCRIPTION, destructive=True, fail=_failed)
+    return tool_of(facts.act, "memory", _DESCRIPTION, destructive=True, fail=_failure)
 
 
-def _failed(error: Exception) -> ToolResult:
+def _failure(error: Exception) -> ToolResult:
     failed = failure(error)
     data = {"success": False, "error": f"{failed.data['error']} {failed.data['todo']}"}
     return replace(failed, data=data, text=result(data).text)
@@ -73,32 +73,32 @@ class _Facts(Preset):
         query: Annotated[str | None, "for search and view"] = None,
     ) -> ToolResult:
         actions: Mapping[str, Callable[[], ToolResult]] = {
-            "add": lambda: self._add(target, _needed(content, "content")),
+            "add": lambda: self._add(target, _require(content, "content")),
             "replace": lambda: self._replace(
-                target, _needed(old_text, "old_text"), _needed(content, "content")
+                target, _require(old_text, "old_text"), _require(content, "content")
             ),
-            "remove": lambda: self._remove(target, _needed(old_text, "old_text")),
+            "remove": lambda: self._remove(target, _require(old_text, "old_text")),
             "consolidate": lambda: self._consolidate(target),
             "read": lambda: self._read(target),
-            "search": lambda: self._search(_needed(query, "query")),
-            "view": lambda: self._view(_needed(query, "query")),
+            "search": lambda: self._search(_require(query, "query")),
+            "view": lambda: self._view(_require(query, "query")),
         }
         return actions[action]()
 
     def _add(self, target: Target, content: str) -> ToolResult:
         self._check_room(target, content)
         record = self._memory.remember(content, "fact", target=_list_of(target), chat=self._chat_id)
-        return self._written(target, record, _NOTES.get(record.action, "Entry added."))
+        return self._report(target, record, _NOTES.get(record.action, "Entry added."))
 
     def _replace(self, target: Target, old_text: str, content: str) -> ToolResult:
-        before = self._one(target, old_text)
+        before = self._find(target, old_text)
         self._check_room(target, content, before.text)
         record = self._memory.replace(before.id, content, kind="fact", chat=self._chat_id)
         is_held = record.trust == "quarantined"
-        return self._written(target, record, "The entry is as it was." if is_held else "Entry replaced.")
+        return self._report(target, record, "The entry is as it was." if is_held else "Entry replaced.")
 
-    def _written(self, target: Target, record: Record, message: str) -> ToolResult:
-        return self._entries(target, render.joined(message, render.write_note(record)))
+    def _report(self, target: Target, record: Record, message: str) -> ToolResult:
+        return self._entries(target, render.join_notes(message, render.write_note(record)))
 
     def _check_room(self, target: Target, content: str, before: str = "") -> None:
         """Raise InvalidInput if an entry would make its list longer than prompts show it."""
@@ -110,21 +110,21 @@ class _Facts(Preset):
             check_room(rules, name, rules.prompt_budget[name], used, len(content), len(before))
 
     def _remove(self, target: Target, old_text: str) -> ToolResult:
-        self._memory.retract(self._one(target, old_text).id, kind="fact", chat=self._chat_id)
+        self._memory.retract(self._find(target, old_text).id, kind="fact", chat=self._chat_id)
         return self._entries(target, "Entry removed.")
 
-    def _one(self, target: Target, part: str) -> Record:
+    def _find(self, target: Target, part: str) -> Record:
         """Return the entry that is or contains a text, ignoring case."""
-        found = self._facts(target, text=part)
-        whole = [one for one in found if one.text == part]
+        matches = self._facts(target, text=part)
+        whole = [fact for fact in matches if fact.text == part]
         if len(whole) == 1:
             return whole[0]
-        if not found:
+        if not matches:
             raise InvalidInput("No entry contains this old_text.", "Use `read` for the entries.")
-        if len(found) > 1:
-            what = f"{len(found)} entries contain this old_text."
+        if len(matches) > 1:
+            what = f"{len(matches)} entries contain this old_text."
             raise InvalidInput(what, "Use a more specific old_text.")
-        return found[0]
+        return matches[0]
 
     def _consolidate(self, target: Target) -> ToolResult:
         if self._llm is None:
@@ -144,11 +144,11 @@ class _Facts(Preset):
         return self._entries(target, message if done.done else f"Somebody else is consolidating. {message}")
 
     def _facts(self, target: Target, text: str | None = None) -> list[Record]:
-        found: list[Record] = self._memory.records(kind="fact", target=_list_of(target), text=text)
-        return found
+        facts: list[Record] = self._memory.records(kind="fact", target=_list_of(target), text=text)
+        return facts
 
     def _texts(self, target: Target) -> list[str]:
-        return [one.text for one in self._facts(target)]
+        return [fact.text for fact in self._facts(target)]
 
     def _read(self, target: Target) -> ToolResult:
         if target == "episodes":
@@ -157,8 +157,8 @@ class _Facts(Preset):
 
     def _search(self, query: str) -> ToolResult:
         hits = self._memory.recall(query, kinds=("episode",), limit=_FOUND)
-        found = (self._memory.get(hit.id) for hit in hits)
-        return self._episodes([one for one in found if one is not None])
+        records = (self._memory.get(hit.id) for hit in hits)
+        return self._episodes([record for record in records if record is not None])
 
     def _view(self, episode: str) -> ToolResult:
         record = self._memory.get(episode)
@@ -166,28 +166,28 @@ class _Facts(Preset):
             raise InvalidInput("There is no episode with this id.", "Use an id that `search` gives.")
         return self._episodes([record])
 
-    def _episodes(self, found: list[Record]) -> ToolResult:
-        parts = [replace(one, text=shortened(one.text, self._cap // 2)) for one in found]
-        taken, note = self._fitting(parts, lambda one: f"{one.chat}{one.text}")
+    def _episodes(self, matches: list[Record]) -> ToolResult:
+        parts = [replace(record, text=shorten(record.text, self._cap // 2)) for record in matches]
+        taken, note = self._fit(parts, lambda record: f"{record.chat}{record.text}")
         entries = [
-            {"id": one.id, "session": one.chat, "text": one.text, "at": render.moment(one.at)}
-            for one in taken
+            {"id": record.id, "session": record.chat, "text": record.text, "at": render.moment(record.at)}
+            for record in taken
         ]
-        return self._listing("" if found else "No matches found.", note, taken, entries)
+        return self._listing("" if matches else "No matches found.", note, taken, entries)
 
     def _entries(self, target: Target, message: str) -> ToolResult:
-        found = self._facts(target)
-        parts = [replace(one, text=shortened(one.text, self._cap)) for one in found]
-        taken, note = self._fitting(parts, lambda one: one.text)
-        message = message or ("" if found else "There are no entries.")
-        return self._listing(message, note, taken, [one.text for one in taken])
+        facts = self._facts(target)
+        parts = [replace(fact, text=shorten(fact.text, self._cap)) for fact in facts]
+        taken, note = self._fit(parts, lambda fact: fact.text)
+        message = message or ("" if facts else "There are no entries.")
+        return self._listing(message, note, taken, [fact.text for fact in taken])
 
     def _listing(
         self, message: str, note: str, records: Sequence[Record], entries: Sequence[object]
     ) -> ToolResult:
-        self._note(one.id for one in records)
-        data = {"success": True, "message": render.joined(message, note), "entries": entries}
-        return result(noted(data, ""))
+        self._note(record.id for record in records)
+        data = {"success": True, "message": render.join_notes(message, note), "entries": entries}
+        return result(with_note(data, ""))
 
 
 def _list_of(target: Target) -> str:
@@ -196,7 +196,7 @@ def _list_of(target: Target) -> str:
     return target
 
 
-def _needed(value: str | None, name: str) -> str:
+def _require(value: str | None, name: str) -> str:
     if value is None or not value.strip():
         raise InvalidInput(f"`{name}` is missing.", f"Pass `{name}` with some text.")
     return value

@@ -13,7 +13,7 @@ from holdfast.text.sentences import one_line, sentences
 from holdfast.text.shorten import shorten_line
 from holdfast.tools import render
 from holdfast.tools.actions import check_own, matching
-from holdfast.tools.presets.preset import CAP, Preset, noted, nothing, shortened, within
+from holdfast.tools.presets.preset import CAP, Preset, nothing, shorten, with_note, within
 from holdfast.tools.read_actions import MOST
 from holdfast.tools.tool import Tool, ToolResult, result, tool_of
 from holdfast.types import Hit, Record, Writer
@@ -119,11 +119,11 @@ def consolidate_session(memory: Any, chat: str) -> list[Record]:
     if it is longer than 100. What was stored before from the chat is not stored again.
     """
     source = f"session:{chat}"
-    spoken = [one for one in memory.chat(chat).history() if one.role in ("user", "assistant")]
-    said = [text for one in spoken for text in sentences(one.content) if _TRIGGERS.search(text)]
-    reports = [one.content.strip() for one in spoken if one.role == "assistant"]
+    spoken = [message for message in memory.chat(chat).history() if message.role in ("user", "assistant")]
+    said = [text for message in spoken for text in sentences(message.content) if _TRIGGERS.search(text)]
+    reports = [message.content.strip() for message in spoken if message.role == "assistant"]
     said += [text for text in reports[-1:] if len(text) > _REPORT]
-    known = {one.text for one in memory.records(kind="insight") if one.source == source}
+    known = {record.text for record in memory.records(kind="insight") if record.source == source}
     texts = [shorten_line(one_line(text), _LONGEST) for text in said if len(text) >= _SHORTEST]
     fresh = [text for text in dict.fromkeys(texts) if text not in known]
     return remember_fil(memory, insights=fresh, source=source, by="agent", chat=chat) if fresh else []
@@ -147,8 +147,8 @@ class _Observations(Preset):
         if not any(texts):
             todo = "Pass `findings`, `insights` or `lessons` with some text."
             raise InvalidInput("There is nothing to remember.", todo)
-        found, concluded, learned = texts
-        written = remember_fil(self._memory, found, concluded, learned, source=SOURCE, chat=self._chat_id)
+        facts, concluded, learned = texts
+        written = remember_fil(self._memory, facts, concluded, learned, source=SOURCE, chat=self._chat_id)
         stored = sum(record.trust != "quarantined" for record in written)
         notes = [f"{stored} observation{'' if stored == 1 else 's'} stored for later sessions."]
         notes += [f"{record.id}: {note}" for record in written if (note := render.write_note(record))]
@@ -159,23 +159,23 @@ class _Observations(Preset):
         query: Annotated[str, "2-4 distinctive words"],
         limit: Annotated[int, "of each category"] = _PER_KIND,
     ) -> ToolResult:
-        found = recall_fil(self._memory, query, within(limit, MOST, _PER_KIND))
-        items = [render.of_hit(hit) for hits in found.values() for hit in hits]
+        hits_by_kind = recall_fil(self._memory, query, within(limit, MOST, _PER_KIND))
+        items = [render.of_hit(hit) for hits in hits_by_kind.values() for hit in hits]
         if not items:
             return nothing("No relevant memories found")
         items.sort(key=lambda item: -item.score)
-        taken, note = self._fitting(items, lambda item: item.text)
+        taken, note = self._fit(items, lambda item: item.text)
         self._note(render.references(taken))
         by_kind = {f"{kind}s": [item.text for item in taken if item.kind == kind] for kind in FIL}
-        return result(noted(dict(by_kind), note))
+        return result(with_note(dict(by_kind), note))
 
     def read(self, key: Key) -> dict[str, object]:
         check_own(key, "key")
         if key not in self._pad:
             raise InvalidInput("Nothing is kept under this key.", "Use `scratchpad_list` for the keys.")
         value = self._pad[key]
-        part = shortened(value, self._cap)
-        return noted({"key": key, "value": part, "cut": part != value}, "")
+        part = shorten(value, self._cap)
+        return with_note({"key": key, "value": part, "cut": part != value}, "")
 
     def write(self, key: Key, value: str) -> dict[str, object]:
         check_own(key, "key")
@@ -183,14 +183,13 @@ class _Observations(Preset):
         return {"key": key, "note": f"Written. {self._duration}"}
 
     def keys(self, prefix: str = "") -> dict[str, object]:
-        found = [key for key, _ in matching(self._pad, "") if key.startswith(prefix)]
-        keys, note = self._fitting(found, str)
-        return noted({"keys": keys}, note)
+        names = [key for key, _ in matching(self._pad, "") if key.startswith(prefix)]
+        keys, note = self._fit(names, str)
+        return with_note({"keys": keys}, note)
 
     def search(self, query: Annotated[str, "part of a key or a value"]) -> dict[str, object]:
-        found = [
-            {"key": key, "value": shortened(value, render.SNIPPET)}
-            for key, value in matching(self._pad, query)
+        matches = [
+            {"key": key, "value": shorten(value, render.SNIPPET)} for key, value in matching(self._pad, query)
         ]
-        entries, note = self._fitting(found, lambda entry: entry["key"] + entry["value"])
-        return noted({"results": entries}, note or ("" if found else "No matches found."))
+        entries, note = self._fit(matches, lambda entry: entry["key"] + entry["value"])
+        return with_note({"results": entries}, note or ("" if matches else "No matches found."))

@@ -29,7 +29,7 @@ class Preset:
     def _chat_id(self) -> str | None:
         return None if self._chat is None else self._chat.id
 
-    def _fitting(self, items: Sequence[ItemT], text: Callable[[ItemT], str]) -> tuple[list[ItemT], str]:
+    def _fit(self, items: Sequence[ItemT], text: Callable[[ItemT], str]) -> tuple[list[ItemT], str]:
         """Return the items that fit, at least the first, and a note of the number left out."""
         taken: list[ItemT] = []
         room = self._cap
@@ -52,7 +52,7 @@ def within(limit: int, most: int, otherwise: int) -> int:
     return min(limit, most) if limit > 0 else otherwise
 
 
-def shortened(text: str, cap: int) -> str:
+def shorten(text: str, cap: int) -> str:
     """Return a text cut to a number of tokens, with an ellipsis if it was cut."""
     part = text
     while (cost := estimate_tokens(part)) > cap:
@@ -60,11 +60,11 @@ def shortened(text: str, cap: int) -> str:
     return part if len(part) == len(text) else f"{part}…"
 
 
-def noted(data: dict[str, object], note: str) -> dict[str, object]:
+def with_note(data: dict[str, object], note: str) -> dict[str, object]:
     """Return data from memory with a note, if there is one."""
     return {"origin": ORIGIN, **data, **({"note": note} if note else {})}
 
 
 def nothing(note: str) -> ToolResult:
     """Return the result of a search without hits."""
-    return result(noted({}, note), note)
+    return result(with_note({}, note), note)

@@ -11,7 +11,7 @@ from holdfast.errors import Denied, InvalidInput
 from holdfast.tools import render
 from holdfast.tools.memory_internals import in_view
 from holdfast.tools.permissions import Permissions, Rule, allowed_names, available, call, write_text
-from holdfast.tools.presets.preset import CAP, Preset, noted, nothing, shortened, within
+from holdfast.tools.presets.preset import CAP, Preset, nothing, shorten, with_note, within
 from holdfast.tools.read_actions import MOST, REFUSALS, Confirm, ask, check_confirm, quoted, unknown_id
 from holdfast.tools.results import ChangeItem, MemoryItem, as_json
 from holdfast.tools.tool import Tool, ToolResult, result, single_tool
@@ -74,13 +74,13 @@ def provider_tool(
     allowed = allowed_names(allow, ACTIONS) - locked
     possible = available(Permissions(provider, capabilities(provider)), _ProviderActions, _RULES)
     actions = [action for action in possible if action.name in allowed]
-    every = {one.name: replace(one, required=False) for action in actions for one in action.parameters}
+    args = {param.name: replace(param, required=False) for action in actions for param in action.parameters}
     listed = "\n".join(f"{action.name}: {action.description}" for action in actions)
     return single_tool(
         _ProviderActions(provider, chat, max_tokens, check_confirm(confirm), soul_locked=read_only_soul),
         actions,
         f"The memory of this conversation and its user. Actions:\n{listed}",
-        every.values(),
+        args.values(),
     )
 
 
@@ -117,30 +117,30 @@ class _ProviderActions(Preset):
     ) -> ToolResult:
         most, view = within(limit, MOST, 20), in_view(self._memory, self._chat)
         hits = [hit for hit in self._chat.search(pattern, scope, most + len(view.seen)) if not view.has(hit)]
-        found = render.masked_hits(self._memory, hits[:most])
-        return self._listing([render.of_hit(hit) for hit in found], "No matches found.")
+        shown = render.mask_hits(self._memory, hits[:most])
+        return self._listing([render.of_hit(hit) for hit in shown], "No matches found.")
 
     def describe(self, summary_id: str) -> dict[str, object]:
         try:
-            found = self._chat.describe(summary_id)
+            description = self._chat.describe(summary_id)
         except REFUSALS as error:
             raise unknown_id(summary_id) from error
         data = {
-            "summary": as_json(render.of_summary(found.summary)),
-            "depth": found.summary.depth,
-            "parents": list(found.parents),
-            "children": list(found.children),
+            "summary": as_json(render.of_summary(description.summary)),
+            "depth": description.summary.depth,
+            "parents": list(description.parents),
+            "children": list(description.children),
         }
-        return noted(data, "")
+        return with_note(data, "")
 
     def expand(self, summary_id: str, max_tokens: int = 4_000) -> ToolResult:
         try:
-            found = self._chat.expand(summary_id, within(max_tokens, self._cap, min(4_000, self._cap)))
+            expansion = self._chat.expand(summary_id, within(max_tokens, self._cap, min(4_000, self._cap)))
         except REFUSALS as error:
             raise unknown_id(summary_id) from error
-        items = [render.of_message(one, found.summary.chat) for one in found.messages]
-        items += [render.of_summary(one) for one in found.children]
-        return self._listing(items, "Nothing is behind it.", more=found.truncated)
+        items = [render.of_message(message, expansion.summary.chat) for message in expansion.messages]
+        items += [render.of_summary(child) for child in expansion.children]
+        return self._listing(items, "Nothing is behind it.", more=expansion.truncated)
 
     def soul_get(self) -> ToolResult:
         return self._text("soul", render.text_of(self._of_user.get("soul")), "No agent soul defined.")
@@ -160,7 +160,8 @@ class _ProviderActions(Preset):
 
     def profile_history(self, history_scope: Of = "profile", history_limit: int = 10) -> ToolResult:
         changes = self._memory.changes(kind=history_scope, limit=within(history_limit, MOST, 10))
-        return self._listing([render.of_change(one, self._cap // 8) for one in changes], "No history found.")
+        items = [render.of_change(change, self._cap // 8) for change in changes]
+        return self._listing(items, "No history found.")
 
     def profile_rollback(
         self, rollback_version: Annotated[int, "of the history"], history_scope: Of = "profile"
@@ -180,7 +181,7 @@ class _ProviderActions(Preset):
         return {"restored": len(done), "note": _SHOWN}
 
     def constraint_list(self) -> ToolResult:
-        items = [render.of_record(one) for one in self._of_user.records(kind="constraint")]
+        items = [render.of_record(record) for record in self._of_user.records(kind="constraint")]
         return self._listing(items, "No constraints set.")
 
     def constraint_add(self, constraint_text: str) -> ToolResult:
@@ -190,7 +191,7 @@ class _ProviderActions(Preset):
         return self.constraint_list()
 
     def constraint_remove(self, constraint_id: str) -> ToolResult:
-        known = {one.id: one.text for one in self._of_user.records(kind="constraint")}
+        known = {record.id: record.text for record in self._of_user.records(kind="constraint")}
         if constraint_id not in known:
             raise InvalidInput("There is no constraint with this id.", "Use an id of `constraint_list`.")
         ask(self._confirm, f"Remove the constraint {quoted(known[constraint_id])}?")
@@ -198,7 +199,7 @@ class _ProviderActions(Preset):
         return self.constraint_list()
 
     def _text(self, name: str, text: str, otherwise: str) -> ToolResult:
-        return result(noted({name: shortened(text, self._cap)}, "")) if text else nothing(otherwise)
+        return result(with_note({name: shorten(text, self._cap)}, "")) if text else nothing(otherwise)
 
     def _listing(
         self, items: Sequence[MemoryItem] | Sequence[ChangeItem], otherwise: str, *, more: bool = False
@@ -206,9 +207,9 @@ class _ProviderActions(Preset):
         if not items:
             return nothing(otherwise)
         parts = [
-            replace(item, text=shortened(item.text, self._cap // 2)) if isinstance(item, MemoryItem) else item
+            replace(item, text=shorten(item.text, self._cap // 2)) if isinstance(item, MemoryItem) else item
             for item in items
         ]
-        taken, note = self._fitting(parts, lambda item: str(as_json(item)))
-        self._note(render.references(one for one in taken if isinstance(one, MemoryItem)))
-        return result(noted({"results": as_json(taken)}, note or ("There is more." if more else "")))
+        taken, note = self._fit(parts, lambda item: str(as_json(item)))
+        self._note(render.references(item for item in taken if isinstance(item, MemoryItem)))
+        return result(with_note({"results": as_json(taken)}, note or ("There is more." if more else "")))
