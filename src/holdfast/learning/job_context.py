@@ -202,7 +202,7 @@ class JobContext:
                 check(changes)
 
         stored = self.intake.remember(drafts, merge=True, also=also, beside=beside)
-        written = tuple({one.version: one for one in stored if one.version > before}.values())
+        written = tuple({record.version: record for record in stored if record.version > before}.values())
         self.events.tell_of(self.scope, written)
         return written
 

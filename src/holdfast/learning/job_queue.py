@@ -40,7 +40,7 @@ def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
     """
     database, space, now = context.database, context.space, context.now()
     agent, idle = context.scope.agent or None, micros(context.settings.idle)
-    found = [
+    reasons = [
         Opening(kind, news.agent, news.chat, news.newest + idle)
         for kind in _OF_A_CHAT
         if kind in kinds
@@ -48,19 +48,19 @@ def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
             database, space, context.watermark_kinds(kind)[0], agent=agent, quiet=now - idle, now=now
         )
     ]
-    found += [
-        Opening(kind, one, "", now) for kind in _OF_AN_AGENT if kind in kinds for one in agents(context, kind)
+    reasons += [
+        Opening(kind, who, "", now) for kind in _OF_AN_AGENT if kind in kinds for who in agents(context, kind)
     ]
     if guard_job.KIND in kinds:
         news_of_guard = watermarks.pending_chats(database, space, guard_job.KIND, agent=agent)
         owners = verdicts.agents_without_verdicts(database, space)
         if agent is not None and not owners.isdisjoint((agent, "")):
             owners = {agent}
-        found += [Opening(guard_job.KIND, one.agent, one.chat, now) for one in news_of_guard]
-        found += [Opening(guard_job.KIND, owner, "", now) for owner in sorted(owners)]
+        reasons += [Opening(guard_job.KIND, news.agent, news.chat, now) for news in news_of_guard]
+        reasons += [Opening(guard_job.KIND, owner, "", now) for owner in sorted(owners)]
     if embed_job.KIND in kinds and not is_embedded(context):
-        found.append(Opening(embed_job.KIND, context.scope.agent, "", now))
-    return [one for one in found if agent in (None, one.agent)]
+        reasons.append(Opening(embed_job.KIND, context.scope.agent, "", now))
+    return [opening for opening in reasons if agent in (None, opening.agent)]
 
 
 def is_embedded(context: JobContext) -> bool:
@@ -111,9 +111,9 @@ def _fresh(context: JobContext, kinds: Sequence[str]) -> list[tuple[Opening, boo
     left = jobs.read(context.database, context.space, ("open", "running", "failed"))
     queued = {job.id: job for job in left}
     return [
-        (one, one.id in queued or not one.chat)
-        for one in openings(context, kinds)
-        if one.id not in queued or _is_retried(context, one, queued[one.id])
+        (opening, opening.id in queued or not opening.chat)
+        for opening in openings(context, kinds)
+        if opening.id not in queued or _is_retried(context, opening, queued[opening.id])
     ]
 
 
@@ -127,16 +127,16 @@ def _is_retried(context: JobContext, opening: Opening, job: Job) -> bool:
 
 
 def _add(tx: Connection, context: JobContext, fresh: Sequence[tuple[Opening, bool]]) -> None:
-    for one, again in fresh:
+    for opening, again in fresh:
         jobs.add(
             tx,
             context.space,
-            one.kind,
+            opening.kind,
             now=context.now(),
-            agent=one.agent,
-            chat=one.chat,
-            due=one.due,
-            pause=micros(context.settings.every) if one.kind in _OF_AN_AGENT else 0,
+            agent=opening.agent,
+            chat=opening.chat,
+            due=opening.due,
+            pause=micros(context.settings.every) if opening.kind in _OF_AN_AGENT else 0,
             again=again,
         )
 

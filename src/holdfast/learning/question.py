@@ -119,8 +119,8 @@ def split_messages(messages: Sequence[Message], count: CountTokens, limit: int) 
 
     recalled = recalled_seqs(messages)
     groups = (transcript_lines(group, recalled) for group in _with_results(messages))
-    fitting = (piece for group in groups for piece in packed(group, size, limit))
-    together = (list(chain.from_iterable(pieces)) for pieces in packed(fitting, sizes, limit))
+    fitting = (piece for group in groups for piece in pack(group, size, limit))
+    together = (list(chain.from_iterable(pieces)) for pieces in pack(fitting, sizes, limit))
     return [
         TranscriptPart(
             lines[0].seq,
@@ -146,22 +146,22 @@ def split_text(text: str, count: CountTokens, limit: int) -> list[TranscriptPart
 
 def transcript_lines(messages: Iterable[Message], recalled: Container[int]) -> list[TranscriptLine]:
     """Return the lines of the messages that are not empty and do not only repeat what was recalled."""
-    return [line for one in messages if one.seq not in recalled and (line := _line(one))]
+    return [line for message in messages if message.seq not in recalled and (line := _line(message))]
 
 
 def text_line(part: TranscriptPart) -> TranscriptLine:
     """Return a part of a text as a line."""
-    text = unescaped(part.transcript)
-    return TranscriptLine(0, "user", part.transcript, text, folded(text))
+    text = unescape(part.transcript)
+    return TranscriptLine(0, "user", part.transcript, text, fold_words(text))
 
 
-def folded(text: str) -> str:
+def fold_words(text: str) -> str:
     """Return the words of a text between spaces, in lower case, in which quotes are looked up."""
     words = (word.strip("_") for word in WORD.findall(normalize("NFKC", text).casefold()))
     return f" {' '.join(filter(None, words))} "
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     """Return a text without the escapes of transcripts, which models repeat."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
@@ -191,10 +191,10 @@ def _line(message: Message) -> TranscriptLine | None:
     content = without_injected(message.content)
     if not content.strip() and not message.calls:
         return None
-    found = passages([replace(message, content=content)])
-    if not found:
+    prose = passages([replace(message, content=content)])
+    if not prose:
         return None
-    (passage,) = found
+    (passage,) = prose
     named = (
         f" ({escape(passage.speaker.removeprefix(f'{message.role} '), quote=False)})" if message.name else ""
     )
@@ -204,7 +204,7 @@ def _line(message: Message) -> TranscriptLine | None:
     content = "\n".join(shown)
     written = f"[{message.seq}] {message.role}{named}{at}: {text}"
     return TranscriptLine(
-        message.seq, message.role, written, content, folded(content), _left_out(message, shown)
+        message.seq, message.role, written, content, fold_words(content), _omitted_length(message, shown)
     )
 
 
@@ -220,7 +220,7 @@ def _is_call(message: Message, line: str) -> bool:
     return bool(message.calls) and line.startswith(_CALL)
 
 
-def _left_out(message: Message, shown: Sequence[str]) -> int:
+def _omitted_length(message: Message, shown: Sequence[str]) -> int:
     """Return the characters of the use of tools in a message that are not shown, about."""
     if message.role == "tool":
         return max(0, len(message.content) - sum(map(len, shown)))
@@ -237,10 +237,10 @@ def _pieces(
     small = [
         piece for some in pattern.split(text) if some.strip() for piece in _pieces(some, count, limit, finer)
     ]
-    return [joint.join(some) for some in packed(small, lambda piece: count(f"{piece}{joint}"), limit)]
+    return [joint.join(some) for some in pack(small, lambda piece: count(f"{piece}{joint}"), limit)]
 
 
-def packed(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterator[list[T]]:
+def pack(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterator[list[T]]:
     """Yield neighbours together as far as they fit a limit; what alone is larger stands alone."""
     taken: list[T] = []
     used = 0
@@ -295,18 +295,18 @@ def _with_changed_times(transcript: str) -> str:
     """Return a transcript without the times that are in the same hour as those before."""
     before = ""
 
-    def thinned(line: re.Match[str]) -> str:
+    def thin(line: re.Match[str]) -> str:
         nonlocal before
         last, before = before, line["hour"]
         return f"{line['who']}: " if line["hour"] == last else line[0]
 
-    return _TIMED.sub(thinned, transcript)
+    return _TIMED.sub(thin, transcript)
 
 
 def _wish(kind: Kind) -> str:
     """Return a line of a prompt: what is to be learned as a kind, with its examples."""
-    examples = "; ".join(f'"{escaped(one)}"' for one in kind.examples)
-    return f'- "{escaped(kind.name)}": {escaped(kind.learn)}' + (f", as in {examples}" if examples else "")
+    examples = "; ".join(f'"{to_line(example)}"' for example in kind.examples)
+    return f'- "{to_line(kind.name)}": {to_line(kind.learn)}' + (f", as in {examples}" if examples else "")
 
 
 def parts_of(prompt: PromptTemplate, parts: Iterable[str]) -> frozenset[str]:
@@ -322,6 +322,6 @@ def asks_for_quotes(prompt: PromptTemplate, field: str = "quote") -> bool:
     return re.search(rf"""["'`]{field}["'`]|\b{field}\s?:""", prompt.text) is not None
 
 
-def escaped(text: str) -> str:
+def to_line(text: str) -> str:
     """Return a text in one line that cannot leave a frame of tags."""
     return escape(one_line(text), quote=False)

@@ -18,7 +18,7 @@ from holdfast.events import Event
 from holdfast.learning import embed_job, guard_job, job_queue, session, tidy
 from holdfast.learning.job_context import JobContext, WorkUnit, micros
 from holdfast.learning.question import SHORTEST
-from holdfast.learning.results import Extraction, WorkResult, explained, together
+from holdfast.learning.results import Extraction, WorkResult, explain, total
 from holdfast.learning.workers import Workers, rest
 from holdfast.llm.errors import logged
 from holdfast.llm.llm_request import Ask, LLMRequest, Unreadable
@@ -74,7 +74,7 @@ class Worker:
 
     def __post_init__(self) -> None:
         used = (self.model, *(self.own.get(kind) for kind in job_queue.OWN))
-        model, guard, embedder = (one.name if one else "" for one in used)
+        model, guard, embedder = (llm.name if llm else "" for llm in used)
         self.context = replace(self.context, model=model, guard=guard, embedder=embedder)
 
     def using(
@@ -104,10 +104,10 @@ class Worker:
     def work(self, limit: int | None, progress: Progress, *, everyone: bool, dry_run: bool) -> WorkResult:
         """Run at most `limit` jobs that are due, of everyone in turn, or return what a dry run would cost."""
         if not everyone:
-            return explained(self.estimate() if dry_run else self.run(limit, progress=progress))
+            return explain(self.estimate() if dry_run else self.run(limit, progress=progress))
         results: list[WorkResult] = []
         for scope in self._scopes():
-            left = None if limit is None else limit - sum(one.count for one in results)
+            left = None if limit is None else limit - sum(result.count for result in results)
             if left == 0 or (results and any(job.reason in _OUTAGES for job in results[-1].postponed)):
                 break
             self.workers.last_served = scope.space
@@ -117,7 +117,7 @@ class Worker:
             except Damaged as error:
                 # The damage of one user must not keep the others from being served.
                 results.append(WorkResult(notes=(f"user {scope.user!r}: {error}",), why=error.what))
-        return explained(together(results))
+        return explain(total(results))
 
     def _scopes(self) -> Iterator[Scope]:
         """Yield the scopes of the users of this tenant that have chats, and of the tenant itself."""
@@ -136,7 +136,7 @@ class Worker:
     def estimate(self) -> WorkResult:
         """Return what the work due would cost, and add without a model; call no model, write nothing."""
         context, results, done = self.context, list[WorkResult](), set[tuple[str, str]]()
-        due = job_queue.preview(context, self.kinds, self._wanted(None)._replace(in_order=False))
+        due = job_queue.preview(context, self.kinds, self._claim(None)._replace(in_order=False))
         for held in sorted(due, key=lambda held: held.jobs[0].kind != "observe"):
             job, planned = held.jobs[0], PLANS[held.jobs[0].kind](context.of(held))
             units = [unit for unit in planned if (job.kind, unit.chat) not in done]
@@ -147,7 +147,7 @@ class Worker:
             cost = f"{calls}, {tokens:,} tokens of prompts" if requests else "needs no model"
             results.append(
                 WorkResult(
-                    done=tuple(replace(one, status="open", attempts=one.attempts - 1) for one in held.jobs),
+                    done=tuple(replace(job, status="open", attempts=job.attempts - 1) for job in held.jobs),
                     records=tuple(record for unit in units for record in unit.preview()),
                     notes=(f"{job.id}: {cost}",),
                     calls=len(requests),
@@ -156,7 +156,7 @@ class Worker:
                 )
             )
         why = "A dry run: nothing was asked, and nothing written."
-        return replace(together(results), why=why, dry_run=True)
+        return replace(total(results), why=why, dry_run=True)
 
     def run(
         self,
@@ -184,8 +184,8 @@ class Worker:
             waiting = jobs.read(context.database, context.space, ("open",), (agent,) if agent else None)
             kinds = [] if self.model else [kind for kind in KINDS if kind in context.settings.kinds]
             openings = job_queue.openings(replace(context, model="any"), kinds)
-            left = {job.id for job in waiting} | {one.id for one in openings}
-        return replace(together(results), why=why, seconds=time.monotonic() - began, waiting=len(left))
+            left = {job.id for job in waiting} | {opening.id for opening in openings}
+        return replace(total(results), why=why, seconds=time.monotonic() - began, waiting=len(left))
 
     def _run_jobs(
         self, results: list[WorkResult], limit: int | None, ids: Sequence[str] | None, progress: Progress
@@ -193,11 +193,11 @@ class Worker:
         """Run jobs, add their results, and return why the work ended."""
         why = ""
         while not why:
-            if limit is not None and sum(one.count for one in results) >= limit:
+            if limit is not None and sum(result.count for result in results) >= limit:
                 return f"The limit of {'1 job' if limit == 1 else f'{limit:,} jobs'} is reached."
             if reason := self.stop_reason():
                 return reason
-            held = jobs.claim(self.context.database, self.context.space, self._wanted(ids))
+            held = jobs.claim(self.context.database, self.context.space, self._claim(ids))
             if held is None:
                 return next(iter(self.limited.values()), "Nothing more is due.")
             progress(WorkResult(why=_beginning(held)))
@@ -220,7 +220,7 @@ class Worker:
         seconds = timedelta(seconds=2 * self.context.settings.patience + 60)
         return self.context.now() + micros(max(_LEASE, seconds))
 
-    def _wanted(self, ids: Sequence[str] | None) -> jobs.Claim:
+    def _claim(self, ids: Sequence[str] | None) -> jobs.Claim:
         """Return which jobs are claimed: one that is named in any case."""
         context, kinds = self.context, self.kinds if ids is None else self.able
         return jobs.Claim(
@@ -232,7 +232,7 @@ class Worker:
             agent=context.scope.agent or None,
             but=() if self.model else get_args(Reason),
             unless=tuple(self.own),
-            in_order=ids is None and "observe" not in self.limited and bool(session.joined(context)),
+            in_order=ids is None and "observe" not in self.limited and bool(session.joined_kinds(context)),
         )
 
     # At once
@@ -248,7 +248,7 @@ class Worker:
         for agent in agents:
             id = f"{kind} {target}:{agent}" if target else None
             ids.append(job_queue.add_now(context.for_agent(agent), kind, id=id, payload=payload))
-        return explained(self.run(ids=ids))
+        return explain(self.run(ids=ids))
 
     def embed_now(self) -> str | None:
         """Embed what has no vector yet, a thousand texts at most; return what was left out and why, or None.
@@ -381,7 +381,7 @@ class _Attempt:
             sum(call.answer_tokens for call in calls),
         )
         spent = WorkResult(calls=len(calls), prompt_tokens=prompts, answer_tokens=answers, seconds=seconds)
-        return together([*self._results, spent])
+        return total([*self._results, spent])
 
     def finish(self) -> str:
         """Run the job and store its new status; return what keeps the next ones from being run."""
@@ -515,7 +515,7 @@ class _Attempt:
         )
         if len(ended) < len(held.jobs):
             self._note(_TAKEN_OVER, held.jobs[0])
-        done, postponed, failed = (ended if status == one else () for one in ("done", "open", "failed"))
+        done, postponed, failed = (ended if status == case else () for case in ("done", "open", "failed"))
         self._results.append(WorkResult(done, postponed, failed))
         for job in ended if reason else ():
             context.events.tell(Event("failed", context.scope, job=job, chat=job.chat, error=error))
