@@ -105,8 +105,8 @@ def recalled_seqs(messages: Sequence[Message]) -> set[int]:
         names = [called.get(call, "") for call in message.answers]
         if message.role == "tool" and message.name:
             names.append(message.name)
-        ours = message.role == "tool" and _RESULT.match(message.content)
-        if ours or any(map(is_memory_tool, names)) or message.meta.get("origin") in ORIGINS:
+        is_ours = message.role == "tool" and _RESULT.match(message.content)
+        if is_ours or any(map(is_memory_tool, names)) or message.meta.get("origin") in ORIGINS:
             seqs.add(message.seq)
         called.update((call.id, call.name) for call in message.calls)
     return seqs
@@ -245,7 +245,7 @@ _RESULTS = 3  # results of memory tools before a text
 
 
 class EchoFilter:
-    """The texts that an agent had before it: those in every prompt, those recalled, and earlier messages.
+    """A filter for texts that an agent had before it: in every prompt, recalled, or in earlier messages.
 
     What the instructions of a project say is in every prompt of its client, and nobody's words are news then.
 
@@ -269,7 +269,7 @@ class EchoFilter:
         self._texts: dict[str, list[str]] = {}
 
     def repeats(self, text: str, span: Range | None, speaker: str) -> bool:
-        """Return whether a text only repeats them; of the user's, only what instructions say does."""
+        """Return whether a text only repeats such texts; a text of the user's, only the instructions."""
         if self._is_known(text):
             return True
         if speaker == "user":
@@ -293,8 +293,8 @@ class EchoFilter:
             return []
         context = self._context
         now = from_micros(context.now())
-        wanted = check(sources=("message",), until=before, limit=_EARLIER, valid_at=now)
-        return [hit.text[:_READ] for hit in context.search().recall(context.scope, parse(text), wanted)]
+        filters = check(sources=("message",), until=before, limit=_EARLIER, valid_at=now)
+        return [hit.text[:_READ] for hit in context.search().recall(context.scope, parse(text), filters)]
 
     def _read_texts(self, ref: str) -> list[str]:
         """Return the texts of a reference, to a message or to all versions of a record."""
@@ -318,7 +318,7 @@ class EchoFilter:
 
 
 def says_what_all_know(context: JobContext) -> Callable[[str], bool]:
-    """Return what tells whether a text only repeats what everyone is shown, as a project's instructions."""
+    """Return a test for texts that only repeat what everyone is shown, as a project's instructions."""
     known = _pieces(imports.known_texts(context.database, context.space))
     return lambda text: bool(known and text) and restates(text, known)
 

@@ -1,7 +1,8 @@
-"""Embedding: the vectors of what has none yet, by which recall finds it by its meaning.
+"""Embedding: vectors for documents without one, by which recall finds them by meaning.
 
-Nothing of it is on the append path. The documents of each source are embedded in the order of their numbers,
-so that one number says how far an embedder has come; it moves in the transaction that stores the vectors.
+Appending a message never waits for it. The documents of each source are embedded in the order of their
+numbers, so that one number says how far an embedder has come; it moves in the transaction that stores the
+vectors.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _next_batch(
 
 
 def text_of(role: str, name: str, content: str) -> str:
-    """Return what is embedded of a message: of the output of a tool its first line."""
+    """Return the text of a message to embed: of the output of a tool, the first line."""
     text = content.strip()
     if role == "tool":
         text = text.partition("\n")[0]

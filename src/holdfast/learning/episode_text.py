@@ -108,14 +108,14 @@ def compose(
     first, requests = _requests(every, but, work)
     left = [line for line in _loose_ends(every, but) if not _says_one_of(line, [first])]
     own = (claim for claim in learned_statements(messages) if not any(seq in but for seq in claim.messages))
-    said = [claim for claim in own if not is_known(claim.text)]
+    claims = [claim for claim in own if not is_known(claim.text)]
     users = {message.actor for message, _ in every if message.role == "user"}
     # What was followed by more work matters more.
-    said.sort(key=lambda claim: (claim.speaker in users, work.get(claim.messages[1], 0)), reverse=True)
-    decided = _main(said, _DECIDED, _DECISION, known := [first, *left, outcome])
+    claims.sort(key=lambda claim: (claim.speaker in users, work.get(claim.messages[1], 0)), reverse=True)
+    decided = _main(claims, _DECIDED, _DECISION, known := [first, *left, outcome])
     known += decided.values()
     later = {place: line for place, line in requests.items() if not _says_one_of(line, known)}
-    findings = _main(said, _FOUND, _FINDING, [*known, *later.values()])
+    findings = _main(claims, _FOUND, _FINDING, [*known, *later.values()])
     # Whatever shows a part of it shows the beginning.
     lists = {
         "Outcome": _ranking([outcome]),
@@ -142,16 +142,16 @@ def read_episode(answer: object, episode: Episode, transcript: str = "") -> Epis
         Unreadable: the answer is no JSON object that has a summary, or something in it is no text.
 
     """
-    given = table(answer, "the answer")
+    fields = table(answer, "the answer")
     most = min(LONGEST, max(_ASKED, len(transcript))) if transcript else LONGEST
-    summary = cut(_line(picked(given, "summary")), most)
+    summary = cut(_line(picked(fields, "summary")), most)
     if says_too_little(summary):
         raise Unreadable("its summary is missing or says nothing.")
     known = "\n".join((episode.text, *episode.files, transcript))
-    files = [path for path in _lines(picked(given, "files")) if _stands_in(path, known)]
-    decisions = (text for text in _lines(picked(given, "decisions")) if not says_too_little(text))
+    files = [path for path in _lines(picked(fields, "files")) if _stands_in(path, known)]
+    decisions = (text for text in _lines(picked(fields, "decisions")) if not says_too_little(text))
     decided = [cut(text, _DECISION) for text in decisions]
-    outcome = cut(_line(picked(given, "outcome")), _OUTCOME)
+    outcome = cut(_line(picked(fields, "outcome")), _OUTCOME)
     result = replace(
         episode,
         files=tuple(dict.fromkeys(files))[:MOST_FILES] or episode.files,
@@ -167,7 +167,7 @@ def _turns(speeches: Iterable[Speech]) -> int:
 
 
 def _work(speeches: Iterable[Speech]) -> dict[int, int]:
-    """Return how many messages follow each one of the user until the next one."""
+    """Return the number of messages between each message of the user and the next, by its seq."""
     work: dict[int, int] = {}
     last = 0
     for message, prose in speeches:
@@ -190,7 +190,7 @@ def _requests(
             continue
         line = _request(prose)
         if line and (len(line) >= _SUBSTANCE or not requests):
-            # What is sent again takes the place of what was there, but for the first.
+            # A repeated request replaces the one before it, unless that is the first.
             if len(requests) > 1 and _are_alike(requests[-1], line):
                 del requests[-1], effort[-1]
             requests.append(line)
@@ -243,11 +243,11 @@ def _are_alike(text: str, other: str) -> bool:
 
 
 def _main(
-    said: Iterable[LearnedStatement], kinds: frozenset[StatementKind], longest: int, known: Sequence[str]
+    claims: Iterable[LearnedStatement], kinds: frozenset[StatementKind], longest: int, known: Sequence[str]
 ) -> _Ranking:
     """Return the first statements of some kinds, by their messages, that say nothing `known`."""
     chosen: _Ranking = {}
-    for claim in said:
+    for claim in claims:
         text = cut(gist(claim.text, LONGEST), longest)
         is_new = not _MARKUP.search(text) and not _says_one_of(text, (*known, *chosen.values()))
         if claim.kind in kinds and len(chosen) < _MOST and is_new:
@@ -260,9 +260,9 @@ def _says_one_of(text: str, others: Iterable[str]) -> bool:
 
 
 def _loose_ends(speeches: Sequence[Speech], but: Container[int]) -> list[str]:
-    """Return what the end of a chat leaves to do: what its last report says is left or offers to do.
+    """Return the open points at the end of a chat: the remaining or offered work in its last report.
 
-    Where work was begun and nothing reported since, it is what the user asked last.
+    If work was begun and nothing reported since, it is the last request of the user.
     """
     is_begun = False
     for message, prose in reversed(speeches):
@@ -296,16 +296,16 @@ def _find_report(prose: str) -> str:
 
 
 def _report(text: str) -> str:
-    said = sentences(text)
-    if not said or is_next_step(said[-1]):
+    lines = sentences(text)
+    if not lines or is_next_step(lines[-1]):
         return ""
-    reports = (line for line in said if not (is_courtesy(line) or is_next_step(line) or _LEFT.match(line)))
+    reports = (line for line in lines if not (is_courtesy(line) or is_next_step(line) or _LEFT.match(line)))
     reports = (line for line in reports if not line.endswith("?"))
     return _prose(reports, _OUTCOME)
 
 
 def _complete(summary: str, episode: Episode) -> str:
-    """Return a summary and what it does not say of an episode; the summary is cut if both are too long."""
+    """Return a summary with the points of an episode that it lacks, and cut where both are too long."""
     lists = {"Outcome": _ranking([episode.outcome]), "Decided": _ranking(episode.decisions)}
     kept = cut(summary, LONGEST - len(f". {_join_lists(lists)}"))
     decisions = [text for text in episode.decisions if not _says(kept, text)]
@@ -326,7 +326,7 @@ def _ranking(texts: Iterable[str]) -> _Ranking:
 
 
 def _fit(lists: Mapping[str, _Ranking]) -> str:
-    """Return the text of an episode; of the longest list what matters least goes until all fit."""
+    """Return the text of an episode; until it fits, the longest list loses its least important entry."""
     text = _join_lists(lists)
     spare = {label: texts for label, texts in lists.items() if len(texts) > _KEPT.get(label, len(texts))}
     if len(text) <= LONGEST or not spare:
@@ -351,16 +351,16 @@ def _end_sentence(text: str) -> str:
 
 
 def _talk(speeches: Iterable[Speech]) -> str:
-    """Return what people talked about, where no agent took part: the sentences that say most of it."""
+    """Return the main sentences of a conversation between people, without an agent."""
     # The text analysis is loaded by the first use.
     from holdfast.compaction.extract import extract
 
-    said = [
+    passages = [
         Passage(_IMAGE.sub(" ", prose), message.actor, None, message.role)
         for message, prose in speeches
         if message.role == "user"
     ]
-    lines = [line for line in extract(said, _TALK).splitlines()[1:] if not line.startswith(EXPAND)]
+    lines = [line for line in extract(passages, _TALK).splitlines()[1:] if not line.startswith(EXPAND)]
     return cut(one_line(" ".join(line.removeprefix(BARE) for line in lines)), LONGEST)
 
 
@@ -415,9 +415,9 @@ def key_files(speeches: Sequence[Speech], but: Container[int]) -> tuple[str, ...
     for message, prose in speeches:
         is_believed = message.seq not in but
         for use in tool_uses((message,)):
-            told = (path for text in use.texts for path in _paths(text))
-            named = (*use.paths, *told) if is_believed else filter(_is_plain, use.paths)
-            for path in dict.fromkeys(path for path in named if _is_file(path)):
+            mentions = (path for text in use.texts for path in _paths(text))
+            paths = (*use.paths, *mentions) if is_believed else filter(_is_plain, use.paths)
+            for path in dict.fromkeys(path for path in paths if _is_file(path)):
                 touched[path] += _EDITED if use.edits else _READ
         for path in dict.fromkeys(_paths(prose)) if is_believed else ():
             touched[path] += _MENTIONED
@@ -432,7 +432,7 @@ def key_files(speeches: Sequence[Speech], but: Container[int]) -> tuple[str, ...
 
 
 def _is_plain(path: str) -> bool:
-    """Return whether a path is no way to write a sentence: its names have few words, and are no order."""
+    """Return whether a path cannot hide a sentence: its names have few words, and are no order."""
     names = [" ".join(_PATH_WORD.findall(name)) for name in _SEPARATOR.split(path)]
     return (
         _RUN.fullmatch(path) is not None
@@ -458,7 +458,7 @@ def _is_file(path: str) -> bool:
 
 
 def _wholes(touched: Mapping[str, int]) -> dict[str, str]:
-    """Return for each path the longest that ends with it, of several the one that was touched most."""
+    """Return for each path the longest path that ends with it, of several the most touched."""
     parts = {path: _parts(path) for path in touched}
     same_name: dict[str, list[str]] = {}
     for path in touched:

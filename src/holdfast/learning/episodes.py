@@ -89,7 +89,7 @@ def read_chat(context: JobContext, chat: str, length: int) -> ReadChat:
 
 
 def current_text(context: JobContext, chat: ReadChat) -> str:
-    """Return the text of the episode that a chat has, or else of that by rules."""
+    """Return the text of the stored episode of a chat, or of its episode by rules."""
     mine, _ = _existing(context, chat.chat)
     newest = _newest(episode for episode in mine if not episode.retracted)
     return newest.text if newest else chat.episode.text
@@ -109,7 +109,7 @@ def by_rules(context: JobContext, chat: ReadChat) -> WorkUnit:
 def writer(
     context: JobContext, chat: ReadChat, episode: Episode, how: str
 ) -> Callable[[SpaceState], PlannedWrite]:
-    """Return what compares the episode of a chat with others, and plans what is written then."""
+    """Return a function that compares the episode of a chat with others, and plans the writing."""
     whole = prepare(_draft(context, chat, episode, how, chat.untrusted), context.kinds, _BY)
     own = prepare(_draft(context, chat, chat.own, _BY_RULES), context.kinds, _BY) if chat.own.text else None
 
@@ -123,7 +123,7 @@ def store(
     *done: Watermark,
     check: Callable[[Writing], None] | None = None,
 ) -> tuple[tuple[Record, ...], UnitResult]:
-    """Store drafts beside an episode, as `JobContext.commit`; return what became of them, and of that."""
+    """Store drafts and an episode, as `JobContext.commit`; return the records, and the result for it."""
     results: list[UnitResult] = []
 
     def beside(seen: SpaceState) -> Callable[[Writing], None]:
@@ -169,7 +169,7 @@ class _Version(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
-    """New versions of episodes, and why others of the `current` ones are retracted."""
+    """New versions of episodes, and reasons to retract others of the `current` ones."""
 
     note: str
     versions: Sequence[_Version] = ()
@@ -184,7 +184,7 @@ class PlannedWrite:
             fresh = before is None or before.retracted
             action = "quarantine" if held else "add" if fresh else "replace"
             why = quarantine_reason(record) if held else ""
-            # What was written just now has got its id.
+            # A record written just now has its id.
             former = current.get(record.replaces)
             ready = replace(record, replaces=former.id) if former else record
             current[record.id] = changes.put(ready, before, by=_BY, action=action, why=why)
@@ -203,16 +203,16 @@ def _plan_write(
         return PlannedWrite(why)
     full = _with_trust(whole, active, chat.messages, context.settings.untrusted)
     drafts = _drafts(full, own, active, held)
-    considered = [
+    pairs = [
         _Version(replace(_over(before, draft), id=before.id if before else place, version=version), before)
         for place, draft, before in drafts
     ]
-    versions = [pair for pair in considered if pair.before is None or _is_news(pair.record, pair.before)]
+    versions = [pair for pair in pairs if pair.before is None or _is_news(pair.record, pair.before)]
     anew = {pair.record.id: pair.record for pair in versions}
-    now = [anew.get(record.id, before) for record, before in considered]
+    now = [anew.get(record.id, before) for record, before in pairs]
     current = [record for record in now if record is not None and not record.retracted]
-    named = {record.id for record in current}
-    beside = [record for record in mine if record.id not in named and not record.retracted]
+    ids = {record.id for record in current}
+    beside = [record for record in mine if record.id not in ids and not record.retracted]
     waits = any(draft.trust == "quarantined" for _, draft, _ in drafts)
     mended = {record.id: _MENDED for record in beside if record is held and not waits}
     rest = [record for record in (*others, *beside) if record.id not in mended]
@@ -224,9 +224,9 @@ def _plan_write(
 def _drafts(
     full: Record, own: Record | None, active: Record | None, held: Record | None
 ) -> list[tuple[str, Record, Record | None]]:
-    """Return what is to be written: the place, the draft, and the record that the place has.
+    """Return the drafts to write, each with its place and the record in that place.
 
-    What somebody discarded is not written again; nor is what says no more than what stands.
+    A draft that somebody discarded is not written again, nor one that says no more than the active episode.
     """
     if full.trust != "quarantined":
         return [(_STANDS, full, active or held)]

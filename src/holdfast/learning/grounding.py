@@ -1,4 +1,4 @@
-"""Observations in the answer of a model: read, checked, and grounded in the words that it was shown."""
+"""Observations in the answer of a model: reading, checking, and grounding them in a transcript."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def ground(
 
 def grounds(observation: Observation) -> dict[str, object]:
     """Return the metadata of a record about its grounds: the speaker and the quote."""
-    named: dict[str, object] = {"speaker": observation.speaker} if observation.speaker else {}
-    return {**named, "quote": redact(observation.quote)} if observation.quote else named
+    meta: dict[str, object] = {"speaker": observation.speaker} if observation.speaker else {}
+    return {**meta, "quote": redact(observation.quote)} if observation.quote else meta
 
 
 def redact(text: str) -> str:
@@ -171,10 +171,10 @@ def _statement(text: str) -> _Statement:
     # The text analysis is loaded by the first comparison.
     from holdfast.text.analyze import analyze, tokens
 
-    stated = [sentence for sentence in sentences(text) if not sentence.rstrip(_CLOSING).endswith(("?", "？"))]
-    words = [analyze(token) for sentence in stated for token in tokens(sentence)]
+    parts = [sentence for sentence in sentences(text) if not sentence.rstrip(_CLOSING).endswith(("?", "？"))]
+    words = [analyze(token) for sentence in parts for token in tokens(sentence)]
     terms = frozenset(term for token in words for term in token.terms)
-    has_digits = any(map(str.isdigit, "".join(stated)))
+    has_digits = any(map(str.isdigit, "".join(parts)))
     return _Statement(terms, not has_digits and any(token.tells_time for token in words))
 
 
@@ -237,10 +237,10 @@ def read_observations(
 ) -> ReadObservations:
     """Return the observations in an answer about a part of `messages`, and how many were dropped, by reason.
 
-    They are of the `kinds` that were asked for; a text that is of one of them is of none after it.
+    They are of the `kinds` that were asked for; a text listed under several is of the first.
 
-    Each is one line. What is blank, too short or too long, repeated, or no text is dropped, and so is what
-    comes after as many as a part of that length may have: five, and one for each 100 characters.
+    Each is one line. Items that are no text, blank, too short, too long or repeated are dropped, and those
+    beyond the number for the length of a part: five, and one for each 100 characters.
 
     Raises:
         Unreadable: there are no lists of observations in it.
@@ -273,11 +273,11 @@ def _items(value: object, kinds: Sequence[str]) -> Iterator[tuple[str, object]]:
         for item in value:
             yield from _items(item, kinds) if _has_any(item, kinds) else (("finding", item),)
         return
-    given = table(value, "the answer")
-    if given and not _has_any(given, kinds):
+    lists = table(value, "the answer")
+    if lists and not _has_any(lists, kinds):
         raise Unreadable("it has none of the lists findings, insights and lessons.")
     for kind in kinds:
-        yield from ((kind, item) for item in listed(picked(given, kind)))
+        yield from ((kind, item) for item in listed(picked(lists, kind)))
 
 
 def _has_any(value: object, kinds: Sequence[str]) -> bool:

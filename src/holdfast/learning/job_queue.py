@@ -1,4 +1,4 @@
-"""The queue of jobs: what new messages, records and texts give a reason for, and what would be done of it."""
+"""The queue of jobs: the reasons for new ones, adding them, and a preview of the next."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
 
 
 def is_embedded(context: JobContext) -> bool:
-    """Return whether the embedder has come to the newest of all that there is."""
+    """Return whether the embedder has embedded all documents."""
     done = vectors.set_of(context.database, context.space, context.embedder)
     return done.is_complete(segments.index_state(context.database, context.space))
 
@@ -96,15 +96,15 @@ def enqueue(context: JobContext, kinds: Sequence[str]) -> None:
 
 
 def preview(context: JobContext, kinds: Sequence[str], claim: jobs.Claim) -> list[jobs.Lease]:
-    """Return what a worker would claim, one after the other, with the jobs that are not queued yet."""
+    """Return the leases that a worker would claim in turn, with the jobs that are not queued yet."""
     fresh = _fresh(context, kinds)
-    # By a clock that goes on, what is new is due later than the claim was made.
+    # The clock goes on, so that new jobs are due after the time of the claim.
     claim = claim._replace(now=context.now())
     return jobs.preview(context.database, context.space, claim, lambda tx: _add(tx, context, fresh))
 
 
 def _fresh(context: JobContext, kinds: Sequence[str]) -> list[tuple[Opening, bool]]:
-    """Return the jobs to queue, each with whether it is opened again whatever became of it.
+    """Return the jobs to queue, each with whether to open it again whatever its status.
 
     One that failed for good is tried again when its chat goes on; what is done every hour, in the next one.
     """

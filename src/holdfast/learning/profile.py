@@ -1,4 +1,4 @@
-"""The profile of a user: what a session may change in it, and how it is written."""
+"""The profile of a user, and the changes that a session may make to it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def revise(
 
 
 def _typed_lines(part: TranscriptPart, messages: Sequence[Message]) -> list[TranscriptLine]:
-    """Return what the user typed, without what the guard took for an instruction."""
+    """Return the lines that the user typed, without those flagged by the guard."""
     typed = [
         message
         for message, prose in speeches_of(messages)
@@ -106,7 +106,7 @@ def _substitute(profile: str, old: str, new: str) -> str:
 
 
 def conflict_check(context: JobContext, shown: Record | None) -> Callable[[Writing], None]:
-    """Return what raises Conflict unless the profile is still the one that was read."""
+    """Return a check that raises Conflict if the profile was changed since it was read."""
 
     def check(changes: Writing) -> None:
         current = current_profile(context, changes.tx)

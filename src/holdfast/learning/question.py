@@ -1,4 +1,4 @@
-"""The question about a session or a text: what a model is shown of it, and the request; pure functions."""
+"""The question about a session or a text: its transcript for a model, and the request; pure functions."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ class TranscriptLine(NamedTuple):
 def split_messages(messages: Sequence[Message], count: CountTokens, limit: int) -> list[TranscriptPart]:
     """Split the transcript of messages of one chat into parts of at most `limit` tokens.
 
-    A message that alone takes more stands alone. A call stays with its results where all of them fit. What
-    was recalled or injected is left out, as is what is empty. Messages are shown whole, of the use of tools
+    A message above the limit is a part of its own. A call stays with its results where all of them fit.
+    Recalled and empty messages and injected text are left out. Messages are shown whole, of the use of tools
     only the beginning.
     """
     size = cache(lambda line: count(f"{line.written}\n"))
@@ -135,12 +135,12 @@ def split_messages(messages: Sequence[Message], count: CountTokens, limit: int) 
 def split_text(text: str, count: CountTokens, limit: int) -> list[TranscriptPart]:
     """Split a text without messages into parts of at most `limit` tokens.
 
-    It is split between paragraphs, where one is too long between its sentences, and never within a word: one
-    that alone takes more stands alone. Reasoning, payloads, orders, and what was injected are left out.
+    It is split between paragraphs, or within long ones between sentences or words; a word above the limit is
+    a part of its own. Reasoning, payloads, orders, and injected text are left out.
     """
-    said = without_payloads(without_reasoning(without_injected(clean(text)))).strip()
-    said = harmless(said) if grave(said) else said
-    pieces = _pieces(escape(said, quote=False), count, limit, _BREAKS) if said else ()
+    prose = without_payloads(without_reasoning(without_injected(clean(text)))).strip()
+    prose = harmless(prose) if grave(prose) else prose
+    pieces = _pieces(escape(prose, quote=False), count, limit, _BREAKS) if prose else ()
     return [TranscriptPart(0, 0, piece) for piece in pieces]
 
 
@@ -168,13 +168,13 @@ def unescape(text: str) -> str:
 
 def _with_results(messages: Sequence[Message]) -> Iterator[list[Message]]:
     """Yield groups: each call with all up to its last result; every other message is a group of its own."""
-    made: dict[str, int] = {}
+    places: dict[str, int] = {}
     reach = list(range(len(messages)))
     for place, message in enumerate(messages):
         for call in message.answers:
-            if call in made:
-                reach[made[call]] = place
-        made.update((call.id, place) for call in message.calls)
+            if call in places:
+                reach[places[call]] = place
+        places.update((call.id, place) for call in message.calls)
     group: list[Message] = []
     furthest = 0
     for place, message in enumerate(messages):
@@ -195,14 +195,14 @@ def _line(message: Message) -> TranscriptLine | None:
     if not prose:
         return None
     (passage,) = prose
-    named = (
+    name = (
         f" ({escape(passage.speaker.removeprefix(f'{message.role} '), quote=False)})" if message.name else ""
     )
     at = f", {passage.at.astimezone(UTC):%Y-%m-%d %H:%M}" if passage.at else ""
     shown = _with_short_uses(message, passage.text.splitlines())
     text = "\n    ".join(escape(line, quote=False) for line in shown)
     content = "\n".join(shown)
-    written = f"[{message.seq}] {message.role}{named}{at}: {text}"
+    written = f"[{message.seq}] {message.role}{name}{at}: {text}"
     return TranscriptLine(
         message.seq, message.role, written, content, fold_words(content), _omitted_length(message, shown)
     )
@@ -241,18 +241,18 @@ def _pieces(
 
 
 def pack(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterator[list[T]]:
-    """Yield neighbours together as far as they fit a limit; what alone is larger stands alone."""
-    taken: list[T] = []
+    """Yield runs of neighbouring items that fit a limit; a larger item is a run of its own."""
+    run: list[T] = []
     used = 0
     for item in items:
         size = cost(item)
-        if taken and used + size > limit:
-            yield taken
-            taken, used = [], 0
-        taken.append(item)
+        if run and used + size > limit:
+            yield run
+            run, used = [], 0
+        run.append(item)
         used += size
-    if taken:
-        yield taken
+    if run:
+        yield run
 
 
 # What is asked for
@@ -268,9 +268,8 @@ def request(
 ) -> LLMRequest:
     """Return the request for what can be learned from a part of a transcript.
 
-    `parts` are what is asked for: "observe", "facts", "episode" and "profile"; `places` what stands in the
-    frames of the prompt, where each is left out that has none. What is of a kind that is `wished` for has a
-    list of its own.
+    It asks for `parts`: "observe", "facts", "episode" and "profile". `places` are the texts in the frames of
+    the prompt; a frame without one is left out. Each `wished` kind has a list of its own in the answer.
     """
     shown = {name: text for name, text in places.items() if text}
     own = prompt.only({*parts, *shown})
@@ -292,7 +291,7 @@ def request(
 
 
 def _with_changed_times(transcript: str) -> str:
-    """Return a transcript without the times that are in the same hour as those before."""
+    """Return a transcript with a time only where the hour changes."""
     before = ""
 
     def thin(line: re.Match[str]) -> str:
@@ -304,18 +303,18 @@ def _with_changed_times(transcript: str) -> str:
 
 
 def _wish(kind: Kind) -> str:
-    """Return a line of a prompt: what is to be learned as a kind, with its examples."""
+    """Return the line of a prompt that describes a kind to learn, with its examples."""
     examples = "; ".join(f'"{to_line(example)}"' for example in kind.examples)
     return f'- "{to_line(kind.name)}": {to_line(kind.learn)}' + (f", as in {examples}" if examples else "")
 
 
 def parts_of(prompt: PromptTemplate, parts: Iterable[str]) -> frozenset[str]:
-    """Return those of some parts that a prompt asks for: one of the user's own need not name all lists."""
+    """Return the parts that a prompt asks for: a prompt of the user's own need not name all."""
     return frozenset(part for part in parts if part == "observe" or f'"{part}"' in prompt.text)
 
 
 def asks_for_quotes(prompt: PromptTemplate, field: str = "quote") -> bool:
-    """Return whether a prompt names the field that quotes come in, which one of the user's own need not.
+    """Return whether a prompt names the field of quotes: a prompt of the user's own need not.
 
     A field is named in marks or before a colon; a rule about what "stands in a quote" names none.
     """

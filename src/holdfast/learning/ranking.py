@@ -152,9 +152,9 @@ def read_choice(answer: str, shown: Sequence[Record]) -> list[Record]:
         Unreadable: it names none of them, and is not "none" either.
 
     """
-    named = _answer_items(answer)
-    numbers = [number for item in named if (number := _number(item)) and number <= len(shown)]
-    if named and not numbers:
+    items = _answer_items(answer)
+    numbers = [number for item in items if (number := _number(item)) and number <= len(shown)]
+    if items and not numbers:
         raise Unreadable("it names none of the episodes.")
     return [shown[number - 1] for number in dict.fromkeys(numbers)]
 
@@ -216,8 +216,8 @@ def closeness(text: str, others: Sequence[str]) -> list[float]:
 
     The same in every process, and whatever other texts there are. Stop words do not count.
     """
-    mine = _project(text).vector
-    return [float(mine @ _project(other).vector) for other in others]
+    vector = _project(text).vector
+    return [float(vector @ _project(other).vector) for other in others]
 
 
 class _Projection(NamedTuple):
@@ -234,14 +234,14 @@ def _project(text: str) -> _Projection:
 
     from holdfast.text.analyze import analyze, tokens
 
-    counted: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for token in map(analyze, tokens(text)):
-        counted.update(token.terms[: token.words])
+        counts.update(token.terms[: token.words])
     # A bit for each sign, from the hash of a term, so that they are the same everywhere.
-    terms = (term.to_bytes(8, "little") for term in counted)
-    drawn = b"".join(blake2b(term, digest_size=DIMENSIONS // 8).digest() for term in terms)
-    bits = np.unpackbits(np.frombuffer(drawn, np.uint8)).reshape(len(counted), DIMENSIONS)
-    total = np.fromiter(counted.values(), np.float32, len(counted)) @ (2 * bits.astype(np.float32) - 1)
+    terms = (term.to_bytes(8, "little") for term in counts)
+    signs = b"".join(blake2b(term, digest_size=DIMENSIONS // 8).digest() for term in terms)
+    bits = np.unpackbits(np.frombuffer(signs, np.uint8)).reshape(len(counts), DIMENSIONS)
+    total = np.fromiter(counts.values(), np.float32, len(counts)) @ (2 * bits.astype(np.float32) - 1)
     # Without words, there is no length.
     length = max(float(np.linalg.norm(total)), 1.0)
-    return _Projection(frozenset(counted), (total / length).astype(np.float32))
+    return _Projection(frozenset(counts), (total / length).astype(np.float32))

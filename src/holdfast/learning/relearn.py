@@ -49,7 +49,7 @@ class RelearnedChat(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The kinds of records that are learned again, from chats that gave records of the kinds `of`.
+    """The kinds of records to learn again, and the kinds `of` whose chats are read again.
 
     `wish` is a kind with `learn`, which is learned from all chats.
     """
@@ -99,7 +99,7 @@ def relearn(context: JobContext, kind: str, version: str | None, model: Model, *
 
 
 def _choose(context: JobContext, kind: str, prompt: PromptTemplate) -> Choice:
-    """Return what is to be learned again.
+    """Return the kinds of records to learn again.
 
     Raises:
         InvalidInput: an unknown kind, or a prompt that does not ask for it.
@@ -122,9 +122,9 @@ def _choose(context: JobContext, kind: str, prompt: PromptTemplate) -> Choice:
 
 
 def _chats(context: JobContext, choice: Choice) -> dict[str, tuple[str, list[Record]]]:
-    """Return the chats to learn from again, each with its agent and what was learned of it: all for a wish.
+    """Return the chats to learn from again, with their agents and learned records; for a wish, all chats.
 
-    Without what the user wrote, changed or released: it is not to be learned again.
+    Records that the user wrote, changed or released are left out: they are not learned again.
     """
     agents = (context.scope.agent, "") if context.scope.agent else None
     is_episode = choice.kinds == (ranking.KIND,)
@@ -143,7 +143,7 @@ def _chats(context: JobContext, choice: Choice) -> dict[str, tuple[str, list[Rec
 def _relearn(
     context: JobContext, chat: str, stored: Sequence[Record], choice: Choice, ask: Ask
 ) -> RelearnedChat:
-    """Extract from all of a chat, and compare the result with what is stored.
+    """Extract from all of a chat, and compare the drafts with the stored records.
 
     Raises:
         ModelFailed: the model failed, or answered twice what cannot be read.
@@ -160,7 +160,7 @@ def _relearn(
     drafts = [draft for draft in drafts if draft.kind in choice.kinds]
     added, removed, kept = _compare(context, chat, context.storable(drafts)[0], stored)
     store = partial(_exchange, context, added, removed, erasures, session.prompt.label)
-    # What has no place in a record is cut out of it.
+    # Preparing removes what a record may not hold.
     drafts = [replace(draft, priority=DEFAULT_PRIORITY) for draft in added]
     ready = tuple(prepare(draft, context.kinds, context.intake.by) for draft in drafts)
     return RelearnedChat(ready, tuple(removed), kept, store)
@@ -197,7 +197,7 @@ def _rewrite(context: JobContext, chat: str, stored: Sequence[Record], _: Choice
 def _compare(
     context: JobContext, chat: str, drafts: Sequence[RecordDraft], stored: Sequence[Record]
 ) -> tuple[list[RecordDraft], list[Record], int]:
-    """Return what is new, what is not found again, and the number of what says the same."""
+    """Return the new drafts, the records not found again, and the number of records that stay."""
     intake = context.intake
     overruled = _overruled_records(context, chat)
     left, added, kept = list(stored), list[RecordDraft](), 0
@@ -216,7 +216,7 @@ def _compare(
 
 
 def _overruled_records(context: JobContext, chat: str) -> list[Record]:
-    """Return what was learned from a chat and then changed or retracted by somebody: it stays so."""
+    """Return the records learned from a chat that somebody changed or retracted: they stay so."""
     overruled = []
     database, space = context.database, context.space
     for kind in (*FIL, FACT, *(wish.name for wish in wished(context.kinds))):

@@ -63,12 +63,12 @@ def total(results: Sequence[WorkResult]) -> WorkResult:
     dropped: Counter[str] = Counter()
     for result in results:
         dropped.update(result.dropped)
-    added = [attr.name for attr in fields(WorkResult) if attr.name not in ("dropped", "why", "dry_run")]
+    names = [attr.name for attr in fields(WorkResult) if attr.name not in ("dropped", "why", "dry_run")]
     empty = WorkResult()
-    summed: dict[str, Any] = {
-        name: sum((getattr(result, name) for result in results), getattr(empty, name)) for name in added
+    sums: dict[str, Any] = {
+        name: sum((getattr(result, name) for result in results), getattr(empty, name)) for name in names
     }
-    return replace(last, **summed, dropped=dict(+dropped))
+    return replace(last, **sums, dropped=dict(+dropped))
 
 
 @dataclass(frozen=True, slots=True)

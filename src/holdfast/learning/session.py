@@ -114,7 +114,7 @@ class Source(NamedTuple):
 
 
 def source_of(context: JobContext) -> Source:
-    """Return what a job is about: what its payload names, or all that is new in its chat."""
+    """Return the source of a job: the text or messages of its payload, or all new messages of its chat."""
     payload, chat = context.payload, context.jobs[0].chat
     step, kind = str(payload.get("step", "")), str(payload.get("type", ""))
     text, span = payload.get("text"), payload.get("messages")
@@ -130,7 +130,7 @@ def source_of(context: JobContext) -> Source:
 
 
 def joined_kinds(context: JobContext) -> tuple[str, ...]:
-    """Return the kinds of jobs whose parts are asked for by the first: those that run, without own limits."""
+    """Return the other kinds of jobs that "observe" covers: those configured, without own limits."""
     limits, kinds = context.settings.limits, context.settings.kinds
     if not context.model or KIND in limits or KIND not in kinds:
         return ()
@@ -138,12 +138,12 @@ def joined_kinds(context: JobContext) -> tuple[str, ...]:
 
 
 def observe(context: JobContext) -> Iterator[WorkUnit]:
-    """Plan what is learned of a text or of what is new in a chat, by a model or by rules."""
+    """Plan the extraction from a text or from new messages, by a model or by rules."""
     source = source_of(context)
     if not context.model:
         return iter([by_rules(context, source, messages_of(context, source))])
     parts = {_OBSERVE, *((_FACTS,) if source.has_ended else ())}
-    # What a model could not answer is asked for apart.
+    # After an unreadable answer, each part has a request of its own.
     others = joined_kinds(context) if source.has_ended and context.jobs[0].reason != "answer" else ()
     if ranking.KIND in others and context.watermark(source.chat, ranking.KIND) < source.last:
         parts.add(_EPISODE)
@@ -153,7 +153,7 @@ def observe(context: JobContext) -> Iterator[WorkUnit]:
 
 
 def _is_reflected_on(context: JobContext, source: Source) -> bool:
-    """Return whether all is read that reflection would read of a chat: it has news, and is not archived."""
+    """Return whether a source covers all that reflection would read of a chat that is not archived."""
     seen = context.watermark(source.chat, REFLECT)
     info = sessions.info(context.database, context.scope, source.chat)
     return source.first - 1 <= seen < source.last and info is not None and not info.archived
@@ -205,7 +205,7 @@ def _pending(context: JobContext, agent: str | None) -> list[PendingChat]:
 
 
 def by_rules(context: JobContext, source: Source, messages: Sequence[Message]) -> WorkUnit:
-    """Return the unit that stores what is stated in the messages of a source, and moves the watermark."""
+    """Return the unit that stores the statements in a source, and moves the watermark."""
     find, intake = partial(_statement_drafts, context, source, messages), context.intake
 
     def learn(_: str | None) -> UnitResult:
@@ -222,22 +222,22 @@ def by_rules(context: JobContext, source: Source, messages: Sequence[Message]) -
 def _statement_drafts(
     context: JobContext, source: Source, messages: Sequence[Message]
 ) -> tuple[list[RecordDraft], Counter[str]]:
-    """Return drafts of what is stated, and what was dropped, by reason.
+    """Return drafts of the statements in messages, and the number of those dropped, by reason.
 
-    However many are asked for, they are kept: a limit is for what a model finds. A constraint waits for the
-    user's word.
+    Their number has no limit: limits are for the findings of a model. A constraint waits for the user's
+    approval.
     """
     recalled, outside = recalled_seqs(messages), outside_seqs(messages, context.settings.untrusted)
     claims = learned_statements([message for message in messages if message.seq not in recalled])
-    if source.text:  # nobody says whose words they are
+    if source.text:  # the speaker is unknown
         claims = [claim._replace(speaker="", is_typed=False) for claim in claims]
     echo = EchoFilter(context, messages)
     fresh = [claim for claim in claims if not echo.repeats(claim.text, claim.messages, claim.speaker)]
     flagged, drafts = {message.seq for message in messages if message.flags}, []
     for claim in fresh:
         kind, target = record_kind(claim, facts=bool(source.chat))
-        said = Observation(kind, claim.text, claim.messages, "", claim.speaker, target)
-        draft = source.draft(context, said, _BY_RULES, outside)
+        observation = Observation(kind, claim.text, claim.messages, "", claim.speaker, target)
+        draft = source.draft(context, observation, _BY_RULES, outside)
         if kind != _CONSTRAINT:
             drafts.append(draft)
         elif claim.messages[1] not in flagged:
@@ -258,7 +258,7 @@ def messages_of(context: JobContext, source: Source) -> list[Message]:
 
 @dataclass(slots=True)
 class SessionQuestion:
-    """Messages of a chat, or a text, that a model is asked about, and what stores its answers.
+    """The question to a model about messages of a chat or a text, and the storing of its answers.
 
     `parts` are what is asked for, `pieces` the parts of the transcript with their messages, `read` the chat
     where its episode is wanted, `outside` the seqs of messages with text of external sources. `relearned` are
@@ -274,7 +274,7 @@ class SessionQuestion:
     read: ReadChat
     relearned: Collection[str]
     wishes: Sequence[Kind]
-    # The episode as the answers have told it until now.
+    # The episode as of the last answer.
     told: Episode | None = field(default=None, init=False)
 
     @classmethod
@@ -286,7 +286,7 @@ class SessionQuestion:
         relearned: Collection[str] = (),
         wishes: Sequence[Kind] | None = None,
     ) -> SessionQuestion:
-        """Return the session of a source, as it is now; no episode is asked of a chat that is too short."""
+        """Return the question about a source; for a chat that is too short, it asks for no episode."""
         prompt, messages = context.prompt(PROMPT), messages_of(context, source)
         count, limit = context.count_tokens, context.settings.tokens
         pieces = [(part, list[Message]()) for part in question.split_text(source.text, count, limit)]
@@ -322,7 +322,7 @@ class SessionQuestion:
             yield self.context.pass_over(self.source.chat, *done, note=nothing)
 
     def request(self, purpose: str, part: TranscriptPart) -> LLMRequest:
-        """Return the request about a part, with what is known and was told until now."""
+        """Return the request about a part, with the known records and the episode so far."""
         context, source = self.context, self.source
         places = {"step": question.to_line(source.step), "type": question.to_line(source.type)}
         if _OBSERVE in self.parts and source.first > 1:
@@ -336,7 +336,7 @@ class SessionQuestion:
         return question.request(purpose, part, self.prompt, self.parts, places, self.wishes)
 
     def _draft(self, part: TranscriptPart) -> str:
-        """Return what is told of a chat before a part, "" at its beginning."""
+        """Return the episode of a chat up to a part, "" at the beginning."""
         if part.first == self.read.messages[0].seq:
             return ""
         return self.told.text if self.told else episodes.current_text(self.context, self.read)
@@ -352,10 +352,10 @@ class SessionQuestion:
         *,
         is_last: bool,
     ) -> UnitResult:
-        """Store all that an answer has, and move the watermarks of it, in one transaction."""
+        """Store the contents of an answer and move its watermarks, in one transaction."""
         context, source, value = self.context, self.source, _parse(answer or "")
-        given = value if isinstance(value, Mapping) else {}
-        if kind == REFLECT and not has(given, _PROFILE):
+        fields = value if isinstance(value, Mapping) else {}
+        if kind == REFLECT and not has(fields, _PROFILE):
             raise Unreadable('it has no "profile".')
         drafts, dropped = self.drafts_of(part, messages, answer or "")
         drafts, unfit = context.storable(drafts)
@@ -365,13 +365,13 @@ class SessionQuestion:
         done = [*source.done(end if source.has_ended else part.last)]
         before = profile.current_profile(context, context.database)
         profiles: list[RecordDraft] = []
-        if _PROFILE in self.parts and has(given, _PROFILE):
-            changes, how = picked(given, _PROFILE), self.prompt.label
+        if _PROFILE in self.parts and has(fields, _PROFILE):
+            changes, how = picked(fields, _PROFILE), self.prompt.label
             profiles, lost = profile.revise(context, before, changes, part, messages, source.chat, how)
             dropped += lost
             done.append(Watermark(source.chat, REFLECT, end))
         check = profile.conflict_check(context, before) if profiles else None
-        plan = self._episode(part, given, answer or "", is_last=is_last)
+        plan = self._episode(part, fields, answer or "", is_last=is_last)
         if is_last and self.read.length and (self.told is not None or self.read.note):
             done.append(self.read.done)
         written, result = episodes.store(context, plan, [*drafts, *profiles], *done, check=check)
@@ -381,10 +381,10 @@ class SessionQuestion:
         return UnitResult((*written, *result.records), +dropped, "\n".join(filter(None, notes)))
 
     def _episode(
-        self, part: TranscriptPart, given: Mapping[str, object], answer: str, *, is_last: bool
+        self, part: TranscriptPart, fields: Mapping[str, object], answer: str, *, is_last: bool
     ) -> Callable[[SpaceState], PlannedWrite]:
-        """Take an answer's account of a part; return what plans the writing of the episode after the last."""
-        if _EPISODE in self.parts and (has(given, _EPISODE) or self.parts == {_EPISODE}):
+        """Read the episode in an answer; return the function that plans its writing after the last part."""
+        if _EPISODE in self.parts and (has(fields, _EPISODE) or self.parts == {_EPISODE}):
             self.tell(part, answer)
         if not is_last or not self.read.length or self.told is None:
             note = f"no episode: {self.read.note}" if self.read.note else "no episode in the answer"
@@ -392,16 +392,16 @@ class SessionQuestion:
         return episodes.writer(self.context, self.read, self.told, self.prompt.label)
 
     def tell(self, part: TranscriptPart, answer: str) -> None:
-        """Take an answer's account of a part for that of the chat until then."""
-        given = table(_parse(answer), "the answer")
-        item = picked(given, _EPISODE) if has(given, _EPISODE) else given
+        """Update the episode with an answer about a part."""
+        fields = table(_parse(answer), "the answer")
+        item = picked(fields, _EPISODE) if has(fields, _EPISODE) else fields
         shown = "\n".join(filter(None, (self._draft(part), unescape(part.transcript))))
         self.told = episode_text.read_episode(item, self.told or self.read.episode, shown)
 
     def drafts_of(
         self, part: TranscriptPart, messages: Sequence[Message], answer: str
     ) -> tuple[list[RecordDraft], Counter[str]]:
-        """Return drafts of what a model found in a part of a transcript, and what was dropped, by reason.
+        """Return drafts of a model's findings in a part of a transcript, and the number dropped, by reason.
 
         Raises:
             Unreadable: the answer is not what was asked for.
@@ -422,16 +422,16 @@ class SessionQuestion:
         echo = EchoFilter(self.context, messages, self.relearned)
         fresh = [note for note in settled if not echo.repeats(note.text, note.messages, note.speaker)]
         dropped["recalled"] += len(settled) - len(fresh)
-        # What rests on no quote that was asked for is bare.
+        # A finding without the quote that was asked for is bare.
         quoted, own, how = asks_for_quotes(self.prompt), (*FIL, FACT), self.prompt.label
         bare = [(note, not note.quote and (quoted or note.kind not in own)) for note in fresh]
         of = partial(self.source.draft, self.context, how=how, outside=self.outside)
         return [of(note, meta=grounds(note), is_bare=is_bare) for note, is_bare in bare], dropped
 
     def _with_room(self, drafts: Sequence[RecordDraft]) -> tuple[list[RecordDraft], Counter[str]]:
-        """Leave out the facts for which there is no room beside those that the chat has given before.
+        """Drop the facts beyond the limit of a chat, which counts those learned before.
 
-        What is known already takes none.
+        A known fact takes no room.
         """
         context, intake = self.context, self.context.intake
         learned = records.count_learned(context.database, context.space, FACT, self.source.chat)
@@ -446,14 +446,14 @@ class SessionQuestion:
         return taken, dropped
 
     def known_records(self) -> list[Record]:
-        """Return the records that the chat has given before, none for a text."""
+        """Return the records learned from the chat before, none for a text."""
         chat = self.source.chat
         kinds = (*FIL, FACT, *(kind.name for kind in wished(self.context.kinds)))
         return self.context.read_records(RecordFilter(kinds=kinds, chat=chat)) if chat else []
 
 
 def _parse(answer: str) -> object:
-    """Return what an answer holds: words alone may say that there is nothing."""
+    """Return the value of an answer; plain words may say that there is nothing to save."""
     if "{" not in answer and _NOTHING.search(answer):
         return {"findings": [], "profile": []}
     return parse(answer)

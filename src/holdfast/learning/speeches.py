@@ -1,6 +1,6 @@
-"""What is said in a chat, without what programs and memories wrote into it, and what of it is worth keeping.
+"""The prose of a chat, without the text of programs and memories, and the statements in it worth keeping.
 
-Each is a sentence that says so in so many words, and that is understood alone.
+A statement is a sentence that says so in so many words, and that is understood alone.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ _WORK = re.compile(r"`[^`\n]{1,200}`|\w\(\)|[\w-]/[\w.-]{1,80}\.[a-z]{1,5}\b")
 _PASTED = re.compile(r"^[ \t]{0,8}(?:>|```|~~~|diff --git|@@ |\++ |#{1,6} )|<[a-z-]{2,30}>", re.MULTILINE)
 _LONG_WORD = re.compile(r"\w{4,}")
 _VAGUE = frozenset("always never please that this with from have will just them then when what".split())
-_NEAR = 2  # long words that what is taken back later has in common with what takes it back
+_NEAR = 2  # long words that a statement has in common with the message that takes it back
 _OF_FIRST_PERSON = re.compile(
     r"\b(?:i|i['’]m|my|we|our|ich|mein\w*|yo|mi|je|j['’]\w+|mon|ma|io|mio|mia|ik|mijn|eu|meu|minha)\b|我|私|僕",
     re.IGNORECASE,
@@ -156,7 +156,7 @@ _OF_FIRST_PERSON = re.compile(
 
 
 class LearnedStatement(NamedTuple):
-    """Something worth keeping: what it says, and the messages that it is from.
+    """A statement worth keeping, and the messages that it is from.
 
     `speaker` is who said it, `is_typed` whether a person typed it and pasted nothing beside it.
     """
@@ -169,9 +169,9 @@ class LearnedStatement(NamedTuple):
 
 
 def learned_statements(messages: Sequence[Message]) -> list[LearnedStatement]:
-    """Return what is worth keeping of a chat, in its order; no two say the same.
+    """Return the statements worth keeping of a chat, in its order and without repetitions.
 
-    What is asked, played, or pasted is nothing, and neither is what its speaker takes back later.
+    Questions, role play, pasted text, and statements that their speaker takes back later are left out.
     """
     kept: dict[str, LearnedStatement] = {}
     speeches = [speech for speech in speeches_of(messages) if speech.prose]
@@ -220,9 +220,9 @@ def _find_statements(message: Message, prose: str, *, is_work: bool) -> Iterator
         yield LearnedStatement("request", shorten(prose), span, message.actor, is_typed)
         return
     hits = statements(prose, by_user=by_user, is_work=is_work)
-    said = [(span.start, prose[span.start : span.end]) for span in spans(prose)] if hits else []
-    back = [start for start, text in said if takes_back(text, "negates", "corrects")]
-    ends = [(start, _words(text)) for start, text in said if revokes(text)]
+    texts = [(span.start, prose[span.start : span.end]) for span in spans(prose)] if hits else []
+    back = [start for start, text in texts if takes_back(text, "negates", "corrects")]
+    ends = [(start, _words(text)) for start, text in texts if revokes(text)]
     for hit in hits:
         is_own = is_typed or not by_user or (hit.kind == "request" and _is_own(message, prose))
         text = shorten(prose[hit.start : hit.end])
@@ -232,28 +232,28 @@ def _find_statements(message: Message, prose: str, *, is_work: bool) -> Iterator
 
 
 def _is_own(message: Message, prose: str) -> bool:
-    """Return whether a message has so much beside what was pasted that a request in it is its writer's."""
+    """Return whether a request in a message is its writer's own, though something may be pasted beside it."""
     return len(prose) <= _LONGEST_TYPED and "<" not in message.content and not is_chat_log(prose)
 
 
 def _withdraw(kept: dict[str, LearnedStatement], speech: Speech, *, answers: bool) -> None:
-    """Drop what a message takes back: what its writer said just before, or about the same earlier."""
+    """Drop the statements that a message takes back: its writer's last, or earlier ones about the same."""
     message, prose = speech
-    said = [prose[span.start : span.end] for span in spans(prose)]
-    back = [text for text in said if takes_back(text)]
+    texts = [prose[span.start : span.end] for span in spans(prose)]
+    back = [text for text in texts if takes_back(text)]
     is_no = not answers and takes_back(prose, "negates")
-    ends = _words(" ".join(filter(revokes, said)))
+    ends = _words(" ".join(filter(revokes, texts)))
     if not (back or is_no or ends):
         return
-    words = _words(" ".join(back or said)) if back or is_no else set()
+    words = _words(" ".join(back or texts)) if back or is_no else set()
     own = [key for key, statement in kept.items() if statement.speaker == message.actor]
-    opens = is_no or (bool(said) and takes_back(said[0]))
+    opens = is_no or (bool(texts) and takes_back(texts[0]))
     last = kept[own[-1]].messages if own and opens else None
     for key in own:
         statement = kept[key]
         is_last = statement.messages == last and message.seq - statement.messages[1] <= 2 * _NEAR
-        named = _words(statement.text)
-        if is_last or len(words & named) >= _NEAR or ends & named:
+        terms = _words(statement.text)
+        if is_last or len(words & terms) >= _NEAR or ends & terms:
             del kept[key]
 
 

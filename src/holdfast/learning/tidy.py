@@ -261,7 +261,7 @@ def _reason(change: Mapping[str, object], default: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Proposals:
-    """What a model was shown, by its numbers, and what checks and writes the changes that it proposes."""
+    """The records that a model was shown, by number, and the checks and writes of its proposals."""
 
     context: JobContext
     numbered: Mapping[int, tuple[_Group, Record]]
@@ -270,7 +270,7 @@ class _Proposals:
     done: Sequence[Watermark]
 
     def apply(self, answer: str | None) -> UnitResult:
-        """Write what an answer proposes and may be done; the rest is counted.
+        """Write the proposals of an answer that pass the checks, and count the others.
 
         It is one transaction, which is one batch to `undo`, and moves the watermarks.
 
@@ -300,7 +300,7 @@ class _Proposals:
     def _same(self, parts: Sequence[Record], change: Mapping[str, object]) -> _Join:
         """Return the join of records into the one that may stand for all, with its own words if it says all.
 
-        Nobody's words yield to those of less right, and what all agents know to what one knows.
+        No words yield to those of less right, nor what all agents know to what one of them knows.
         """
         able = [part for part in parts if all(_may_replace(part, other) for other in parts)]
         if not able:
@@ -373,9 +373,9 @@ def _is_unsafe(text: str, by: Writer, kind: str) -> bool:
 
 
 def _write(changes: Writing, intake: Intake, join: _Join) -> list[Record]:
-    """Write the record that stands for several, and then that the others went into it.
+    """Write the record that stands for several, then retract the others.
 
-    An erasure that takes the one away brings the others back, since they have later versions.
+    An erasure of the record brings the others back, since they have later versions.
     """
     ids = [part.id for part in join.parts]
     wanted = RecordFilter(ids=ids, agents=intake.agents)
@@ -404,7 +404,7 @@ def _write(changes: Writing, intake: Intake, join: _Join) -> list[Record]:
 
 
 def _content(record: Record) -> tuple[object, ...]:
-    """Return what a proposal about a record rests on."""
+    """Return the fields of a record that a proposal rests on."""
     plain = (record.kind, record.target, record.agent, record.text, record.by, record.trust)
     return (*plain, record.since, record.until)
 
