@@ -29,7 +29,7 @@ from benchmarks.meaning import UNLIMITED, GradedEmbedder
 from benchmarks.readers import found_in, locomo
 from benchmarks.report import Report, Table
 from holdfast.errors import InvalidInput
-from holdfast.learning.embed_job import said
+from holdfast.learning.embed_job import text_of
 from holdfast.memory import Memory
 from holdfast.search.calibration import BY_WORDS, WITH_MEANING, Calibration
 from holdfast.text import vectors
@@ -223,7 +223,7 @@ class _Right:
 
     def known(self) -> list[str]:
         """List the texts that a made embedder knows to be right."""
-        return [*(said(one.role, one.name or "", one.content) for one in self.gold.values()), *self.facts]
+        return [*(text_of(one.role, one.name or "", one.content) for one in self.gold.values()), *self.facts]
 
 
 def _asked(

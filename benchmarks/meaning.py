@@ -26,7 +26,7 @@ from benchmarks.readers import found_in
 from benchmarks.recall import BEST, SESSION_DEPTH, by_best
 from benchmarks.report import Report, Table
 from holdfast.errors import InvalidInput
-from holdfast.learning.embed_job import said
+from holdfast.learning.embed_job import text_of
 from holdfast.memory import Memory
 from holdfast.search.fusion import WEIGHT
 from holdfast.settings import Learning, Limit
@@ -122,7 +122,7 @@ def _measure(corpus: Corpus, main: Sequence[str], found: Found) -> None:
     for session in corpus.sessions:
         for message in session.messages:
             key = message.id if corpus.unit == "message" else session.id
-            texts[key].append(said(message.role, message.name or "", message.content))
+            texts[key].append(text_of(message.role, message.name or "", message.content))
     there = 0
     with _opened() as memories:
         for question in corpus.questions:

@@ -88,6 +88,6 @@ def test_pairs_are_joined_by_their_words(new: str, is_same: bool) -> None:
 def test_episodes_are_ranked_and_what_the_script_does_not_know_is_an_error() -> None:
     shown = [Record(str(n), "episode", f"Session {n} went well.") for n in range(2)]
     asked = ranking.request(shown, "what went well?", 5, load("rank"))
-    assert ranking.read(Scripted()(asked.prompt), shown) == shown
+    assert ranking.read_choice(Scripted()(asked.prompt), shown) == shown
     with pytest.raises(LookupError):
         Scripted()("Tell me a story.")

@@ -13,7 +13,7 @@ import pytest
 
 from embedders import letters, meaning
 from holdfast import Learning, Limit, Memory, Message, WorkResult
-from holdfast.learning.embed_job import said
+from holdfast.learning.embed_job import text_of
 from holdfast.llm.embedding import LONGEST, Embed
 from holdfast.search.vector_scan import SCALE, STORED
 from holdfast.store import vectors
@@ -139,9 +139,9 @@ def test_credentials_are_masked_before_they_leave() -> None:
 
 
 def test_what_a_tool_says_is_its_first_line() -> None:
-    assert said("tool", "", "5 passed\nmore\n") == "5 passed"
-    assert said("user", "Ann", " Hi\nthere ") == "Ann: Hi\nthere"
-    assert said("user", "Ann", "  ") == ""
+    assert text_of("tool", "", "5 passed\nmore\n") == "5 passed"
+    assert text_of("user", "Ann", " Hi\nthere ") == "Ann: Hi\nthere"
+    assert text_of("user", "Ann", "  ") == ""
 
 
 def test_what_cannot_be_found_is_not_embedded() -> None:

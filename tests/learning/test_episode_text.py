@@ -283,7 +283,7 @@ def answer(**parts: object) -> str:
 
 
 def read(given: str, episode: Episode, transcript: str = "") -> Episode:
-    return episode_text.read(parse(given), episode, transcript)
+    return episode_text.read_episode(parse(given), episode, transcript)
 
 
 def test_an_answer_takes_the_place_of_the_draft() -> None:

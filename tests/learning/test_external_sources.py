@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from coding_sessions import called, read_sessions, rendered
 from holdfast import Message, ToolCall
-from holdfast.learning.external_sources import brought_in, from_here_on, untrusted
+from holdfast.learning.external_sources import from_here_on, outside_seqs, untrusted
 from tables import each
 
 
@@ -151,20 +151,20 @@ def turn(call: ToolCall, *, flags: tuple[str, ...] = ()) -> list[Message]:
 
 
 def test_what_was_brought_in_is_the_result_and_what_repeats_it_in_its_turn() -> None:
-    assert brought_in(turn(ToolCall("a", "WebFetch", {"url": "https://a.b"}))) == {3, 4}
-    assert brought_in(turn(ToolCall("a", "Bash", {"command": "curl a.b"}))) == {3, 4}
-    assert brought_in(turn(ToolCall("a", "Read", {"path": "a.md"}))) == set()
-    assert brought_in(turn(ToolCall("a", "Read", {"path": "a.md"}), flags=("instruction",))) == {3, 4}
-    assert brought_in(turn(ToolCall("a", "mcp__holdfast__recall"), flags=("instruction",))) == set()
-    assert brought_in(turn(ToolCall("a", "Read")), ["read"]) == {3, 4}
-    assert brought_in(turn(ToolCall("a", "WebFetch")), []) == set()
+    assert outside_seqs(turn(ToolCall("a", "WebFetch", {"url": "https://a.b"}))) == {3, 4}
+    assert outside_seqs(turn(ToolCall("a", "Bash", {"command": "curl a.b"}))) == {3, 4}
+    assert outside_seqs(turn(ToolCall("a", "Read", {"path": "a.md"}))) == set()
+    assert outside_seqs(turn(ToolCall("a", "Read", {"path": "a.md"}), flags=("instruction",))) == {3, 4}
+    assert outside_seqs(turn(ToolCall("a", "mcp__holdfast__recall"), flags=("instruction",))) == set()
+    assert outside_seqs(turn(ToolCall("a", "Read")), ["read"]) == {3, 4}
+    assert outside_seqs(turn(ToolCall("a", "WebFetch")), []) == set()
 
 
 def test_what_a_sub_agent_brought_is_doubted_in_its_own_turn_only() -> None:
     for name in ("Task", "Agent", "spawn_agent"):
         messages = turn(ToolCall("a", name))
         assert untrusted(messages) == (name,)
-        assert from_here_on(messages) == brought_in(messages) == {3, 4}
+        assert from_here_on(messages) == outside_seqs(messages) == {3, 4}
     assert from_here_on(turn(ToolCall("a", "WebFetch"))) == {2, 3, 4, 6}
     assert from_here_on(turn(ToolCall("a", "Task")), ["task"]) == {2, 3, 4, 6}, "as somebody asked for"
 
@@ -198,18 +198,18 @@ def test_the_notices_of_clients_are_no_orders(notice: str, *, is_known: bool) ->
 
 def test_a_result_belongs_to_the_nearest_earlier_call_of_its_id() -> None:
     again = [replace(message, seq=message.seq + 6) for message in turn(ToolCall("a", "Read"))]
-    assert brought_in([*turn(ToolCall("a", "WebFetch")), *again]) == {3, 4}
+    assert outside_seqs([*turn(ToolCall("a", "WebFetch")), *again]) == {3, 4}
 
 
 def test_a_result_that_comes_late_is_brought_into_a_later_turn() -> None:
     call, asked, result, said, thanks, welcome = turn(ToolCall("a", "WebFetch"))
-    assert brought_in([call, asked, said, thanks, result, welcome]) == {3, 6}
+    assert outside_seqs([call, asked, said, thanks, result, welcome]) == {3, 6}
 
 
 def test_a_rendered_result_is_brought_in() -> None:
     fetch = rendered("read", "WebFetch", " `https://a.b`")
     said = [fetch, Message("assistant", "It is so."), Message("user", "Well."), Message("assistant", "Yes.")]
-    assert brought_in([replace(message, seq=seq) for seq, message in enumerate(said, 1)]) == {1, 2}
+    assert outside_seqs([replace(message, seq=seq) for seq, message in enumerate(said, 1)]) == {1, 2}
 
 
 COMMANDS = st.lists(
@@ -241,10 +241,10 @@ def test_something_is_brought_in_only_where_there_is_a_source(events: list[str])
         else:
             asked = Message("assistant", "x") if event == "assistant" else called(event)
             messages.append(replace(asked, seq=seq))
-    found = brought_in(messages)
+    found = outside_seqs(messages)
     assert found <= {message.seq for message in messages if message.role != "user"}
     assert not found or untrusted(messages)
-    assert brought_in(messages, ["*"]) >= found
+    assert outside_seqs(messages, ["*"]) >= found
 
 
 LONG = [
@@ -271,7 +271,7 @@ def test_long_commands_of_one_part_are_read_in_linear_time(part: str) -> None:
     text = f"{part * (200_000 // len(part))} x"
     messages = [called("Bash", command=text, patch=text), Message("assistant", text)]
     assert set(untrusted(messages)) <= {"npx"}
-    assert brought_in(messages) == set()
+    assert outside_seqs(messages) == set()
 
 
 def test_real_sessions_name_their_sources(shared_data: Path) -> None:

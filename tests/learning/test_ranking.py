@@ -14,9 +14,9 @@ from holdfast.learning.ranking import (
     STRATEGIES,
     Strategy,
     closeness,
-    ended,
+    end_time,
     rank,
-    read,
+    read_choice,
     request,
 )
 from holdfast.llm.llm_request import LLMRequest, Unreadable
@@ -83,11 +83,11 @@ def test_it_is_the_end_of_the_session_that_counts() -> None:
 
 @each("told", [None, "", "soon", 5, ["2026"], "2026-99-01"])
 def test_one_that_does_not_tell_its_end_ended_when_it_was_written(told: object) -> None:
-    assert ended(episode(1, "x", meta={"ended": told})) == NOON + DAY
+    assert end_time(episode(1, "x", meta={"ended": told})) == NOON + DAY
 
 
 def test_an_end_without_a_zone_is_in_utc() -> None:
-    assert ended(episode(1, "x", meta={"ended": "2026-03-02T12:00:00"})) == NOON
+    assert end_time(episode(1, "x", meta={"ended": "2026-03-02T12:00:00"})) == NOON
 
 
 # What is never shown
@@ -225,7 +225,7 @@ def test_nothing_that_a_model_is_shown_leaves_its_frame() -> None:
     ],
 )
 def test_answers_that_can_be_read(answer: str, chosen: list[int]) -> None:
-    assert ids(read(answer, EPISODES)) == [f"rec_{number}" for number in chosen]
+    assert ids(read_choice(answer, EPISODES)) == [f"rec_{number}" for number in chosen]
 
 
 @each(
@@ -246,7 +246,7 @@ def test_answers_that_can_be_read(answer: str, chosen: list[int]) -> None:
 )
 def test_an_answer_that_cannot_be_read_leaves_the_newest_of_those_shown(answer: str) -> None:
     with pytest.raises(Unreadable):
-        read(answer, EPISODES)
+        read_choice(answer, EPISODES)
     ranking = rank("llm", EPISODES, "wedding", 2, ask=lambda _: answer)
     assert (ids(ranking.episodes), ranking.strategy) == (["rec_4", "rec_3"], "recency")
     assert ranking.why == "the answer cannot be read"
@@ -263,7 +263,7 @@ def test_without_episodes_nothing_is_asked() -> None:
 @given(st.text(max_size=80))
 def test_any_answer_gives_episodes_that_were_shown_or_is_unreadable(answer: str) -> None:
     try:
-        found = read(answer, EPISODES)
+        found = read_choice(answer, EPISODES)
     except Unreadable:
         return
     assert len(set(ids(found))) == len(found)

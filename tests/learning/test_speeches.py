@@ -10,7 +10,7 @@ from holdfast.learning.speeches import (
     is_next_step,
     learned_statements,
     prose_of,
-    shortened,
+    shorten,
     speeches_of,
 )
 from tables import each
@@ -127,10 +127,8 @@ def test_the_same_in_other_letters_is_one() -> None:
 
 
 def test_a_long_text_is_cut_on_a_word() -> None:
-    assert shortened(f"We decided {'to go on, ' * 100}as ever.") == (
-        f"We decided {'to go on, ' * 100}as ever."
-    )
-    cut = shortened(f"We decided {'to go on and ' * 400}as ever.")
+    assert shorten(f"We decided {'to go on, ' * 100}as ever.") == f"We decided {'to go on, ' * 100}as ever."
+    cut = shorten(f"We decided {'to go on and ' * 400}as ever.")
     assert 1_900 < len(cut) <= 2_000
     assert cut.endswith(("to...", "go...", "on...", "and..."))
 
@@ -181,4 +179,4 @@ def test_long_texts_of_one_part_are_read_in_linear_time(part: str) -> None:
     text = part * (200_000 // len(part))
     learned_statements([Message("user", text), Message("assistant", text)])
     assert not is_courtesy(text)
-    assert len(shortened(text)) <= 2_000
+    assert len(shorten(text)) <= 2_000

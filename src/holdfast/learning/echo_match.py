@@ -100,16 +100,16 @@ def recalled_seqs(messages: Sequence[Message]) -> set[int]:
     A result belongs to the nearest earlier call with its id.
     """
     called: dict[str, str] = {}
-    found = set()
+    seqs = set()
     for message in messages:
         names = [called.get(call, "") for call in message.answers]
         if message.role == "tool" and message.name:
             names.append(message.name)
-        ours = message.role == "tool" and _RESULT.match(message.content)
-        if ours or any(map(is_memory_tool, names)) or message.meta.get("origin") in ORIGINS:
-            found.add(message.seq)
+        is_ours = message.role == "tool" and _RESULT.match(message.content)
+        if is_ours or any(map(is_memory_tool, names)) or message.meta.get("origin") in ORIGINS:
+            seqs.add(message.seq)
         called.update((call.id, call.name) for call in message.calls)
-    return found
+    return seqs
 
 
 def is_memory_tool(name: str) -> bool:
@@ -160,7 +160,7 @@ def restates(text: str, shown: Sequence[str]) -> bool:
     >>> restates("Ada moved from Lisbon to Porto.", ["Ada lives in Lisbon."])
     False
     """
-    known = [sentence for one in shown for sentence in _split(one)]
+    known = [sentence for passage in shown for sentence in _split(passage)]
     return bool(known) and all(_is_known(sentence, known) for sentence in _split(text))
 
 
@@ -168,17 +168,17 @@ def _is_known(sentence: _Sentence, known: Iterable[_Sentence]) -> bool:
     rest()
     terms = sentence.terms
     # To parse sentences costs much more than to compare their terms.
-    near = [one for one in known if _APART * len(terms & one.terms) >= min(len(terms), len(one.terms))]
-    return _follows(_parse(sentence.text), [_parse(one.text) for one in near])
+    near = [part for part in known if _APART * len(terms & part.terms) >= min(len(terms), len(part.terms))]
+    return _follows(_parse(sentence.text), [_parse(part.text) for part in near])
 
 
 def _follows(claim: _Parsed, known: Iterable[_Parsed]) -> bool:
-    alike = [one for one in known if one.negated == claim.negated]
-    if any(_is_in_order(claim.exact, one.words) and _mostly(claim.words, one.words) for one in alike):
+    alike = [other for other in known if other.negated == claim.negated]
+    if any(_is_in_order(claim.exact, other.words) and _mostly(claim.words, other.words) for other in alike):
         return True
     own = set(claim.words)
-    parts = [one for one in alike if own.issuperset(one.words) and _is_in_order(one.exact, claim.words)]
-    together = [word for one in parts for word in one.words]
+    parts = [part for part in alike if own.issuperset(part.words) and _is_in_order(part.exact, claim.words)]
+    together = [word for part in parts for word in part.words]
     return set(claim.exact) <= set(together) and _mostly(claim.words, together)
 
 
@@ -245,7 +245,7 @@ _RESULTS = 3  # results of memory tools before a text
 
 
 class EchoFilter:
-    """The texts that an agent had before it: those in every prompt, those recalled, and earlier messages.
+    """A filter for texts that an agent had before it: in every prompt, recalled, or in earlier messages.
 
     What the instructions of a project say is in every prompt of its client, and nobody's words are news then.
 
@@ -259,7 +259,7 @@ class EchoFilter:
         self._context = context
         self._shown = {message.seq: message.shown for message in messages if message.shown}
         recalled = recalled_seqs(messages)
-        self._results = [(one.seq, one.content) for one in messages if one.seq in recalled]
+        self._results = [(message.seq, message.content) for message in messages if message.seq in recalled]
         self._times = {message.seq: message.at for message in messages}
         kinds = tuple(kind.name for kind in context.kinds.values() if kind.heading)
         agents = tuple(dict.fromkeys((context.scope.agent, "")))
@@ -269,16 +269,16 @@ class EchoFilter:
         self._texts: dict[str, list[str]] = {}
 
     def repeats(self, text: str, span: Range | None, speaker: str) -> bool:
-        """Return whether a text only repeats them; of the user's, only what instructions say does."""
+        """Return whether a text only repeats such texts; a text of the user's, only the instructions."""
         if self._is_known(text):
             return True
         if speaker == "user":
             return False
         first, last = span or (0, 0)
         refs = [ref for seq, shown in self._shown.items() if first <= seq <= last for ref in shown]
-        recalled = [one for ref in refs for one in self._read(ref)]
+        recalled = [known for ref in refs for known in self._read_texts(ref)]
         results = [content for seq, content in self._results if seq <= last][-_RESULTS:]
-        if restates(text, [one[:_READ] for one in (*self._in_prompt, *recalled, *results)]):
+        if restates(text, [known[:_READ] for known in (*self._in_prompt, *recalled, *results)]):
             return True
         began = self._times.get(first)
         return began is not None and restates(text, self._earlier(text[:_QUERY], began))
@@ -293,32 +293,32 @@ class EchoFilter:
             return []
         context = self._context
         now = from_micros(context.now())
-        wanted = check(sources=("message",), until=before, limit=_EARLIER, valid_at=now)
-        return [hit.text[:_READ] for hit in context.search().recall(context.scope, parse(text), wanted)]
+        filters = check(sources=("message",), until=before, limit=_EARLIER, valid_at=now)
+        return [hit.text[:_READ] for hit in context.search().recall(context.scope, parse(text), filters)]
 
-    def _read(self, ref: str) -> list[str]:
+    def _read_texts(self, ref: str) -> list[str]:
         """Return the texts of a reference, to a message or to all versions of a record."""
         if ref in self._texts:
             return self._texts[ref]
         database, scope = self._context.database, self._context.scope
         home = scope_of(scope.space)
-        found: list[str] = []
+        texts: list[str] = []
         for space in scope.spaces:
             # One without a space, as all were once, may be of any of them.
             name = ref.removeprefix(f"{home.reference(space)}{IN_SPACE}")
-            message = read_reference(name)
-            if message and message.first == message.last:
-                chat, first, last = message
-                read = log.read(database, space, chat, after=first - 1, before=last + 1)
-                found += [one.content for one in read]
+            reference = read_reference(name)
+            if reference and reference.first == reference.last:
+                chat, first, last = reference
+                messages = log.read(database, space, chat, after=first - 1, before=last + 1)
+                texts += [message.content for message in messages]
             else:
-                found += [record.text for record in records.versions_of(database, space, name)]
-        self._texts[ref] = found
-        return found
+                texts += [record.text for record in records.versions_of(database, space, name)]
+        self._texts[ref] = texts
+        return texts
 
 
 def says_what_all_know(context: JobContext) -> Callable[[str], bool]:
-    """Return what tells whether a text only repeats what everyone is shown, as a project's instructions."""
+    """Return a test for texts that only repeat what everyone is shown, as a project's instructions."""
     known = _pieces(imports.known_texts(context.database, context.space))
     return lambda text: bool(known and text) and restates(text, known)
 

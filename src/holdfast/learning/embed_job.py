@@ -1,7 +1,8 @@
-"""Embedding: the vectors of what has none yet, by which recall finds it by its meaning.
+"""Embedding: vectors for documents without one, by which recall finds them by meaning.
 
-Nothing of it is on the append path. The documents of each source are embedded in the order of their numbers,
-so that one number says how far an embedder has come; it moves in the transaction that stores the vectors.
+Appending a message never waits for it. The documents of each source are embedded in the order of their
+numbers, so that one number says how far an embedder has come; it moves in the transaction that stores the
+vectors.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ Texts = Sequence[tuple[int, str]]
 
 def plan(context: JobContext) -> Iterator[WorkUnit]:
     """Plan a request about each batch of documents without a vector, records first."""
-    most, before = context.payload.get(MOST), _set(context)
+    most, before = context.payload.get(MOST), _vector_set(context)
     left = most if isinstance(most, int) else None
     yield from _batches(context, left)
-    if before.dimension not in (0, _set(context).dimension):
+    if before.dimension not in (0, _vector_set(context).dimension):
         # The vectors have another size: all were dropped. Once, or one that never settles has no end.
         yield from _batches(context, left)
 
@@ -39,31 +40,31 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
 def _batches(context: JobContext, left: int | None) -> Iterator[WorkUnit]:
     for source in reversed(SOURCES):
         state = segments.index_state(context.database, context.space)
-        newest, after, stored = getattr(state, source), _set(context).done(source), set[int]()
+        newest, after, stored = getattr(state, source), _vector_set(context).done(source), set[int]()
         while after < newest and left != 0:
-            limit = _batch(context) if left is None else min(_batch(context), left)
-            until, texts = _next(context, source, after, newest, limit)
+            limit = _batch_size(context) if left is None else min(_batch_size(context), left)
+            until, texts = _next_batch(context, source, after, newest, limit)
             left = None if left is None else left - len(texts)
-            asked = LLMRequest(KIND, request([text for _, text in texts]), None, KIND, answer_tokens=0)
+            question = LLMRequest(KIND, request([text for _, text in texts]), None, KIND, answer_tokens=0)
             store = partial(_store, context, source, (after, until), texts, stored)
-            yield WorkUnit(asked if texts else None, store)
+            yield WorkUnit(question if texts else None, store)
             if context.held is not None and until not in stored:
                 # It failed, another worker was faster, or the embedder has changed its dimension.
                 return
             after = until
 
 
-def _set(context: JobContext) -> vectors.VectorSet:
+def _vector_set(context: JobContext) -> vectors.VectorSet:
     return vectors.set_of(context.database, context.space, context.embedder)
 
 
-def _batch(context: JobContext) -> int:
+def _batch_size(context: JobContext) -> int:
     """Return how many texts are embedded at once: fewer after a failure, which may be due to their number."""
     attempts = context.jobs[0].attempts if context.jobs else 1
     return max(1, context.settings.texts >> 2 * max(attempts - 1, 0))
 
 
-def _next(
+def _next_batch(
     context: JobContext, source: Source, after: int, newest: int, limit: int
 ) -> tuple[int, list[tuple[int, str]]]:
     """Return the number of the last document of the next batch, and the texts of those that have any."""
@@ -71,16 +72,16 @@ def _next(
     if source == "message":
         until = min(after + limit, newest)
         rows = segments.documents(database, space, after, until - after)
-        found = [(doc, said(role, name or "", content)) for doc, _, _, role, name, _, content, _ in rows]
+        texts = [(doc, text_of(role, name or "", content)) for doc, _, _, role, name, _, content, _ in rows]
     else:
         read = vectors.records if source == "record" else vectors.summaries
-        found = read(database, space, after, newest, limit)
-        until = found[-1][0] if len(found) == limit else newest
-    return until, [(number, mask(text)[:LONGEST]) for number, text in found if text.strip()]
+        texts = read(database, space, after, newest, limit)
+        until = texts[-1][0] if len(texts) == limit else newest
+    return until, [(number, mask(text)[:LONGEST]) for number, text in texts if text.strip()]
 
 
-def said(role: str, name: str, content: str) -> str:
-    """Return what is embedded of a message: of the output of a tool its first line."""
+def text_of(role: str, name: str, content: str) -> str:
+    """Return the text of a message to embed: of the output of a tool, the first line."""
     text = content.strip()
     if role == "tool":
         text = text.partition("\n")[0]

@@ -35,7 +35,7 @@ _ASKED, _LATER, _DECISION, _FINDING, _OPEN, _OUTCOME = 240, 220, 180, 180, 180, 
 _MOST = 8  # decisions, and findings
 _PLACES = 1_000  # in the order of a message; more than its statements that are chosen
 # What an episode lists under one label, by the place in the session; what matters most stands first.
-_Ranked = dict[int, str]
+_Ranking = dict[int, str]
 _SUBSTANCE = 20  # characters of a request that stands alone: "proceed" does not
 _REPORT = 50  # characters of a report
 _SAME = 0.6  # the share of words that two wordings of one request have in common
@@ -100,38 +100,38 @@ def compose(
     message names. What `is_known` to all is neither decided nor found in it, nor its outcome.
     """
     every = list(speeches_of(messages))
-    speeches = [one for one in every if one.message.seq not in but]
+    speeches = [speech for speech in every if speech.message.seq not in but]
     if not any(message.role == "assistant" for message in messages):
         return Episode(_talk(speeches), _turns(every))
     files, outcome, work = key_files(every, but), _outcome(every, but), _work(every)
     outcome = "" if is_known(outcome) else outcome
     first, requests = _requests(every, but, work)
-    left = [one for one in _left_open(every, but) if not _says_one_of(one, [first])]
-    own = (one for one in learned_statements(messages) if not any(seq in but for seq in one.messages))
-    said = [one for one in own if not is_known(one.text)]
+    left = [line for line in _loose_ends(every, but) if not _says_one_of(line, [first])]
+    own = (claim for claim in learned_statements(messages) if not any(seq in but for seq in claim.messages))
+    claims = [claim for claim in own if not is_known(claim.text)]
     users = {message.actor for message, _ in every if message.role == "user"}
     # What was followed by more work matters more.
-    said.sort(key=lambda one: (one.speaker in users, work.get(one.messages[1], 0)), reverse=True)
-    decided = _main(said, _DECIDED, _DECISION, known := [first, *left, outcome])
+    claims.sort(key=lambda claim: (claim.speaker in users, work.get(claim.messages[1], 0)), reverse=True)
+    decided = _main(claims, _DECIDED, _DECISION, known := [first, *left, outcome])
     known += decided.values()
-    later = {place: one for place, one in requests.items() if not _says_one_of(one, known)}
-    found = _main(said, _FOUND, _FINDING, [*known, *later.values()])
+    later = {place: line for place, line in requests.items() if not _says_one_of(line, known)}
+    findings = _main(claims, _FOUND, _FINDING, [*known, *later.values()])
     # Whatever shows a part of it shows the beginning.
     lists = {
-        "Outcome": _ranked([outcome]),
+        "Outcome": _ranking([outcome]),
         "Decided": decided,
-        "Left open": _ranked(left),
-        "Asked": _ranked([first]),
-        "Found": found,
+        "Left open": _ranking(left),
+        "Asked": _ranking([first]),
+        "Found": findings,
         "Later": later,
-        "Files": _ranked(files),
-        "Ran": _ranked(worked_commands([one for one in messages if one.seq not in but])),
+        "Files": _ranking(files),
+        "Ran": _ranking(worked_commands([message for message in messages if message.seq not in but])),
     }
     main = sorted(list(decided)[:MOST_DECISIONS])
-    return Episode(_composed(lists), _turns(every), files, tuple(map(decided.__getitem__, main)), outcome)
+    return Episode(_fit(lists), _turns(every), files, tuple(map(decided.__getitem__, main)), outcome)
 
 
-def read(answer: object, episode: Episode, transcript: str = "") -> Episode:
+def read_episode(answer: object, episode: Episode, transcript: str = "") -> Episode:
     """Return the episode in the words of a model; what the answer left out stays as it was by rules.
 
     What the summary does not say of the outcome and the decisions stands before it, and the files behind it.
@@ -142,23 +142,23 @@ def read(answer: object, episode: Episode, transcript: str = "") -> Episode:
         Unreadable: the answer is no JSON object that has a summary, or something in it is no text.
 
     """
-    given = table(answer, "the answer")
+    fields = table(answer, "the answer")
     most = min(LONGEST, max(_ASKED, len(transcript))) if transcript else LONGEST
-    summary = cut(_line(picked(given, "summary")), most)
+    summary = cut(_line(picked(fields, "summary")), most)
     if says_too_little(summary):
         raise Unreadable("its summary is missing or says nothing.")
     known = "\n".join((episode.text, *episode.files, transcript))
-    files = [path for path in _lines(picked(given, "files")) if _stands_in(path, known)]
-    decisions = (one for one in _lines(picked(given, "decisions")) if not says_too_little(one))
-    found = [cut(one, _DECISION) for one in decisions]
-    outcome = cut(_line(picked(given, "outcome")), _OUTCOME)
-    read = replace(
+    files = [path for path in _lines(picked(fields, "files")) if _stands_in(path, known)]
+    decisions = (text for text in _lines(picked(fields, "decisions")) if not says_too_little(text))
+    decided = [cut(text, _DECISION) for text in decisions]
+    outcome = cut(_line(picked(fields, "outcome")), _OUTCOME)
+    result = replace(
         episode,
         files=tuple(dict.fromkeys(files))[:MOST_FILES] or episode.files,
-        decisions=tuple(dict.fromkeys(found))[:MOST_DECISIONS] or episode.decisions,
+        decisions=tuple(dict.fromkeys(decided))[:MOST_DECISIONS] or episode.decisions,
         outcome=episode.outcome if says_too_little(outcome) else outcome,
     )
-    return replace(read, text=_completed(summary, read))
+    return replace(result, text=_complete(summary, result))
 
 
 def _turns(speeches: Iterable[Speech]) -> int:
@@ -167,7 +167,7 @@ def _turns(speeches: Iterable[Speech]) -> int:
 
 
 def _work(speeches: Iterable[Speech]) -> dict[int, int]:
-    """Return how many messages follow each one of the user until the next one."""
+    """Return the number of messages between each message of the user and the next, by its seq."""
     work: dict[int, int] = {}
     last = 0
     for message, prose in speeches:
@@ -181,7 +181,7 @@ def _work(speeches: Iterable[Speech]) -> dict[int, int]:
 
 def _requests(
     speeches: Iterable[Speech], but: Container[int], work: Mapping[int, int]
-) -> tuple[str, _Ranked]:
+) -> tuple[str, _Ranking]:
     """Return the first request of the user, "" for none, and the later ones that took the most work."""
     requests: list[str] = []
     effort: list[int] = []
@@ -190,27 +190,27 @@ def _requests(
             continue
         line = _request(prose)
         if line and (len(line) >= _SUBSTANCE or not requests):
-            # What is sent again takes the place of what was there, but for the first.
-            if len(requests) > 1 and _alike(requests[-1], line):
+            # A repeated request replaces the one before it, unless that is the first.
+            if len(requests) > 1 and _are_alike(requests[-1], line):
                 del requests[-1], effort[-1]
             requests.append(line)
             effort.append(0)
         if requests:
             effort[-1] += work.get(message.seq, 0)
     first = "".join(requests[:1])
-    later = [number for number in range(1, len(requests)) if not _alike(first, requests[number])]
+    later = [number for number in range(1, len(requests)) if not _are_alike(first, requests[number])]
     main = sorted(later, key=lambda number: (-effort[number], -number))[:_MOST_LATER]
     return first, {number: cut(requests[number], _LATER) for number in main}
 
 
 def _request(prose: str) -> str:
     """Return what a user's message asks for, without courtesy and what a terminal showed."""
-    typed = "\n".join(_typed(prose.splitlines()))
-    asked = [one for one in sentences(typed) if not is_courtesy(one)]
-    return _prose(asked, _ASKED) if asked else gist(typed, _ASKED)
+    typed = "\n".join(_typed_lines(prose.splitlines()))
+    request = [sentence for sentence in sentences(typed) if not is_courtesy(sentence)]
+    return _prose(request, _ASKED) if request else gist(typed, _ASKED)
 
 
-def _typed(lines: Iterable[str]) -> Iterator[str]:
+def _typed_lines(lines: Iterable[str]) -> Iterator[str]:
     """Yield the lines that a person typed. After a prompt comes output, until plain text after a gap."""
     is_shown, is_first = False, True
     for line in lines:
@@ -234,44 +234,44 @@ def _prose(lines: Iterable[str], longest: int) -> str:
     return cut(text, longest)
 
 
-def _alike(one: str, other: str) -> bool:
+def _are_alike(text: str, other: str) -> bool:
     """Return whether two texts have most words in common, and no number that the other has not."""
-    words, others = set(_WORD.findall(one.lower())), set(_WORD.findall(other.lower()))
+    words, others = set(_WORD.findall(text.lower())), set(_WORD.findall(other.lower()))
     numbers, other_numbers = ({word for word in some if word[0].isdigit()} for some in (words, others))
     is_same = numbers <= other_numbers or other_numbers <= numbers
     return is_same and len(words & others) >= _SAME * min(len(words), len(others))
 
 
 def _main(
-    said: Iterable[LearnedStatement], kinds: frozenset[StatementKind], longest: int, known: Sequence[str]
-) -> _Ranked:
+    claims: Iterable[LearnedStatement], kinds: frozenset[StatementKind], longest: int, known: Sequence[str]
+) -> _Ranking:
     """Return the first statements of some kinds, by their messages, that say nothing `known`."""
-    chosen: _Ranked = {}
-    for one in said:
-        text = cut(gist(one.text, LONGEST), longest)
+    chosen: _Ranking = {}
+    for claim in claims:
+        text = cut(gist(claim.text, LONGEST), longest)
         is_new = not _MARKUP.search(text) and not _says_one_of(text, (*known, *chosen.values()))
-        if one.kind in kinds and len(chosen) < _MOST and is_new:
-            chosen[one.messages[1] * _PLACES + len(chosen)] = text
+        if claim.kind in kinds and len(chosen) < _MOST and is_new:
+            chosen[claim.messages[1] * _PLACES + len(chosen)] = text
     return chosen
 
 
 def _says_one_of(text: str, others: Iterable[str]) -> bool:
-    return any(_alike(text, other) for other in others if other)
+    return any(_are_alike(text, other) for other in others if other)
 
 
-def _left_open(speeches: Sequence[Speech], but: Container[int]) -> list[str]:
-    """Return what the end of a chat leaves to do: what its last report says is left or offers to do.
+def _loose_ends(speeches: Sequence[Speech], but: Container[int]) -> list[str]:
+    """Return the open points at the end of a chat: the remaining or offered work in its last report.
 
-    Where work was begun and nothing reported since, it is what the user asked last.
+    If work was begun and nothing reported since, it is the last request of the user.
     """
     is_begun = False
     for message, prose in reversed(speeches):
         is_begun = is_begun or bool(message.calls or rendered(message))
         if message.role == "user" and len(line := _request(prose)) >= _SUBSTANCE:
             return [cut(line, _OPEN)] if is_begun and message.seq not in but else []
-        if message.role == "assistant" and len(_reported(prose)) >= _REPORT:
-            left = [one for one in sentences(prose) if _LEFT.match(one)]
-            return [] if message.seq in but else [cut(gist(one), _OPEN) for one in left[-2:]]
+        if message.role == "assistant" and len(_find_report(prose)) >= _REPORT:
+            left = [sentence for sentence in sentences(prose) if _LEFT.match(sentence)]
+            return [] if message.seq in but else [cut(gist(sentence), _OPEN) for sentence in left[-2:]]
     return []
 
 
@@ -282,13 +282,13 @@ def _outcome(speeches: Sequence[Speech], but: Container[int]) -> str:
     the chat ended is not known: an earlier report is of something else.
     """
     for message, prose in reversed(speeches):
-        line = _reported(prose) if message.role == "assistant" else ""
+        line = _find_report(prose) if message.role == "assistant" else ""
         if len(line) >= _REPORT:
             return "" if message.seq in but else line
     return ""
 
 
-def _reported(prose: str) -> str:
+def _find_report(prose: str) -> str:
     first, *others = prose.splitlines() or [""]
     plain = [first, *(line for line in others if not _HEADING.fullmatch(line))]
     reports = (_report("\n".join(lines)) for lines in (plain, [first, *others]))
@@ -296,71 +296,71 @@ def _reported(prose: str) -> str:
 
 
 def _report(text: str) -> str:
-    said = sentences(text)
-    if not said or is_next_step(said[-1]):
+    lines = sentences(text)
+    if not lines or is_next_step(lines[-1]):
         return ""
-    reports = (one for one in said if not (is_courtesy(one) or is_next_step(one) or _LEFT.match(one)))
-    reports = (one for one in reports if not one.endswith("?"))
+    reports = (line for line in lines if not (is_courtesy(line) or is_next_step(line) or _LEFT.match(line)))
+    reports = (line for line in reports if not line.endswith("?"))
     return _prose(reports, _OUTCOME)
 
 
-def _completed(summary: str, episode: Episode) -> str:
-    """Return a summary and what it does not say of an episode; the summary is cut if both are too long."""
-    lists = {"Outcome": _ranked([episode.outcome]), "Decided": _ranked(episode.decisions)}
-    kept = cut(summary, LONGEST - len(f". {_written(lists)}"))
-    found = [one for one in episode.decisions if not _says(kept, one)]
-    outcome = "" if _says(" ".join((kept, *found)), episode.outcome) else episode.outcome
+def _complete(summary: str, episode: Episode) -> str:
+    """Return a summary with the points of an episode that it lacks, and cut where both are too long."""
+    lists = {"Outcome": _ranking([episode.outcome]), "Decided": _ranking(episode.decisions)}
+    kept = cut(summary, LONGEST - len(f". {_join_lists(lists)}"))
+    decisions = [text for text in episode.decisions if not _says(kept, text)]
+    outcome = "" if _says(" ".join((kept, *decisions)), episode.outcome) else episode.outcome
     files = [path for path in episode.files if not _stands_in(path, kept)]
-    lists = {"Outcome": _ranked([outcome]), "Decided": _ranked(found)}
-    return _composed({**lists, "": _ranked([kept]), "Files": _ranked(files)})
+    lists = {"Outcome": _ranking([outcome]), "Decided": _ranking(decisions)}
+    return _fit({**lists, "": _ranking([kept]), "Files": _ranking(files)})
 
 
 def _says(text: str, part: str) -> bool:
     """Return whether a part stands in a text word for word; reworded, it might name another number."""
-    words, others = (f" {' '.join(_WORD.findall(one.lower()))} " for one in (text, part))
+    words, others = (f" {' '.join(_WORD.findall(phrase.lower()))} " for phrase in (text, part))
     return others in words
 
 
-def _ranked(texts: Iterable[str]) -> _Ranked:
+def _ranking(texts: Iterable[str]) -> _Ranking:
     return {place: text for place, text in enumerate(texts) if text}
 
 
-def _composed(lists: Mapping[str, _Ranked]) -> str:
-    """Return the text of an episode; of the longest list what matters least goes until all fit."""
-    text = _written(lists)
-    spare = {label: one for label, one in lists.items() if len(one) > _KEPT.get(label, len(one))}
+def _fit(lists: Mapping[str, _Ranking]) -> str:
+    """Return the text of an episode; until it fits, the longest list loses its least important entry."""
+    text = _join_lists(lists)
+    spare = {label: texts for label, texts in lists.items() if len(texts) > _KEPT.get(label, len(texts))}
     if len(text) <= LONGEST or not spare:
         return text
     longest = max(spare, key=lambda label: sum(map(len, spare[label].values())))
-    return _composed({**lists, longest: dict(list(spare[longest].items())[:-1])})
+    return _fit({**lists, longest: dict(list(spare[longest].items())[:-1])})
 
 
-def _written(lists: Mapping[str, _Ranked]) -> str:
+def _join_lists(lists: Mapping[str, _Ranking]) -> str:
     """Return lists as text, each after its label and in its own order."""
     parts = []
     for label, ranked in lists.items():
         texts = [ranked[place] for place in sorted(ranked)]
         if texts:
-            text = ", ".join(texts) if label in _NAMES else " ".join(map(_ended, texts))
-            parts.append(f"{label}: {_ended(text)}" if label else _ended(text))
+            text = ", ".join(texts) if label in _NAMES else " ".join(map(_end_sentence, texts))
+            parts.append(f"{label}: {_end_sentence(text)}" if label else _end_sentence(text))
     return " ".join(parts)
 
 
-def _ended(text: str) -> str:
+def _end_sentence(text: str) -> str:
     return text if text.endswith(_ENDS) else f"{text.rstrip(',;:')}."
 
 
 def _talk(speeches: Iterable[Speech]) -> str:
-    """Return what people talked about, where no agent took part: the sentences that say most of it."""
+    """Return the main sentences of a conversation between people, without an agent."""
     # The text analysis is loaded by the first use.
     from holdfast.compaction.extract import extract
 
-    said = [
-        Passage(_IMAGE.sub(" ", prose), one.actor, None, one.role)
-        for one, prose in speeches
-        if one.role == "user"
+    passages = [
+        Passage(_IMAGE.sub(" ", prose), message.actor, None, message.role)
+        for message, prose in speeches
+        if message.role == "user"
     ]
-    lines = [line for line in extract(said, _TALK).splitlines()[1:] if not line.startswith(EXPAND)]
+    lines = [line for line in extract(passages, _TALK).splitlines()[1:] if not line.startswith(EXPAND)]
     return cut(one_line(" ".join(line.removeprefix(BARE) for line in lines)), LONGEST)
 
 
@@ -415,9 +415,9 @@ def key_files(speeches: Sequence[Speech], but: Container[int]) -> tuple[str, ...
     for message, prose in speeches:
         is_believed = message.seq not in but
         for use in tool_uses((message,)):
-            told = (path for text in use.texts for path in _paths(text))
-            named = (*use.paths, *told) if is_believed else filter(_is_plain, use.paths)
-            for path in dict.fromkeys(path for path in named if _is_file(path)):
+            mentions = (path for text in use.texts for path in _paths(text))
+            paths = (*use.paths, *mentions) if is_believed else filter(_is_plain, use.paths)
+            for path in dict.fromkeys(path for path in paths if _is_file(path)):
                 touched[path] += _EDITED if use.edits else _READ
         for path in dict.fromkeys(_paths(prose)) if is_believed else ():
             touched[path] += _MENTIONED
@@ -432,7 +432,7 @@ def key_files(speeches: Sequence[Speech], but: Container[int]) -> tuple[str, ...
 
 
 def _is_plain(path: str) -> bool:
-    """Return whether a path is no way to write a sentence: its names have few words, and are no order."""
+    """Return whether a path cannot hide a sentence: its names have few words, and are no order."""
     names = [" ".join(_PATH_WORD.findall(name)) for name in _SEPARATOR.split(path)]
     return (
         _RUN.fullmatch(path) is not None
@@ -458,15 +458,15 @@ def _is_file(path: str) -> bool:
 
 
 def _wholes(touched: Mapping[str, int]) -> dict[str, str]:
-    """Return for each path the longest that ends with it, of several the one that was touched most."""
+    """Return for each path the longest path that ends with it, of several the most touched."""
     parts = {path: _parts(path) for path in touched}
     same_name: dict[str, list[str]] = {}
     for path in touched:
         same_name.setdefault(parts[path][-1], []).append(path)
     return {
         path: max(
-            (one for one in same_name[own[-1]] if parts[one][-len(own) :] == own),
-            key=lambda one: (len(parts[one]) > len(own), touched[one], len(parts[one])),
+            (other for other in same_name[own[-1]] if parts[other][-len(own) :] == own),
+            key=lambda other: (len(parts[other]) > len(own), touched[other], len(parts[other])),
         )
         for path, own in parts.items()
     }
@@ -492,9 +492,9 @@ def worked_commands(messages: Sequence[Message]) -> list[str]:
     """Return the commands that a chat ran most often, twice at least, and that worked when they ran last."""
     done = merged(steps_of(messages))
     times, failed = Counter[str](), Counter[str]()
-    for one in done:
-        times[one.what] += one.times if one.verb in (RAN, FAILED) else 0
-        failed[one.what] = max(failed[one.what], one.number if one.verb == FAILED else 0)
-    worked = [one.what for one in done if one.verb == RAN and one.number > failed[one.what]]
+    for step in done:
+        times[step.what] += step.times if step.verb in (RAN, FAILED) else 0
+        failed[step.what] = max(failed[step.what], step.number if step.verb == FAILED else 0)
+    worked = [step.what for step in done if step.verb == RAN and step.number > failed[step.what]]
     again = [what for what in worked if times[what] > 1 and _COMMAND.fullmatch(what)]
     return sorted(again, key=lambda what: -times[what])[:_MOST_COMMANDS]

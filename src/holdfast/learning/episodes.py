@@ -21,7 +21,7 @@ from holdfast.learning import episode_text
 from holdfast.learning.echo_match import says_what_all_know
 from holdfast.learning.episode_text import Episode
 from holdfast.learning.external_sources import from_here_on, untrusted
-from holdfast.learning.grounding import redacted
+from holdfast.learning.grounding import redact
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
 from holdfast.learning.ranking import KIND, closeness, recency
 from holdfast.records.draft import RecordDraft, content_of, prepare, quarantine_reason
@@ -88,10 +88,10 @@ def read_chat(context: JobContext, chat: str, length: int) -> ReadChat:
     return ReadChat(chat, length, messages, whole, own, untrusted(messages, names), note)
 
 
-def standing(context: JobContext, chat: ReadChat) -> str:
-    """Return the text of the episode that a chat has, or else of that by rules."""
+def current_text(context: JobContext, chat: ReadChat) -> str:
+    """Return the text of the stored episode of a chat, or of its episode by rules."""
     mine, _ = _existing(context, chat.chat)
-    newest = _newest(one for one in mine if not one.retracted)
+    newest = _newest(episode for episode in mine if not episode.retracted)
     return newest.text if newest else chat.episode.text
 
 
@@ -109,7 +109,7 @@ def by_rules(context: JobContext, chat: ReadChat) -> WorkUnit:
 def writer(
     context: JobContext, chat: ReadChat, episode: Episode, how: str
 ) -> Callable[[SpaceState], PlannedWrite]:
-    """Return what compares the episode of a chat with others, and plans what is written then."""
+    """Return a function that compares the episode of a chat with others, and plans the writing."""
     whole = prepare(_draft(context, chat, episode, how, chat.untrusted), context.kinds, _BY)
     own = prepare(_draft(context, chat, chat.own, _BY_RULES), context.kinds, _BY) if chat.own.text else None
 
@@ -123,7 +123,7 @@ def store(
     *done: Watermark,
     check: Callable[[Writing], None] | None = None,
 ) -> tuple[tuple[Record, ...], UnitResult]:
-    """Store drafts beside an episode, as `JobContext.commit`; return what became of them, and of that."""
+    """Store drafts and an episode, as `JobContext.commit`; return the records, and the result for it."""
     results: list[UnitResult] = []
 
     def beside(seen: SpaceState) -> Callable[[Writing], None]:
@@ -132,8 +132,8 @@ def store(
 
     written = context.commit(drafts, *done, check=check, beside=beside)
     result = results[-1]
-    context.events.tell_of(context.scope, [one for one in result.records if not one.retracted])
-    context.events.tell_of(context.scope, [one for one in result.records if one.retracted], "evicted")
+    context.events.tell_of(context.scope, [kept for kept in result.records if not kept.retracted])
+    context.events.tell_of(context.scope, [gone for gone in result.records if gone.retracted], "evicted")
     return written, result
 
 
@@ -145,14 +145,14 @@ def _draft(
     meta: dict[str, object] = {
         **context.provenance(how),
         "turns": episode.turns,
-        "files": list(map(redacted, episode.files)),
-        "decisions": list(map(redacted, episode.decisions)),
-        "outcome": redacted(episode.outcome),
-        _UNTRUSTED: list(map(redacted, sources)),
+        "files": list(map(redact, episode.files)),
+        "decisions": list(map(redact, episode.decisions)),
+        "outcome": redact(episode.outcome),
+        _UNTRUSTED: list(map(redact, sources)),
     }
     if times := [message.at for message in messages if message.at]:
         meta["ended"] = max(times).astimezone(UTC).isoformat()
-    text = cut(redacted(episode.text), episode_text.LONGEST)
+    text = cut(redact(episode.text), episode_text.LONGEST)
     span = (messages[0].seq, messages[-1].seq)
     return RecordDraft(text, KIND, agent=context.scope.agent, chat=chat.chat, messages=span, meta=meta)
 
@@ -169,7 +169,7 @@ class _Version(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
-    """New versions of episodes, and why others of the `current` ones are retracted."""
+    """New versions of episodes, and reasons to retract others of the `current` ones."""
 
     note: str
     versions: Sequence[_Version] = ()
@@ -184,9 +184,9 @@ class PlannedWrite:
             fresh = before is None or before.retracted
             action = "quarantine" if held else "add" if fresh else "replace"
             why = quarantine_reason(record) if held else ""
-            # What was written just now has got its id.
-            standing = current.get(record.replaces)
-            ready = replace(record, replaces=standing.id) if standing else record
+            # A record written just now has its id.
+            former = current.get(record.replaces)
+            ready = replace(record, replaces=former.id) if former else record
             current[record.id] = changes.put(ready, before, by=_BY, action=action, why=why)
             written.append(current[record.id])
         gone = [changes.end(current[identity], why=why) for identity, why in self.retired.items()]
@@ -197,58 +197,58 @@ def _plan_write(
     context: JobContext, chat: ReadChat, whole: Record, own: Record | None, version: int
 ) -> PlannedWrite:
     mine, others = _existing(context, chat.chat)
-    standing = _newest(one for one in mine if one.trust != "quarantined" and not one.replaces)
-    held = _newest(one for one in mine if one.trust == "quarantined" and one.action != "release")
-    if why := _left_alone(standing or held):
+    active = _newest(record for record in mine if record.trust != "quarantined" and not record.replaces)
+    held = _newest(record for record in mine if record.trust == "quarantined" and record.action != "release")
+    if why := _left_alone(active or held):
         return PlannedWrite(why)
-    judged = _judged(whole, standing, chat.messages, context.settings.untrusted)
-    drafted = _drafted(judged, own, standing, held)
-    considered = [
+    full = _with_trust(whole, active, chat.messages, context.settings.untrusted)
+    drafts = _drafts(full, own, active, held)
+    pairs = [
         _Version(replace(_over(before, draft), id=before.id if before else place, version=version), before)
-        for place, draft, before in drafted
+        for place, draft, before in drafts
     ]
-    versions = [one for one in considered if one.before is None or _is_news(one.record, one.before)]
-    anew = {one.record.id: one.record for one in versions}
-    now = [anew.get(record.id, before) for record, before in considered]
-    current = [one for one in now if one is not None and not one.retracted]
-    named = {one.id for one in current}
-    beside = [one for one in mine if one.id not in named and not one.retracted]
-    waits = any(draft.trust == "quarantined" for _, draft, _ in drafted)
-    mended = {one.id: _MENDED for one in beside if one is held and not waits}
-    rest = [one for one in (*others, *beside) if one.id not in mended]
+    versions = [pair for pair in pairs if pair.before is None or _is_news(pair.record, pair.before)]
+    anew = {pair.record.id: pair.record for pair in versions}
+    now = [anew.get(record.id, before) for record, before in pairs]
+    current = [record for record in now if record is not None and not record.retracted]
+    ids = {record.id for record in current}
+    beside = [record for record in mine if record.id not in ids and not record.retracted]
+    waits = any(draft.trust == "quarantined" for _, draft, _ in drafts)
+    mended = {record.id: _MENDED for record in beside if record is held and not waits}
+    rest = [record for record in (*others, *beside) if record.id not in mended]
     retired = mended | _superfluous(context, current, rest, chat.chat)
-    every = {one.id: one for one in (*others, *beside, *current)}
+    every = {record.id: record for record in (*others, *beside, *current)}
     return PlannedWrite(_note(versions), versions, every, retired)
 
 
-def _drafted(
-    judged: Record, own: Record | None, standing: Record | None, held: Record | None
+def _drafts(
+    full: Record, own: Record | None, active: Record | None, held: Record | None
 ) -> list[tuple[str, Record, Record | None]]:
-    """Return what is to be written: the place, the draft, and the record that the place has.
+    """Return the drafts to write, each with its place and the record in that place.
 
-    What somebody discarded is not written again; nor is what says no more than what stands.
+    A draft that somebody discarded is not written again, nor one that says no more than the active episode.
     """
-    if judged.trust != "quarantined":
-        return [(_STANDS, judged, standing or held)]
-    drafted = []
-    is_released = standing is not None and standing.trust == "released" and not standing.retracted
+    if full.trust != "quarantined":
+        return [(_STANDS, full, active or held)]
+    drafts = []
+    is_released = active is not None and active.trust == "released" and not active.retracted
     if own is not None and own.trust == "trusted" and not is_released:
-        drafted.append((_STANDS, own, standing))
-    stands = standing.id if standing else _STANDS if drafted else ""
-    says_more = not drafted or _said(judged) != _said(drafted[0][1])
+        drafts.append((_STANDS, own, active))
+    stands = active.id if active else _STANDS if drafts else ""
+    says_more = not drafts or _substance(full) != _substance(drafts[0][1])
     if says_more and not (stands and held is not None and _is_taken_back(held)):
-        drafted.append((_HELD, replace(judged, replaces=stands), held))
-    return drafted
+        drafts.append((_HELD, replace(full, replaces=stands), held))
+    return drafts
 
 
-def _said(record: Record) -> tuple[object, ...]:
+def _substance(record: Record) -> tuple[object, ...]:
     return (record.text, *(record.meta[name] for name in _CONTENT if name != _UNTRUSTED))
 
 
 def _note(versions: Sequence[_Version]) -> str:
     if not versions:
         return "nothing new"
-    waits = [one.record.trust == "quarantined" for one in versions]
+    waits = [pair.record.trust == "quarantined" for pair in versions]
     if all(waits):
         return "put into quarantine"
     return "written, and put into quarantine as a whole" if any(waits) else "written"
@@ -258,11 +258,11 @@ def _existing(context: JobContext, chat: str) -> tuple[list[Record], list[Record
     """Return the episodes of a chat, also retracted ones, and the current ones of the agent's other chats."""
     own = context.read_records(RecordFilter((KIND,), chat=chat, trust=_TRUSTS, retracted=True))
     every = context.read_records(RecordFilter((KIND,), agents=(context.scope.agent,), trust=_TRUSTS))
-    return own, [one for one in every if one.chat != chat]
+    return own, [record for record in every if record.chat != chat]
 
 
 def _newest(some: Iterable[Record]) -> Record | None:
-    return max(some, key=lambda one: one.version, default=None)
+    return max(some, key=lambda record: record.version, default=None)
 
 
 def _left_alone(newest: Record | None) -> str:
@@ -276,15 +276,15 @@ def _is_taken_back(record: Record) -> bool:
     return record.retracted and record.why not in _OURS
 
 
-def _judged(
-    draft: Record, standing: Record | None, messages: Sequence[Message], patterns: Sequence[str] | None
+def _with_trust(
+    draft: Record, active: Record | None, messages: Sequence[Message], patterns: Sequence[str] | None
 ) -> Record:
     """Return a draft, in quarantine if its chat used untrusted sources that nobody has released."""
     if not draft.meta[_UNTRUSTED]:
         return draft
     flagged = replace(draft, flags=tuple(sorted({*draft.flags, _UNTRUSTED})))
-    released = standing is not None and standing.trust == "released" and not standing.retracted
-    seen = standing.messages[1] if standing is not None and standing.messages else 0
+    released = active is not None and active.trust == "released" and not active.retracted
+    seen = active.messages[1] if active is not None and active.messages else 0
     if released and draft.trust == "trusted" and not untrusted(_since(messages, seen), patterns):
         return replace(flagged, trust="released")
     return replace(flagged, trust="quarantined")
@@ -328,19 +328,19 @@ def _superfluous(
 
     Those in quarantine have a number of their own, so that they displace none that can be recalled.
     """
-    every, others = [*rest, *current], [one for one in rest if one.chat != chat]
-    gone = {identity: why for one in current for identity, why in _repeated(one, others).items()}
-    for is_held in (False, True):
-        left = [one for one in every if one.id not in gone and (one.trust == "quarantined") is is_held]
+    every, others = [*rest, *current], [record for record in rest if record.chat != chat]
+    gone = {identity: why for record in current for identity, why in _repeats(record, others).items()}
+    for held in (False, True):
+        left = [entry for entry in every if entry.id not in gone and (entry.trust == "quarantined") is held]
         left.sort(key=recency, reverse=True)
-        gone |= {one.id: _TOO_MANY for one in left[context.settings.episodes :]}
+        gone |= {entry.id: _TOO_MANY for entry in left[context.settings.episodes :]}
     return gone
 
 
-def _repeated(current: Record, others: Sequence[Record]) -> dict[str, str]:
+def _repeats(current: Record, others: Sequence[Record]) -> dict[str, str]:
     """Return which of two episodes to retract that say the same: the older one, unless it is trusted more."""
     gone = {}
-    for other, cosine in zip(others, closeness(current.text, [one.text for one in others]), strict=True):
+    for other, cosine in zip(others, closeness(current.text, [other.text for other in others]), strict=True):
         older, newer = sorted((current, other), key=recency)
         if cosine >= SAME and _trust(older) <= _trust(newer):
             gone[older.id] = _REPEATED

@@ -89,17 +89,17 @@ def untrusted(messages: Sequence[Message], names: Sequence[str] | None = None) -
     for instructions. Tools of this memory are none.
     """
     used = {source for use in tool_uses(messages) for source in _sources(use, names)}
-    return tuple(sorted(used.union(name for _, name in _flagged(messages))))
+    return tuple(sorted(used.union(name for _, name in _flagged_results(messages))))
 
 
-def brought_in(messages: Sequence[Message], names: Sequence[str] | None = None) -> set[int]:
+def outside_seqs(messages: Sequence[Message], names: Sequence[str] | None = None) -> set[int]:
     """Return the seqs of the messages with text of external sources, and of those that may repeat it.
 
     The first are the results of what `untrusted` names, as messages of their own or as written into an
     assistant's. The others are all messages of the assistant after them until the next message of the user. A
     result belongs to the nearest earlier call with its id.
     """
-    bringing = {*_results(messages, names), *(seq for seq, _ in _flagged(messages))}
+    bringing = {*_results(messages, names), *(seq for seq, _ in _flagged_results(messages))}
     return bringing.union(_after(messages, bringing))
 
 
@@ -111,15 +111,15 @@ def from_here_on(messages: Sequence[Message], names: Sequence[str] | None = None
     the guard took for an instruction. What a sub-agent brought is among them in its own turn only.
     """
     used = (
-        one.seq
-        for one in messages
-        for use in tool_uses((one,))
+        message.seq
+        for message in messages
+        for use in tool_uses((message,))
         for name in _sources(use, names)
         if names is not None or not _matches(name.lower(), _SUB_AGENTS)
     )
-    first = min((*used, *(seq for seq, _ in _flagged(messages))), default=MAX_COUNT)
-    later = {one.seq for one in messages if one.seq >= first and one.role != "user"}
-    return later | brought_in(messages, names) | {one.seq for one in messages if _is_order(one)}
+    first = min((*used, *(seq for seq, _ in _flagged_results(messages))), default=MAX_COUNT)
+    later = {message.seq for message in messages if message.seq >= first and message.role != "user"}
+    return later | outside_seqs(messages, names) | {message.seq for message in messages if _is_order(message)}
 
 
 def _is_order(message: Message) -> bool:
@@ -155,10 +155,10 @@ def _sources(use: ToolUse, patterns: Sequence[str] | None) -> set[str]:
     lower = use.name.lower()
     if lower.startswith(_OWN_TOOLS):
         return set()
-    found = {use.name} if _is_outside(lower, patterns) else set()
+    sources = {use.name} if _is_outside(lower, patterns) else set()
     if _SHELL.search(use.name):
-        found.update(name for command in use.commands for name in _programs(command))
-    return found
+        sources.update(name for command in use.commands for name in _programs(command))
+    return sources
 
 
 def _is_outside(name: str, patterns: Sequence[str] | None) -> bool:
@@ -180,7 +180,7 @@ def _programs(command: str) -> Iterator[str]:
         yield inline[1]
 
 
-def _flagged(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
+def _flagged_results(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
     """Yield the results that the guard took for instructions, each with the name of its tool."""
     callers = {call.id: call.name for message in messages for call in message.calls}
     for message in messages:

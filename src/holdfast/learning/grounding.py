@@ -1,4 +1,4 @@
-"""Observations in the answer of a model: read, checked, and grounded in the words that it was shown."""
+"""Observations in the answer of a model: reading, checking, and grounding them in a transcript."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from holdfast.learning.question import (
     WORD,
     TranscriptLine,
     TranscriptPart,
-    folded,
+    fold_words,
     text_line,
     transcript_lines,
-    unescaped,
+    unescape,
 )
 from holdfast.llm.json_answers import has, listed, numbers_of, picked, table, text_of
 from holdfast.llm.llm_request import Unreadable
@@ -72,7 +72,7 @@ class _Claim(NamedTuple):
     times: tuple[frozenset[int], ...]
 
 
-def grounded(
+def ground(
     kind: str, text: str, item: object, span: Range | None, lines: Sequence[TranscriptLine]
 ) -> Observation:
     """Return an observation with its quote and messages, grounded in the lines of a transcript.
@@ -97,13 +97,13 @@ def grounded(
     return Observation(kind, text, within, quote, "" if line.role == "user" else line.role)
 
 
-def grounds(found: Observation) -> dict[str, object]:
+def grounds(observation: Observation) -> dict[str, object]:
     """Return the metadata of a record about its grounds: the speaker and the quote."""
-    named: dict[str, object] = {"speaker": found.speaker} if found.speaker else {}
-    return {**named, "quote": redacted(found.quote)} if found.quote else named
+    meta: dict[str, object] = {"speaker": observation.speaker} if observation.speaker else {}
+    return {**meta, "quote": redact(observation.quote)} if observation.quote else meta
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """Return a text without the credentials in it: no record may hold them."""
     return guard.redact(text, guard.scan(text))
 
@@ -116,7 +116,7 @@ def says_too_little(text: str) -> bool:
 
 def plain(text: str) -> str:
     """Return the text of an answer in one line, without the escapes of a transcript."""
-    return one_line(unescaped(text))
+    return one_line(unescape(text))
 
 
 def _quote(value: object) -> str:
@@ -141,11 +141,11 @@ def _quoted_line(
 
     Lines in the proposed range come before others.
     """
-    found = [line for line in lines if _is_in(quote, line.words)]
-    own = [line for line in found if line.role == "user" and _states(line, text)]
-    within = [line for line in found if proposed and proposed[0] <= line.seq <= proposed[1]]
+    quoted = [line for line in lines if _is_in(quote, line.words)]
+    own = [line for line in quoted if line.role == "user" and _states(line, text)]
+    within = [line for line in quoted if proposed and proposed[0] <= line.seq <= proposed[1]]
     return max(
-        own or within or found, key=lambda line: (_shared(line, text), line.role != "user"), default=None
+        own or within or quoted, key=lambda line: (_overlap(line, text), line.role != "user"), default=None
     )
 
 
@@ -158,10 +158,10 @@ def _states(line: TranscriptLine, text: str) -> bool:
     claim, statement = _claim(text), _statement(line.text)
     times = () if statement.names_time else claim.times
     is_exact = all(terms <= statement.terms for terms in (*claim.exact, *times))
-    return is_exact and 0 < len(claim.words) <= 2 * _shared(line, text)
+    return is_exact and 0 < len(claim.words) <= 2 * _overlap(line, text)
 
 
-def _shared(line: TranscriptLine, text: str) -> int:
+def _overlap(line: TranscriptLine, text: str) -> int:
     stated = _statement(line.text).terms
     return sum(terms <= stated for terms in _claim(text).words)
 
@@ -171,11 +171,11 @@ def _statement(text: str) -> _Statement:
     # The text analysis is loaded by the first comparison.
     from holdfast.text.analyze import analyze, tokens
 
-    stated = [one for one in sentences(text) if not one.rstrip(_CLOSING).endswith(("?", "？"))]
-    found = [analyze(token) for one in stated for token in tokens(one)]
-    terms = frozenset(term for token in found for term in token.terms)
-    has_digits = any(map(str.isdigit, "".join(stated)))
-    return _Statement(terms, not has_digits and any(token.tells_time for token in found))
+    parts = [sentence for sentence in sentences(text) if not sentence.rstrip(_CLOSING).endswith(("?", "？"))]
+    words = [analyze(token) for sentence in parts for token in tokens(sentence)]
+    terms = frozenset(term for token in words for term in token.terms)
+    has_digits = any(map(str.isdigit, "".join(parts)))
+    return _Statement(terms, not has_digits and any(token.tells_time for token in words))
 
 
 @lru_cache(maxsize=64)
@@ -189,7 +189,7 @@ def _claim(text: str) -> _Claim:
     for token in tokenize(text):
         is_name = token.text[:1].isupper()
         begins = begins and (is_name or token.kind == "mark")
-        terms = frozenset(term for one in tokens(token.text) for term in analyze(one).terms)
+        terms = frozenset(term for part in tokens(token.text) for term in analyze(part).terms)
         if not terms or begins or token.key in STOP_WORDS or token.key in ("'s", "user"):
             continue
         if token.kind in _TIMES:
@@ -203,7 +203,7 @@ def _claim(text: str) -> _Claim:
 
 def _is_in(quote: str, text: str) -> bool:
     """Return whether the words of a quote, two at least, stand in a folded text."""
-    pieces = [words for one in _LEFT_OUT.split(quote) if (words := folded(one)).strip()]
+    pieces = [words for piece in _LEFT_OUT.split(quote) if (words := fold_words(piece)).strip()]
     most = max((len(words.split()) for words in pieces), default=0)
     if len(quote) > LONGEST or most < _FEWEST_WORDS or (most < _CUT and len(quote) < _SHORTEST_QUOTE):
         return False
@@ -237,20 +237,20 @@ def read_observations(
 ) -> ReadObservations:
     """Return the observations in an answer about a part of `messages`, and how many were dropped, by reason.
 
-    They are of the `kinds` that were asked for; a text that is of one of them is of none after it.
+    They are of the `kinds` that were asked for; a text listed under several is of the first.
 
-    Each is one line. What is blank, too short or too long, repeated, or no text is dropped, and so is what
-    comes after as many as a part of that length may have: five, and one for each 100 characters.
+    Each is one line. Items that are no text, blank, too short, too long or repeated are dropped, and those
+    beyond the number for the length of a part: five, and one for each 100 characters.
 
     Raises:
         Unreadable: there are no lists of observations in it.
 
     """
-    within = (one for one in messages if part.first <= one.seq <= part.last)
+    within = (message for message in messages if part.first <= message.seq <= part.last)
     lines = transcript_lines(within, recalled_seqs(messages)) if part.last else [text_line(part)]
     span = (part.first, part.last) if part.last else None
     most = _FREE + len(part.transcript) // _PER
-    found: dict[str, Observation] = {}
+    kept: dict[str, Observation] = {}
     dropped: Counter[str] = Counter()
     for name, item in _items(value, kinds):
         try:
@@ -258,40 +258,40 @@ def read_observations(
         except Unreadable:
             dropped["no text"] += 1
             continue
-        flaw = _flaw(text, found) or ("too many" if len(found) >= most else "")
+        flaw = _flaw(text, kept) or ("too many" if len(kept) >= most else "")
         if flaw:
             dropped[flaw] += 1
             continue
-        one = grounded(name, text, item, span, lines)
-        found[text.casefold()] = replace(one, target=_target(item)) if name == FACT else one
-    return ReadObservations(tuple(found.values()), dropped)
+        observation = ground(name, text, item, span, lines)
+        kept[text.casefold()] = replace(observation, target=_target(item)) if name == FACT else observation
+    return ReadObservations(tuple(kept.values()), dropped)
 
 
 def _items(value: object, kinds: Sequence[str]) -> Iterator[tuple[str, object]]:
     """Yield the items of an answer with their kinds; those of a bare list are findings."""
     if isinstance(value, list):
-        for one in value:
-            yield from _items(one, kinds) if _has_any(one, kinds) else (("finding", one),)
+        for item in value:
+            yield from _items(item, kinds) if _has_any(item, kinds) else (("finding", item),)
         return
-    given = table(value, "the answer")
-    if given and not _has_any(given, kinds):
+    lists = table(value, "the answer")
+    if lists and not _has_any(lists, kinds):
         raise Unreadable("it has none of the lists findings, insights and lessons.")
     for kind in kinds:
-        yield from ((kind, item) for item in listed(picked(given, kind)))
+        yield from ((kind, item) for item in listed(picked(lists, kind)))
 
 
 def _has_any(value: object, kinds: Sequence[str]) -> bool:
     return isinstance(value, Mapping) and any(has(value, kind) for kind in kinds)
 
 
-def _flaw(text: str, found: Mapping[str, Observation]) -> str:
+def _flaw(text: str, kept: Mapping[str, Observation]) -> str:
     if not text:
         return "blank"
     if len(text) > LONGEST:
         return "too long"
     if says_too_little(text):
         return "too short"
-    return "repeated" if text.casefold() in found else ""
+    return "repeated" if text.casefold() in kept else ""
 
 
 def _target(item: object) -> str:

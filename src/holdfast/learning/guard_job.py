@@ -70,14 +70,14 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
     """Plan a request about each message of a chat after the watermark, or about each record of an agent."""
     for job in context.jobs:
         if job.chat:
-            yield from _of_chat(context, job.chat)
+            yield from _plan_chat(context, job.chat)
             continue
         for identity in verdicts.ids_without_verdicts(context.database, context.space, job.agent):
-            for record in context.read_records(_one(identity)):
+            for record in context.read_records(_by_id(identity)):
                 yield WorkUnit(_request(record.text), partial(_judge_record, context, record))
 
 
-def _of_chat(context: JobContext, chat: str) -> Iterator[WorkUnit]:
+def _plan_chat(context: JobContext, chat: str) -> Iterator[WorkUnit]:
     seen = context.watermark(chat, KIND)
     length = context.length(chat)
     for message in log.forward(context.database, context.space, chat, seen, length):
@@ -93,7 +93,7 @@ def _request(text: str) -> LLMRequest:
     return LLMRequest(KIND, text, None, KIND, answer_tokens=1)
 
 
-def _one(identity: str) -> RecordFilter:
+def _by_id(identity: str) -> RecordFilter:
     return RecordFilter(ids=(identity,), run=None, trust=("trusted", "quarantined"))
 
 
@@ -131,7 +131,7 @@ def _decide(context: JobContext, record: Record, answer: str | None) -> UnitResu
     written: tuple[Record, ...] = ()
     with context.transaction() as changes:
         context.advance(changes)
-        now = next(iter(records.read(changes.tx, context.space, NOW.version, _one(record.id))), None)
+        now = next(iter(records.read(changes.tx, context.space, NOW.version, _by_id(record.id))), None)
         if now is None or now.version != record.version:
             return UnitResult()
         flags = _flags(now.flags, answer)
@@ -143,7 +143,7 @@ def _decide(context: JobContext, record: Record, answer: str | None) -> UnitResu
             why = f"the guard {context.guard} takes it for harmless"
             freed = replace(now, trust="trusted", flags=flags, replaces="")
             written = (set_free(replace(context.intake, by="system"), changes, now, freed, why),)
-        for version in {record.version, *(one.version for one in written)}:
+        for version in {record.version, *(new.version for new in written)}:
             _note(context, changes, verdicts.OF_RECORDS, version, flags)
     context.events.tell_of(context.scope, written)
     return UnitResult(written)

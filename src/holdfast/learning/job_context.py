@@ -59,7 +59,7 @@ class UnitResult:
 
 @dataclass(frozen=True, slots=True)
 class WorkUnit:
-    """A part of a job: the request to the model, if there is one, and what is done with its answer.
+    """A part of a job: the request to the model, if any, and a function to apply its answer.
 
     `apply` stores the results and moves the watermark, in one transaction. It receives None where there is no
     request, and raises Unreadable for an answer that is requested once more. `chat` is the chat that the unit
@@ -86,7 +86,7 @@ class Watermark(NamedTuple):
 class JobContext:
     """The context of jobs: for which scope, by which settings, through which store.
 
-    `intake_of` returns what writes the records of a scope. `prompt_versions` overrides prompts by name.
+    `intake_of` returns the intake of a scope. `prompt_versions` overrides prompts by name.
     `model`, `guard` and `embedder` are names, "" for none. `jobs` are the jobs that are planned together,
     `payload` is that of the first, and `held` the lease on them, None in a dry run.
     """
@@ -115,7 +115,7 @@ class JobContext:
 
     @property
     def intake(self) -> Intake:
-        """What writes the records of the scope."""
+        """The intake for records of the scope."""
         return self.intake_of(self.scope)
 
     def for_agent(self, agent: str) -> JobContext:
@@ -128,7 +128,7 @@ class JobContext:
         return replace(own, jobs=batch.jobs, payload=batch.payload, held=held)
 
     def meter(self) -> Meter:
-        """Return what records the calls of models for the scope."""
+        """Return the meter for the calls of models of the scope."""
         limits = self.settings.limits
         return Meter(self.database, self.scope, self.count_tokens, self.now, limits, self.events)
 
@@ -202,7 +202,7 @@ class JobContext:
                 check(changes)
 
         stored = self.intake.remember(drafts, merge=True, also=also, beside=beside)
-        written = tuple({one.version: one for one in stored if one.version > before}.values())
+        written = tuple({record.version: record for record in stored if record.version > before}.values())
         self.events.tell_of(self.scope, written)
         return written
 

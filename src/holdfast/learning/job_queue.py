@@ -1,4 +1,4 @@
-"""The queue of jobs: what new messages, records and texts give a reason for, and what would be done of it."""
+"""The queue of jobs: the reasons for new ones, adding them, and a preview of the next."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
     """
     database, space, now = context.database, context.space, context.now()
     agent, idle = context.scope.agent or None, micros(context.settings.idle)
-    found = [
+    reasons = [
         Opening(kind, news.agent, news.chat, news.newest + idle)
         for kind in _OF_A_CHAT
         if kind in kinds
@@ -48,23 +48,23 @@ def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
             database, space, context.watermark_kinds(kind)[0], agent=agent, quiet=now - idle, now=now
         )
     ]
-    found += [
-        Opening(kind, one, "", now) for kind in _OF_AN_AGENT if kind in kinds for one in agents(context, kind)
+    reasons += [
+        Opening(kind, who, "", now) for kind in _OF_AN_AGENT if kind in kinds for who in agents(context, kind)
     ]
     if guard_job.KIND in kinds:
         news_of_guard = watermarks.pending_chats(database, space, guard_job.KIND, agent=agent)
         owners = verdicts.agents_without_verdicts(database, space)
         if agent is not None and not owners.isdisjoint((agent, "")):
             owners = {agent}
-        found += [Opening(guard_job.KIND, one.agent, one.chat, now) for one in news_of_guard]
-        found += [Opening(guard_job.KIND, owner, "", now) for owner in sorted(owners)]
+        reasons += [Opening(guard_job.KIND, news.agent, news.chat, now) for news in news_of_guard]
+        reasons += [Opening(guard_job.KIND, owner, "", now) for owner in sorted(owners)]
     if embed_job.KIND in kinds and not is_embedded(context):
-        found.append(Opening(embed_job.KIND, context.scope.agent, "", now))
-    return [one for one in found if agent in (None, one.agent)]
+        reasons.append(Opening(embed_job.KIND, context.scope.agent, "", now))
+    return [opening for opening in reasons if agent in (None, opening.agent)]
 
 
 def is_embedded(context: JobContext) -> bool:
-    """Return whether the embedder has come to the newest of all that there is."""
+    """Return whether the embedder has embedded all documents."""
     done = vectors.set_of(context.database, context.space, context.embedder)
     return done.is_complete(segments.index_state(context.database, context.space))
 
@@ -96,24 +96,24 @@ def enqueue(context: JobContext, kinds: Sequence[str]) -> None:
 
 
 def preview(context: JobContext, kinds: Sequence[str], claim: jobs.Claim) -> list[jobs.Lease]:
-    """Return what a worker would claim, one after the other, with the jobs that are not queued yet."""
+    """Return the leases that a worker would claim in turn, with the jobs that are not queued yet."""
     fresh = _fresh(context, kinds)
-    # By a clock that goes on, what is new is due later than the claim was made.
+    # The clock goes on, so that new jobs are due after the time of the claim.
     claim = claim._replace(now=context.now())
     return jobs.preview(context.database, context.space, claim, lambda tx: _add(tx, context, fresh))
 
 
 def _fresh(context: JobContext, kinds: Sequence[str]) -> list[tuple[Opening, bool]]:
-    """Return the jobs to queue, each with whether it is opened again whatever became of it.
+    """Return the jobs to queue, each with whether to open it again whatever its status.
 
     One that failed for good is tried again when its chat goes on; what is done every hour, in the next one.
     """
     left = jobs.read(context.database, context.space, ("open", "running", "failed"))
     queued = {job.id: job for job in left}
     return [
-        (one, one.id in queued or not one.chat)
-        for one in openings(context, kinds)
-        if one.id not in queued or _is_retried(context, one, queued[one.id])
+        (opening, opening.id in queued or not opening.chat)
+        for opening in openings(context, kinds)
+        if opening.id not in queued or _is_retried(context, opening, queued[opening.id])
     ]
 
 
@@ -127,16 +127,16 @@ def _is_retried(context: JobContext, opening: Opening, job: Job) -> bool:
 
 
 def _add(tx: Connection, context: JobContext, fresh: Sequence[tuple[Opening, bool]]) -> None:
-    for one, again in fresh:
+    for opening, again in fresh:
         jobs.add(
             tx,
             context.space,
-            one.kind,
+            opening.kind,
             now=context.now(),
-            agent=one.agent,
-            chat=one.chat,
-            due=one.due,
-            pause=micros(context.settings.every) if one.kind in _OF_AN_AGENT else 0,
+            agent=opening.agent,
+            chat=opening.chat,
+            due=opening.due,
+            pause=micros(context.settings.every) if opening.kind in _OF_AN_AGENT else 0,
             again=again,
         )
 

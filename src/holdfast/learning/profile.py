@@ -1,4 +1,4 @@
-"""The profile of a user: what a session may change in it, and how it is written."""
+"""The profile of a user, and the changes that a session may make to it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from holdfast.errors import Conflict
 from holdfast.learning.echo_match import recalled_seqs
-from holdfast.learning.grounding import grounded, plain, redacted, says_too_little
+from holdfast.learning.grounding import ground, plain, redact, says_too_little
 from holdfast.learning.job_context import JobContext
 from holdfast.learning.question import TranscriptLine, TranscriptPart, transcript_lines
 from holdfast.learning.speeches import is_all_typed, speeches_of
@@ -32,11 +32,11 @@ def current_profile(context: JobContext, source: Database | Connection) -> Recor
     """
     agent = context.scope.agent
     wanted = RecordFilter(kinds=(PROFILE,), agents=tuple(dict.fromkeys((agent, ""))))
-    found = records.read(source, context.space, NOW.version, wanted)
-    return min(found, key=lambda one: one.agent != agent, default=None)
+    profiles = records.read(source, context.space, NOW.version, wanted)
+    return min(profiles, key=lambda profile: profile.agent != agent, default=None)
 
 
-def changed(
+def revise(
     context: JobContext,
     before: Record | None,
     changes: object,
@@ -55,19 +55,19 @@ def changed(
     span, lines = (part.first, part.last), _typed_lines(part, messages)
     for item in listed(changes)[:_MOST]:
         new = _text(item)
-        found = grounded(PROFILE, new, item, span, lines)
-        if says_too_little(new) or found.speaker != "user":
+        observation = ground(PROFILE, new, item, span, lines)
+        if says_too_little(new) or observation.speaker != "user":
             dropped["profile without the user's words"] += not says_too_little(new)
             continue
         old = _text(picked(item, "replaces")) if isinstance(item, Mapping) else ""
-        quotes.append(redacted(found.quote))
-        ranges.append(found.messages or span)
-        text = _replaced(text, old, new)
+        quotes.append(redact(observation.quote))
+        ranges.append(observation.messages or span)
+        text = _substitute(text, old, new)
     if before is not None and len(text) < _KEPT * len(before.text):
         return [], dropped + Counter({"profile would lose too much": 1})
     if not text or (before is not None and text.split() == before.text.split()):
         return [], dropped
-    agent, grounds = context.scope.agent, (min(one for one, _ in ranges), max(one for _, one in ranges))
+    agent, grounds = context.scope.agent, (min(first for first, _ in ranges), max(last for _, last in ranges))
     # Of another agent's it becomes another record, which an erasure has to find.
     of = {"of": [before.id]} if before is not None and before.agent != agent else {}
     meta = {**context.provenance(how), "quotes": [*dict.fromkeys(quotes)], **of}
@@ -78,7 +78,7 @@ def changed(
 
 
 def _typed_lines(part: TranscriptPart, messages: Sequence[Message]) -> list[TranscriptLine]:
-    """Return what the user typed, without what the guard took for an instruction."""
+    """Return the lines that the user typed, without those flagged by the guard."""
     typed = [
         message
         for message, prose in speeches_of(messages)
@@ -98,15 +98,15 @@ def _text(value: object) -> str:
         return ""
 
 
-def _replaced(profile: str, old: str, new: str) -> str:
+def _substitute(profile: str, old: str, new: str) -> str:
     """Return a profile with a text in place of an old one, or at its end if that is not found once."""
     if profile.count(old) == 1 and not says_too_little(old):
         return profile.replace(old, new)
     return profile if new in profile else f"{profile}\n{new}".strip()
 
 
-def unchanged(context: JobContext, shown: Record | None) -> Callable[[Writing], None]:
-    """Return what raises Conflict unless the profile is still the one that was read."""
+def conflict_check(context: JobContext, shown: Record | None) -> Callable[[Writing], None]:
+    """Return a check that raises Conflict if the profile was changed since it was read."""
 
     def check(changes: Writing) -> None:
         current = current_profile(context, changes.tx)

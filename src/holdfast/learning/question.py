@@ -1,4 +1,4 @@
-"""The question about a session or a text: what a model is shown of it, and the request; pure functions."""
+"""The question about a session or a text: its transcript for a model, and the request; pure functions."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ class TranscriptLine(NamedTuple):
 def split_messages(messages: Sequence[Message], count: CountTokens, limit: int) -> list[TranscriptPart]:
     """Split the transcript of messages of one chat into parts of at most `limit` tokens.
 
-    A message that alone takes more stands alone. A call stays with its results where all of them fit. What
-    was recalled or injected is left out, as is what is empty. Messages are shown whole, of the use of tools
+    A message above the limit is a part of its own. A call stays with its results where all of them fit.
+    Recalled and empty messages and injected text are left out. Messages are shown whole, of the use of tools
     only the beginning.
     """
     size = cache(lambda line: count(f"{line.written}\n"))
@@ -119,8 +119,8 @@ def split_messages(messages: Sequence[Message], count: CountTokens, limit: int) 
 
     recalled = recalled_seqs(messages)
     groups = (transcript_lines(group, recalled) for group in _with_results(messages))
-    fitting = (piece for group in groups for piece in packed(group, size, limit))
-    together = (list(chain.from_iterable(pieces)) for pieces in packed(fitting, sizes, limit))
+    fitting = (piece for group in groups for piece in pack(group, size, limit))
+    together = (list(chain.from_iterable(pieces)) for pieces in pack(fitting, sizes, limit))
     return [
         TranscriptPart(
             lines[0].seq,
@@ -135,46 +135,46 @@ def split_messages(messages: Sequence[Message], count: CountTokens, limit: int) 
 def split_text(text: str, count: CountTokens, limit: int) -> list[TranscriptPart]:
     """Split a text without messages into parts of at most `limit` tokens.
 
-    It is split between paragraphs, where one is too long between its sentences, and never within a word: one
-    that alone takes more stands alone. Reasoning, payloads, orders, and what was injected are left out.
+    It is split between paragraphs, or within long ones between sentences or words; a word above the limit is
+    a part of its own. Reasoning, payloads, orders, and injected text are left out.
     """
-    said = without_payloads(without_reasoning(without_injected(clean(text)))).strip()
-    said = harmless(said) if grave(said) else said
-    pieces = _pieces(escape(said, quote=False), count, limit, _BREAKS) if said else ()
+    prose = without_payloads(without_reasoning(without_injected(clean(text)))).strip()
+    prose = harmless(prose) if grave(prose) else prose
+    pieces = _pieces(escape(prose, quote=False), count, limit, _BREAKS) if prose else ()
     return [TranscriptPart(0, 0, piece) for piece in pieces]
 
 
 def transcript_lines(messages: Iterable[Message], recalled: Container[int]) -> list[TranscriptLine]:
     """Return the lines of the messages that are not empty and do not only repeat what was recalled."""
-    return [line for one in messages if one.seq not in recalled and (line := _line(one))]
+    return [line for message in messages if message.seq not in recalled and (line := _line(message))]
 
 
 def text_line(part: TranscriptPart) -> TranscriptLine:
     """Return a part of a text as a line."""
-    text = unescaped(part.transcript)
-    return TranscriptLine(0, "user", part.transcript, text, folded(text))
+    text = unescape(part.transcript)
+    return TranscriptLine(0, "user", part.transcript, text, fold_words(text))
 
 
-def folded(text: str) -> str:
+def fold_words(text: str) -> str:
     """Return the words of a text between spaces, in lower case, in which quotes are looked up."""
     words = (word.strip("_") for word in WORD.findall(normalize("NFKC", text).casefold()))
     return f" {' '.join(filter(None, words))} "
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     """Return a text without the escapes of transcripts, which models repeat."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def _with_results(messages: Sequence[Message]) -> Iterator[list[Message]]:
     """Yield groups: each call with all up to its last result; every other message is a group of its own."""
-    made: dict[str, int] = {}
+    places: dict[str, int] = {}
     reach = list(range(len(messages)))
     for place, message in enumerate(messages):
         for call in message.answers:
-            if call in made:
-                reach[made[call]] = place
-        made.update((call.id, place) for call in message.calls)
+            if call in places:
+                reach[places[call]] = place
+        places.update((call.id, place) for call in message.calls)
     group: list[Message] = []
     furthest = 0
     for place, message in enumerate(messages):
@@ -191,20 +191,20 @@ def _line(message: Message) -> TranscriptLine | None:
     content = without_injected(message.content)
     if not content.strip() and not message.calls:
         return None
-    found = passages([replace(message, content=content)])
-    if not found:
+    prose = passages([replace(message, content=content)])
+    if not prose:
         return None
-    (passage,) = found
-    named = (
+    (passage,) = prose
+    name = (
         f" ({escape(passage.speaker.removeprefix(f'{message.role} '), quote=False)})" if message.name else ""
     )
     at = f", {passage.at.astimezone(UTC):%Y-%m-%d %H:%M}" if passage.at else ""
     shown = _with_short_uses(message, passage.text.splitlines())
     text = "\n    ".join(escape(line, quote=False) for line in shown)
     content = "\n".join(shown)
-    written = f"[{message.seq}] {message.role}{named}{at}: {text}"
+    written = f"[{message.seq}] {message.role}{name}{at}: {text}"
     return TranscriptLine(
-        message.seq, message.role, written, content, folded(content), _left_out(message, shown)
+        message.seq, message.role, written, content, fold_words(content), _omitted_length(message, shown)
     )
 
 
@@ -220,7 +220,7 @@ def _is_call(message: Message, line: str) -> bool:
     return bool(message.calls) and line.startswith(_CALL)
 
 
-def _left_out(message: Message, shown: Sequence[str]) -> int:
+def _omitted_length(message: Message, shown: Sequence[str]) -> int:
     """Return the characters of the use of tools in a message that are not shown, about."""
     if message.role == "tool":
         return max(0, len(message.content) - sum(map(len, shown)))
@@ -237,22 +237,22 @@ def _pieces(
     small = [
         piece for some in pattern.split(text) if some.strip() for piece in _pieces(some, count, limit, finer)
     ]
-    return [joint.join(some) for some in packed(small, lambda piece: count(f"{piece}{joint}"), limit)]
+    return [joint.join(some) for some in pack(small, lambda piece: count(f"{piece}{joint}"), limit)]
 
 
-def packed(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterator[list[T]]:
-    """Yield neighbours together as far as they fit a limit; what alone is larger stands alone."""
-    taken: list[T] = []
+def pack(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterator[list[T]]:
+    """Yield runs of neighbouring items that fit a limit; a larger item is a run of its own."""
+    run: list[T] = []
     used = 0
     for item in items:
         size = cost(item)
-        if taken and used + size > limit:
-            yield taken
-            taken, used = [], 0
-        taken.append(item)
+        if run and used + size > limit:
+            yield run
+            run, used = [], 0
+        run.append(item)
         used += size
-    if taken:
-        yield taken
+    if run:
+        yield run
 
 
 # What is asked for
@@ -268,9 +268,8 @@ def request(
 ) -> LLMRequest:
     """Return the request for what can be learned from a part of a transcript.
 
-    `parts` are what is asked for: "observe", "facts", "episode" and "profile"; `places` what stands in the
-    frames of the prompt, where each is left out that has none. What is of a kind that is `wished` for has a
-    list of its own.
+    It asks for `parts`: "observe", "facts", "episode" and "profile". `places` are the texts in the frames of
+    the prompt; a frame without one is left out. Each `wished` kind has a list of its own in the answer.
     """
     shown = {name: text for name, text in places.items() if text}
     own = prompt.only({*parts, *shown})
@@ -292,36 +291,36 @@ def request(
 
 
 def _with_changed_times(transcript: str) -> str:
-    """Return a transcript without the times that are in the same hour as those before."""
+    """Return a transcript with a time only where the hour changes."""
     before = ""
 
-    def thinned(line: re.Match[str]) -> str:
+    def thin(line: re.Match[str]) -> str:
         nonlocal before
         last, before = before, line["hour"]
         return f"{line['who']}: " if line["hour"] == last else line[0]
 
-    return _TIMED.sub(thinned, transcript)
+    return _TIMED.sub(thin, transcript)
 
 
 def _wish(kind: Kind) -> str:
-    """Return a line of a prompt: what is to be learned as a kind, with its examples."""
-    examples = "; ".join(f'"{escaped(one)}"' for one in kind.examples)
-    return f'- "{escaped(kind.name)}": {escaped(kind.learn)}' + (f", as in {examples}" if examples else "")
+    """Return the line of a prompt that describes a kind to learn, with its examples."""
+    examples = "; ".join(f'"{to_line(example)}"' for example in kind.examples)
+    return f'- "{to_line(kind.name)}": {to_line(kind.learn)}' + (f", as in {examples}" if examples else "")
 
 
 def parts_of(prompt: PromptTemplate, parts: Iterable[str]) -> frozenset[str]:
-    """Return those of some parts that a prompt asks for: one of the user's own need not name all lists."""
+    """Return the parts that a prompt asks for: a prompt of the user's own need not name all."""
     return frozenset(part for part in parts if part == "observe" or f'"{part}"' in prompt.text)
 
 
 def asks_for_quotes(prompt: PromptTemplate, field: str = "quote") -> bool:
-    """Return whether a prompt names the field that quotes come in, which one of the user's own need not.
+    """Return whether a prompt names the field of quotes: a prompt of the user's own need not.
 
     A field is named in marks or before a colon; a rule about what "stands in a quote" names none.
     """
     return re.search(rf"""["'`]{field}["'`]|\b{field}\s?:""", prompt.text) is not None
 
 
-def escaped(text: str) -> str:
+def to_line(text: str) -> str:
     """Return a text in one line that cannot leave a frame of tags."""
     return escape(one_line(text), quote=False)

@@ -94,24 +94,26 @@ def rank(
         raise InvalidInput("There is no model to rank episodes with.", "Pass llm=, or use another strategy.")
     most = check_count(limit, "limit")
     newest = _by_recency(
-        one for one in episodes if one.kind == KIND and one.trust != "quarantined" and not one.retracted
+        episode
+        for episode in episodes
+        if episode.kind == KIND and episode.trust != "quarantined" and not episode.retracted
     )
     if query is None or not query.strip() or strategy == "recency":
         return Ranking(tuple(newest[:most]), "recency")
-    recallable = {one.id: one for one in newest}
-    found = [recallable[id] for id in dict.fromkeys(hits) if id in recallable]
+    recallable = {episode.id: episode for episode in newest}
+    best = [recallable[id] for id in dict.fromkeys(hits) if id in recallable]
     if strategy == "llm" and ask is not None:
         # What the index found, and the newest where that is less.
-        return _by_model([*dict.fromkeys((*found, *newest))][:CANDIDATES], query, most, ask)
-    found = _by_projection(newest, query) if strategy == "projection" else found
-    return Ranking(tuple(found[:most]), strategy)
+        return _by_model([*dict.fromkeys((*best, *newest))][:CANDIDATES], query, most, ask)
+    best = _by_projection(newest, query) if strategy == "projection" else best
+    return Ranking(tuple(best[:most]), strategy)
 
 
 def _by_model(shown: Sequence[Record], query: str, limit: int, ask: Ask) -> Ranking:
     if not shown or not limit:
         return Ranking((), "llm")
     try:
-        chosen = read(ask(request(shown, query, limit, load(_PURPOSE))), shown)
+        chosen = read_choice(ask(request(shown, query, limit, load(_PURPOSE))), shown)
     except Unreadable:
         why = "the answer cannot be read"
     except ModelFailed as error:
@@ -127,37 +129,37 @@ def _by_recency(episodes: Iterable[Record]) -> list[Record]:
 
 def _by_projection(newest: Iterable[Record], query: str) -> list[Record]:
     """Return the episodes that share a word with a query, the closest first; of equals, the newest first."""
-    words = _projected(query).words
-    found = [one for one in newest if not words.isdisjoint(_projected(one.text).words)]
-    near = dict(zip(found, closeness(query, [one.text for one in found]), strict=True))
-    return sorted(found, key=lambda one: -near[one])
+    words = _project(query).words
+    similar = [episode for episode in newest if not words.isdisjoint(_project(episode.text).words)]
+    near = dict(zip(similar, closeness(query, [episode.text for episode in similar]), strict=True))
+    return sorted(similar, key=lambda episode: -near[episode])
 
 
 def request(shown: Sequence[Record], query: str, limit: int, prompt: PromptTemplate) -> LLMRequest:
     """Return the request to choose the episodes that help with a query; their texts are framed as data."""
     filled = prompt.fill(
-        question=_indented(query),
-        episodes="\n".join(f"{number}. {_indented(one.text)}" for number, one in enumerate(shown, 1)),
+        question=_indent(query),
+        episodes="\n".join(f"{number}. {_indent(episode.text)}" for number, episode in enumerate(shown, 1)),
         limit=str(limit),
     )
     return LLMRequest(_PURPOSE, filled, _SCHEMA, prompt.label, answer_tokens=100)
 
 
-def read(answer: str, shown: Sequence[Record]) -> list[Record]:
+def read_choice(answer: str, shown: Sequence[Record]) -> list[Record]:
     """Return the episodes that a model chose, in its order; numbers that no episode has are dropped.
 
     Raises:
         Unreadable: it names none of them, and is not "none" either.
 
     """
-    named = _named(answer)
-    numbers = [number for one in named if (number := _number(one)) and number <= len(shown)]
-    if named and not numbers:
+    items = _answer_items(answer)
+    numbers = [number for item in items if (number := _number(item)) and number <= len(shown)]
+    if items and not numbers:
         raise Unreadable("it names none of the episodes.")
     return [shown[number - 1] for number in dict.fromkeys(numbers)]
 
 
-def _named(answer: str) -> list[object]:
+def _answer_items(answer: str) -> list[object]:
     """Return the items of an answer, as JSON or as plain numbers; none where it is "none"."""
     plain = without_reasoning(answer).strip()
     if _NOTHING.fullmatch(plain):
@@ -184,7 +186,7 @@ def _number(value: object) -> int:
     return max(value, 0) if isinstance(value, int) and is_whole(value) else 0
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     """Return a text with all lines but the first indented, so that it cannot pose as another episode."""
     return "\n    ".join(escape(text, quote=False).splitlines())
 
@@ -194,10 +196,10 @@ def _indented(text: str) -> str:
 
 def recency(episode: Record) -> tuple[datetime, int]:
     """Return the sort key of an episode, the older the less: the end of the chat, then the version."""
-    return ended(episode), episode.version
+    return end_time(episode), episode.version
 
 
-def ended(episode: Record) -> datetime:
+def end_time(episode: Record) -> datetime:
     """Return when the chat of an episode ended, or if that is unknown, when the episode was written."""
     stored = episode.meta.get("ended")
     try:
@@ -214,11 +216,11 @@ def closeness(text: str, others: Sequence[str]) -> list[float]:
 
     The same in every process, and whatever other texts there are. Stop words do not count.
     """
-    mine = _projected(text).vector
-    return [float(mine @ _projected(other).vector) for other in others]
+    vector = _project(text).vector
+    return [float(vector @ _project(other).vector) for other in others]
 
 
-class _Projected(NamedTuple):
+class _Projection(NamedTuple):
     """The words of a text, and the sum of a row of random signs for each of them, of length 1."""
 
     words: frozenset[int]
@@ -226,20 +228,20 @@ class _Projected(NamedTuple):
 
 
 @lru_cache(maxsize=_CACHED)
-def _projected(text: str) -> _Projected:
+def _project(text: str) -> _Projection:
     # numpy is loaded by the first comparison.
     import numpy as np
 
     from holdfast.text.analyze import analyze, tokens
 
-    counted: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for token in map(analyze, tokens(text)):
-        counted.update(token.terms[: token.words])
+        counts.update(token.terms[: token.words])
     # A bit for each sign, from the hash of a term, so that they are the same everywhere.
-    terms = (term.to_bytes(8, "little") for term in counted)
-    drawn = b"".join(blake2b(term, digest_size=DIMENSIONS // 8).digest() for term in terms)
-    bits = np.unpackbits(np.frombuffer(drawn, np.uint8)).reshape(len(counted), DIMENSIONS)
-    total = np.fromiter(counted.values(), np.float32, len(counted)) @ (2 * bits.astype(np.float32) - 1)
+    terms = (term.to_bytes(8, "little") for term in counts)
+    signs = b"".join(blake2b(term, digest_size=DIMENSIONS // 8).digest() for term in terms)
+    bits = np.unpackbits(np.frombuffer(signs, np.uint8)).reshape(len(counts), DIMENSIONS)
+    total = np.fromiter(counts.values(), np.float32, len(counts)) @ (2 * bits.astype(np.float32) - 1)
     # Without words, there is no length.
     length = max(float(np.linalg.norm(total)), 1.0)
-    return _Projected(frozenset(counted), (total / length).astype(np.float32))
+    return _Projection(frozenset(counts), (total / length).astype(np.float32))

@@ -48,8 +48,8 @@ class RelearnedChat(NamedTuple):
     store: Callable[[], object]
 
 
-class Wanted(NamedTuple):
-    """The kinds of records that are learned again, from chats that gave records of the kinds `of`.
+class Choice(NamedTuple):
+    """The kinds of records to learn again, and the kinds `of` whose chats are read again.
 
     `wish` is a kind with `learn`, which is learned from all chats.
     """
@@ -63,33 +63,33 @@ def relearn(context: JobContext, kind: str, version: str | None, model: Model, *
     """Learn again from all chats that such records came from; see `memory.learning.relearn`."""
     context = replace(context, model=model.name, prompt_versions={} if version is None else {PROMPT: version})
     prompt, meter = context.prompt(PROMPT), context.meter()
-    wanted = _wanted(context, kind, prompt)
+    choice = _choose(context, kind, prompt)
 
     def ask(chat: str, request: LLMRequest) -> str:
         return meter.ask(model, request, context.settings.patience, chat=chat)
 
     done: dict[str, RelearnedChat] = {}
     failed: dict[str, str] = {}
-    for chat, (agent, stored) in _chats(context, wanted).items():
+    for chat, (agent, stored) in _chats(context, choice).items():
         own = context.for_agent(agent)
         try:
-            again = _episode if kind == EPISODES else _relearned
-            found = again(own, chat, stored, wanted, partial(ask, chat))
+            again = _rewrite if kind == EPISODES else _relearn
+            diff = again(own, chat, stored, choice, partial(ask, chat))
             if apply:
-                found.store()
+                diff.store()
         except (ModelFailed, Conflict, InvalidInput) as error:
             failed[chat] = str(error)
             if isinstance(error, ModelFailed) and error.reason in FOR_ALL:
                 break
             continue
-        done[chat] = found
+        done[chat] = diff
     return Relearning(
         kind,
         prompt.label,
         tuple(done),
-        tuple(record for one in done.values() for record in one.added),
-        tuple(record for one in done.values() for record in one.removed),
-        sum(one.kept for one in done.values()),
+        tuple(record for diff in done.values() for record in diff.added),
+        tuple(record for diff in done.values() for record in diff.removed),
+        sum(diff.kept for diff in done.values()),
         failed,
         apply,
         len(meter.calls),
@@ -98,75 +98,75 @@ def relearn(context: JobContext, kind: str, version: str | None, model: Model, *
     )
 
 
-def _wanted(context: JobContext, kind: str, prompt: PromptTemplate) -> Wanted:
-    """Return what is to be learned again.
+def _choose(context: JobContext, kind: str, prompt: PromptTemplate) -> Choice:
+    """Return the kinds of records to learn again.
 
     Raises:
         InvalidInput: an unknown kind, or a prompt that does not ask for it.
 
     """
-    wishes = {one.name: one for one in wished(context.kinds)}
-    asked = (*FIL, *((FACT,) if question.parts_of(prompt, ("facts",)) else ()))
-    found = {
-        **{name: Wanted((name,), (name,), one) for name, one in wishes.items()},
-        OBSERVATIONS: Wanted(asked, asked),
-        FACTS: Wanted((FACT,), (*FIL, FACT)),
-        EPISODES: Wanted((ranking.KIND,), (ranking.KIND,)),
+    wishes = {wish.name: wish for wish in wished(context.kinds)}
+    kinds = (*FIL, *((FACT,) if question.parts_of(prompt, ("facts",)) else ()))
+    choices = {
+        **{name: Choice((name,), (name,), wish) for name, wish in wishes.items()},
+        OBSERVATIONS: Choice(kinds, kinds),
+        FACTS: Choice((FACT,), (*FIL, FACT)),
+        EPISODES: Choice((ranking.KIND,), (ranking.KIND,)),
     }
-    if kind not in found:
+    if kind not in choices:
         known = ", ".join((*KINDS, *wishes))
         raise InvalidInput(f"{shown(kind)} cannot be relearned.", f"Use one of {known}.")
-    if kind == FACTS and FACT not in asked:
+    if kind == FACTS and FACT not in kinds:
         raise InvalidInput(f"The prompt {prompt.label!r} asks for no facts.", "Use another version.")
-    return found[kind]
+    return choices[kind]
 
 
-def _chats(context: JobContext, wanted: Wanted) -> dict[str, tuple[str, list[Record]]]:
-    """Return the chats to learn from again, each with its agent and what was learned of it: all for a wish.
+def _chats(context: JobContext, choice: Choice) -> dict[str, tuple[str, list[Record]]]:
+    """Return the chats to learn from again, with their agents and learned records; for a wish, all chats.
 
-    Without what the user wrote, changed or released: it is not to be learned again.
+    Records that the user wrote, changed or released are left out: they are not learned again.
     """
     agents = (context.scope.agent, "") if context.scope.agent else None
-    is_episode = wanted.kinds == (ranking.KIND,)
+    is_episode = choice.kinds == (ranking.KIND,)
     ways = (*_FROM_CHATS, *(_OF_EPISODES if is_episode else ()))
     trust: tuple[Trust, ...] = ("trusted", "quarantined", *(("released",) if is_episode else ()))
-    every = sessions.list_chats(context.database, context.scope, archived=None) if wanted.wish else []
-    found: dict[str, tuple[str, list[Record]]] = {one.id: (one.agent, []) for one in reversed(every)}
-    for record in context.read_records(RecordFilter(kinds=wanted.of, agents=agents, trust=trust)):
+    every = sessions.list_chats(context.database, context.scope, archived=None) if choice.wish else []
+    chats: dict[str, tuple[str, list[Record]]] = {chat.id: (chat.agent, []) for chat in reversed(every)}
+    for record in context.read_records(RecordFilter(kinds=choice.of, agents=agents, trust=trust)):
         is_ours = record.by == "reflect" and str(record.meta.get("learned", "")).split(" ")[0] in ways
-        if record.chat and is_ours and (record.chat in found or not wanted.wish):
-            _, stored = found.setdefault(record.chat, (record.agent, []))
-            stored += [record] if record.kind in wanted.kinds else []
-    return found
+        if record.chat and is_ours and (record.chat in chats or not choice.wish):
+            _, stored = chats.setdefault(record.chat, (record.agent, []))
+            stored += [record] if record.kind in choice.kinds else []
+    return chats
 
 
-def _relearned(
-    context: JobContext, chat: str, stored: Sequence[Record], wanted: Wanted, ask: Ask
+def _relearn(
+    context: JobContext, chat: str, stored: Sequence[Record], choice: Choice, ask: Ask
 ) -> RelearnedChat:
-    """Extract from all of a chat, and compare the result with what is stored.
+    """Extract from all of a chat, and compare the drafts with the stored records.
 
     Raises:
         ModelFailed: the model failed, or answered twice what cannot be read.
 
     """
-    erasures, wish = erasure_receipts.count(context.database, context.space), wanted.wish
+    erasures, wish = erasure_receipts.count(context.database, context.space), choice.wish
     source = Source(chat, 1, context.length(chat), has_ended=True)
     parts = ("observe",) if wish else ("observe", "facts")
-    session = SessionQuestion.of(context, source, parts, {one.id for one in stored}, [wish] if wish else [])
+    session = SessionQuestion.of(context, source, parts, {old.id for old in stored}, [wish] if wish else [])
     drafts: list[RecordDraft] = []
     for part, own in session.pieces:
         read = partial(session.drafts_of, part, own)
         drafts += ask_and_read(ask, session.request(_KIND, part), read, context.model)[0]
-    drafts = [draft for draft in drafts if draft.kind in wanted.kinds]
-    added, removed, kept = _compared(context, chat, context.storable(drafts)[0], stored)
+    drafts = [draft for draft in drafts if draft.kind in choice.kinds]
+    added, removed, kept = _compare(context, chat, context.storable(drafts)[0], stored)
     store = partial(_exchange, context, added, removed, erasures, session.prompt.label)
-    # What has no place in a record is cut out of it.
-    drafts = [replace(one, priority=DEFAULT_PRIORITY) for one in added]
-    ready = tuple(prepare(one, context.kinds, context.intake.by) for one in drafts)
+    # Preparing removes what a record may not hold.
+    drafts = [replace(draft, priority=DEFAULT_PRIORITY) for draft in added]
+    ready = tuple(prepare(draft, context.kinds, context.intake.by) for draft in drafts)
     return RelearnedChat(ready, tuple(removed), kept, store)
 
 
-def _episode(context: JobContext, chat: str, stored: Sequence[Record], _: Wanted, ask: Ask) -> RelearnedChat:
+def _rewrite(context: JobContext, chat: str, stored: Sequence[Record], _: Choice, ask: Ask) -> RelearnedChat:
     """Write the episode of a chat again, and compare it with those that it has.
 
     Raises:
@@ -183,8 +183,8 @@ def _episode(context: JobContext, chat: str, stored: Sequence[Record], _: Wanted
         return RelearnedChat((), (), len(stored), tuple)
     compare = episodes.writer(context, session.read, session.told, session.prompt.label)
     planned = compare(records.space_state(context.database, context.space))
-    added = tuple(replace(one, id=before.id if before else "") for one, before in planned.versions)
-    removed = tuple(one for _, one in planned.versions if one is not None and not one.retracted)
+    added = tuple(replace(new, id=before.id if before else "") for new, before in planned.versions)
+    removed = tuple(old for _, old in planned.versions if old is not None and not old.retracted)
     gone = tuple(planned.current[id] for id in planned.retired if planned.current[id].chat == chat)
 
     def check(changes: Writing) -> None:
@@ -194,32 +194,32 @@ def _episode(context: JobContext, chat: str, stored: Sequence[Record], _: Wanted
     return RelearnedChat(added, removed + gone, len(stored) - len(removed + gone), store)
 
 
-def _compared(
+def _compare(
     context: JobContext, chat: str, drafts: Sequence[RecordDraft], stored: Sequence[Record]
 ) -> tuple[list[RecordDraft], list[Record], int]:
-    """Return what is new, what is not found again, and the number of what says the same."""
+    """Return the new drafts, the records not found again, and the number of records that stay."""
     intake = context.intake
-    overruled = _overruled(context, chat)
+    overruled = _overruled_records(context, chat)
     left, added, kept = list(stored), list[RecordDraft](), 0
     for draft in drafts:
-        near = [one for one in left if (one.kind, one.target) == (draft.kind, draft.target)]
-        relation = relate(draft.text, [one.text for one in near])
+        near = [record for record in left if (record.kind, record.target) == (draft.kind, draft.target)]
+        relation = relate(draft.text, [record.text for record in near])
         known = relation.choose(near)
         if relation.kind == "duplicate" and known is not None:
             left.remove(known)
             kept += 1
         elif not (_is_about(draft, overruled) or _is_known(intake, draft, stored, added)):
             added.append(draft)
-    room = MOST_FACTS - sum(one.kind == FACT for one in stored if one not in left)
-    beyond = [one for one in added if one.kind == FACT][max(0, room) :]
-    return [one for one in added if one not in beyond], left, kept
+    room = MOST_FACTS - sum(old.kind == FACT for old in stored if old not in left)
+    beyond = [draft for draft in added if draft.kind == FACT][max(0, room) :]
+    return [draft for draft in added if draft not in beyond], left, kept
 
 
-def _overruled(context: JobContext, chat: str) -> list[Record]:
-    """Return what was learned from a chat and then changed or retracted by somebody: it stays so."""
+def _overruled_records(context: JobContext, chat: str) -> list[Record]:
+    """Return the records learned from a chat that somebody changed or retracted: they stay so."""
     overruled = []
     database, space = context.database, context.space
-    for kind in (*FIL, FACT, *(one.name for one in wished(context.kinds))):
+    for kind in (*FIL, FACT, *(wish.name for wish in wished(context.kinds))):
         for former in records.former_versions(database, space, Record("", kind, "", chat=chat)):
             changes = record_changes.read(database, space, MAX_COUNT, identity=former.id)
             # The last one counts, so that what somebody retracted and wrote again is not overruled.
@@ -232,8 +232,8 @@ def _overruled(context: JobContext, chat: str) -> list[Record]:
 def _is_about(draft: RecordDraft, others: Sequence[Record]) -> bool:
     """Return whether a draft may say what one of the others from the same messages says, or another value."""
     first, last = as_record(draft).messages or (0, MAX_COUNT)
-    spans = [(one, one.messages or (0, MAX_COUNT)) for one in others]
-    near = [one.text for one, span in spans if span[0] <= last and first <= span[1]]
+    spans = [(record, record.messages or (0, MAX_COUNT)) for record in others]
+    near = [record.text for record, span in spans if span[0] <= last and first <= span[1]]
     return relate(draft.text, near).kind != "new"
 
 
@@ -241,12 +241,12 @@ def _is_known(
     intake: Intake, draft: RecordDraft, stored: Sequence[Record], added: Sequence[RecordDraft]
 ) -> bool:
     """Return whether another record says so, whichever chat it came from, or the same answer does."""
-    gone = {one.id for one in stored}
+    gone = {old.id for old in stored}
     target = draft.target or policy(intake.kinds, draft.kind).targets[0]
     near = intake.similar(as_record(replace(draft, target=target)), COMPARED)
-    others = [one.text for one, _ in near if one.id not in gone]
-    others += [one.text for one in stored if one.kind == draft.kind]
-    others += [one.text for one in added if one.kind == draft.kind]
+    others = [record.text for record, _ in near if record.id not in gone]
+    others += [old.text for old in stored if old.kind == draft.kind]
+    others += [new.text for new in added if new.kind == draft.kind]
     return relate(draft.text, others).kind == "duplicate"
 
 

@@ -48,7 +48,7 @@ class WorkResult:
         return not self.count
 
 
-def explained(done: WorkResult) -> WorkResult:
+def explain(done: WorkResult) -> WorkResult:
     """Return a result whose `why` begins with the failure, where all jobs failed."""
     failed = [job for job in (*done.postponed, *done.failed) if job.reason]
     if not failed or len(failed) < done.count:
@@ -57,18 +57,18 @@ def explained(done: WorkResult) -> WorkResult:
     return replace(done, why=f"{what}: {failed[0].error} {done.why}".rstrip())
 
 
-def together(results: Sequence[WorkResult]) -> WorkResult:
+def total(results: Sequence[WorkResult]) -> WorkResult:
     """Return the sum of several results, with the `why` of the last one."""
     last = results[-1] if results else WorkResult(why="There are no sessions.")
     dropped: Counter[str] = Counter()
-    for one in results:
-        dropped.update(one.dropped)
-    added = [one.name for one in fields(WorkResult) if one.name not in ("dropped", "why", "dry_run")]
+    for result in results:
+        dropped.update(result.dropped)
+    names = [attr.name for attr in fields(WorkResult) if attr.name not in ("dropped", "why", "dry_run")]
     empty = WorkResult()
-    summed: dict[str, Any] = {
-        name: sum((getattr(one, name) for one in results), getattr(empty, name)) for name in added
+    sums: dict[str, Any] = {
+        name: sum((getattr(result, name) for result in results), getattr(empty, name)) for name in names
     }
-    return replace(last, **summed, dropped=dict(+dropped))
+    return replace(last, **sums, dropped=dict(+dropped))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class Relearning:
         """The difference as lines: each chat with one, then what is removed after "-" and added after "+"."""
         lines = []
         for chat in self.chats:
-            changed = [(sign, one) for sign, some in (("-", self.removed), ("+", self.added)) for one in some]
-            own = [f"{sign} {one.kind}: {one.text}" for sign, one in changed if one.chat == chat]
+            rows = [(sign, row) for sign, some in (("-", self.removed), ("+", self.added)) for row in some]
+            own = [f"{sign} {row.kind}: {row.text}" for sign, row in rows if row.chat == chat]
             lines += [chat, *own] if own else []
         return "\n".join(lines)

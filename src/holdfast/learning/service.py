@@ -94,7 +94,7 @@ class Learner(Handle):
         if check_flag(everyone, "everyone"):
             self._check_scope(None)
         dry_run = check_flag(dry_run, "dry_run")
-        return worker.work(most, _checked(progress), everyone=everyone, dry_run=dry_run)
+        return worker.work(most, _check_progress(progress), everyone=everyone, dry_run=dry_run)
 
     @logged
     def extract(
@@ -151,7 +151,7 @@ class Learner(Handle):
             InvalidInput: an invalid model.
 
         """
-        return self._worker.using(_required(llm), prompts).run_now("reflect")
+        return self._worker.using(_require(llm), prompts).run_now("reflect")
 
     def consolidate(
         self, *, llm: LLM, prompts: Mapping[str, str] | None = None, target: str | None = None
@@ -170,19 +170,19 @@ class Learner(Handle):
             InvalidInput: an invalid model, or an unknown target.
 
         """
-        unsettled = [job.id for job in self._unsettled(target)]
-        return self._worker.using(_required(llm), prompts).run_now("tidy", target, unsettled)
+        unsettled = [job.id for job in self._pair_jobs(target)]
+        return self._worker.using(_require(llm), prompts).run_now("tidy", target, unsettled)
 
-    def _unsettled(self, target: str | None) -> list[Job]:
+    def _pair_jobs(self, target: str | None) -> list[Job]:
         """Return the open jobs for pairs of records, or only those for facts about a target."""
-        found = [job for job in self.jobs(status="open") if job.records]
+        pairs = [job for job in self.jobs(status="open") if job.records]
         if target is None:
-            return found
+            return pairs
         targets = self._context.kinds["fact"].targets
         if target not in targets:
             raise InvalidInput(f"A fact has no target {shown(target)}.", f"Use one of {', '.join(targets)}.")
         about = {record.id for record in self._view.records(kind="fact", target=target)}
-        return [job for job in found if about.issuperset(job.records)]
+        return [job for job in pairs if about.issuperset(job.records)]
 
     def relearn(
         self,
@@ -217,7 +217,7 @@ class Learner(Handle):
         # Not needed for any other method.
         from holdfast.learning.relearn import relearn
 
-        return relearn(self._context, kind, prompt, _required(llm), apply=not check_flag(dry_run, "dry_run"))
+        return relearn(self._context, kind, prompt, _require(llm), apply=not check_flag(dry_run, "dry_run"))
 
     def episodes(
         self,
@@ -257,8 +257,8 @@ class Learner(Handle):
 
             if has_words(query):
                 wanted = max(most, CANDIDATES)
-                found = self._view.recall(query, sources=("record",), kinds=(KIND,), limit=wanted)
-                hits = [hit.id for hit in found]
+                recalled = self._view.recall(query, sources=("record",), kinds=(KIND,), limit=wanted)
+                hits = [hit.id for hit in recalled]
         ask = None
         if model is not None:
             ask = partial(self._context.meter().ask, model, patience=self._context.settings.patience)
@@ -304,10 +304,10 @@ class Learner(Handle):
         """
         database, space = self._context.database, self._context.space
         with database.one_read():
-            state, found = segments.index_state(database, space), vectors.sets(database, space)
+            state, rows = segments.index_state(database, space), vectors.sets(database, space)
         total = sum(getattr(state, source) for source in SOURCES)
         return [
-            EmbeddingProgress(one.model, one.dimension, sum(map(one.done, SOURCES)), total) for one in found
+            EmbeddingProgress(row.model, row.dimension, sum(map(row.done, SOURCES)), total) for row in rows
         ]
 
     def usage(self, since: Time | timedelta | None = None) -> Usage:
@@ -335,7 +335,7 @@ class Learner(Handle):
         return f"Learner({self._scope})"
 
 
-def _checked(progress: object) -> Callable[[WorkResult], object]:
+def _check_progress(progress: object) -> Callable[[WorkResult], object]:
     """Return a function that is called with results; one that does nothing for None."""
     if progress is None:
         return lambda _: None
@@ -344,7 +344,7 @@ def _checked(progress: object) -> Callable[[WorkResult], object]:
     return progress
 
 
-def _required(llm: LLM | None) -> Model:
+def _require(llm: LLM | None) -> Model:
     model = resolved(llm)
     if model is None:
         raise InvalidInput("There is no model.", "Pass llm=.")

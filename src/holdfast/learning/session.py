@@ -22,10 +22,10 @@ from holdfast.learning import episode_text, episodes, profile, question, ranking
 from holdfast.learning.echo_match import EchoFilter, recalled_seqs
 from holdfast.learning.episode_text import Episode
 from holdfast.learning.episodes import PlannedWrite, ReadChat
-from holdfast.learning.external_sources import brought_in
-from holdfast.learning.grounding import Observation, grounds, read_observations, redacted
+from holdfast.learning.external_sources import outside_seqs
+from holdfast.learning.grounding import Observation, grounds, read_observations, redact
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
-from holdfast.learning.question import FACT, SHORTEST, TranscriptPart, asks_for_quotes, unescaped
+from holdfast.learning.question import FACT, SHORTEST, TranscriptPart, asks_for_quotes, unescape
 from holdfast.learning.speeches import learned_statements, record_kind
 from holdfast.llm.json_answers import has, parse, picked, table
 from holdfast.llm.llm_request import LLMRequest, Unreadable
@@ -76,7 +76,7 @@ class Source(NamedTuple):
     @property
     def name(self) -> str:
         """The source of the records, "{type}:{name}"; an id may look like a credential."""
-        return redacted(shorten_line(f"{self.type or 'session'}:{self.step or self.chat}", _LONGEST_NAME))
+        return redact(shorten_line(f"{self.type or 'session'}:{self.step or self.chat}", _LONGEST_NAME))
 
     def done(self, seq: int) -> tuple[Watermark, ...]:
         """Return the watermark to move once all up to a seq is learned, if it is to move."""
@@ -85,7 +85,7 @@ class Source(NamedTuple):
     def draft(
         self,
         context: JobContext,
-        one: Observation,
+        observation: Observation,
         how: str,
         outside: Collection[int],
         *,
@@ -97,13 +97,13 @@ class Source(NamedTuple):
         It is untrusted if it `is_bare` of words that it rests on, or if it came from `outside` and the user
         did not say it.
         """
-        span = one.messages if self.chat else None
-        came_from = () if one.speaker == "user" else outside
+        span = observation.messages if self.chat else None
+        came_from = () if observation.speaker == "user" else outside
         is_outside = span is not None and any(span[0] <= seq <= span[1] for seq in came_from)
         return RecordDraft(
-            one.text,
-            one.kind,
-            target=one.target,
+            observation.text,
+            observation.kind,
+            target=observation.target,
             agent=context.scope.agent,
             source=self.name,
             chat=self.chat,
@@ -114,7 +114,7 @@ class Source(NamedTuple):
 
 
 def source_of(context: JobContext) -> Source:
-    """Return what a job is about: what its payload names, or all that is new in its chat."""
+    """Return the source of a job: the text or messages of its payload, or all new messages of its chat."""
     payload, chat = context.payload, context.jobs[0].chat
     step, kind = str(payload.get("step", "")), str(payload.get("type", ""))
     text, span = payload.get("text"), payload.get("messages")
@@ -129,22 +129,22 @@ def source_of(context: JobContext) -> Source:
 # The jobs
 
 
-def joined(context: JobContext) -> tuple[str, ...]:
-    """Return the kinds of jobs whose parts are asked for by the first: those that run, without own limits."""
+def joined_kinds(context: JobContext) -> tuple[str, ...]:
+    """Return the other kinds of jobs that "observe" covers: those configured, without own limits."""
     limits, kinds = context.settings.limits, context.settings.kinds
     if not context.model or KIND in limits or KIND not in kinds:
         return ()
-    return tuple(one for one in OTHERS if one in kinds and one not in limits)
+    return tuple(kind for kind in OTHERS if kind in kinds and kind not in limits)
 
 
 def observe(context: JobContext) -> Iterator[WorkUnit]:
-    """Plan what is learned of a text or of what is new in a chat, by a model or by rules."""
+    """Plan the extraction from a text or from new messages, by a model or by rules."""
     source = source_of(context)
     if not context.model:
         return iter([by_rules(context, source, messages_of(context, source))])
     parts = {_OBSERVE, *((_FACTS,) if source.has_ended else ())}
-    # What a model could not answer is asked for apart.
-    others = joined(context) if source.has_ended and context.jobs[0].reason != "answer" else ()
+    # After an unreadable answer, each part has a request of its own.
+    others = joined_kinds(context) if source.has_ended and context.jobs[0].reason != "answer" else ()
     if ranking.KIND in others and context.watermark(source.chat, ranking.KIND) < source.last:
         parts.add(_EPISODE)
     if REFLECT in others and _is_reflected_on(context, source):
@@ -153,7 +153,7 @@ def observe(context: JobContext) -> Iterator[WorkUnit]:
 
 
 def _is_reflected_on(context: JobContext, source: Source) -> bool:
-    """Return whether all is read that reflection would read of a chat: it has news, and is not archived."""
+    """Return whether a source covers all that reflection would read of a chat that is not archived."""
     seen = context.watermark(source.chat, REFLECT)
     info = sessions.info(context.database, context.scope, source.chat)
     return source.first - 1 <= seen < source.last and info is not None and not info.archived
@@ -205,8 +205,8 @@ def _pending(context: JobContext, agent: str | None) -> list[PendingChat]:
 
 
 def by_rules(context: JobContext, source: Source, messages: Sequence[Message]) -> WorkUnit:
-    """Return the unit that stores what is stated in the messages of a source, and moves the watermark."""
-    find, intake = partial(_stated, context, source, messages), context.intake
+    """Return the unit that stores the statements in a source, and moves the watermark."""
+    find, intake = partial(_statement_drafts, context, source, messages), context.intake
 
     def learn(_: str | None) -> UnitResult:
         drafts, dropped = find()
@@ -219,31 +219,31 @@ def by_rules(context: JobContext, source: Source, messages: Sequence[Message]) -
     return WorkUnit(None, learn, source.chat, preview)
 
 
-def _stated(
+def _statement_drafts(
     context: JobContext, source: Source, messages: Sequence[Message]
 ) -> tuple[list[RecordDraft], Counter[str]]:
-    """Return drafts of what is stated, and what was dropped, by reason.
+    """Return drafts of the statements in messages, and the number of those dropped, by reason.
 
-    However many are asked for, they are kept: a limit is for what a model finds. A constraint waits for the
-    user's word.
+    Their number has no limit: limits are for the findings of a model. A constraint waits for the user's
+    approval.
     """
-    recalled, outside = recalled_seqs(messages), brought_in(messages, context.settings.untrusted)
-    found = learned_statements([message for message in messages if message.seq not in recalled])
-    if source.text:  # nobody says whose words they are
-        found = [one._replace(speaker="", is_typed=False) for one in found]
+    recalled, outside = recalled_seqs(messages), outside_seqs(messages, context.settings.untrusted)
+    claims = learned_statements([message for message in messages if message.seq not in recalled])
+    if source.text:  # the speaker is unknown
+        claims = [claim._replace(speaker="", is_typed=False) for claim in claims]
     echo = EchoFilter(context, messages)
-    fresh = [one for one in found if not echo.repeats(one.text, one.messages, one.speaker)]
+    fresh = [claim for claim in claims if not echo.repeats(claim.text, claim.messages, claim.speaker)]
     flagged, drafts = {message.seq for message in messages if message.flags}, []
-    for one in fresh:
-        kind, target = record_kind(one, facts=bool(source.chat))
-        said = Observation(kind, one.text, one.messages, "", one.speaker, target)
-        draft = source.draft(context, said, _BY_RULES, outside)
+    for claim in fresh:
+        kind, target = record_kind(claim, facts=bool(source.chat))
+        observation = Observation(kind, claim.text, claim.messages, "", claim.speaker, target)
+        draft = source.draft(context, observation, _BY_RULES, outside)
         if kind != _CONSTRAINT:
             drafts.append(draft)
-        elif one.messages[1] not in flagged:
+        elif claim.messages[1] not in flagged:
             drafts.append(replace(draft, flags=(*draft.flags, PROPOSED)))
     storable, unfit = context.storable(drafts)
-    return storable, Counter({"recalled": len(found) - len(fresh)}) + unfit
+    return storable, Counter({"recalled": len(claims) - len(fresh)}) + unfit
 
 
 # The question
@@ -258,7 +258,7 @@ def messages_of(context: JobContext, source: Source) -> list[Message]:
 
 @dataclass(slots=True)
 class SessionQuestion:
-    """Messages of a chat, or a text, that a model is asked about, and what stores its answers.
+    """The question to a model about messages of a chat or a text, and the storing of its answers.
 
     `parts` are what is asked for, `pieces` the parts of the transcript with their messages, `read` the chat
     where its episode is wanted, `outside` the seqs of messages with text of external sources. `relearned` are
@@ -274,7 +274,7 @@ class SessionQuestion:
     read: ReadChat
     relearned: Collection[str]
     wishes: Sequence[Kind]
-    # The episode as the answers have told it until now.
+    # The episode as of the last answer.
     told: Episode | None = field(default=None, init=False)
 
     @classmethod
@@ -286,7 +286,7 @@ class SessionQuestion:
         relearned: Collection[str] = (),
         wishes: Sequence[Kind] | None = None,
     ) -> SessionQuestion:
-        """Return the session of a source, as it is now; no episode is asked of a chat that is too short."""
+        """Return the question about a source; for a chat that is too short, it asks for no episode."""
         prompt, messages = context.prompt(PROMPT), messages_of(context, source)
         count, limit = context.count_tokens, context.settings.tokens
         pieces = [(part, list[Message]()) for part in question.split_text(source.text, count, limit)]
@@ -294,22 +294,22 @@ class SessionQuestion:
             history = [message for message in messages if message.role not in _INSTRUCTIONS]
             split = question.split_messages(history, count, limit)
             pieces = [
-                (part, [one for one in history if part.first <= one.seq <= part.last]) for part in split
+                (part, [turn for turn in history if part.first <= turn.seq <= part.last]) for part in split
             ]
             # Few words are nothing to observe, but may say enough of a user, or change how a session ended.
-            least = SHORTEST if {_OBSERVE, _FACTS}.issuperset(parts) else 0
-            pieces = [one for one in pieces if sum(len(said.content.strip()) for said in one[1]) >= least]
+            need = SHORTEST if {_OBSERVE, _FACTS}.issuperset(parts) else 0
+            pieces = [pair for pair in pieces if sum(len(turn.content.strip()) for turn in pair[1]) >= need]
         is_told = _EPISODE in parts
         read = episodes.read_chat(context, source.chat, source.last) if is_told else episodes.NOTHING
         wanted = {*question.parts_of(prompt, parts)} - ({_EPISODE} if read.note else set())
-        outside = brought_in(messages, context.settings.untrusted)
+        outside = outside_seqs(messages, context.settings.untrusted)
         own_wishes = wished(context.kinds) if wishes is None else wishes
         return cls(context, source, prompt, wanted, pieces, outside, read, relearned, own_wishes)
 
     def units(self, purpose: str) -> Iterator[WorkUnit]:
         """Yield a unit for each part of the transcript, or one that moves the watermarks."""
-        asked = {ranking.KIND: self.read.length > 0, REFLECT: _PROFILE in self.parts}
-        also = [kind for kind, is_asked in asked.items() if is_asked]
+        coverage = {ranking.KIND: self.read.length > 0, REFLECT: _PROFILE in self.parts}
+        also = [kind for kind, is_asked in coverage.items() if is_asked]
         for place, (part, own) in enumerate(self.pieces, 1):
             learn = partial(self.learn, purpose, part, own, is_last=place == len(self.pieces))
             yield WorkUnit(self.request(purpose, part), learn, self.source.chat, also=also)
@@ -322,11 +322,11 @@ class SessionQuestion:
             yield self.context.pass_over(self.source.chat, *done, note=nothing)
 
     def request(self, purpose: str, part: TranscriptPart) -> LLMRequest:
-        """Return the request about a part, with what is known and was told until now."""
+        """Return the request about a part, with the known records and the episode so far."""
         context, source = self.context, self.source
-        places = {"step": question.escaped(source.step), "type": question.escaped(source.type)}
+        places = {"step": question.to_line(source.step), "type": question.to_line(source.type)}
         if _OBSERVE in self.parts and source.first > 1:
-            known = [f"- {question.escaped(one.text)}" for one in self.learned()[-_KNOWN:]]
+            known = [f"- {question.to_line(record.text)}" for record in self.known_records()[-_KNOWN:]]
             places["known"] = "\n".join(known)
         if _PROFILE in self.parts:
             before = profile.current_profile(context, context.database)
@@ -336,10 +336,10 @@ class SessionQuestion:
         return question.request(purpose, part, self.prompt, self.parts, places, self.wishes)
 
     def _draft(self, part: TranscriptPart) -> str:
-        """Return what is told of a chat before a part, "" at its beginning."""
+        """Return the episode of a chat up to a part, "" at the beginning."""
         if part.first == self.read.messages[0].seq:
             return ""
-        return self.told.text if self.told else episodes.standing(self.context, self.read)
+        return self.told.text if self.told else episodes.current_text(self.context, self.read)
 
     # The answers
 
@@ -352,10 +352,10 @@ class SessionQuestion:
         *,
         is_last: bool,
     ) -> UnitResult:
-        """Store all that an answer has, and move the watermarks of it, in one transaction."""
-        context, source, value = self.context, self.source, _read(answer or "")
-        given = value if isinstance(value, Mapping) else {}
-        if kind == REFLECT and not has(given, _PROFILE):
+        """Store the contents of an answer and move its watermarks, in one transaction."""
+        context, source, value = self.context, self.source, _parse(answer or "")
+        fields = value if isinstance(value, Mapping) else {}
+        if kind == REFLECT and not has(fields, _PROFILE):
             raise Unreadable('it has no "profile".')
         drafts, dropped = self.drafts_of(part, messages, answer or "")
         drafts, unfit = context.storable(drafts)
@@ -365,13 +365,13 @@ class SessionQuestion:
         done = [*source.done(end if source.has_ended else part.last)]
         before = profile.current_profile(context, context.database)
         profiles: list[RecordDraft] = []
-        if _PROFILE in self.parts and has(given, _PROFILE):
-            changes, how = picked(given, _PROFILE), self.prompt.label
-            profiles, lost = profile.changed(context, before, changes, part, messages, source.chat, how)
+        if _PROFILE in self.parts and has(fields, _PROFILE):
+            changes, how = picked(fields, _PROFILE), self.prompt.label
+            profiles, lost = profile.revise(context, before, changes, part, messages, source.chat, how)
             dropped += lost
             done.append(Watermark(source.chat, REFLECT, end))
-        check = profile.unchanged(context, before) if profiles else None
-        plan = self._episode(part, given, answer or "", is_last=is_last)
+        check = profile.conflict_check(context, before) if profiles else None
+        plan = self._episode(part, fields, answer or "", is_last=is_last)
         if is_last and self.read.length and (self.told is not None or self.read.note):
             done.append(self.read.done)
         written, result = episodes.store(context, plan, [*drafts, *profiles], *done, check=check)
@@ -381,10 +381,10 @@ class SessionQuestion:
         return UnitResult((*written, *result.records), +dropped, "\n".join(filter(None, notes)))
 
     def _episode(
-        self, part: TranscriptPart, given: Mapping[str, object], answer: str, *, is_last: bool
+        self, part: TranscriptPart, fields: Mapping[str, object], answer: str, *, is_last: bool
     ) -> Callable[[SpaceState], PlannedWrite]:
-        """Take an answer's account of a part; return what plans the writing of the episode after the last."""
-        if _EPISODE in self.parts and (has(given, _EPISODE) or self.parts == {_EPISODE}):
+        """Read the episode in an answer; return the function that plans its writing after the last part."""
+        if _EPISODE in self.parts and (has(fields, _EPISODE) or self.parts == {_EPISODE}):
             self.tell(part, answer)
         if not is_last or not self.read.length or self.told is None:
             note = f"no episode: {self.read.note}" if self.read.note else "no episode in the answer"
@@ -392,16 +392,16 @@ class SessionQuestion:
         return episodes.writer(self.context, self.read, self.told, self.prompt.label)
 
     def tell(self, part: TranscriptPart, answer: str) -> None:
-        """Take an answer's account of a part for that of the chat until then."""
-        given = table(_read(answer), "the answer")
-        item = picked(given, _EPISODE) if has(given, _EPISODE) else given
-        shown = "\n".join(filter(None, (self._draft(part), unescaped(part.transcript))))
-        self.told = episode_text.read(item, self.told or self.read.episode, shown)
+        """Update the episode with an answer about a part."""
+        fields = table(_parse(answer), "the answer")
+        item = picked(fields, _EPISODE) if has(fields, _EPISODE) else fields
+        shown = "\n".join(filter(None, (self._draft(part), unescape(part.transcript))))
+        self.told = episode_text.read_episode(item, self.told or self.read.episode, shown)
 
     def drafts_of(
         self, part: TranscriptPart, messages: Sequence[Message], answer: str
     ) -> tuple[list[RecordDraft], Counter[str]]:
-        """Return drafts of what a model found in a part of a transcript, and what was dropped, by reason.
+        """Return drafts of a model's findings in a part of a transcript, and the number dropped, by reason.
 
         Raises:
             Unreadable: the answer is not what was asked for.
@@ -409,29 +409,29 @@ class SessionQuestion:
         """
         if _OBSERVE not in self.parts:
             return [], Counter()
-        value = _read(answer)
+        value = _parse(answer)
         if isinstance(value, Mapping) and any(has(value, name) for name in (_EPISODE, _PROFILE)):
             value = {"findings": [], **value}
         facts = (FACT,) if _FACTS in self.parts else ()
         kinds = (*(kind.name for kind in self.wishes), *facts, *FIL)
-        found, dropped = read_observations(value, part, messages, kinds)
-        said = [one.text for one in found if one.speaker == "user"]
-        said += [one.text for one in self.learned() if one.meta.get("speaker") == "user"]
-        settled = [one for one in found if one.speaker != "assistant" or not _restates(one.text, said)]
-        dropped["said by the user already"] += len(found) - len(settled)
+        notes, dropped = read_observations(value, part, messages, kinds)
+        said = [note.text for note in notes if note.speaker == "user"]
+        said += [record.text for record in self.known_records() if record.meta.get("speaker") == "user"]
+        settled = [note for note in notes if note.speaker != "assistant" or not _restates(note.text, said)]
+        dropped["said by the user already"] += len(notes) - len(settled)
         echo = EchoFilter(self.context, messages, self.relearned)
-        fresh = [one for one in settled if not echo.repeats(one.text, one.messages, one.speaker)]
+        fresh = [note for note in settled if not echo.repeats(note.text, note.messages, note.speaker)]
         dropped["recalled"] += len(settled) - len(fresh)
-        # What rests on no quote that was asked for is bare.
+        # A finding without the quote that was asked for is bare.
         quoted, own, how = asks_for_quotes(self.prompt), (*FIL, FACT), self.prompt.label
-        bare = [(one, not one.quote and (quoted or one.kind not in own)) for one in fresh]
+        bare = [(note, not note.quote and (quoted or note.kind not in own)) for note in fresh]
         of = partial(self.source.draft, self.context, how=how, outside=self.outside)
-        return [of(one, meta=grounds(one), is_bare=is_bare) for one, is_bare in bare], dropped
+        return [of(note, meta=grounds(note), is_bare=is_bare) for note, is_bare in bare], dropped
 
     def _with_room(self, drafts: Sequence[RecordDraft]) -> tuple[list[RecordDraft], Counter[str]]:
-        """Leave out the facts for which there is no room beside those that the chat has given before.
+        """Drop the facts beyond the limit of a chat, which counts those learned before.
 
-        What is known already takes none.
+        A known fact takes no room.
         """
         context, intake = self.context, self.context.intake
         learned = records.count_learned(context.database, context.space, FACT, self.source.chat)
@@ -445,15 +445,15 @@ class SessionQuestion:
             taken.append(draft)
         return taken, dropped
 
-    def learned(self) -> list[Record]:
-        """Return the records that the chat has given before, none for a text."""
+    def known_records(self) -> list[Record]:
+        """Return the records learned from the chat before, none for a text."""
         chat = self.source.chat
         kinds = (*FIL, FACT, *(kind.name for kind in wished(self.context.kinds)))
         return self.context.read_records(RecordFilter(kinds=kinds, chat=chat)) if chat else []
 
 
-def _read(answer: str) -> object:
-    """Return what an answer holds: words alone may say that there is nothing."""
+def _parse(answer: str) -> object:
+    """Return the value of an answer; plain words may say that there is nothing to save."""
     if "{" not in answer and _NOTHING.search(answer):
         return {"findings": [], "profile": []}
     return parse(answer)
@@ -464,5 +464,5 @@ def _restates(text: str, said: Sequence[str]) -> bool:
     relation = relate(text, said)
     if relation.index is None or relation.kind != "unsure":
         return relation.index is not None
-    words, others = (set(_WORD.findall(one.casefold())) for one in (text, said[relation.index]))
+    words, others = (set(_WORD.findall(phrase.casefold())) for phrase in (text, said[relation.index]))
     return len(words & others) >= _ALIKE * len(words)

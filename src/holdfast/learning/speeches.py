@@ -1,6 +1,6 @@
-"""What is said in a chat, without what programs and memories wrote into it, and what of it is worth keeping.
+"""The prose of a chat, without the text of programs and memories, and the statements in it worth keeping.
 
-Each is a sentence that says so in so many words, and that is understood alone.
+A statement is a sentence that says so in so many words, and that is understood alone.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def prose_of(message: Message) -> str:
     if not own.strip() or _TOOL_USE.match(own):
         return ""
     prose = passages([replace(message, content=own, calls=())])
-    lines = [line for one in prose for line in one.text.splitlines()]
+    lines = [line for passage in prose for line in passage.text.splitlines()]
     return "\n".join(line for line in lines if not _CODE.fullmatch(line.strip())).strip()
 
 
@@ -126,7 +126,7 @@ def _without_programs(text: str) -> str:
     return "".join((*parts, text[done:]))
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a text in one line without markup, cut at 2,000 characters, on a word."""
     line = gist(text, _WHOLE)
     if len(line) <= LONGEST:
@@ -148,7 +148,7 @@ _WORK = re.compile(r"`[^`\n]{1,200}`|\w\(\)|[\w-]/[\w.-]{1,80}\.[a-z]{1,5}\b")
 _PASTED = re.compile(r"^[ \t]{0,8}(?:>|```|~~~|diff --git|@@ |\++ |#{1,6} )|<[a-z-]{2,30}>", re.MULTILINE)
 _LONG_WORD = re.compile(r"\w{4,}")
 _VAGUE = frozenset("always never please that this with from have will just them then when what".split())
-_NEAR = 2  # long words that what is taken back later has in common with what takes it back
+_NEAR = 2  # long words that a statement has in common with the message that takes it back
 _OF_FIRST_PERSON = re.compile(
     r"\b(?:i|i['’]m|my|we|our|ich|mein\w*|yo|mi|je|j['’]\w+|mon|ma|io|mio|mia|ik|mijn|eu|meu|minha)\b|我|私|僕",
     re.IGNORECASE,
@@ -156,7 +156,7 @@ _OF_FIRST_PERSON = re.compile(
 
 
 class LearnedStatement(NamedTuple):
-    """Something worth keeping: what it says, and the messages that it is from.
+    """A statement worth keeping, and the messages that it is from.
 
     `speaker` is who said it, `is_typed` whether a person typed it and pasted nothing beside it.
     """
@@ -169,42 +169,42 @@ class LearnedStatement(NamedTuple):
 
 
 def learned_statements(messages: Sequence[Message]) -> list[LearnedStatement]:
-    """Return what is worth keeping of a chat, in its order; no two say the same.
+    """Return the statements worth keeping of a chat, in its order and without repetitions.
 
-    What is asked, played, or pasted is nothing, and neither is what its speaker takes back later.
+    Questions, role play, pasted text, and statements that their speaker takes back later are left out.
     """
-    found: dict[str, LearnedStatement] = {}
-    speeches = [one for one in speeches_of(messages) if one.prose]
-    is_work = any(_WORK.search(one.prose) for one in speeches)
+    kept: dict[str, LearnedStatement] = {}
+    speeches = [speech for speech in speeches_of(messages) if speech.prose]
+    is_work = any(_WORK.search(speech.prose) for speech in speeches)
     # What one person asks of another is not for a memory.
-    among_people = len({one.message.actor for one in speeches if one.message.role == "user"}) > 1
-    is_play, asked = False, False
+    among_people = len({speech.message.actor for speech in speeches if speech.message.role == "user"}) > 1
+    is_play, is_question = False, False
     for message, prose in speeches:
         rest()
         by_user = message.role == "user"
         if by_user:
             is_play = _PLAY.match(prose) is not None
-            _withdraw(found, Speech(message, prose), answers=asked)
+            _withdraw(kept, Speech(message, prose), answers=is_question)
         if not is_play:
-            for one in _stated(message, prose, is_work=is_work):
-                if not among_people or one.kind in ("personal", "cause"):
-                    found.setdefault(" ".join(re.findall(r"\w+", one.text.casefold())), one)
-        asked = not by_user and "?" in prose[-400:]
-    return list(found.values())
+            for statement in _find_statements(message, prose, is_work=is_work):
+                if not among_people or statement.kind in ("personal", "cause"):
+                    kept.setdefault(" ".join(re.findall(r"\w+", statement.text.casefold())), statement)
+        is_question = not by_user and "?" in prose[-400:]
+    return list(kept.values())
 
 
-def record_kind(one: LearnedStatement, *, facts: bool) -> tuple[str, str]:
+def record_kind(claim: LearnedStatement, *, facts: bool) -> tuple[str, str]:
     """Return the kind and the target of the record that a statement becomes; without `facts`, no fact.
 
     A standing order that the user typed is a constraint. What an assistant said is a finding.
     """
-    if one.kind == "order":
-        return ("constraint", "") if one.speaker == "user" and one.is_typed else ("insight", "")
-    if one.kind == "decision":
-        return ("finding" if one.speaker == "assistant" else "insight"), ""
-    if one.kind == "cause" or not facts or one.speaker != "user":
+    if claim.kind == "order":
+        return ("constraint", "") if claim.speaker == "user" and claim.is_typed else ("insight", "")
+    if claim.kind == "decision":
+        return ("finding" if claim.speaker == "assistant" else "insight"), ""
+    if claim.kind == "cause" or not facts or claim.speaker != "user":
         return "finding", ""
-    return "fact", "user" if one.kind == "personal" or _OF_FIRST_PERSON.search(one.text) else "env"
+    return "fact", "user" if claim.kind == "personal" or _OF_FIRST_PERSON.search(claim.text) else "env"
 
 
 def is_all_typed(message: Message, prose: str) -> bool:
@@ -212,51 +212,49 @@ def is_all_typed(message: Message, prose: str) -> bool:
     return len(prose) <= _LONGEST_TYPED and not (_PASTED.search(message.content) or is_chat_log(prose))
 
 
-def _stated(message: Message, prose: str, *, is_work: bool) -> Iterator[LearnedStatement]:
+def _find_statements(message: Message, prose: str, *, is_work: bool) -> Iterator[LearnedStatement]:
     by_user = message.role == "user"
     is_typed = is_all_typed(message, prose)
     span = (message.seq, message.seq)
     if by_user and not is_work and is_reminder(prose):
-        yield LearnedStatement("request", shortened(prose), span, message.actor, is_typed)
+        yield LearnedStatement("request", shorten(prose), span, message.actor, is_typed)
         return
-    found = statements(prose, by_user=by_user, is_work=is_work)
-    said = [*spans(prose)] if found else []
-    back = [one.start for one in said if takes_back(prose[one.start : one.end], "negates", "corrects")]
-    ends = [
-        (one.start, _words(prose[one.start : one.end])) for one in said if revokes(prose[one.start : one.end])
-    ]
-    for one in found:
-        is_own = is_typed or not by_user or (one.kind == "request" and _is_own(message, prose))
-        text = shortened(prose[one.start : one.end])
-        is_ended = any(start >= one.end and words & _words(text) for start, words in ends)
-        if is_own and one.start >= max(back, default=0) and not is_ended:
-            yield LearnedStatement(one.kind, text, span, message.actor, is_typed)
+    hits = statements(prose, by_user=by_user, is_work=is_work)
+    texts = [(span.start, prose[span.start : span.end]) for span in spans(prose)] if hits else []
+    back = [start for start, text in texts if takes_back(text, "negates", "corrects")]
+    ends = [(start, _words(text)) for start, text in texts if revokes(text)]
+    for hit in hits:
+        is_own = is_typed or not by_user or (hit.kind == "request" and _is_own(message, prose))
+        text = shorten(prose[hit.start : hit.end])
+        is_ended = any(start >= hit.end and words & _words(text) for start, words in ends)
+        if is_own and hit.start >= max(back, default=0) and not is_ended:
+            yield LearnedStatement(hit.kind, text, span, message.actor, is_typed)
 
 
 def _is_own(message: Message, prose: str) -> bool:
-    """Return whether a message has so much beside what was pasted that a request in it is its writer's."""
+    """Return whether a request in a message is its writer's own, though something may be pasted beside it."""
     return len(prose) <= _LONGEST_TYPED and "<" not in message.content and not is_chat_log(prose)
 
 
-def _withdraw(found: dict[str, LearnedStatement], speech: Speech, *, answers: bool) -> None:
-    """Drop what a message takes back: what its writer said just before, or about the same earlier."""
+def _withdraw(kept: dict[str, LearnedStatement], speech: Speech, *, answers: bool) -> None:
+    """Drop the statements that a message takes back: its writer's last, or earlier ones about the same."""
     message, prose = speech
-    said = [prose[span.start : span.end] for span in spans(prose)]
-    back = [one for one in said if takes_back(one)]
+    texts = [prose[span.start : span.end] for span in spans(prose)]
+    back = [text for text in texts if takes_back(text)]
     is_no = not answers and takes_back(prose, "negates")
-    ends = _words(" ".join(filter(revokes, said)))
+    ends = _words(" ".join(filter(revokes, texts)))
     if not (back or is_no or ends):
         return
-    words = _words(" ".join(back or said)) if back or is_no else set()
-    own = [key for key, one in found.items() if one.speaker == message.actor]
-    opens = is_no or (bool(said) and takes_back(said[0]))
-    last = found[own[-1]].messages if own and opens else None
+    words = _words(" ".join(back or texts)) if back or is_no else set()
+    own = [key for key, statement in kept.items() if statement.speaker == message.actor]
+    opens = is_no or (bool(texts) and takes_back(texts[0]))
+    last = kept[own[-1]].messages if own and opens else None
     for key in own:
-        one = found[key]
-        is_last = one.messages == last and message.seq - one.messages[1] <= 2 * _NEAR
-        named = _words(one.text)
-        if is_last or len(words & named) >= _NEAR or ends & named:
-            del found[key]
+        statement = kept[key]
+        is_last = statement.messages == last and message.seq - statement.messages[1] <= 2 * _NEAR
+        terms = _words(statement.text)
+        if is_last or len(words & terms) >= _NEAR or ends & terms:
+            del kept[key]
 
 
 def _words(text: str) -> set[str]:

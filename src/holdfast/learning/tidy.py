@@ -17,7 +17,7 @@ from typing import NamedTuple
 from holdfast.dedup import LONGEST, adds, loses
 from holdfast.errors import InvalidInput
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
-from holdfast.learning.question import packed
+from holdfast.learning.question import pack
 from holdfast.llm.json_answers import has, listed, numbers_of, parse, picked, table, text_of
 from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.records.draft import allow, rules_of, scan
@@ -69,11 +69,11 @@ class _Group(NamedTuple):
 
     def shown(self, first: int) -> str:
         """Return the group as a model is shown it, numbered from `first` on."""
-        one = self.records[0]
-        about = _ABOUT.get(one.target) or escape(" ".join(one.target.split()), quote=False)
-        of = f" about {about}" if one.target else ""
+        record = self.records[0]
+        about = _ABOUT.get(record.target) or escape(" ".join(record.target.split()), quote=False)
+        of = f" about {about}" if record.target else ""
         what = "Two" if self.is_pair else "Some"
-        lines = [f"{what} of the kind {escape(one.kind, quote=False)}{of}:"]
+        lines = [f"{what} of the kind {escape(record.kind, quote=False)}{of}:"]
         lines += [f"{number}. {_entry(record)}" for number, record in enumerate(self.records, first)]
         return "\n".join(lines)
 
@@ -106,23 +106,23 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
         Denied: the learner may not change facts.
 
     """
-    return _of_pairs(context) if context.jobs and context.jobs[0].records else _of_facts(context)
+    return _plan_pairs(context) if context.jobs and context.jobs[0].records else _plan_facts(context)
 
 
-def _of_pairs(context: JobContext) -> Iterator[WorkUnit]:
+def _plan_pairs(context: JobContext) -> Iterator[WorkUnit]:
     """Plan a request about the pairs; those that cannot be judged any more are left out and counted."""
     intake = context.intake
-    wanted = RecordFilter(ids=[one for job in context.jobs for one in job.records], agents=intake.agents)
-    current = {one.id: one for one in context.read_records(wanted)}
+    wanted = RecordFilter(ids=[id for job in context.jobs for id in job.records], agents=intake.agents)
+    current = {record.id: record for record in context.read_records(wanted)}
     pairs, left_out = [], Counter[str]()
     for job in context.jobs:
-        pair = [current[one] for one in job.records if one in current]
+        pair = [current[id] for id in job.records if id in current]
         if unfit := _unfit(pair, intake):
             left_out[unfit] += 1
         else:
             # What was said later is the later state, whichever came in first.
             came, known = pair
-            pairs.append(_Group(sorted((known, came), key=lambda one: one.at or EPOCH), is_pair=True))
+            pairs.append(_Group(sorted((known, came), key=lambda record: record.at or EPOCH), is_pair=True))
     if pairs:
         yield _unit(context, pairs, left_out)
     else:
@@ -133,15 +133,15 @@ def _unfit(pair: Sequence[Record], intake: Intake) -> str:
     """Return why records are no pair to be judged, "" if they are."""
     if len(pair) != 2:
         return "gone"
-    one, other = pair
-    if (one.kind, one.target) != (other.kind, other.target):
+    record, other = pair
+    if (record.kind, record.target) != (other.kind, other.target):
         return "of different kinds"
-    if one.kind in _UNTOUCHED or intake.by not in rules_of(intake.kinds, one.kind).writers:
+    if record.kind in _UNTOUCHED or intake.by not in rules_of(intake.kinds, record.kind).writers:
         return "not to be touched"
-    return "too long" if max(len(one.text), len(other.text)) > LONGEST else ""
+    return "too long" if max(len(record.text), len(other.text)) > LONGEST else ""
 
 
-def _of_facts(context: JobContext) -> Iterator[WorkUnit]:
+def _plan_facts(context: JobContext) -> Iterator[WorkUnit]:
     """Plan requests about the facts of the agent: those about the user, then those about the environment.
 
     Where the payload names a target, only those about it; then the watermark stays, as the others were not
@@ -180,13 +180,13 @@ def _fact_groups(context: JobContext) -> dict[str, list[list[Record]]]:
 
     Facts of no agent are left alone: joined with them, what one agent knows would be known to all.
     """
-    found: dict[str, list[Record]] = {}
+    by_target: dict[str, list[Record]] = {}
     wanted = RecordFilter(("fact",), agents=(context.scope.agent,), trust=("trusted",))
     for fact in context.read_records(wanted):
-        found.setdefault(fact.target, []).append(fact)
+        by_target.setdefault(fact.target, []).append(fact)
     return {
-        target: [group for group in packed(facts, lambda fact: len(fact.text), _SHOWN) if len(group) > 1]
-        for target, facts in found.items()
+        target: [group for group in pack(facts, lambda fact: len(fact.text), _SHOWN) if len(group) > 1]
+        for target, facts in by_target.items()
     }
 
 
@@ -199,7 +199,7 @@ def _unit(
     prompt, shown, numbered = context.prompt(KIND), list[str](), dict[int, tuple[_Group, Record]]()
     for group in groups:
         shown.append(group.shown(len(numbered) + 1))
-        numbered |= {len(numbered) + n: (group, one) for n, one in enumerate(group.records, 1)}
+        numbered |= {len(numbered) + n: (group, record) for n, record in enumerate(group.records, 1)}
     text = "\n\n".join(shown)
     answer_tokens = _OVERHEAD * len(groups) + context.count_tokens(text)
     request = LLMRequest(KIND, prompt.fill(groups=text), _SCHEMA, prompt.label, answer_tokens)
@@ -222,14 +222,14 @@ def _changes(answer: str, dropped: Counter[str]) -> list[Mapping[str, object]]:
         if not has(given, "changes"):
             raise Unreadable('it has no "changes".')
         value = listed(picked(given, "changes"))
-    changes = [one for one in value if isinstance(one, Mapping)]
+    changes = [change for change in value if isinstance(change, Mapping)]
     if value and not changes:
         raise Unreadable("none of its changes is an object.")
     dropped["no change"] += len(value) - len(changes)
     return changes
 
 
-def _taken(
+def _take(
     change: Mapping[str, object], unused: dict[int, tuple[_Group, Record]]
 ) -> tuple[_Group, list[Record]]:
     """Take the records that a change names, for good: so the work for an answer is bounded."""
@@ -261,7 +261,7 @@ def _reason(change: Mapping[str, object], default: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Proposals:
-    """What a model was shown, by its numbers, and what checks and writes the changes that it proposes."""
+    """The records that a model was shown, by number, and the checks and writes of its proposals."""
 
     context: JobContext
     numbered: Mapping[int, tuple[_Group, Record]]
@@ -270,7 +270,7 @@ class _Proposals:
     done: Sequence[Watermark]
 
     def apply(self, answer: str | None) -> UnitResult:
-        """Write what an answer proposes and may be done; the rest is counted.
+        """Write the proposals of an answer that pass the checks, and count the others.
 
         It is one transaction, which is one batch to `undo`, and moves the watermarks.
 
@@ -281,7 +281,7 @@ class _Proposals:
         unused, joins, dropped = dict(self.numbered), list[_Join](), Counter(self.left_out)
         for change in _changes(answer or "", dropped):
             try:
-                group, parts = _taken(change, unused)
+                group, parts = _take(change, unused)
                 is_update = str(picked(change, "change")).strip().casefold() == _UPDATED
                 joins.append((self._update if is_update and group.is_pair else self._same)(parts, change))
             except _Refused as refused:
@@ -300,23 +300,23 @@ class _Proposals:
     def _same(self, parts: Sequence[Record], change: Mapping[str, object]) -> _Join:
         """Return the join of records into the one that may stand for all, with its own words if it says all.
 
-        Nobody's words yield to those of less right, and what all agents know to what one knows.
+        No words yield to those of less right, nor what all agents know to what one of them knows.
         """
-        able = [one for one in parts if all(_may_replace(one, other) for other in parts)]
+        able = [part for part in parts if all(_may_replace(part, other) for other in parts)]
         if not able:
             raise _Refused(_OWN_WORDS)
-        if len({(one.since, one.until) for one in parts}) > 1:
+        if len({(part.since, part.until) for part in parts}) > 1:
             raise _Refused(_LOST)
-        text, texts = _text(change), [one.text for one in parts]
-        is_spoken = any(one.by == "user" for one in parts)
-        kept = next((one for one in able if one.text == text), None)
+        text, texts = _text(change), [part.text for part in parts]
+        is_spoken = any(part.by == "user" for part in parts)
+        kept = next((part for part in able if part.text == text), None)
         if kept is None and (is_spoken or not text):
-            kept = next((one for one in able if not loses(one.text, texts)), None)
+            kept = next((part for part in able if not loses(part.text, texts)), None)
         if kept is None and is_spoken:
             raise _Refused(_OWN_WORDS)
         if kept is not None and loses(kept.text, texts):
             raise _Refused(_LOST)
-        after = kept or self._reworded(able[0], text, parts)
+        after = kept or self._reword(able[0], text, parts)
         return _Join(parts, kept or able[0], after, _MERGED, _reason(change, "they say the same"))
 
     def _update(self, parts: Sequence[Record], change: Mapping[str, object]) -> _Join:
@@ -337,9 +337,9 @@ class _Proposals:
         )
         return _Join(parts, old, after, _UPDATED, _reason(change, "it tells a later state"))
 
-    def _reworded(self, kept: Record, text: str, parts: Sequence[Record]) -> Record:
+    def _reword(self, kept: Record, text: str, parts: Sequence[Record]) -> Record:
         """Return a record with the words of a model in place of several texts, unless they add anything."""
-        texts, intake = [one.text for one in parts], self.context.intake
+        texts, intake = [part.text for part in parts], self.context.intake
         if not text:
             raise _Refused("no text")
         if len(text) > min(sum(map(len, texts)), rules_of(intake.kinds, kept.kind).longest):
@@ -350,14 +350,14 @@ class _Proposals:
             raise _Refused(_LOST)
         if adds(text, texts):
             raise _Refused("added a value")
-        placed = next((one for one in parts if one.chat), kept)
+        placed = next((part for part in parts if part.chat), kept)
         meta = {**kept.meta, **self.context.provenance(self.label)}
         told = replace(kept, text=text, by=intake.by, meta=meta, flags=())
         return replace(told, chat=placed.chat, messages=placed.messages, at=placed.at)
 
 
-def _may_replace(one: Record, other: Record) -> bool:
-    return has_right(one.by, other.by) >= 0 and one.agent in ("", other.agent)
+def _may_replace(record: Record, other: Record) -> bool:
+    return has_right(record.by, other.by) >= 0 and record.agent in ("", other.agent)
 
 
 def _is_unsafe(text: str, by: Writer, kind: str) -> bool:
@@ -373,57 +373,57 @@ def _is_unsafe(text: str, by: Writer, kind: str) -> bool:
 
 
 def _write(changes: Writing, intake: Intake, join: _Join) -> list[Record]:
-    """Write the record that stands for several, and then that the others went into it.
+    """Write the record that stands for several, then retract the others.
 
-    An erasure that takes the one away brings the others back, since they have later versions.
+    An erasure of the record brings the others back, since they have later versions.
     """
-    ids = [one.id for one in join.parts]
+    ids = [part.id for part in join.parts]
     wanted = RecordFilter(ids=ids, agents=intake.agents)
-    current = {one.id: one for one in records.read(changes.tx, intake.space, NOW.version, wanted)}
-    if not all(one.id in current and _content(current[one.id]) == _content(one) for one in join.parts):
+    current = {record.id: record for record in records.read(changes.tx, intake.space, NOW.version, wanted)}
+    if not all(part.id in current and _content(current[part.id]) == _content(part) for part in join.parts):
         raise _Refused("changed since")
     kept, parts = current[join.kept.id], [current[identity] for identity in ids]
     former = records.versions_of(changes.tx, intake.space, kept.id)
-    if any(one.meta.get(_OF) == ids and one.action in (_MERGED, _UPDATED) for one in former):
+    if any(version.meta.get(_OF) == ids and version.action in (_MERGED, _UPDATED) for version in former):
         raise _Refused("taken back before")
     after = replace(join.after, meta={**join.after.meta, _OF: ids})
     if join.action == _MERGED:
-        after = _gathered(after, kept, parts)
-    freed = sum(len(one.text) for one in parts if one.agent == kept.agent)
+        after = _gather(after, kept, parts)
+    freed = sum(len(part.text) for part in parts if part.agent == kept.agent)
     if len(after.text) > freed:
         try:
             intake.check_total(changes, kept, len(after.text), freed)
         except InvalidInput as error:
             raise _Refused("no room") from error
     written = [changes.put(after, kept, by=intake.by, action=join.action, why=join.why)]
-    for one in parts:
-        if one.id != kept.id:
-            gone = replace(one, meta={**one.meta, _INTO: kept.id})
+    for part in parts:
+        if part.id != kept.id:
+            gone = replace(part, meta={**part.meta, _INTO: kept.id})
             written.append(intake.take_back(changes, gone, "retract", join.why))
     return written
 
 
 def _content(record: Record) -> tuple[object, ...]:
-    """Return what a proposal about a record rests on."""
+    """Return the fields of a record that a proposal rests on."""
     plain = (record.kind, record.target, record.agent, record.text, record.by, record.trust)
     return (*plain, record.since, record.until)
 
 
-def _gathered(after: Record, kept: Record, parts: Sequence[Record]) -> Record:
+def _gather(after: Record, kept: Record, parts: Sequence[Record]) -> Record:
     """Return a record with all that others have beside their texts: evidence, sources, tags, priority.
 
     It is still found by their wordings.
     """
-    sources = dict.fromkeys(source for one in parts for source in (one.source, *one.sources))
-    own = ((Wording(one.text, by=one.by, chat=one.chat, messages=one.messages), one) for one in parts)
-    wordings = (said for first, one in own for said in (first, *one.wordings) if said.text != after.text)
+    sources = dict.fromkeys(source for part in parts for source in (part.source, *part.sources))
+    own = ((Wording(part.text, by=part.by, chat=part.chat, messages=part.messages), part) for part in parts)
+    wordings = (said for first, part in own for said in (first, *part.wordings) if said.text != after.text)
     return replace(
         after,
-        category=kept.category or next((one.category for one in parts if one.category), ""),
-        tags=tuple(dict.fromkeys(tag for one in (kept, *parts) for tag in one.tags)),
-        priority=max(one.priority for one in parts),
-        evidence=sum(one.evidence for one in parts),
-        at=max((one.at for one in parts if one.at), default=after.at),
+        category=kept.category or next((part.category for part in parts if part.category), ""),
+        tags=tuple(dict.fromkeys(tag for part in (kept, *parts) for tag in part.tags)),
+        priority=max(part.priority for part in parts),
+        evidence=sum(part.evidence for part in parts),
+        at=max((part.at for part in parts if part.at), default=after.at),
         wordings=tuple(dict.fromkeys(wordings)),
         sources=tuple(source for source in sources if source not in ("", kept.source)),
     )

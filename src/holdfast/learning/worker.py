@@ -18,7 +18,7 @@ from holdfast.events import Event
 from holdfast.learning import embed_job, guard_job, job_queue, session, tidy
 from holdfast.learning.job_context import JobContext, WorkUnit, micros
 from holdfast.learning.question import SHORTEST
-from holdfast.learning.results import Extraction, WorkResult, explained, together
+from holdfast.learning.results import Extraction, WorkResult, explain, total
 from holdfast.learning.workers import Workers, rest
 from holdfast.llm.errors import logged
 from holdfast.llm.llm_request import Ask, LLMRequest, Unreadable
@@ -38,7 +38,7 @@ NEED_A_MODEL = ("tidy", "reflect")
 # Reasons for which a model fails for every user; with that of a limit, it would fail again at once.
 _OUTAGES = ("authentication", "quota", "unavailable")
 FOR_ALL = ("limit", *_OUTAGES)
-_FAILURES = 3  # of the model in a row, after which it is asked no more
+_FAILURES = 3  # of the model in a row, after which it is called no more
 _BACKOFF, _LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)  # before the second attempt, and at most
 _LEASE = timedelta(minutes=5)  # how long a job belongs to a worker that does not report
 _PAIRS = 20  # of records that a model is asked about in one call
@@ -56,7 +56,7 @@ PLANS: Mapping[str, Callable[[JobContext], Iterator[WorkUnit]]] = {
 
 @dataclass(slots=True)
 class Worker:
-    """Runs the jobs of a scope, and begins none from the time `until` on.
+    """A worker for the jobs of a scope, which begins none at the time `until` or later.
 
     `own` are the models that the memory was opened with, by the kind of job that uses them; `model` is None
     where there is none.
@@ -69,12 +69,12 @@ class Worker:
     until: datetime | None = None
     # How often the model has failed since it last answered.
     failures: int = field(default=0, init=False)
-    # Kinds of jobs that a limit allows no call for now, each with the text of the error.
+    # The kinds of jobs whose limit is reached, each with the text of the error.
     limited: dict[str, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         used = (self.model, *(self.own.get(kind) for kind in job_queue.OWN))
-        model, guard, embedder = (one.name if one else "" for one in used)
+        model, guard, embedder = (llm.name if llm else "" for llm in used)
         self.context = replace(self.context, model=model, guard=guard, embedder=embedder)
 
     def using(
@@ -83,7 +83,7 @@ class Worker:
         prompts: Mapping[str, str] | None = None,
         until: datetime | None = None,
     ) -> Worker:
-        """Return a worker like this one with a model, other prompts, and a time to end at."""
+        """Return a copy of the worker with another model, other prompts, and an end time."""
         versions = self.context.prompt_versions if prompts is None else check_versions(prompts)
         context = replace(self.context, prompt_versions=versions)
         return replace(self, context=context, model=model, until=until)
@@ -102,12 +102,12 @@ class Worker:
     # Running
 
     def work(self, limit: int | None, progress: Progress, *, everyone: bool, dry_run: bool) -> WorkResult:
-        """Run at most `limit` jobs that are due, of everyone in turn, or return what a dry run would cost."""
+        """Run at most `limit` due jobs, of one user or of all in turn; in a dry run, return their cost."""
         if not everyone:
-            return explained(self.estimate() if dry_run else self.run(limit, progress=progress))
+            return explain(self.estimate() if dry_run else self.run(limit, progress=progress))
         results: list[WorkResult] = []
         for scope in self._scopes():
-            left = None if limit is None else limit - sum(one.count for one in results)
+            left = None if limit is None else limit - sum(result.count for result in results)
             if left == 0 or (results and any(job.reason in _OUTAGES for job in results[-1].postponed)):
                 break
             self.workers.last_served = scope.space
@@ -117,11 +117,11 @@ class Worker:
             except Damaged as error:
                 # The damage of one user must not keep the others from being served.
                 results.append(WorkResult(notes=(f"user {scope.user!r}: {error}",), why=error.what))
-        return explained(together(results))
+        return explain(total(results))
 
     def _scopes(self) -> Iterator[Scope]:
         """Yield the scopes of the users of this tenant that have chats, and of the tenant itself."""
-        # From the one after the last that was served, so that a limit does not always serve the same ones.
+        # Begin after the user served last, so that a limit does not always serve the same users.
         own, last = self.context.scope, self.workers.last_served
         after, rounds = last, 2 if last else 1
         while rounds:
@@ -134,9 +134,9 @@ class Worker:
                 yield replace(scope, agent=own.agent)
 
     def estimate(self) -> WorkResult:
-        """Return what the work due would cost, and add without a model; call no model, write nothing."""
+        """Return the cost of the due work, and the records it adds without a model; write nothing."""
         context, results, done = self.context, list[WorkResult](), set[tuple[str, str]]()
-        due = job_queue.preview(context, self.kinds, self._wanted(None)._replace(in_order=False))
+        due = job_queue.preview(context, self.kinds, self._claim(None)._replace(in_order=False))
         for held in sorted(due, key=lambda held: held.jobs[0].kind != "observe"):
             job, planned = held.jobs[0], PLANS[held.jobs[0].kind](context.of(held))
             units = [unit for unit in planned if (job.kind, unit.chat) not in done]
@@ -147,7 +147,7 @@ class Worker:
             cost = f"{calls}, {tokens:,} tokens of prompts" if requests else "needs no model"
             results.append(
                 WorkResult(
-                    done=tuple(replace(one, status="open", attempts=one.attempts - 1) for one in held.jobs),
+                    done=tuple(replace(job, status="open", attempts=job.attempts - 1) for job in held.jobs),
                     records=tuple(record for unit in units for record in unit.preview()),
                     notes=(f"{job.id}: {cost}",),
                     calls=len(requests),
@@ -156,7 +156,7 @@ class Worker:
                 )
             )
         why = "A dry run: nothing was asked, and nothing written."
-        return replace(together(results), why=why, dry_run=True)
+        return replace(total(results), why=why, dry_run=True)
 
     def run(
         self,
@@ -171,7 +171,7 @@ class Worker:
         """
         began, context, agent = time.monotonic(), self.context, self.context.scope.agent
         with self.workers.working():
-            # Those that ended their worker each time.
+            # Jobs whose worker died at each attempt.
             most = context.settings.attempts
             given_up = jobs.fail_crashed(context.database, context.space, context.now(), most)
             for job in given_up:
@@ -180,12 +180,12 @@ class Worker:
             if ids is None:
                 job_queue.enqueue(context, self.kinds)
             why = self._run_jobs(results, limit, ids, progress)
-            # What is open, and, without a model, what one would run.
+            # Open jobs, and without a model also those that a model would run.
             waiting = jobs.read(context.database, context.space, ("open",), (agent,) if agent else None)
             kinds = [] if self.model else [kind for kind in KINDS if kind in context.settings.kinds]
             openings = job_queue.openings(replace(context, model="any"), kinds)
-            left = {job.id for job in waiting} | {one.id for one in openings}
-        return replace(together(results), why=why, seconds=time.monotonic() - began, waiting=len(left))
+            left = {job.id for job in waiting} | {opening.id for opening in openings}
+        return replace(total(results), why=why, seconds=time.monotonic() - began, waiting=len(left))
 
     def _run_jobs(
         self, results: list[WorkResult], limit: int | None, ids: Sequence[str] | None, progress: Progress
@@ -193,11 +193,11 @@ class Worker:
         """Run jobs, add their results, and return why the work ended."""
         why = ""
         while not why:
-            if limit is not None and sum(one.count for one in results) >= limit:
+            if limit is not None and sum(result.count for result in results) >= limit:
                 return f"The limit of {'1 job' if limit == 1 else f'{limit:,} jobs'} is reached."
             if reason := self.stop_reason():
                 return reason
-            held = jobs.claim(self.context.database, self.context.space, self._wanted(ids))
+            held = jobs.claim(self.context.database, self.context.space, self._claim(ids))
             if held is None:
                 return next(iter(self.limited.values()), "Nothing more is due.")
             progress(WorkResult(why=_beginning(held)))
@@ -220,8 +220,8 @@ class Worker:
         seconds = timedelta(seconds=2 * self.context.settings.patience + 60)
         return self.context.now() + micros(max(_LEASE, seconds))
 
-    def _wanted(self, ids: Sequence[str] | None) -> jobs.Claim:
-        """Return which jobs are claimed: one that is named in any case."""
+    def _claim(self, ids: Sequence[str] | None) -> jobs.Claim:
+        """Return the claim for the next jobs; jobs named by `ids` need not be configured."""
         context, kinds = self.context, self.kinds if ids is None else self.able
         return jobs.Claim(
             now=context.now(),
@@ -232,7 +232,7 @@ class Worker:
             agent=context.scope.agent or None,
             but=() if self.model else get_args(Reason),
             unless=tuple(self.own),
-            in_order=ids is None and "observe" not in self.limited and bool(session.joined(context)),
+            in_order=ids is None and "observe" not in self.limited and bool(session.joined_kinds(context)),
         )
 
     # At once
@@ -248,10 +248,10 @@ class Worker:
         for agent in agents:
             id = f"{kind} {target}:{agent}" if target else None
             ids.append(job_queue.add_now(context.for_agent(agent), kind, id=id, payload=payload))
-        return explained(self.run(ids=ids))
+        return explain(self.run(ids=ids))
 
     def embed_now(self) -> str | None:
-        """Embed what has no vector yet, a thousand texts at most; return what was left out and why, or None.
+        """Embed up to a thousand texts without vectors; return why some have none still, or None.
 
         Raises:
             InvalidInput: the memory was opened without an embedder.
@@ -326,7 +326,7 @@ class Worker:
 
 
 def _beginning(held: Lease) -> str:
-    """Return what is run next."""
+    """Return the line of progress for jobs that begin."""
     job, more = held.jobs[0], len(held.jobs) - 1
     of = f" of chat {job.chat}" if job.chat else f" of agent {job.agent}" if job.agent else ""
     return f"{job.id}: {job.kind}{of} begins{f', with {more} more' if more else ''}."
@@ -381,10 +381,10 @@ class _Attempt:
             sum(call.answer_tokens for call in calls),
         )
         spent = WorkResult(calls=len(calls), prompt_tokens=prompts, answer_tokens=answers, seconds=seconds)
-        return together([*self._results, spent])
+        return total([*self._results, spent])
 
     def finish(self) -> str:
-        """Run the job and store its new status; return what keeps the next ones from being run."""
+        """Run the job and store its new status; return why no further job may run, "" if one may."""
         try:
             self._do_units()
             self._end("done")
@@ -415,9 +415,9 @@ class _Attempt:
     def _do_units(self) -> None:
         """Do the units of the job.
 
-        A chat that fails does not keep the others of the job from being done, unless the model fails three
-        times in a row. What follows in the same chat waits, as its watermark must not pass what failed. The
-        first failure is raised last.
+        The failure of one chat does not stop the others, unless the model fails three times in a row. Later
+        units of the same chat wait, as its watermark must not pass the failed one. The first failure is
+        raised at the end.
         """
         worker, context, failed = self._worker, self._context, dict[str, HoldfastError]()
         for unit in PLANS[self._job.kind](context):
@@ -472,7 +472,7 @@ class _Attempt:
             watermarks.postpone(tx, context.space, chat, self._job.kind, context.now())
 
     def _model_failed(self, error: ModelFailed) -> str:
-        """Store that the model failed; return what keeps the next jobs from being run, if anything."""
+        """Store the failure of the model; return why no further job may run, "" if one may."""
         worker, kind, why = self._worker, self._job.kind, logged(error, self._job.id)
         if error.reason not in FOR_ALL:
             if error.reason == "timeout":
@@ -515,7 +515,7 @@ class _Attempt:
         )
         if len(ended) < len(held.jobs):
             self._note(_TAKEN_OVER, held.jobs[0])
-        done, postponed, failed = (ended if status == one else () for one in ("done", "open", "failed"))
+        done, postponed, failed = (ended if status == case else () for case in ("done", "open", "failed"))
         self._results.append(WorkResult(done, postponed, failed))
         for job in ended if reason else ():
             context.events.tell(Event("failed", context.scope, job=job, chat=job.chat, error=error))
