@@ -8,13 +8,13 @@ NAMES_OF_THE_PORT = 93
 
 BUDGETS = {
     "errors types settings kinds events contract": 1_907,
-    "text": 2_043,
+    "text": 1_973,
     "safety": 1_882,
     "messages": 870,
     "store": 5_173,
     "llm": 1_210,
-    "search": 3_323,
-    "dedup": 1_699,
+    "search": 3_307,
+    "dedup": 1_354,
     "records": 1_850,
     "prompt": 1_752,
     "compaction": 1_932,
@@ -25,5 +25,5 @@ BUDGETS = {
     "cli": 4_146,
     "hooks": 3_150,
     "io demo": 4_894,
-    "benchmarks scripts": 7_688,
+    "benchmarks scripts": 7_620,
 }
