@@ -14,7 +14,7 @@ BUDGETS = {
     "store": 5_173,
     "llm": 1_210,
     "search": 3_307,
-    "dedup": 1_354,
+    "dedup": 1_358,
     "records": 1_850,
     "prompt": 1_752,
     "compaction": 1_932,

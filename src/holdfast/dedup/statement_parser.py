@@ -6,7 +6,6 @@ stands before the verb, or is negated.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -24,7 +23,6 @@ _BE = frozenset(
     "is are was were be been am has have had will can does do should must may ist sind war hat es est "
     "sont son è é são heeft".split()
 )
-_THOUSANDS = re.compile(r"\d{1,3}[.]\d{3}")
 _ADVERBS = frozenset("now also currently been just recently still already his her my their".split())
 _NOTHING: tuple[None, dict[str, Any]] = (None, {})
 _NO_LONGER = {("no", "longer"), ("any", "more"), ("nicht", "mehr"), ("ya", "no"), ("non", "piu")}
@@ -201,11 +199,7 @@ class _Reader:
             if self._negate and key in weak_words():
                 # As in: stop adding X. It is X that is denied.
                 return
-        keys = {key}
-        if kind == "number" and _THOUSANDS.fullmatch(token.text):
-            # 1.200 is 1200 where a comma divides.
-            keys.add(key.replace(f"#{float(token.text):g}", "#" + token.text.replace(".", ""), 1))
-        self._add(place, kind, Meaning(frozenset(keys)), negated=self._negate)
+        self._add(place, kind, Meaning(frozenset({key})), negated=self._negate)
         self._negate = False
 
     def _is_function_word(self, key: str, place: int) -> bool:
