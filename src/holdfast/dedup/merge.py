@@ -40,7 +40,7 @@ _STANDS_OUT = (3.0, 5.0)
 # A reason at the end of a text.
 _REASON = re.compile(r",?\s(?:because|weil|parce que|porque)\s[^.;!?]*(?=[.;!?]?\s*\Z)", re.IGNORECASE)
 # How much an update counts that is told in other words, of those that stand in the one place where two texts
-# differ: 0.83 of them is as sure as 0.765 of these.
+# differ: 0.83 of them counts as 0.765 of these does.
 _IN_OTHER_WORDS = 0.92
 _NEW = Relation("new", None, "nothing like it is stored")
 
