@@ -5,8 +5,7 @@ about other conversations, to which nothing is an answer. Half of the questions,
 give the coefficients of `search/calibration.py`; the scores of the others are compared with what is right.
 Records are what the authors of LoCoMo noted of its turns. Summaries are those of a compaction; one that holds
 a sentence of an answer is a quarter right, as its reader has to find it among much else. Meaning is tried
-with the vectors of words that the package has, averaged, and with embedders that are made
-(`benchmarks/meaning.py`).
+with embedders that are made (`benchmarks/meaning.py`).
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ from holdfast.errors import InvalidInput
 from holdfast.learning.embed_job import text_of
 from holdfast.memory import Memory
 from holdfast.search.calibration import BY_WORDS, WITH_MEANING, Calibration
-from holdfast.text import vectors
 from holdfast.types import SOURCES, Hit, Message, Source
 
 QUALITIES = (0.2, 0.3)
@@ -44,28 +42,6 @@ _OF_SUMMARY = 0.25  # what a summary that holds an answer counts against a messa
 _DECAYS = np.linspace(0, 10, 201)
 _LEAST = 4  # words of a sentence that tells where it is from
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
-
-
-class WordVectors(GradedEmbedder):
-    """Embed a text as the mean of the vectors of its words: a weak embedder, but a real one."""
-
-    def __init__(self) -> None:
-        super().__init__(1.0)
-        self.model = "word vectors"
-
-    def embed_documents(self, texts: list[str]) -> list[NDArray[np.float64]]:
-        """Return the vectors of texts; zeros for one without a known word."""
-        return [self.embed_query(text) for text in texts]
-
-    def embed_query(self, text: str) -> NDArray[np.float64]:
-        """Return the vector of a question, which is a text like any other."""
-        table = vectors.table()
-        total = np.zeros(table.vectors.shape[1])
-        for word in re.findall(r"[a-z]+", text.lower()):
-            row = vectors.row(word)
-            if row is not None:
-                total += vectors.weight(word) * table.vectors[row]
-        return total
 
 
 class Answered(NamedTuple):
@@ -118,7 +94,7 @@ def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: No
     files = [path for corpus in corpora for path in corpus.files]
     numbers: dict[str, object] = {"commit": commit(), "machine": machine(), "files": checksums(files)}
     rows, tenths = [], []
-    made = (WordVectors(), *map(GradedEmbedder, QUALITIES))
+    made = tuple(map(GradedEmbedder, QUALITIES))
     for how, used, embedders in (("words", BY_WORDS, (None,)), ("words and meaning", WITH_MEANING, made)):
         answers = defaultdict[Source, list[Answered]](list)
         for embedder in embedders:
@@ -244,7 +220,7 @@ def _asked(
                 for source in SOURCES:
                     # A note of the answer need not be there, and no made embedder knows a summary.
                     if (source == "record" and question.gold and not right.facts) or (
-                        source == "summary" and type(embedder) is GradedEmbedder
+                        source == "summary" and embedder is not None
                     ):
                         continue
                     hits = memory.recall(question.text, sources=[source], limit=DEPTH)

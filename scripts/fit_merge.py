@@ -1,16 +1,15 @@
 # ruff: noqa: INP001, S311, T201 - a script that prints, not a package
-"""Fit how a new text relates to an old one, from `dedup/features.py`: `merge_forest.npz`, `slot_forest.npz`.
+"""Fit how a new text relates to an old one, from `dedup/features.py`: `merge_forest.npz`.
 
     pip install scikit-learn
-    PYTHONPATH=src python scripts/fit_merge.py [--slots] [--across]
+    PYTHONPATH=src python scripts/fit_merge.py [--across] --sessions FILE…
 
 It reads `tests/data/merge/tune_*.jsonl`. To the labelled pairs it adds the same with the texts exchanged,
-where the label still holds, and each new text beside the texts of other pairs that are nearest to it, which
-are new; and with `--sessions` sentences of conversations beside the nearest of those before them, which
-are new as well where they have few words in common. With `--slots` it fits the second forest, which only
-says which pairs that differ in one place are updates, to all such pairs, those of the authors of such pairs
-as well. With `--across` it fits nothing, but says how well each author's pairs are judged by what was fitted
-to those of all others, and which thresholds leave how many pairs wrong.
+where the label still holds, and each new text beside the text of another pair that is nearest to it, which is
+new; and of each of the files of conversations, sentences beside the nearest of those before them, which are
+new as well where they have few words in common. With `--across` it fits nothing, but says how well each
+author's pairs are judged by what was fitted to those of all others, and which thresholds leave how many pairs
+wrong.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,32 +30,18 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from holdfast.dedup.features import Features, features
 from holdfast.dedup.merge import CLASSES
-from holdfast.dedup.parsed_text import FUNCTION, parse_text
+from holdfast.dedup.parsed_text import FUNCTION, ParsedText, parse_text
 
 ROOT = Path(__file__).parents[1]
-TABLES = ROOT / "src/holdfast/dedup"
-FRAMED = {"p", "q"}  # authors of pairs that differ in one place: duplicates are not learned from them
-# Beginnings of the features of what differs and of what is around it, not of single words.
-DIFFERING = tuple(
-    "slot alike exchanged state value verb framed same opposite facets one many shared denied old_slot "
-    "new_slot old_left new_left old_past new_past old_event new_plan old_user new_user new_change "
-    "old_change".split()
-)
-# Added to the sum of an update in the second forest: 0.65 is as sure there as the threshold of the first.
-SURER = 0.56
-LINKED = {
-    "s",
-    "t",
-    "v",
-    "z",
-}  # authors whose pairs speak of one another: what is beside them may well be an update
+TABLE = ROOT / "src/holdfast/dedup/merge_forest.npz"
+# Authors whose pairs speak of one another: what is beside them may well be an update.
+LINKED = set("stvz")
 PLAIN = {"s": 3.0, "z": 2.0, "p": 2.0, "q": 0.5}  # how much counts what users try first, by author
-MODELS, DEPTH = 3, None
-FEWER, FLATTER = 2, 6  # of the second forest, which is asked beside the first
+SLOT = 2.0  # how much more a pair counts that differs in one place
+MODELS = 3
 RAREST = 8  # examples that have a feature
 EXCHANGED, BESIDE = 0.7, 0.3  # how much an example counts that was derived
-NEIGHBOURS = 2
-SENTENCES, UNRELATED = 750, 0.5  # of a conversation, and how much two of them count
+SENTENCES, UNRELATED = 300, 0.5  # of a conversation, and how much two of them count
 TOO_NEAR = 0.8  # so much of a text covered by another one, it may say the same
 WRONG = (0.01, 0.009, 0.007, 0.006, 0.005, 0.008)  # shares of all pairs; the last one is shown by author
 
@@ -81,33 +67,20 @@ class Pair(NamedTuple):
 def main() -> None:
     """Fit, or judge across authors."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--slots", action="store_true")
     parser.add_argument("--across", action="store_true")
     parser.add_argument("--sessions", type=Path, nargs="*", default=[], help="files of conversations")
-    asked = parser.parse_args()
-    paths = sorted((ROOT / "tests/data/merge").glob("tune_*.jsonl"))
-    pairs = [pair for path in paths for pair in _read(path) if asked.slots or pair.author not in FRAMED]
-    labelled = [
-        Example(_seen(pair.old, pair.new), _label(pair), pair.author, PLAIN.get(pair.author, 1.0))
-        for pair in pairs
+    options = parser.parse_args()
+    pairs = [
+        pair for path in sorted((ROOT / "tests/data/merge").glob("tune_*.jsonl")) for pair in _read(path)
     ]
-    derived = _exchanged(pairs, labelled, plain=asked.slots)
-    if asked.slots:
-        labelled, derived = ([e for e in some if e.features["slot"]] for some in (labelled, derived))
-    else:
-        derived += _beside(pairs) + _unrelated(asked.sessions)
+    labelled = [_example(pair) for pair in pairs]
+    derived = [*_exchanged(pairs, labelled), *_beside(pairs), *_unrelated(options.sessions)]
     counts = Counter(name for example in labelled for name, value in example.features.items() if value)
-    if asked.slots:
-        counts = Counter({n: counts[n] for n in counts if n.replace(" ", "_").startswith(DIFFERING)})
     columns = {name: place for place, name in enumerate(sorted(n for n in counts if counts[n] >= RAREST))}
-    if asked.across:
-        _judge_across(labelled, derived, columns, slots=asked.slots)
-        return
-    models = _fitted([*labelled, *derived], columns, slots=asked.slots)
-    if asked.slots:
-        _write(models, columns, "slot_forest.npz", SURER)
+    if options.across:
+        _judge_across(labelled, derived, columns)
     else:
-        _write(models, columns, "merge_forest.npz")
+        _write(_fitted([*labelled, *derived], columns), columns)
 
 
 def _read(path: Path) -> list[Pair]:
@@ -119,64 +92,79 @@ def _label(pair: Pair) -> int:
     return CLASSES.index(pair.label if pair.label in CLASSES else "new")
 
 
+def _example(pair: Pair) -> Example:
+    values = _seen(pair.old, pair.new)
+    share = PLAIN.get(pair.author, 1.0) * (SLOT if values["slot"] else 1)
+    return Example(values, _label(pair), pair.author, share)
+
+
 def _seen(old: str, new: str) -> Features:
     return features(parse_text(old), parse_text(new))
 
 
-def _exchanged(pairs: list[Pair], labelled: list[Example], *, plain: bool) -> list[Example]:
-    """Exchange the texts of pairs that are new, of duplicates with as many words, and of `plain` updates.
+def _exchanged(pairs: list[Pair], labelled: list[Example]) -> list[Example]:
+    """Exchange the texts of pairs that are new, of duplicates with as many words, and of plain updates.
 
     A plain update differs in one value and tells of no change.
     """
     return [
-        Example(_seen(pair.new, pair.old), example.label, pair.author, EXCHANGED)
+        Example(values, example.label, pair.author, EXCHANGED * (SLOT if values["slot"] else 1))
         for pair, example in zip(pairs, labelled, strict=True)
+        for values in [_seen(pair.new, pair.old)]
         if pair.label in ("new", "unsure")
-        or (plain and pair.label == "update" and example.features["slot"] and not _tells(example.features))
+        or (pair.label == "update" and example.features["slot"] and not _tells(example.features))
         or (pair.label == "duplicate" and example.features["new words"] >= example.features["old words"])
     ]
 
 
-def _tells(found: Features) -> bool:
+def _tells(values: Features) -> bool:
     """Return whether one of two texts tells of a change."""
-    return bool(
-        found["old told words"] or found["new told words"] or found["new change"] or found["old change"]
-    )
+    return any(values[f"{side} {name}"] for side in ("old", "new") for name in ("told words", "change"))
 
 
 def _beside(pairs: list[Pair]) -> list[Example]:
-    """Put each new text beside the old texts of other pairs that are nearest to it."""
-    found = []
+    """Put each new text beside the old text of another pair that is nearest to it."""
+    examples = []
     for author in sorted({pair.author for pair in pairs} - LINKED):
         own = [pair for pair in pairs if pair.author == author]
-        means = {text: parse_text(text).direction for pair in own for text in (pair.old, pair.new)}
-        olds = np.array([means[pair.old] for pair in own])
-        for pair in own:
-            nearest = [own[place].old for place in np.argsort(-(olds @ means[pair.new]))[:8]]
-            others = [_seen(old, pair.new) for old in dict.fromkeys(nearest) if old != pair.old]
-            apart = [
-                f for f in others if not f["slot"] and max(f["new covered"], f["old covered"]) <= TOO_NEAR
-            ]
-            found += [Example(f, CLASSES.index("new"), author, BESIDE) for f in apart[:NEIGHBOURS]]
-    return found
+        near = _nearness([parse_text(pair.old) for pair in own], [parse_text(pair.new) for pair in own])
+        for pair, row in zip(own, near, strict=True):
+            nearest = [own[place].old for place in np.argsort(-row, kind="stable")[:8]]
+            others = (_seen(old, pair.new) for old in dict.fromkeys(nearest) if old != pair.old)
+            apart = (
+                values
+                for values in others
+                if not values["slot"] and max(values["new covered"], values["old covered"]) <= TOO_NEAR
+            )
+            examples += [Example(v, CLASSES.index("new"), author, BESIDE) for v in islice(apart, 1)]
+    return examples
+
+
+def _nearness(olds: list[ParsedText], news: list[ParsedText]) -> NDArray[np.float32]:
+    """Return how many of their stems texts share, as a share of those of both together, shape (new, old)."""
+    places = {root: place for place, root in enumerate(sorted({r for t in (*olds, *news) for r in t.roots}))}
+    one, other = (np.zeros((len(texts), len(places)), np.float32) for texts in (olds, news))
+    for rows, texts in ((one, olds), (other, news)):
+        for row, text in zip(rows, texts, strict=True):
+            row[[places[root] for root in text.roots]] = 1
+    near: NDArray[np.float32] = other @ one.T / (1 + one.sum(axis=1) + other.sum(axis=1)[:, None])
+    return near
 
 
 def _unrelated(paths: list[Path]) -> list[Example]:
     """Put each of some sentences of conversations beside the nearest of those before it in the same file."""
-    rng, found = random.Random(35), list[Example]()
+    rng, examples = random.Random(35), list[Example]()
     for path in paths:
         texts = list(dict.fromkeys(_sentences(path)))
         parsed = [parse_text(text) for text in rng.sample(texts, min(SENTENCES, len(texts)))]
-        parsed = [one for one in parsed if one.content and not one.statement.long]
-        means = np.array([one.direction for one in parsed])
-        for place, new in enumerate(parsed):
-            near = means[:place] @ new.direction
-            near += [len(new.roots & one.roots) / (1 + len(new.roots)) for one in parsed[:place]]
-            for old in (parsed[at] for at in np.argsort(-near)[:NEIGHBOURS]):
-                shared = len(old.known & new.known - FUNCTION)
-                if shared < TOO_NEAR * max(len(one.known - FUNCTION) for one in (old, new)):
-                    found.append(Example(features(old, new), CLASSES.index("new"), path.stem, UNRELATED))
-    return found
+        parsed = [text for text in parsed if text.content and not text.statement.long]
+        near = _nearness(parsed, parsed)
+        for place, new in enumerate(parsed[1:], 1):
+            old = parsed[int(near[place, :place].argmax())]
+            shared = len(old.known & new.known - FUNCTION)
+            if shared < TOO_NEAR * max(len(text.known - FUNCTION) for text in (old, new)):
+                examples.append(Example(features(old, new), CLASSES.index("new"), path.stem, UNRELATED))
+    return examples
 
 
 def _sentences(path: Path) -> Iterator[str]:
@@ -200,25 +188,22 @@ def _matrix(examples: list[Example], columns: dict[str, int]) -> NDArray[np.floa
     return rows
 
 
-def _fitted(
-    examples: list[Example], columns: dict[str, int], *, slots: bool
-) -> list[HistGradientBoostingClassifier]:
+def _fitted(examples: list[Example], columns: dict[str, int]) -> list[HistGradientBoostingClassifier]:
     """Boost trees, several times over: their mean varies less. The settings were chosen across authors."""
     rows = _matrix(examples, columns)
     labels = [example.label for example in examples]
     shares = [example.share for example in examples]
     return [
         HistGradientBoostingClassifier(
-            max_iter=120,
+            max_iter=160,
             learning_rate=0.1,
             max_leaf_nodes=12,
-            max_depth=FLATTER if slots else DEPTH,
             min_samples_leaf=8,
             l2_regularization=2,
             max_features=0.3,
             random_state=seed,
         ).fit(rows, labels, shares)
-        for seed in range(FEWER if slots else MODELS)
+        for seed in range(MODELS)
     ]
 
 
@@ -230,9 +215,7 @@ def _likely(models: list[HistGradientBoostingClassifier], rows: NDArray[np.float
     return likely
 
 
-def _judge_across(
-    labelled: list[Example], derived: list[Example], columns: dict[str, int], *, slots: bool
-) -> None:
+def _judge_across(labelled: list[Example], derived: list[Example], columns: dict[str, int]) -> None:
     """Print what each author's pairs come to when nothing of that author was fitted."""
     likely = np.zeros((len(labelled), len(CLASSES)))
     aside = np.zeros((len(derived), len(CLASSES)))
@@ -240,13 +223,11 @@ def _judge_across(
     others = np.array([example.author for example in derived])
     for author in sorted(set(authors)):
         rest = [e for e in (*labelled, *derived) if e.author != author]
-        models = _fitted(rest, columns, slots=slots)
+        models = _fitted(rest, columns)
         for out, examples, of in ((likely, labelled, authors), (aside, derived, others)):
             chosen = [e for e in examples if e.author == author]
             if chosen:
                 out[of == author] = _likely(models, _matrix(chosen, columns))
-    for out, examples in ((likely, labelled), (aside, derived)):
-        out[[e.features["new exact alone"] > 0 for e in examples], CLASSES.index("duplicate")] = 0
     labels = np.array([example.label for example in labelled])
     beside = np.array([example.share == BESIDE for example in derived])
     for name in ("duplicate", "update"):
@@ -269,10 +250,8 @@ def _judge_across(
             print(f"  {author}: {np.mean(said[own][true]):.1%} found, {np.mean(said[own] & ~true):.2%} wrong")
 
 
-def _write(
-    models: list[HistGradientBoostingClassifier], columns: dict[str, int], name: str, surer: float = 0.0
-) -> None:
-    """Write the trees as arrays over all their nodes, and an update surer by so much."""
+def _write(models: list[HistGradientBoostingClassifier], columns: dict[str, int]) -> None:
+    """Write the trees as arrays over all their nodes."""
     steps = [step for model in models for step in model._predictors]  # noqa: SLF001 - only there are the fitted trees
     bases = [model._baseline_prediction.ravel() for model in models]  # noqa: SLF001 - as above
     trees = [step[of].nodes for of in range(len(CLASSES)) for step in steps]
@@ -283,7 +262,7 @@ def _write(
     leaf = nodes["is_leaf"].astype(bool)
     children = np.stack([np.where(leaf, here, first + nodes[side]) for side in ("left", "right")], axis=1)
     np.savez_compressed(
-        TABLES / name,
+        TABLE,
         columns=np.array(list(columns)),
         classes=np.array(CLASSES),
         roots=starts.astype(np.int32),
@@ -291,7 +270,7 @@ def _write(
         threshold=np.where(leaf, np.inf, nodes["num_threshold"]).astype(np.float32),
         children=children.astype(np.int32),
         value=np.where(leaf, nodes["value"] / len(models), 0).astype(np.float32),
-        base=(np.mean(bases, axis=0) + surer * np.array([0, 0, 1])).astype(np.float32),
+        base=np.mean(bases, axis=0).astype(np.float32),
         depth=np.int32(nodes["depth"].max()),
     )
 

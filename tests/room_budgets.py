@@ -8,13 +8,13 @@ NAMES_OF_THE_PORT = 85
 
 BUDGETS = {
     "errors types settings kinds events contract": 1_899,
-    "text": 2_043,
+    "text": 1_973,
     "safety": 1_816,
     "messages": 860,
     "store": 5_170,
     "llm": 1_205,
-    "search": 3_323,
-    "dedup": 1_699,
+    "search": 3_307,
+    "dedup": 1_358,
     "records": 1_742,
     "prompt": 1_698,
     "compaction": 1_860,
@@ -25,5 +25,5 @@ BUDGETS = {
     "commands": 4_025,
     "hooks": 2_974,
     "formats demo": 4_747,
-    "benchmarks scripts": 7_700,
+    "benchmarks scripts": 7_632,
 }

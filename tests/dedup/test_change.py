@@ -15,7 +15,6 @@ ANNOUNCED = [
     ("The docs live in the wiki", "Docs moved from the wiki into the repo"),
     ("Customer is on the Starter plan", "Customer upgraded to Business"),
     ("Choir rehearsal is on Thursdays", "Choir rehearsal takes place on Mondays as of October"),
-    ("Die Miete beträgt 900 Euro", "Die Miete ist auf 980 Euro gestiegen"),
     ("東京に住んでいます", "大阪に引っ越しました"),
 ]
 STATES = [
@@ -26,7 +25,6 @@ STATES = [
     ("User has no pets", "User adopted a cat named Miso"),
     ("User is looking for a flat in Leipzig", "User signed a lease for a flat in Leipzig"),
     ("Bug #482 can't be reproduced", "Managed to reproduce #482 on Android 14"),
-    ("No linter is configured", "ruff has been added as linter"),
     ("The dump file is encrypted", "The dump file is unencrypted"),
     ("The user's visa is valid", "User's visa has expired"),
 ]
@@ -36,6 +34,10 @@ AMOUNTS = [
     ("User's rent is 950 a month", "User's rent is 1020 a month"),
     ("Two reviewers are required per merge request", "One reviewer is required per merge request"),
     ("The search index is rebuilt every night", "Rebuilding of the search index now happens hourly"),
+]
+IN_DOUBT = [
+    ("Die Miete beträgt 900 Euro", "Die Miete ist auf 980 Euro gestiegen"),
+    ("No linter is configured", "ruff has been added as linter"),
 ]
 OTHERS = [
     ("Never deploy on Friday", "Never deploy on Sunday"),
@@ -78,6 +80,11 @@ def test_tests_that_were_ported_are_left_in_doubt() -> None:
 @each(("old", "new"), ANNOUNCED + STATES + AMOUNTS)
 def test_a_change_is_an_update(old: str, new: str) -> None:
     assert relate(new, [old]).kind == "update"
+
+
+@each(("old", "new"), IN_DOUBT)
+def test_a_change_that_is_not_sure_is_left_in_doubt(old: str, new: str) -> None:
+    assert relate(new, [old]).kind == "unsure"
 
 
 @each(("old", "new"), OTHERS)

@@ -123,12 +123,13 @@ UPDATES = [
     ("User drives a Golf", "User drives a Tesla"),
     ("I drive a Volvo", "I drive a Toyota"),
     ("User works as a nurse", "User works as a teacher"),
-    ("The user plays for FC Basel", "The user plays for FC Bern"),
     ("User studies at ETH", "User studies at EPFL"),
     ("Prefers short answers", "Prefers long answers"),
     ("User uses Firefox as browser", "User uses Chrome as browser"),
     ("User uses vim", "User uses emacs"),
     ("We use npm", "We use pnpm"),
+    ("User's email is ada@example.com", "User's email is ada@example.org"),
+    ("User wants to be called Alex", "User wants to be called Sasha"),
 ]
 OTHERS = [
     ("User speaks French", "User speaks Spanish"),
@@ -265,9 +266,8 @@ SAME = [
 
 
 IN_DOUBT = [
-    ("User's email is ada@example.com", "User's email is ada@example.org"),
+    ("The user plays for FC Basel", "The user plays for FC Bern"),
     ("Bug 12 is assigned to Ana", "Bug 12 is assigned to Tom"),
-    ("User wants to be called Alex", "User wants to be called Sasha"),
     ("Vivo en Valencia", "Me mudé a Bilbao"),
     ("Ich wohne in Hamburg.", "Ich bin nach Leipzig umgezogen."),
     ("Staging runs Kafka 3.6", "Staging has upgraded to Redis 7.2"),

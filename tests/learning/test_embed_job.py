@@ -107,7 +107,7 @@ def same_for_all(texts: Sequence[str]) -> list[list[float]]:
     return [[1.0, 0.1, 0.2, 0.3]] * len(texts)
 
 
-@pytest.mark.parametrize(("embed", "why"), [(None, ""), (same_for_all, ""), (meaning, "it may say the same")])
+@pytest.mark.parametrize(("embed", "why"), [(None, ""), (same_for_all, ""), (meaning, "it may replace it")])
 def test_what_a_chat_taught_is_compared_by_meaning(embed: Embed | None, why: str) -> None:
     with Memory(":memory:", user="ada", embed=embed) as memory:
         known = memory.remember("The shop buys its tea in Porto from one farm only", kind="insight")

@@ -120,7 +120,7 @@ def test_explain_names_the_clause(memory: Memory) -> None:
 def test_filters_go_together_and_come_before_the_limit(memory: Memory) -> None:
     tell(memory, 40)
     memory.remember("The invoice is paid", kind="fact", meta=DE, tags=["x"])
-    memory.remember("The invoice is lost", kind="fact", meta=DE)
+    memory.remember("The invoice is lost", kind="fact", meta=DE, merge=False)
     assert len(memory.recall("invoice", where={"n": {"$gte": 38}}, limit=2)) == 2
     assert [hit.text for hit in memory.recall("invoice", where=DE, tags=["x"])] == ["The invoice is paid"]
     assert memory.recall("invoice", where=DE, chat="b") == []

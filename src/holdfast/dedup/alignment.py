@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from holdfast.dedup.statement import ContentItem, Statement
@@ -11,6 +12,7 @@ Pair = tuple[ContentItem, ContentItem]
 VALUES = frozenset({"number", "version", "time", "date", "weekday"})
 # Letters of a word that may stand for a longer one: chem, conf.
 _SHORTENED = 4
+_THOUSANDS = re.compile(r"\d{1,3}[.]\d{3}")
 _TIMES = frozenset({"time", "date", "weekday"})
 
 
@@ -29,9 +31,19 @@ def same(one: ContentItem, other: ContentItem) -> bool:
     if "word" in (one.kind, other.kind) and {one.kind, other.kind} <= {"word", "first"}:
         a, b = sorted((one.text.lower(), other.text.lower()), key=len)
         return len(a) >= _SHORTENED and b.startswith(a)
+    if one.kind == other.kind == "number":
+        return _whole(one) in other.keys or _whole(other) in one.keys
     if one.kind == other.kind == "date":
         return same_value(next(iter(one.keys)), next(iter(other.keys)))
     return False
+
+
+def _whole(number: ContentItem) -> str:
+    """Return the key of a number whose point stands for a comma, as in 1.200 for 1200; "" for others."""
+    if not _THOUSANDS.fullmatch(number.text):
+        return ""
+    (key,) = number.keys
+    return key.replace(f"#{float(number.text):g}", "#" + number.text.replace(".", ""), 1)
 
 
 def difference(old: Statement, new: Statement) -> Alignment:

@@ -1,9 +1,8 @@
-"""Wordings of change, and words that exclude or accompany each other: the tables of `changes.txt`."""
+"""Wordings of change: the table of `changes.txt`."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
@@ -13,10 +12,6 @@ from holdfast.text.fillers import stem
 from holdfast.text.tables import headed_lists
 
 _Phrase = tuple[str, ...]
-_NEGATIVE = ("un", "in", "im", "ir", "dis", "non", "non-")
-_FLAGS = frozenset({"self", "sym", "value", "cue"})
-# The lists of the table that are not wordings of change.
-_LISTS = ("facet", "frame", "attr", "many", "contrary")
 # Words that `_` may stand for.
 _GAP = 3
 _DENIALS = frozenset(
@@ -50,25 +45,17 @@ class Cues:
 
 
 @cache
-def _table() -> tuple[dict[str, list[tuple[_Phrase, str, str]]], dict[str, frozenset[str]]]:
+def _table() -> dict[str, list[tuple[_Phrase, str, str]]]:
+    """Return the wordings by their first stem, each with its kind and side."""
     phrases: dict[str, list[tuple[_Phrase, str, str]]] = defaultdict(list)
-    flags: dict[str, frozenset[str]] = {}
-    for (name, *marks), body in headed_lists("holdfast.dedup", "changes.txt"):
-        if name in _LISTS:
-            continue
+    for (name,), body in headed_lists("holdfast.dedup", "changes.txt"):
         kind, side = name.rstrip("<>"), name[-1] if name[-1] in "<>" else ""
-        flags[kind] = flags.get(kind, frozenset()) | (_FLAGS & set(marks))
         for written in body:
             words = ([word] if word[0] in "_=" else stems(word) for word in written.split())
             phrase = tuple(chain.from_iterable(words))
             if phrase:
                 phrases[phrase[0].lstrip("=")].append((phrase, kind, side))
-    return dict(phrases), flags
-
-
-def flags_of_kinds() -> dict[str, frozenset[str]]:
-    """Return the flags of each kind of wording."""
-    return _table()[1]
+    return dict(phrases)
 
 
 def _fits(phrase: _Phrase, words: tuple[str, ...], exact: tuple[str, ...], place: int) -> int:
@@ -91,7 +78,7 @@ def _fits(phrase: _Phrase, words: tuple[str, ...], exact: tuple[str, ...], place
 @lru_cache(maxsize=8192)
 def find_cues(words: tuple[str, ...]) -> Cues:
     """Return the wordings of change among the words of a statement."""
-    table, _ = _table()
+    table = _table()
     stemmed = tuple(map(stem, words))
     cues: dict[Cue, None] = {}
     covered: set[int] = set()
@@ -115,54 +102,3 @@ def _is_denied(words: tuple[str, ...], place: int) -> bool:
         if word in _DENIALS or word in _UNSURE or (word == "to" == words[place - 1]):
             return True
     return False
-
-
-@cache
-def _partners(kind: str) -> dict[str, frozenset[str]]:
-    """Return the partners of each word: `contrary` excludes it, `facet` holds beside it."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for pair in _listed(kind):
-        one, other = map(stem, pair.split())
-        found[one].add(other)
-        found[other].add(one)
-    return {word: frozenset(others) for word, others in found.items()}
-
-
-@cache
-def _phrases(kind: str) -> frozenset[_Phrase]:
-    return frozenset(map(stems, _listed(kind)))
-
-
-def _listed(kind: str) -> list[str]:
-    return [
-        part
-        for head, body in headed_lists("holdfast.dedup", "changes.txt")
-        if head == [kind]
-        for part in body
-    ]
-
-
-def count_opposites(some: AbstractSet[str], others: AbstractSet[str]) -> int:
-    """Count the words whose opposite is among others: locked, unlocked; optional, required."""
-    prefixed = sum(
-        long.startswith(_NEGATIVE) and any(long == prefix + short for prefix in _NEGATIVE for short in shorts)
-        for longs, shorts in ((some, others), (others, some))
-        for long in longs
-    )
-    return prefixed + _count_partners("contrary", some, others)
-
-
-def count_facets(some: AbstractSet[str], others: AbstractSet[str]) -> int:
-    """Count the words whose counterpart is among others: upload, download."""
-    return _count_partners("facet", some, others)
-
-
-def _count_partners(kind: str, some: AbstractSet[str], others: AbstractSet[str]) -> int:
-    table = _partners(kind)
-    beside = [table[word] for word in map(stem, some) if word in table]
-    return sum(not partners.isdisjoint(map(stem, others)) for partners in beside)
-
-
-def ends_in(stemmed: tuple[str, ...], kind: str) -> bool:
-    """Return whether stemmed words end in a phrase of a list: `frame` (before a value), `attr` or `many`."""
-    return any(stemmed[start:] in _phrases(kind) for start in range(max(0, len(stemmed) - 4), len(stemmed)))

@@ -1,8 +1,8 @@
 """The decision how a new text relates to known ones: a duplicate, an update, unsure, or new.
 
 Both texts are parsed (`parsed_text.py`) and compared (`features.py`). Boosted trees fitted to labelled pairs
-(`scripts/fit_merge.py`) give the likelihood of each relation, others that of an update where one value is
-exchanged (`slots.py`). A wrong update destroys a fact, so doubt stays "unsure".
+(`scripts/fit_merge.py`) give the likelihood of each relation. A wrong update destroys a fact, so doubt stays
+"unsure".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.dedup.features import Features, features
+from holdfast.dedup.features import features
 from holdfast.dedup.parsed_text import ParsedText, parse_text
 from holdfast.dedup.relation import SEVERAL, Comparison, Relation
 from holdfast.dedup.repetition import repeats, says_literally
@@ -26,22 +26,22 @@ CLASSES = ("duplicate", "new", "update")
 # Known texts at most whose features are computed.
 _COMPARED = 4
 # Share of the highest likelihood of an update; a second one above it leaves a doubt.
-_TIE = 0.93
+_TIE = 0.95
 
 
 # Of the classes, where the one value of a thing differs: on and off, the latest version, its floor. The
 # fitted pairs have too few of these; all 100 among them are updates.
 _PLAIN = (0.0, 0.05, 0.95)
-# The second forest is asked below these likelihoods of a duplicate and of something new. What it finds less
-# likely an update than the last of these is none.
-_SAME_AT_MOST, _NEW_AT_MOST, _VALUE_AT_LEAST = 0.3, 0.99, 0.3
+# Of two things with a number each, of what was, of one of some, of what is denied of both, neither takes the
+# place of the other one.
+_NO_UPDATE = ("two numbered", "both past", "slot of some", "slot of denial")
 # Deviations by which an embedding stands out a little, and altogether: chance hardly gives the first.
 _STANDS_OUT = (3.0, 5.0)
 # A reason at the end of a text.
 _REASON = re.compile(r",?\s(?:because|weil|parce que|porque)\s[^.;!?]*(?=[.;!?]?\s*\Z)", re.IGNORECASE)
 # How much an update counts that is told in other words, of those that stand in the one place where two texts
-# differ: 0.85 of them is as sure as 0.765 of these.
-_IN_OTHER_WORDS = 0.9
+# differ: 0.83 of them counts as 0.765 of these does.
+_IN_OTHER_WORDS = 0.92
 _NEW = Relation("new", None, "nothing like it is stored")
 
 
@@ -97,41 +97,15 @@ def classify(old: str, new: str, limits: Thresholds) -> Comparison:
 def _judged(olds: Sequence[ParsedText], new: ParsedText) -> _Likely:
     """Return the probability of each class for each known text, shape (texts, classes)."""
     examples = [features(old, new) for old in olds]
-    likely = _forest("merge_forest.npz").judge(examples)
+    likely = _forest().judge(examples)
     for row, example in zip(likely, examples, strict=True):
         if example["plain value"]:
             row[:] = _PLAIN
-        elif example["both past"] or example["slot of some"] or example["slot of denial"]:
-            # What is denied of two values holds of both.
+        elif any(example[name] for name in _NO_UPDATE):
             row[2] = 0.0
-    _weigh_values(likely, examples)
-    for row, example in zip(likely, examples, strict=True):
-        if not example["slot"]:
-            row[2] *= 0.0 if example["two numbered"] else _IN_OTHER_WORDS
+        elif not example["slot"]:
+            row[2] *= _IN_OTHER_WORDS
     return likely
-
-
-def _weigh_values(likely: _Likely, examples: Sequence[Features]) -> None:
-    """Change the likelihood of an update where two texts differ in one place.
-
-    A forest of its own, fitted to such pairs, finds more of them and costs no duplicates.
-    """
-    places = [
-        place
-        for place, (row, example) in enumerate(zip(likely, examples, strict=True))
-        if row[0] < _SAME_AT_MOST
-        and row[1] < _NEW_AT_MOST
-        and (example["one exchanged"] or (example["slot"] and row[2] > _VALUE_AT_LEAST))
-    ]
-    if not places:
-        return
-    values = _forest("slot_forest.npz").judge([examples[place] for place in places])[:, 2]
-    for place, value in zip(places, values.tolist(), strict=True):
-        row = likely[place]
-        if value < _VALUE_AT_LEAST:
-            row[2] = min(row[2], value)
-        elif examples[place]["one exchanged"]:
-            row[2] = max(row[2], value)
 
 
 def _decided(likely: _Likely, places: Sequence[int], limits: Thresholds) -> Relation:
@@ -156,10 +130,13 @@ def _nearest(olds: Sequence[ParsedText], new: ParsedText) -> list[int]:
     short = [place for place, old in enumerate(olds) if _is_comparable(old)]
     if len(short) <= _COMPARED:
         return short
-    alike = np.array([olds[place].direction for place in short]) @ new.direction
-    shared = np.array([len(new.roots & olds[place].roots) for place in short])
-    best = np.argsort(-(alike + shared / (1 + len(new.roots))), kind="stable")[:_COMPARED]
-    return [short[place] for place in sorted(best.tolist())]
+    best = sorted(short, key=lambda place: -_common(olds[place], new))[:_COMPARED]
+    return sorted(best)
+
+
+def _common(one: ParsedText, other: ParsedText) -> int:
+    """Count the words and the meanings that two texts share."""
+    return len(one.roots & other.roots) + len(one.statement.keys & other.statement.keys)
 
 
 def _is_comparable(text: ParsedText) -> bool:
@@ -168,5 +145,5 @@ def _is_comparable(text: ParsedText) -> bool:
 
 
 @cache
-def _forest(name: str) -> Forest:
-    return Forest.load("holdfast.dedup", name)
+def _forest() -> Forest:
+    return Forest.load("holdfast.dedup", "merge_forest.npz")

@@ -62,10 +62,7 @@ def repeats(old: ParsedText, new: ParsedText) -> bool:
     parts = difference(one, other)
     return (
         bool(parts.both)
-        and all(
-            _says_the_same(item, _wording(one, item), same, _wording(other, same))
-            for item, same in parts.both
-        )
+        and all(_says_the_same(item, one, same, other) for item, same in parts.both)
         and all(_says_nothing(item, other) for item in parts.old)
         and all(_says_nothing(item, one) for item in parts.new)
         and not (parts.old and parts.new)
@@ -84,17 +81,16 @@ def _in_full(text: str) -> str:
     return text
 
 
-def _wording(statement: Statement, item: ContentItem) -> tuple[str, ...]:
-    return statement.words[item.place : item.place + item.length]
-
-
-def _says_the_same(one: ContentItem, said: Sequence[str], other: ContentItem, again: Sequence[str]) -> bool:
-    """Return whether a statement says the same with another item in place of one, in whatever words.
+def _says_the_same(one: ContentItem, old: Statement, other: ContentItem, new: Statement) -> bool:
+    """Return whether two items of two statements say the same, in whatever words.
 
     The same word has to have the same form: an operator is no operation, and one brother not several.
     """
     if one.negated != other.negated or _tense(one) != _tense(other):
         return False
+    said, again = (
+        text.words[item.place : item.place + item.length] for item, text in ((one, old), (other, new))
+    )
     form, form_again = _forms(one, said), _forms(other, again)
     is_number_same = _is_plural(one, form) == _is_plural(other, form_again)
     if one.kind == "concept" == other.kind:
@@ -161,17 +157,13 @@ def _is_one_of(statement: Statement) -> bool:
 
 def _is_denial(old: ParsedText, new: ParsedText) -> bool:
     """Return whether one of two texts denies what the other says in the same words."""
-    if sum(word in _words("denials") for word in (*old.words, *new.words)) % 2 == 0:
-        return False
+    denials, aside = _words("denials"), _words("denials") | _words("beside")
+    count = sum(word in denials for word in (*old.words, *new.words))
     one, other = (
-        {
-            root
-            for word, root in zip(text.content, text.stems, strict=True)
-            if word not in _words("denials") | _words("beside")
-        }
+        {root for word, root in zip(text.content, text.stems, strict=True) if word not in aside}
         for text in (old, new)
     )
-    return one == other
+    return count % 2 == 1 and one == other
 
 
 def _tells_alike(old: Statement, new: Statement) -> bool:
@@ -184,10 +176,8 @@ def _tells_alike(old: Statement, new: Statement) -> bool:
         and one.isdisjoint(_words("roughly")) == other.isdisjoint(_words("roughly"))
         and not (come and gone)
         and {_is_of_one(old), _is_of_one(new)} != {True, False}
-        and not (_is_one_of(old) and not _is_one_of(new) and _HAVE & {*new.words})
-        and not (_is_one_of(new) and not _is_one_of(old) and _HAVE & {*old.words})
-        and not _is_over(old, new)
-        and not _is_over(new, old)
+        and not _tells_apart(old, new)
+        and not _tells_apart(new, old)
     )
 
 
@@ -197,12 +187,13 @@ def _is_of_one(statement: Statement) -> bool | None:
     return alone if alone != together else None
 
 
-def _is_over(old: Statement, new: Statement) -> bool:
-    """Return whether one statement tells what was, and another one what is."""
-    one, other = {*old.words}, {*new.words}
-    return bool(one & _words("past") and other & _words("present")) and not (
-        one & _words("present") or other & _words("past")
-    )
+def _tells_apart(one: Statement, other: Statement) -> bool:
+    """Return whether a statement tells what was where the other tells what is, or of one of some it has."""
+    words, others = {*one.words}, {*other.words}
+    past, present = _words("past"), _words("present")
+    if words & past and others & present and not (words & present or others & past):
+        return True
+    return bool(_HAVE & others) and _is_one_of(one) and not _is_one_of(other)
 
 
 def _has_same_order(old: ParsedText, new: ParsedText, both: Sequence[Pair]) -> bool:
@@ -219,7 +210,8 @@ def _has_same_order(old: ParsedText, new: ParsedText, both: Sequence[Pair]) -> b
         "connecting"
     ).isdisjoint((*one, *other))
     if is_ordered or _is_contrast(one) or _is_contrast(other):
-        return _without_marks(one) == _without_marks(other)
+        marks = _words("marks")
+        return [word for word in one if word not in marks] == [word for word in other if word not in marks]
     come, gone = Counter(one) - Counter(other), Counter(other) - Counter(one)
     apart = come + gone
     if apart.total() > _APART or not short_words() | fillers()["now"] | _words("marks") >= apart.keys():
@@ -229,12 +221,14 @@ def _has_same_order(old: ParsedText, new: ParsedText, both: Sequence[Pair]) -> b
     a, b = ([word for word in words if word not in apart] for words in (one, other))
     if _words("by").isdisjoint(come) != _words("by").isdisjoint(gone):
         return _is_turned(a, b, frozenset(a))
-    if any(_is_passive(one) != _is_passive(other) for one, other in both):
+    if any(_is_passive(item) != _is_passive(same) for item, same in both):
         return False
+    is_definite = any({one.kind, other.kind} & {"name", "id", *VALUES} for one, other in both)
     fronted = frozenset(a) if "there" in apart else _stems("leading")
     return (
         a == b
-        or (_is_definite(both) and _is_turned(a, b, _stems("linking")))
+        # All cats are animals, which are not all cats.
+        or (is_definite and _is_turned(a, b, _stems("linking")))
         or _is_fronted(a, b, fronted)
         or _is_fronted(b, a, fronted)
     )
@@ -255,10 +249,6 @@ def _is_rotated(both: Sequence[Pair]) -> bool:
 def _is_contrast(words: Sequence[str]) -> bool:
     """Return whether something is told from something else: tea, not coffee."""
     return any(word == "not" and before in _words("joining") for before, word in pairwise(words))
-
-
-def _without_marks(words: Sequence[str]) -> list[str]:
-    return [word for word in words if word not in _words("marks")]
 
 
 def _owners(words: Sequence[str]) -> set[str]:
@@ -292,11 +282,6 @@ def _with_sorted_list(words: tuple[str, ...]) -> tuple[str, ...]:
     if len(listed) < 2 or "#" in {word[0] for word in listed}:
         return words
     return (*words[:start], *listed)
-
-
-def _is_definite(both: Sequence[Pair]) -> bool:
-    """Return whether two texts name what they speak of: all cats are animals, which are not all cats."""
-    return any({one.kind, other.kind} & {"name", "id", *VALUES} for one, other in both)
 
 
 def _is_turned(one: Sequence[str], other: Sequence[str], verbs: AbstractSet[str]) -> bool:

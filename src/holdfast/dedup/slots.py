@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
 from functools import cache
 
-from holdfast.dedup.change_phrases import ends_in
 from holdfast.dedup.lexicon import stems
-from holdfast.dedup.parsed_text import ParsedText
+from holdfast.dedup.parsed_text import FUNCTION, ParsedText
 from holdfast.text.fillers import stem
 from holdfast.text.tables import headed_lists
 
@@ -17,44 +15,50 @@ _ARTICLES = frozenset(
 )
 _THE = frozenset("the our my his her their der die das el la le il lo o de het".split())
 _BE = frozenset("is are am be was were ist sind es est è é são is zijn 是".split())
+_IS = frozenset("is are am".split())
+_LINKING = frozenset("is are am be the a an now current to at on in of".split())
+_SOME = frozenset("a an some one another any many most several".split())
+# Words at most of a key.
+_KEY = 3
 _TYPES = ("switch", "ordinal", "number", "code", "name")
 # Words at most of a wording before a value.
 _LONGEST = 4
 
 
 def slot_features(
-    old: ParsedText, new: ParsedText, start: int, slots: tuple[Words, Words], alike: AbstractSet[str]
+    old: ParsedText, new: ParsedText, start: int, slots: tuple[Words, Words]
 ) -> dict[str, float]:
     """Return which values two texts have in the one place where they differ, and what stands beside it.
 
-    `start` is the index of the first word of both slots, `alike` the classes of which both have a value.
+    `start` is the index of the first word of both slots.
     """
-    end = start + len(slots[0])
-    before, after = old.words[:start], old.words[end:]
+    before, after = old.words[:start], old.words[start + len(slots[0]) :]
+    stemmed = old.stems_of(slice(0, start))
+    bare = tuple(word for word in stemmed if word not in _LINKING)
     kind = _type(old, new, start, slots)
-    rank = _ranked(before[-1:]) or _ranked(after[:1])
+    is_counted = kind in ("number", "ordinal")
+    has_rank = is_counted and (_ranked(before[-1:]) or _ranked(after[:1]))
     newest = any(_has_phrase(words, "newest") for words in (before, after))
-    tool = not _listed("tool").isdisjoint(alike)
     at_start = _ARTICLES.issuperset(before)
     verb_before, verb_after = not _BE.isdisjoint(before), not _BE.isdisjoint(after)
     is_the = at_start and not _BE.isdisjoint(after[:1]) and not _THE.isdisjoint(after[1:2])
     is_subject = at_start or (verb_after and not verb_before)
-    wordings = _wordings(old, start)
-    return wordings | {
+    return _wordings(stemmed) | {
         f"slot of {kind}": 1,
-        "slot of rank": rank and not is_subject and kind in ("number", "ordinal"),
+        "slot after function word": start > 0 and before[-1] in FUNCTION,
+        "slot of attribute": _is_value(old, start)
+        and (_ends(bare, "attr") or (old.words[1:2] == ("of",) and _ends(bare[:1], "attr"))),
+        "slot beside many": any(_ends((word,), "many") for word in stemmed),
+        "slot of some": old.words[0] in _SOME,
+        "slot capitals": all(
+            any(text.capital[start : start + len(slot)]) for text, slot in zip((old, new), slots, strict=True)
+        ),
+        "slot of rank": has_rank and not is_subject,
         "value of newest": newest and kind == "number" and (is_the or (verb_before and not after)),
-        "state of rank": rank and verb_before and not is_subject and kind in ("number", "ordinal"),
+        "state of rank": has_rank and verb_before and not is_subject,
         "slot of past": not _listed("past").isdisjoint((*before, *after)),
-        "slot of newest": newest and kind in ("number", "code"),
         "slot of switch at end": kind == "switch" and not after,
-        "slot of tool": tool,
-        "slot of tool after use": tool and wordings["slot after use"],
-        "slot before attribute": at_start and ends_in(new.stems_of(slice(-_LONGEST, None)), "attr"),
-        "slot of name after frame": kind == "name" and ends_in(_unnamed(old, start), "frame"),
-        "slot in name": kind == "name" and start > 1 and old.capital[start - 1],
         "slot of value": _is_key(old, start) and not after,
-        "slot before is the": is_the,
         "slot at start": at_start,
         "slot at end": not after,
         "slot after is": bool(before) and before[-1] in _BE,
@@ -63,16 +67,23 @@ def slot_features(
     }
 
 
-def _wordings(text: ParsedText, start: int) -> dict[str, float]:
+def _wordings(stemmed: Words) -> dict[str, float]:
     """Return which of the listed wordings stand before a value."""
-    bare = _bare(text.stems_of(slice(0, start)))
-    has_article = start > 0 and text.words[start - 1] in _ARTICLES
+    bare = stemmed
+    while bare and bare[-1] in _ARTICLES:
+        bare = bare[:-1]
     return {
+        "slot after frame": _ends(stemmed, "frame"),
+        "slot after article and frame": len(bare) < len(stemmed) and _ends(bare, "frame"),
         "slot after use": _ends(bare, "use"),
         "slot after single": _ends(bare, "single"),
         "slot after many": _ends(bare, "multi"),
-        "slot after article and frame": has_article and ends_in(bare, "frame"),
     }
+
+
+def _is_value(text: ParsedText, start: int) -> bool:
+    """Return whether the value of something starts here: the owner is Ana, owner: Ana."""
+    return text.words[start - 1] in _IS or ("keyed" in text.statement.traits and start <= _KEY)
 
 
 def is_exchanged(one: Words, other: Words) -> bool:
@@ -113,20 +124,6 @@ def _ranked(words: Words) -> bool:
     return any(stem(word) in _words("rank") or word in _words("rank") for word in words)
 
 
-def _bare(words: Words) -> Words:
-    """Return the words before a value without the articles that end them."""
-    while words and words[-1] in _ARTICLES:
-        words = words[:-1]
-    return words
-
-
-def _unnamed(text: ParsedText, start: int) -> Words:
-    """Return the stems before a name, without those of its words that both texts share."""
-    while start > 1 and text.capital[start - 1]:
-        start -= 1
-    return text.stems_of(slice(0, start))
-
-
 def _is_key(text: ParsedText, start: int) -> bool:
     """Return whether a value begins here, after a colon or an equals sign."""
     tokens = text.statement.words
@@ -134,6 +131,7 @@ def _is_key(text: ParsedText, start: int) -> bool:
 
 
 def _ends(words: Words, name: str) -> bool:
+    """Return whether stems end in a listed wording."""
     phrases = _phrases(name)
     return any(words[first:] in phrases for first in range(max(0, len(words) - _LONGEST), len(words)))
 

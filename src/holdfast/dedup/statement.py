@@ -26,13 +26,10 @@ class ContentItem:
     # How many words it takes.
     length: int = 1
     negated: bool = False
-    gone: bool = False
-    conditional: bool = False
     subject: bool = False
     clause: int = 0
     # The word before it.
     before: str = ""
-    after: str = ""
 
     def __hash__(self) -> int:
         return hash((self.keys, self.place))
@@ -49,7 +46,7 @@ class Statement:
 
     plain: tuple[str, ...]
     items: tuple[ContentItem, ...] = ()
-    # Some of change, plan, past, indefinite, keyed, event (it happened once).
+    # Some of change, plan, past, keyed, event (it happened once).
     traits: frozenset[str] = _NONE
     # Whether it is too long to be parsed.
     long: bool = False

@@ -101,13 +101,13 @@ def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filte
             continue
         for source in SOURCES:
             searched = replace(filters, sources=filters.sources | {source})
-            for wider, group in reader.matched(space, query, searched):
+            for group in reader.matched(space, query, searched):
                 for place, (view, _) in enumerate(group):
                     one = (
                         view.source.look_up(view, reference, filters) if view.source.name == source else None
                     )
                     if one is not None and identity in (None, one.hit.id):
-                        return Found(one, space, wider, group, place)
+                        return Found(one, space, query, group, place)
     raise InvalidInput(
         f"{shown(reference if identity else what)} was not found in this scope.",
         "Pass a hit, a message as CHAT#N or SPACE|CHAT#N, or the id of a record or a summary.",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from holdfast.errors import InvalidInput
 from holdfast.text import analyze
 from holdfast.text.dates import PartialDate, find_dates
 from holdfast.text.function_words import foreign_stop_words
-from holdfast.text.synonyms import nearest, related
+from holdfast.text.synonyms import related
 
 # Terms of a query; of a longer one the rarest count.
 MAX_TERMS = 256
@@ -73,23 +72,6 @@ class Query:
             *(word.term for word in self.words),
             *(term for word in self.words for term, _ in word.related),
         ]
-
-
-def widened(query: Query, having: Sequence[int]) -> Query:
-    """Return a query in which a word that no document has leads to the words nearest in meaning as well.
-
-    `having` is how many documents have each of its words. Returns the query itself where that adds nothing.
-    """
-    missing = [n for n, word in enumerate(query.words) if not having[n] and word.weight >= 1]
-    words = list(query.words)
-    taken = {word.term for word in words}
-    for n in missing:
-        word = words[n]
-        near = ((analyze.hash_term(other), other) for other in nearest(word.written))
-        added = (one for one in near if one[0] not in taken and one not in word.related)
-        words[n] = word._replace(related=(*word.related, *added))
-    wider = replace(query, words=tuple(words)) if missing else query
-    return query if wider == query else wider
 
 
 def has_words(query: str) -> bool:

@@ -22,7 +22,7 @@ from holdfast.search.index import Index
 from holdfast.search.meaning import QueryVector
 from holdfast.search.message_source import MESSAGES, MatchedMessages, MessageRanking, RankedMessage
 from holdfast.search.postings import QueryTerm, match
-from holdfast.search.query import Query, has_words, parse, widened
+from holdfast.search.query import Query, has_words, parse
 from holdfast.search.record_source import RECORDS, WAITING
 from holdfast.search.source import SearchSource, SourceView
 from holdfast.search.summary_source import SUMMARIES
@@ -283,9 +283,9 @@ class SearchReader:
         spaces = self.spaces if filters.chat is None else self.spaces[:1]
         matched = {space: list(self.matched(space, query, filters)) for space in spaces}
         messages = {
-            space: MatchedMessages(view, wider, terms)
+            space: MatchedMessages(view, query, terms)
             for space, groups in matched.items()
-            for wider, group in groups
+            for group in groups
             for view, terms in group
             if view.source is MESSAGES and (terms or view.near)
         }
@@ -294,10 +294,10 @@ class SearchReader:
 
         def find(space: str, wanted: Filters) -> Iterator[Hit | RankedMessage]:
             yield from (one for one in best.get(space, ()) if one.score >= wanted.min_score)
-            for wider, group in matched[space]:
+            for group in matched[space]:
                 for view, terms in group:
                     if view.source.find is not None and (terms or view.near):
-                        yield from view.source.find(view, wider, terms, wanted)
+                        yield from view.source.find(view, query, terms, wanted)
 
         chosen = nearness.joined(self.scope, spaces, filters, find)
         read = ranking.read([one for one, _ in chosen if isinstance(one, RankedMessage)])
@@ -309,8 +309,8 @@ class SearchReader:
         """The spaces that are read, one's own first."""
         return tuple(self._indexes)
 
-    def matched(self, space: str, query: Query, filters: Filters) -> Iterator[tuple[Query, list[Matched]]]:
-        """Yield the query, with nearest words, and the views of each group of sources in a space."""
+    def matched(self, space: str, query: Query, filters: Filters) -> Iterator[list[Matched]]:
+        """Yield the views of each group of sources in a space, with the terms of the query."""
         as_of = filters.as_of_in(space)
         indexes = {one.source.name: one for one in self._indexes[space] if one.covered}
         for group in _GROUPS:
@@ -320,12 +320,8 @@ class SearchReader:
             if not names:
                 continue
             views = [self._view(indexes[name], query.terms, as_of) for name in names]
-            having = zip(*(view.searched.postings.counts for view in views), strict=True)
-            wider = widened(query, [sum(counts) for counts in having])
-            if wider is not query:
-                views = [self._view(indexes[name], wider.terms, as_of) for name in names]
-            terms = match(wider, [view.searched for view in views])
-            yield wider, list(map(Matched, views, terms))
+            terms = match(query, [view.searched for view in views])
+            yield list(map(Matched, views, terms))
 
     def _view(self, index: Index[Any], terms: Sequence[int], as_of: AsOf) -> SourceView[Any]:
         """Return a source as it is seen, with its vectors if the query has one of as many numbers."""

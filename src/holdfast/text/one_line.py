@@ -70,6 +70,9 @@ _ABBREVIATIONS = frozenset(
     "sept oct nov dec p.s ph.d".split()
 )
 _INITIALS = re.compile(r"(?:\w\.)*\w|\d\d")  # "e.g", "J", the "12" of a list
+# Joiners, colours of skin, the letters of a flag, the second and third part of a Korean syllable.
+_JOINED = re.compile("[\u200c\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\u1160-\u11ff]")
+_FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 _SPOKEN_END = ".,;:!?…。！？：；，、"
 
 _Kind = Literal["text", "heading", "item", "row"]
@@ -283,22 +286,9 @@ def _is_inside(line: str, at: int) -> bool:
     char, before = line[at], line[at - 1]
     return (
         unicodedata.category(char).startswith("M")
-        or char in "\u200c\u200d"
+        or _JOINED.match(char) is not None
         or before == "\u200d"
-        or "\U0001f3fb" <= char <= "\U0001f3ff"  # colours of skin
-        or "\U000e0020" <= char <= "\U000e007f"  # the letters of a flag
-        or "\u1160" <= char <= "\u11ff"  # the second and third part of a Korean syllable
         or (unicodedata.combining(before) == 9 and char.isalpha())  # a virama joins two consonants
-        or (_is_regional(char) and _regionals_before(line, at) % 2 == 1)  # half a flag
+        # Half a flag.
+        or (char in _FLAGS and (at - len(line[:at].rstrip(_FLAGS))) % 2 == 1)
     )
-
-
-def _is_regional(char: str) -> bool:
-    return "\U0001f1e6" <= char <= "\U0001f1ff"
-
-
-def _regionals_before(line: str, at: int) -> int:
-    start = at
-    while start > 0 and _is_regional(line[start - 1]):
-        start -= 1
-    return at - start

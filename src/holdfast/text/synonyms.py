@@ -7,9 +7,6 @@ from functools import cache, lru_cache
 from holdfast.text import analyze
 from holdfast.text.tables import table_lines
 
-# Words that are looked at for one that no document has, and how similar their vectors are at least.
-_CANDIDATES, _ALIKE = 10, 0.6
-
 
 @lru_cache(maxsize=4_096)
 def related(word: str) -> tuple[str, ...]:
@@ -19,25 +16,6 @@ def related(word: str) -> tuple[str, ...]:
     ('brother', 'sister', 'twin')
     """
     return tuple(analyze.normal(other) for other in _table().get(word, "").split())
-
-
-@lru_cache(maxsize=4_096)
-def nearest(word: str) -> tuple[str, ...]:
-    """Return the normal forms of the words nearest in meaning to a word in lower case, the nearest first.
-
-    The first call loads the word vectors; one takes half a millisecond.
-
-    >>> "violin" in nearest("instrument"), nearest("lisboa")
-    (True, ())
-    """
-    if not word.isascii() or not word.isalpha():
-        return ()
-    # Few queries need the vectors.
-    from holdfast.text.vectors import similar
-
-    own = analyze.normal(word)
-    near = (analyze.normal(other) for other in similar(word, _CANDIDATES, _ALIKE))
-    return tuple(dict.fromkeys(other for other in near if other != own and other not in analyze.STOP_WORDS))
 
 
 @cache

@@ -14,12 +14,7 @@ def packaged_text(package: str, name: str) -> str:
 
     `importlib.resources` would do as well, but takes longer to import than all tables to read.
     """
-    return packaged_bytes(package, name).decode()
-
-
-def packaged_bytes(package: str, name: str) -> bytes:
-    """Return the bytes of a file in a package."""
-    return get_data(package, name) or b""
+    return (get_data(package, name) or b"").decode()
 
 
 def table_lines(package: str, name: str) -> list[str]:

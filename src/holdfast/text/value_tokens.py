@@ -198,6 +198,7 @@ _AMBIGUOUS_MONTHS = frozenset("may jan april june august mar march sun mars mai 
 _BEFORE_MONTHS = frozenset(
     "in of early late mid since by until last next this for im is on en to from".split()
 )
+_SUFFIXES = ("st", "nd", "rd", "th")
 # Words that may be part of a value.
 SPECIAL = _OPENING | WEEKDAYS.keys() | {f"{day}s" for day in WEEKDAYS} | _TIMES.keys()
 
@@ -229,21 +230,19 @@ def _day_at(raw: list[ValueToken], place: int) -> tuple[int, int]:
     if not (word.startswith("#") and word[1:].isdigit() and 1 <= int(word[1:]) <= 31):
         return 0, 0
     length = 1
-    if _word(raw, place + length) in ("st", "nd", "rd", "th", "."):
-        length += 1
-    if _word(raw, place + length) in ("of", "de"):
-        length += 1
+    for joint in ((*_SUFFIXES, "."), ("of", "de")):
+        length += _word(raw, place + length) in joint
     return int(word[1:]), length
 
 
 def _date_at(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | None:
     day, length = _day_at(raw, place)
-    month = _month(raw, place + length)
-    if not month:
+    month = MONTHS.get(_word(raw, place + length))
+    if not month or raw[place + length].kind != "word":
         return None
     length += 1
-    if _word(raw, place + length) == "." and len(_word(raw, place + length - 1)) < 5:
-        length += 1 if day else 0
+    if day and _word(raw, place + length) == "." and len(_word(raw, place + length - 1)) < 5:
+        length += 1
     if not day:
         day, more = _day_at(raw, place + length)
         length += more
@@ -255,10 +254,6 @@ def _date_at(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | None
         return None
     key = f"date:{year[5:] if year.startswith('year:') else ''}-{month}-{day or ''}"
     return ValueToken(raw[place].text, key, "date"), length
-
-
-def _month(raw: list[ValueToken], place: int) -> int:
-    return MONTHS.get(raw[place].key, 0) if place < len(raw) and raw[place].kind == "word" else 0
 
 
 def _number_at(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | None:
@@ -273,14 +268,10 @@ def _number_at(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | No
     while _word(raw, place + length) in AMOUNTS or (_word(raw, place + length) == "m" and unit):
         value *= AMOUNTS.get(_word(raw, place + length), 1e6)
         length += 1
-    if (
-        token.kind == "word"
-        and value in range(20, 100, 10)
-        and 0 < (ones := _ones_at(raw, place + length)) < 10
-    ):
-        value += ones
-        length += 1
-    if _word(raw, place + length) in ("st", "nd", "rd", "th"):
+    if token.kind == "word" and value in range(20, 100, 10) and place + length < len(raw):
+        ones = (_value(raw[place + length]) or 0) if raw[place + length].kind == "word" else 0
+        value, length = (value + ones, length + 1) if 0 < ones < 10 else (value, length)
+    if _word(raw, place + length) in _SUFFIXES:
         return ValueToken(token.text, f"nth:{value:g}", "number", "nth"), length + 1
     if token.kind == "date" and length == 1:
         return None
@@ -294,18 +285,10 @@ def _number_at(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | No
     return ValueToken(token.text, _number_key(round(value * factor, 6), unit), "number", unit), length
 
 
-def _ones_at(raw: list[ValueToken], place: int) -> float:
-    return (_value(raw[place]) or 0) if place < len(raw) and raw[place].kind == "word" else 0
-
-
 def _value(token: ValueToken) -> float | None:
-    if token.kind == "number":
-        return float(token.key[1:])
-    if token.kind == "date" and token.key.startswith("year:"):
-        return float(token.key[5:])
-    if token.kind == "word" and token.key in NUMBER_WORDS:
-        return float(NUMBER_WORDS[token.key])
-    return None
+    if token.kind == "number" or (token.kind == "date" and token.key.startswith("year:")):
+        return float(token.key.removeprefix("year:").removeprefix("#"))
+    return float(NUMBER_WORDS[token.key]) if token.kind == "word" and token.key in NUMBER_WORDS else None
 
 
 def _half_hour(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | None:
