@@ -49,11 +49,11 @@ def end_of_lines(path: Path, start: int = 0, before: int | None = None) -> int:
 
     """
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             return start
         with path.open("rb") as file:
-            end = found.st_size if before is None else before
+            end = status.st_size if before is None else before
             while end > start:
                 first = max(start, end - _CHUNK)
                 file.seek(first)

@@ -27,27 +27,27 @@ def private_ranges(text: str, *, to_end: bool) -> list[Range]:
     """
     if "<" not in text:
         return []
-    opened: list[int] = []
-    found: list[Range] = []
+    starts: list[int] = []
+    ranges: list[Range] = []
     for tag in _TAG.finditer(text):
         if not tag[1]:
-            opened.append(tag.start())
-        elif opened:
-            found.append((opened.pop(), tag.end()))
-    if opened and to_end:
-        found.append((opened[0], len(text)))
-    return apart(found)
+            starts.append(tag.start())
+        elif starts:
+            ranges.append((starts.pop(), tag.end()))
+    if starts and to_end:
+        ranges.append((starts[0], len(text)))
+    return apart(ranges)
 
 
 def apart(ranges: Iterable[Range]) -> list[Range]:
     """Return ranges of a text in order, each that overlaps another one joined with it, without empty ones."""
-    joined: list[Range] = []
+    result: list[Range] = []
     for start, end in sorted(ranges):
-        if joined and start < joined[-1][1]:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        if result and start < result[-1][1]:
+            result[-1] = result[-1][0], max(end, result[-1][1])
         elif start < end:
-            joined.append((start, end))
-    return joined
+            result.append((start, end))
+    return result
 
 
 def without_ranges(text: str, ranges: Sequence[Range], placeholder: str = PRIVATE) -> str:

@@ -238,7 +238,7 @@ class HookEvents:
         """
         from holdfast.types import Message
         from holdfast_cli.formats.import_items import ImportedChat, ImportedMessage
-        from holdfast_cli.formats.json_values import told_id
+        from holdfast_cli.formats.json_values import hook_id
         from holdfast_cli.formats.redaction import Redactor
 
         if not text.strip():
@@ -254,7 +254,7 @@ class HookEvents:
             return
         # Not of the private words: a hash of a short number tells it.
         text = found.message.content
-        told = told_id(role, text)
+        told = hook_id(role, text)
         same = [one for one in said if one.id.startswith(told)]
         if same and role == "assistant" and said[-1].id == same[-1].id:
             # The same stop, reported twice.
