@@ -77,7 +77,7 @@ def import_paths(
     else:
         files.sort(key=lambda path: (not everything.is_everything(path), not is_records(path)))
         importer.take_each(files, partial(importer.take_path, dry_run=dry_run))
-    return importer.done()
+    return importer.finish()
 
 
 def import_tables(
@@ -114,7 +114,7 @@ def import_tables(
     files, table = _existing_paths(paths), tables.check_table(columns, encoding)
     importer = _Importer(memory, progress or (lambda *_: None), rules)
     importer.take_each(files, lambda path: importer.take(_table(path, table)))
-    return importer.done()
+    return importer.finish()
 
 
 def _table(path: Path, table: tables.Table) -> SourceFile:
@@ -145,7 +145,7 @@ def import_sources(
     """Add the conversations of files that were found, each message once, as `import_paths` does."""
     importer = _Importer(memory, lambda *_: None, rules, project_of)
     importer.take_sources(files)
-    return importer.done()
+    return importer.finish()
 
 
 def import_source(
@@ -169,7 +169,7 @@ def import_source(
     importer = _Importer(memory, lambda *_: None, rules)
     file = FileImport(memory, source, lambda _: None, rules, before, is_whole=is_whole)
     importer.count(source, file.run(), file.added, file.records_added)
-    return importer.done(), file.is_redacted
+    return importer.finish(), file.is_redacted
 
 
 @dataclass(slots=True)
@@ -217,7 +217,7 @@ class _Importer:
             else:
                 self.take(source)
 
-    def done(self) -> ImportReport:
+    def finish(self) -> ImportReport:
         """Return the report of all that was imported."""
         self.report.skipped = self.skips.all()
         self.report.seconds = time.monotonic() - self._started

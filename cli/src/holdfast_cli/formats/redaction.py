@@ -207,7 +207,7 @@ class Redactor:
         """Return a prompt without the files that its client wrote into it, where they are covered."""
 
         def change(text: str) -> str:
-            ranges = _inlined_files(text, lambda path: self._covers([path], follow=True))
+            ranges = _covered_files(text, lambda path: self._covers([path], follow=True))
             for start, end in ranges:
                 self._left_out.add_lines(text[start:end], IGNORED)
             return private_tags.without_ranges(text, ranges, IGNORED)
@@ -342,7 +342,7 @@ def _without_input(key: str, value: object) -> object:
     return value if key in _ENVELOPE else IGNORED
 
 
-def _inlined_files(text: str, is_covered: Callable[[str], bool]) -> list[tuple[int, int]]:
+def _covered_files(text: str, is_covered: Callable[[str], bool]) -> list[tuple[int, int]]:
     """Return where a prompt has covered files that its client wrote into it, in order and apart."""
     ranges = []
     headers = list(_INLINED.finditer(text))

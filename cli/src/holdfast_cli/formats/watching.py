@@ -97,7 +97,7 @@ class FolderWatch:
         return is_settled or (is_read_at_once and file.imported != file.looked)
 
     def _import(self, path: Path, file: _File, *, is_settled: bool) -> Iterator[Seen]:
-        started = self.clock()
+        start = self.clock()
         is_whole = is_settled or path.suffix.lower() not in LINE_ENDINGS
         try:
             files = sources_at(path, file.root)
@@ -107,7 +107,7 @@ class FolderWatch:
             # The next look tries again.
             yield from self._tell(path, ImportReport(), f"{error.what} {error.todo}")
             return
-        wait = _REST * (self.clock() - started)
+        wait = _REST * (self.clock() - start)
         if any(0 in skip.lines for skip in report.problems):
             file.until = self.clock() + max(wait, _UNREADABLE)
         else:
