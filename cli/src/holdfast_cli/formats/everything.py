@@ -19,7 +19,7 @@ from holdfast_cli.formats.json_values import dict_of
 
 FORMAT = "Holdfast"
 LEFT_OUT = "summaries, records, pads, snapshots, jobs and receipts"
-"""What an export of chats leaves out."""
+"""The data that an export of chats leaves out."""
 _SIGN = {"holdfast": "everything"}
 _START = 4096  # bytes at most of the first line
 

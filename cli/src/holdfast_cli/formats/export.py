@@ -43,7 +43,7 @@ def export_chats(memory: Memory, stream: TextIO, chats: Iterable[str] | None = N
 
 @dataclass(slots=True)
 class ExportedChats:
-    """How many messages were written, and what their format cannot hold: how often, by reason."""
+    """The number of messages written, and the number of losses of their format, by reason."""
 
     messages: int = 0
     left_out: Counter[str] = field(default_factory=Counter)

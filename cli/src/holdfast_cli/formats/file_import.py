@@ -66,7 +66,7 @@ class FileImport:
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """What was left out so far."""
+        """The items left out so far, by reason."""
         skips = self._skips.all()
         return skips if self._stored or self._records else unreadable(self.source.format.name, skips)
 

@@ -42,7 +42,7 @@ def _between(path: Path, start: int, end: int) -> io.BufferedReader:
 
 
 def end_of_lines(path: Path, start: int = 0, before: int | None = None) -> int:
-    """Return where the last whole line of a file, or of its part before a byte, ends; `start` if none does.
+    """Return the end of the last whole line of a file, or of its part before a byte; else `start`.
 
     Raises:
         Unavailable: the file may not be read.

@@ -88,7 +88,7 @@ def lines(file: File, longest: int = MAX_ROW) -> Iterator[tuple[int, dict[str, o
 
 
 def text_problems(file: File) -> Iterator[Skip]:
-    """Yield why a text is not read: its lines that are not UTF-8, or ended by CR alone.
+    """Yield the problems of a text that is not read: lines that are not UTF-8, or ended by CR alone.
 
     Such a text is left out whole. Most are in another encoding, and what was taken from one in part would
     stand in another order when the rest follows.

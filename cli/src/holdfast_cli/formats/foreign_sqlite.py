@@ -234,7 +234,7 @@ def _quote(name: str) -> str:
 
 
 def _why(error: Exception) -> str:
-    """Return what keeps a file from being read; the words of SQLite may be those of the file."""
+    """Return the reason why a file cannot be read; messages of SQLite may have words of the file."""
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return "another program writes to it"

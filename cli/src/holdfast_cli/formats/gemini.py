@@ -154,7 +154,7 @@ class _Log:
 
 
 def _words(record: Json) -> tuple[str, str]:
-    """Return what makes a record the same as one under another id: its kind, words, calls and files."""
+    """Return the identity of a record whatever its id: its kind, words, calls and files."""
     parts = _own_parts(_parts(record.get("content")))
     others = [
         part.get("functionCall") or part.get("functionResponse") or part

@@ -45,7 +45,7 @@ class ImportedChat:
 
     @property
     def lasting_id(self) -> str:
-        """What ids of its messages may be made of: its id, "" if that is only the name of a file."""
+        """The id of the chat as a base for ids of its messages; "" if it is only the name of a file."""
         return "" if self.by_file else self.id
 
 

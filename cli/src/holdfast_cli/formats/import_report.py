@@ -48,7 +48,7 @@ class ImportReport:
     unchanged: int = 0
     """The number of files that were not read, because they were imported before and have not changed."""
     edits: tuple[RecordEdit, ...] = ()
-    """What edited exports of records changed, and where they could not."""
+    """The changes of edited exports of records, and the conflicts."""
     projects: Counter[str] = field(default_factory=Counter)
     """The number of messages added to projects of the user, by their names."""
     ignored: Counter[str] = field(default_factory=Counter)
@@ -61,7 +61,7 @@ class ImportReport:
 
 
 class Skips:
-    """What was left out, by file and reason."""
+    """The items left out, by file and reason."""
 
     def __init__(self) -> None:
         self._by_reason: dict[tuple[str, str, bool], Skipped] = {}
@@ -81,7 +81,7 @@ class Skips:
         self._by_reason[key] = replace(before, count=before.count + more.count, lines=lines)
 
     def all(self) -> tuple[Skipped, ...]:
-        """Return what was left out so far."""
+        """Return the items left out so far."""
         return tuple(self._by_reason.values())
 
 

@@ -103,7 +103,7 @@ def _decode_state(kind: object, data: object) -> Mapping[str, object]:
 
 
 def _unpack(data: bytes) -> object:
-    """Return what is packed as MessagePack; LangGraph's own decoder constructs what a file names.
+    """Decode MessagePack without constructing objects, as LangGraph's own decoder would.
 
     Raises:
         ValueError: it is no MessagePack, or there is nothing to read it with.

@@ -1,4 +1,4 @@
-"""What was left out of a transcript, to be recognised where other messages repeat it."""
+"""The words left out of a transcript, to be recognised where other messages repeat them."""
 
 import re
 from bisect import bisect_right, insort
@@ -41,7 +41,7 @@ class LeftOut:
         return bool(self._lines or self._words or self._spans)
 
     def add_private(self, text: str, placeholder: str) -> None:
-        """Leave out what is private wherever it is repeated: each line if they are few, else long lines."""
+        """Leave out a private text wherever it is repeated: each line if they are few, else long lines."""
         self.add_lines(text, placeholder)
         for word in _WORD.findall(text):
             # A password, a number or a date.
@@ -124,7 +124,7 @@ def _fold(text: str) -> str:
 
 
 def _place(runs: list[re.Match[str]], ends: list[int], at: int) -> int:
-    """Return where in a text a character of its joined runs stands, which end at `ends`."""
+    """Return the position in a text of a character of its joined runs, which end at `ends`."""
     number = bisect_right(ends, at)
     return runs[number].end() - (ends[number] - at)
 

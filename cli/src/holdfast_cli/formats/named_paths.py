@@ -33,7 +33,7 @@ _LINE = re.compile(
 
 
 def paths_in_call(arguments: Mapping[str, object] | str) -> set[str]:
-    """Return what the arguments of a call name as paths; words of a command may be others too."""
+    """Return the paths that the arguments of a call name; of a command, maybe other words too."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
@@ -58,7 +58,7 @@ def is_path_key(key: object) -> bool:
 
 
 def paths_in_output(text: str) -> set[str]:
-    """Return what an output of many files names as paths: with a slash, or before the words of a line."""
+    """Return the paths that an output names: words with a slash, or before the text of a line."""
     tokens = {token for token in _TOKEN.findall(text) if "/" in token or "\\" in token}
     tokens.update(line[1] for line in _LINE.finditer(text))
     # What stands around a match has the number of its line behind the name.

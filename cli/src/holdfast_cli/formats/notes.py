@@ -49,7 +49,7 @@ def is_note(text: str) -> bool:
 
 @dataclass(slots=True)
 class _Note:
-    """What all records of a note share, and how often each place in it was named."""
+    """The fields that all records of a note share, and the number of records of each place in it."""
 
     name: str
     title: str

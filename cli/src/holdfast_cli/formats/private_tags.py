@@ -1,10 +1,10 @@
-"""What a user marks as private: `<private>…</private>` in a prompt."""
+"""The words that a user marks as private: `<private>…</private>` in a prompt."""
 
 import re
 from collections.abc import Iterable, Sequence
 
 PRIVATE = "[private: left out, as the user asked]"
-"""What stands in place of words between the tags; how many they were is not told."""
+"""The placeholder for words between the tags; it does not tell their number."""
 
 Range = tuple[int, int]
 
@@ -20,7 +20,7 @@ def has_tag(text: str) -> bool:
 
 
 def private_ranges(text: str, *, to_end: bool) -> list[Range]:
-    """Return where a text is private, in order and apart, tags included. Linear.
+    """Return the private ranges of a text, in order and apart, tags included. Linear.
 
     Tags nest. With `to_end` one that nothing closes covers the rest of the text, which is how prompts are
     read; in other texts it is only a word.
@@ -90,7 +90,7 @@ def without_private_parts(texts: Sequence[str]) -> list[str]:
 
 
 def private_words(text: str) -> list[str]:
-    """Return what a prompt marks as private, in pieces without the tags."""
+    """Return the private words of a prompt, in pieces without the tags."""
     ranges = private_ranges(text, to_end=True)
     pieces = [piece for start, end in ranges for piece in _PIECES.split(text[start:end])]
     return [piece.strip() for piece in pieces if piece.strip()]

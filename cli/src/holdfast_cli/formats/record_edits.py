@@ -28,7 +28,7 @@ _MISSING = (
 
 @dataclass(frozen=True, slots=True)
 class RecordEdit:
-    """What an entry of a file changes: the line, the id ("" of a new one), and the texts before and after.
+    """The change of an entry in a file: the line, the id ("" of a new one), and the texts before and after.
 
     Of a "conflict" nothing was changed, and `why` says what stands against it: `before` is the text here,
     `after` that of the file.

@@ -46,7 +46,7 @@ def own_records(memory: Memory) -> list[Record]:
 
 
 class ExportedRecords(NamedTuple):
-    """How many records were written, and how many are in no such file, by kind."""
+    """The number of records written, and the number of those that such a file never has, by kind."""
 
     records: int
     left_out: Counter[str]
@@ -80,7 +80,7 @@ def _mark(record: Record) -> str:
 
 
 def digest(text: str, category: str, tags: Iterable[str]) -> str:
-    """Return what a record says as a short hash, by which a change is seen."""
+    """Return a short hash of a record's text, category and tags, by which a change is seen."""
     return hash_of([text.strip(), category, sorted(tags)])
 
 

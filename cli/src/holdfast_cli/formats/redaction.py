@@ -17,7 +17,7 @@ from holdfast_cli.formats.left_out import LeftOut
 from holdfast_cli.formats.named_paths import is_about_one_file, is_path_key, paths_in_call, paths_in_output
 
 IGNORED = "[left out: covered by .holdfastignore]"
-"""What stands in place of the content of files that the user excluded."""
+"""The placeholder for the content of files that the user excluded."""
 
 # What the payload of a covered message keeps: who says it, when and where.
 _ENVELOPE = frozenset(
@@ -45,7 +45,7 @@ _ELEMENT = re.compile(
 
 
 class Rules(Protocol):
-    """What a user keeps out of the memory."""
+    """The rules of a user on content that is kept out of the memory."""
 
     def leaves_out(self, cwd: str, at: datetime | None) -> str:
         """Return why nothing of this folder and time is stored; "" if it is."""
@@ -216,7 +216,7 @@ class Redactor:
 
 
 def words_marked(message: Message) -> list[str]:
-    """Return what a prompt marks as private."""
+    """Return the words that a prompt marks as private."""
     if message.role != "user":
         return []
     prompts = (message.content, "".join(_texts(_parts(message.raw))))
@@ -343,7 +343,7 @@ def _without_input(key: str, value: object) -> object:
 
 
 def _covered_files(text: str, is_covered: Callable[[str], bool]) -> list[tuple[int, int]]:
-    """Return where a prompt has covered files that its client wrote into it, in order and apart."""
+    """Return the ranges of covered files that a client wrote into a prompt, in order and apart."""
     ranges = []
     headers = list(_INLINED.finditer(text))
     for index, header in enumerate(headers):

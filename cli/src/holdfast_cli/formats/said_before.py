@@ -1,4 +1,4 @@
-"""What a transcript marks as private anywhere, which other messages may repeat before that or after."""
+"""The words that a transcript marks as private anywhere: messages before and after may repeat them."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _SESSION = re.compile(r"[\w-]{1,100}")
 
 
 def private_in(source: SourceFile) -> list[str]:
-    """Return what the prompts of a file mark as private, and those of the session of a subagent's file.
+    """Return the private words in the prompts of a file, for a subagent's file also those of its session.
 
     Of a part of a session log, these are those of the whole log.
     """
@@ -34,7 +34,7 @@ def private_in(source: SourceFile) -> list[str]:
 
 
 def _words_in_log(path: Path) -> Iterator[str]:
-    """Yield what the prompts of a session log mark as private; lines without the word are not decoded."""
+    """Yield the private words in the prompts of a session log; lines without the tag are not decoded."""
     try:
         with path.open("rb") as stream:
             while line := stream.readline(MAX_ROW):

@@ -240,7 +240,7 @@ def _first_match(
 
 
 def _why_unknown(file: File) -> str:
-    """Return why a file is in no format, as far as its beginning shows it."""
+    """Return the reason why a file is in no format, as far as its beginning shows it."""
     start = _start_of(file)
     text = start.removeprefix(b"\xef\xbb\xbf").strip()
     first = next(values(file), None) if text.startswith((b"{", b"[")) else None
@@ -269,7 +269,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _unreadable(error: Exception) -> str:
-    """Return why a file cannot be read; what is raised for databases says so itself."""
+    """Return the reason why a file cannot be read; errors of databases say it in full."""
     return _one_line(error) if isinstance(error, HoldfastError) else f"cannot be read: {_one_line(error)}"
 
 
@@ -288,7 +288,7 @@ def _folder(root: Path, formats: Sequence[Format]) -> Iterator[Source]:
 
 
 def sources_at(path: Path, root: Path, formats: Sequence[Format] = FORMATS) -> Iterator[Source]:
-    """Yield what there is to import at a path within a folder; nothing for a pipe or a device."""
+    """Yield the sources at a path within a folder; nothing for a pipe or a device."""
     if not path.is_file():
         return
     ending = path.suffix.lower()

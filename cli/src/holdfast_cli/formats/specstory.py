@@ -32,7 +32,7 @@ _FOLDERS = (".specstory", "history")
 
 @dataclass(slots=True)
 class _Block:
-    """What stands under a header, or in it a use of a tool: its line, the header, and the lines."""
+    """The text under a header, or a use of a tool in it: its line number, the header, and the lines."""
 
     number: int
     header: re.Match[str]
@@ -142,7 +142,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _split_time(text: str) -> tuple[str, datetime | None]:
-    """Return what stands before the time at the end of a text, and the time; None if there is none."""
+    """Return a text without the time at its end, and that time; None if there is none."""
     match = _TIME.search(text)
     at = time_of(f"{match[1]}{match[2].replace('UTC', 'Z')}") if match else None
     return (text[: match.start()].strip(), at) if match and at else (text, None)

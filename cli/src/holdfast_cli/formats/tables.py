@@ -32,14 +32,14 @@ _Row = Mapping[str, object]
 
 
 class Table(NamedTuple):
-    """How a table is read: the column of each field, and the encoding of a CSV without a mark of its own."""
+    """The mapping of a table: the column of each field, and the encoding of a CSV without a mark."""
 
     columns: Mapping[str, str]
     encoding: str = "utf-8"
 
     @property
     def options(self) -> str:
-        """What decides how it is read, as text."""
+        """The columns and the encoding, as text."""
         return json.dumps([sorted(self.columns.items()), self.encoding])
 
 

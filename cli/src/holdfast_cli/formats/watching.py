@@ -117,7 +117,7 @@ class FolderWatch:
             yield from self._tell(path, report, "")
 
     def _tell(self, path: Path, report: ImportReport, problem: str) -> Iterator[Seen]:
-        """Yield what is new: what was added, and what was left out that was not told of before."""
+        """Yield the news of an import: additions, and items left out that were not reported before."""
         skips = {(skip.reason, skip.count) for skip in report.skipped if skip.problem or 0 in skip.lines}
         skips |= {(problem, 0)} if problem else set()
         is_news = skips - self._told.get(path, set())

@@ -61,7 +61,7 @@ class Client:
         return Path(path) if path else home / self.folder
 
     def parse(self, event: Event, payload: Mapping[str, object]) -> HookCall:
-        """Read what the client writes to stdin.
+        """Read the call of a hook from the JSON that the client writes to stdin.
 
         Raises:
             InvalidInput: it names no session, or Cursor wrote it, which runs the hooks of Claude Code too.

@@ -51,7 +51,7 @@ _action = partial(HealthCheck, "action")
 
 @dataclass(frozen=True, slots=True)
 class EventTiming:
-    """How long the answers to an event took, in milliseconds; `limit` is None where nobody waits."""
+    """The times of the answers to an event, in milliseconds; `limit` is None where nobody waits."""
 
     client: str
     event: str

@@ -109,7 +109,7 @@ class _Place(NamedTuple):
 
 
 def _ours(document: JsonText, event: str | None = None) -> Iterator[_Place]:
-    """Yield where our hooks are, in the order of the text, in groups or not."""
+    """Yield the places of our hooks, in the order of the text, in groups or not."""
     hooks = document.find(["hooks"]) if isinstance(document.root.plain, dict) else None
     for part in hooks.parts if hooks is not None and isinstance(hooks.plain, dict) else ():
         if event not in (None, part.name) or document.find(["hooks", part.name]) is not part.value:

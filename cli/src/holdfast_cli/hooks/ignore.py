@@ -224,7 +224,7 @@ def _plain(path: str) -> str:
 
 
 def _where_it_leads(path: str) -> list[str]:
-    """Return where symbolic links lead from a path, or from the files that a pattern stands for."""
+    """Return the targets of symbolic links from a path, or from the files that match a pattern."""
     # Tools that search in all folders leave some out.
     matches = _matches(path) if has_magic(path) and "/**/" not in path else []
     return list({*matches, *map(_real, (path, *matches))} - {path})

@@ -1,4 +1,4 @@
-"""Which hooks of ours the configurations of clients list."""
+"""The hooks of ours that the configurations of clients list."""
 
 import shlex
 import shutil
@@ -51,7 +51,7 @@ class Installation:
 
     @property
     def needs_path(self) -> bool:
-        """Whether the hooks look for `holdfast` on the path, as those that others run too, and it is not."""
+        """Whether the hooks look for `holdfast` on the path, as shared ones do, and it is not there."""
         by_name = any(_words(command)[:1] in (["if"], ["holdfast"]) for command in self.commands.values())
         return by_name and shutil.which("holdfast") is None
 
@@ -86,7 +86,7 @@ def hooks_switch(home: Path, root: Path) -> Path | None:
 
 
 def client_version(name: str) -> str:
-    """Return what a client says of its version, "" if it does not within its time."""
+    """Return the version that a client reports, "" if it does not within its time."""
     program = shutil.which(_PROGRAMS.get(name, ""))
     if program is None:
         return ""

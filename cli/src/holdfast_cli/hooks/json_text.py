@@ -196,7 +196,7 @@ class JsonText:
         return line[: len(line) - len(line.lstrip())]
 
     def _before(self, at: int) -> int:
-        """Return where the white space before a position begins."""
+        """Return the start of the white space before a position."""
         return len(self.body[:at].rstrip(" \t\r\n"))
 
     def _comma(self, at: int) -> int:

@@ -1,4 +1,4 @@
-"""When the user paused the memory: a file of one line a change, which is only ever added to."""
+"""The pauses of the memory: a file of one line a change, which is only ever added to."""
 
 import json
 import os

@@ -144,7 +144,7 @@ class WholeFile:
     """A file that is ours as a whole."""
 
     mark: str
-    """What stands in each version of it."""
+    """The text that each version of the file has."""
 
     def snippet(self, content: Mapping[str, object]) -> str:
         """Return the file."""

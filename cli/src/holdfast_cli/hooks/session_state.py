@@ -31,7 +31,7 @@ class SessionState:
 
     @classmethod
     def of(cls, client: str, session: str) -> SessionState:
-        """Read what is remembered of a session; lines that are none are left out."""
+        """Read the state of a session; invalid lines are left out."""
         return _state(journal.folder() / "sessions" / f"{_hash(client, session)}.jsonl")
 
     def take(self, values: dict[str, object]) -> None:

@@ -21,7 +21,7 @@ from holdfast_cli.hooks import journal
 from holdfast_cli.hooks.session_state import tail_path
 
 Rewrite = Callable[[ImportedMessage], Item]
-"""What is done to each message before it is stored; a `Skip` leaves it out."""
+"""A change of each message before it is stored; a `Skip` leaves it out."""
 
 _PROOF = 4096  # bytes before the end of what was imported, by which it is recognised
 _CHUNK = 1 << 20

@@ -1,4 +1,4 @@
-"""Whether what a hook answered reached the model, proven from the transcript of the client."""
+"""The proof from a client's transcript that the answers of hooks reached the model."""
 
 import json
 import os
