@@ -24,6 +24,6 @@ BUDGETS = {
     "port integrations providers testing": 8_066,
     "commands": 4_025,
     "hooks": 2_974,
-    "formats demo": 4_747,
+    "formats demo": 4_745,
     "benchmarks scripts": 7_632,
 }

@@ -9,7 +9,7 @@ import pytest
 from holdfast import Memory
 from holdfast_cli.formats.import_items import ImportedMessage
 from holdfast_cli.formats.importing import import_paths
-from holdfast_cli.formats.json_values import told_id
+from holdfast_cli.formats.json_values import hook_id
 from holdfast_cli.formats.private_tags import PRIVATE
 from tables import each
 from transcripts import Json, codex, contents, messages, read, skips, write_lines
@@ -240,8 +240,8 @@ def test_what_hooks_have_stored_of_a_session_is_not_stored_again(tmp_path: Path)
     with Memory(":memory:") as memory:
         chat = memory.chat("s1")
         for number in (1, 2):
-            chat.append(role="user", content="go on", id=f"{told_id('user', 'go on')}{number}")
-        chat.append(role="assistant", content="Done.", id=f"{told_id('assistant', 'Done.')}1")
+            chat.append(role="user", content="go on", id=f"{hook_id('user', 'go on')}{number}")
+        chat.append(role="assistant", content="Done.", id=f"{hook_id('assistant', 'Done.')}1")
         report = import_paths(memory, path)
         assert (report.added, report.present, report.problems) == (1, 3, ())
         write_lines(path, [started(), *prompts, said("user", "go on", id="u9")])

@@ -21,7 +21,7 @@ from holdfast.messages import formats
 from holdfast_cli.formats import files
 from holdfast_cli.formats.files import File, object_in, values
 from holdfast_cli.formats.foreign_sqlite import open_foreign
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of
 from holdfast_cli.formats.importing import import_paths, import_tables
 from holdfast_cli.formats.private_tags import PRIVATE
 from holdfast_cli.formats.sources import FORMATS, Format, SourceFile, Unread, sources
@@ -204,7 +204,7 @@ def read_notes(file: File) -> Iterator[Item]:
                 yield Skip(cast("int", number), found, problem=True)
             else:
                 found["id"] = str(number)
-                yield parsed(ImportedChat(file.name), cast("int", number), formats.parse, found)
+                yield item_of(ImportedChat(file.name), cast("int", number), formats.parse, found)
 
 
 NOTES = Format("notes", read_notes, is_database=lambda it: it.has("notes", "value"))

@@ -64,15 +64,15 @@ def test_calls_at_the_same_time_do_not_mix(state: Path) -> None:
 
 def test_an_error_is_told_once_a_session_and_again_only_if_it_goes_on() -> None:
     failed = HookRun(1.0, "codex", "stop", "s1", error="Locked.")
-    assert journal.untold([failed], "codex", "s1") == "Locked."
-    assert journal.untold([failed], "gemini", "s1") == ""
+    assert journal.untold_error([failed], "codex", "s1") == "Locked."
+    assert journal.untold_error([failed], "gemini", "s1") == ""
     told = HookRun(2.0, "codex", "prompt", "s1", told="Locked.")
-    assert journal.untold([failed, told], "codex", "s1") == ""
-    assert journal.untold([failed, told], "codex", "s2") == ""
+    assert journal.untold_error([failed, told], "codex", "s1") == ""
+    assert journal.untold_error([failed, told], "codex", "s2") == ""
     still = HookRun(2.0, "codex", "prompt", "s1", told="Locked.", error="Locked.")
-    assert journal.untold([failed, still], "codex", "s1") == ""
-    assert journal.untold([failed, still], "codex", "s2") == "Locked."
+    assert journal.untold_error([failed, still], "codex", "s1") == ""
+    assert journal.untold_error([failed, still], "codex", "s2") == "Locked."
     assert (
-        journal.untold([failed, still, HookRun(3.0, "codex", "stop", error="Gone.")], "codex", "s1")
+        journal.untold_error([failed, still, HookRun(3.0, "codex", "stop", error="Gone.")], "codex", "s1")
         == "Gone."
     )

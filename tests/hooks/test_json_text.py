@@ -55,9 +55,7 @@ def test_a_part_is_added_in_the_layout_of_the_others() -> None:
         ('{\r\n\t"a": []\r\n}', ["a"], '{\r\n\t"a": [\r\n\t\t3\r\n\t]\r\n}'),
         ('\ufeff{"a": [{}]}', ["a"], '\ufeff{"a": [{}, 3]}'),
     ):
-        changed = (
-            JsonText(text).append(path, 3) if path else JsonText(text)._added(JsonText(text).root, "", 3)
-        )
+        changed = JsonText(text).append(path, 3) if path else JsonText(text)._add(JsonText(text).root, "", 3)
         assert changed.text == expected
 
 

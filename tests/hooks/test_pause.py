@@ -62,20 +62,20 @@ def test_a_pause_ends_by_itself() -> None:
     assert is_paused("shop", T + HOUR - timedelta(seconds=1))
     assert not is_paused("shop", T + HOUR)
     known = pause.read()
-    assert known.included("shop", "", T + HOUR / 2)
-    assert not known.included("shop", "", T + 2 * HOUR)
+    assert known.covers("shop", "", T + HOUR / 2)
+    assert not known.covers("shop", "", T + 2 * HOUR)
     # The next one is another one.
     pause.pause("", "", now=T + 3 * HOUR)
-    assert not pause.read().included("shop", "", T + 2 * HOUR)
+    assert not pause.read().covers("shop", "", T + 2 * HOUR)
 
 
 def test_a_pause_of_what_is_paused_changes_its_end() -> None:
     pause.pause("", "", now=T)
     pause.pause("", "", until=T + 3 * HOUR, now=T + HOUR)
     known = pause.read()
-    assert known.included("", "", T + HOUR / 2)
-    assert known.included("", "", T + 2 * HOUR)
-    assert not known.included("", "", T + 4 * HOUR)
+    assert known.covers("", "", T + HOUR / 2)
+    assert known.covers("", "", T + 2 * HOUR)
+    assert not known.covers("", "", T + 4 * HOUR)
 
 
 def test_a_clock_that_is_set_back_ends_no_pause() -> None:
@@ -83,17 +83,17 @@ def test_a_clock_that_is_set_back_ends_no_pause() -> None:
     assert is_paused("shop", T - 100 * HOUR)
     assert pause.resume("", "", now=T - HOUR)
     known = pause.read()
-    assert known.included("", "", T - HOUR / 2)
-    assert not known.included("", "", T - 2 * HOUR)
-    assert not known.included("", "", T + HOUR)
+    assert known.covers("", "", T - HOUR / 2)
+    assert not known.covers("", "", T - 2 * HOUR)
+    assert not known.covers("", "", T + HOUR)
 
 
 def test_times_are_compared_whatever_their_zones_are() -> None:
     pause.pause("", "", now=datetime.fromisoformat("2026-01-06T12:00:00+05:00"))
     pause.resume("", "", now=datetime.fromisoformat("2026-01-06T08:00:00+00:00"))
     known = pause.read()
-    assert known.included("", "", datetime.fromisoformat("2026-01-06T07:30:00+00:00"))
-    assert not known.included("", "", datetime.fromisoformat("2026-01-06T08:30:00+00:00"))
+    assert known.covers("", "", datetime.fromisoformat("2026-01-06T07:30:00+00:00"))
+    assert not known.covers("", "", datetime.fromisoformat("2026-01-06T08:30:00+00:00"))
 
 
 GOOD = json.dumps({"do": "resume", "project": "", "root": "", "at": T.isoformat(), "until": None})
@@ -150,7 +150,7 @@ def test_what_is_paused_is_what_was_not_resumed(state: Path, changes: list[tuple
     for project in ("a", "b"):
         assert is_paused(project, T + 99 * HOUR) == bool(paused & {"", project})
         for at, names in during:
-            assert known.included(project, "", at) == bool(names & {"", project})
+            assert known.covers(project, "", at) == bool(names & {"", project})
 
 
 def test_processes_that_write_at_once_lose_nothing(state: Path) -> None:

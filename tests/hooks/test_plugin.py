@@ -34,7 +34,7 @@ def test_the_plugin_calls_what_an_install_in_a_project_would() -> None:
     client = client_of("claude-code")
     commands = {event: hook_command(client, event, Setup(), shared=True) for event in EVENTS}
     hooks = HookEntries(client)
-    assert read("hooks", "hooks.json") == json.loads(hooks.snippet(hooks.wanted(commands)))
+    assert read("hooks", "hooks.json") == json.loads(hooks.snippet(hooks.entries_for(commands)))
     assert read(".mcp.json")["mcpServers"]["holdfast"]["args"] == ["mcp", "--project", "."]
 
 

@@ -294,7 +294,7 @@ def test_a_project_that_is_covered_is_not_stored_at_all(quick: Memory, home: Pat
     assert (report.added, report.problems) == (0, ())
     assert [(one.reason, one.count) for one in report.skipped] == [(privacy.IGNORED_PROJECT, 2)]
     assert quick.chats() == []
-    assert privacy.withheld(project_of(home / "shop")) == privacy.IGNORED_PROJECT
+    assert privacy.why_withheld(project_of(home / "shop")) == privacy.IGNORED_PROJECT
     # Let in later, it is read.
     ignore(home)
     assert brought_in(quick, path).added == 2
@@ -344,8 +344,8 @@ def test_what_is_said_in_a_pause_stays_out_of_all_imports(memory: Memory, home: 
 def test_a_pause_of_another_project_leaves_nothing_out(quick: Memory, home: Path) -> None:
     pause.pause("other", str(home / "other"), now=NOON)
     assert brought_in(quick, session(home, ("user", "hello"))).added == 1
-    assert privacy.withheld(project_of(home / "shop")) == ""
-    assert privacy.withheld(project_of(home / "other" / "src")) == privacy.WHILE_PAUSED
+    assert privacy.why_withheld(project_of(home / "shop")) == ""
+    assert privacy.why_withheld(project_of(home / "other" / "src")) == privacy.WHILE_PAUSED
 
 
 def test_a_project_that_is_gone_stays_paused_by_its_folder(quick: Memory, home: Path) -> None:
@@ -367,7 +367,7 @@ def test_nothing_is_imported_where_nobody_knows_what_is_paused(quick: Memory, ho
     pause.path().write_text("{")
     with pytest.raises(Unavailable, match="damaged"):
         Privacy.read()
-    assert privacy.withheld(project_of(home / "shop")) == privacy.DAMAGED
+    assert privacy.why_withheld(project_of(home / "shop")) == privacy.DAMAGED
 
 
 def test_a_prompt_is_searched_without_what_is_private() -> None:

@@ -102,11 +102,11 @@ def test_what_was_edited_since_stays(name: str, document: dict[str, Any], layout
     from holdfast_cli.hooks.json_text import JsonText
 
     entries = HookEntries(client_of(name))
-    wanted = entries.wanted(
+    wanted = entries.entries_for(
         dict.fromkeys([hook.event for hook in client_of(name).hooks], "holdfast hook stop --client x")
     )
     text = layout({"first": 1, **document})
-    removed = entries.removed(entries.added(text, wanted))
+    removed = entries.remove(entries.add(text, wanted))
     found, was = JsonText(removed).root.plain, JsonText(text).root.plain
     assert isinstance(found, dict)
     assert isinstance(was, dict)

@@ -235,7 +235,7 @@ def _is_elsewhere(client: str, setup: Setup) -> bool:
     other = Setup(project=None if setup.project else project_root(Path.cwd()), server=False)
     hooks = installed(client, other)[0]
     try:
-        return bool(hooks.entries.found(read_config(hooks.path) or ""))
+        return bool(hooks.entries.find(read_config(hooks.path) or ""))
     except (Conflict, OSError):
         # It is another file than the one that was written.
         return False

@@ -1,4 +1,4 @@
-"""Rows in which agents store chats, close to chat formats: what they share, and those of Cline and Goose."""
+"""Chat rows of coding agents, close to chat formats: the shared parsing, and the rows of Cline and Goose."""
 
 import re
 from collections import Counter
@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from holdfast.port import formats
 from holdfast_cli.formats.files import File, lines, values
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed, read_objects
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of, read_objects
 from holdfast_cli.formats.json_values import Json, dict_of, list_of, output_of, repeat_id, text_of, time_of
 
 _ROLES = ("user", "assistant")
@@ -33,11 +33,11 @@ _NOW = re.compile(
 _TASK = "api_conversation_history"
 
 
-def rows_of(chat: ImportedChat, number: int, item: dict[str, object], said: Counter[str]) -> Iterator[Item]:
+def rows_of(chat: ImportedChat, number: int, item: dict[str, object], counts: Counter[str]) -> Iterator[Item]:
     """Yield the messages of a row: results of tools, each its own, and the words without what is added."""
     content = item["content"]
-    given = [content] if isinstance(content, str) else list_of(content)
-    parts = [{"type": "text", "text": part} if isinstance(part, str) else dict_of(part) for part in given]
+    blocks = [content] if isinstance(content, str) else list_of(content)
+    parts = [{"type": "text", "text": part} if isinstance(part, str) else dict_of(part) for part in blocks]
     results = [[part] for part in parts if part.get("type") == "tool_result"]
     words: list[object] = []
     outputs: list[object] = []
@@ -50,23 +50,23 @@ def rows_of(chat: ImportedChat, number: int, item: dict[str, object], said: Coun
             into.append(own)
     if item["role"] == "assistant" and parts and not words:
         words = [{"type": "thinking"}]
-    for role, content in (("tool", outputs), *((item["role"], one) for one in (*results, words))):
+    for role, content in (("tool", outputs), *((item["role"], group) for group in (*results, words))):
         if content:
-            identity = repeat_id(said, [chat.lasting_id, role, item.get("at"), content])
+            identity = repeat_id(counts, [chat.lasting_id, role, item.get("at"), content])
             row = {**item, "role": role, "content": content, "id": identity}
-            yield parsed(chat, number, formats.parse, row)
+            yield item_of(chat, number, formats.parse, row)
     if not (results or words or outputs):
         yield Skip(number, "not conversation: context that the program added" if parts else "empty")
 
 
-def told_time(content: object, told: re.Pattern[str]) -> datetime | None:
-    """Return the time that a program has told the model beside what the user said."""
+def prompt_time(content: object, pattern: re.Pattern[str]) -> datetime | None:
+    """Return the time that a program added to a prompt, by its pattern."""
     texts = (text_of(dict_of(part).get("text", part)) for part in list_of(content) or [content])
-    return next((time_of(found[1]) for found in map(told.search, texts) if found), None)
+    return next((time_of(match[1]) for match in map(pattern.search, texts) if match), None)
 
 
 def _own(part: Json, role: object) -> Json | None:
-    """Return a part with the words of the one who speaks alone, None where it has no others."""
+    """Return a part with the speaker's own words only, None if nothing is left."""
     if part.get("type") != "text":
         return part
     text = text_of(part.get("text"))
@@ -91,16 +91,16 @@ def is_task(value: Json) -> bool:
 
 def read_task(file: File) -> Iterator[Item]:
     """Yield the messages of a task, whose folder names it, by the time at which it began."""
-    path, said = PurePath(file.path), Counter[str]()
+    path, counts = PurePath(file.path), Counter[str]()
     by_file = path.stem != _TASK
     name = file.name if by_file else path.parent.name
     chat = ImportedChat(name, since=time_of(int(name)) if name.isdecimal() else None, by_file=by_file)
 
     def items(number: int, value: dict[str, object]) -> Iterator[Item] | None:
         role, content = value.get("role"), value.get("content")
-        at = value.get("ts") or told_time(content, _NOW)
+        at = value.get("ts") or prompt_time(content, _NOW)
         row = {"role": role, "content": content, "at": at, "raw": value}
-        return rows_of(chat, number, row, said) if role in _ROLES else None
+        return rows_of(chat, number, row, counts) if role in _ROLES else None
 
     return read_objects(values(file), items, "no message")
 
@@ -123,7 +123,7 @@ def _is_session(value: Json) -> bool:
 
 def read_goose(file: File) -> Iterator[Item]:
     """Yield the messages of sessions, as lines or as exported documents."""
-    chat, said = ImportedChat(file.name, by_file=True), Counter[str]()
+    chat, counts = ImportedChat(file.name, by_file=True), Counter[str]()
     document = file.path.lower().endswith(".json")
     for item in values(file) if document else lines(file):
         if isinstance(item, Skip):
@@ -137,10 +137,10 @@ def read_goose(file: File) -> Iterator[Item]:
             chat = ImportedChat(identity or file.name, title, folder=folder, by_file=by_file)
             rows = list_of(value.get("conversation") or value.get("messages"))
         for place, row in enumerate(map(dict_of, rows), number):
-            yield from _goose(chat, place, row, said)
+            yield from _goose(chat, place, row, counts)
 
 
-def _goose(chat: ImportedChat, number: int, row: Json, said: Counter[str]) -> Iterator[Item]:
+def _goose(chat: ImportedChat, number: int, row: Json, counts: Counter[str]) -> Iterator[Item]:
     if row.get("role") not in _ROLES:
         yield Skip(number, "no message", problem=True)
     elif dict_of(row.get("metadata")).get("userVisible") is False:
@@ -148,16 +148,16 @@ def _goose(chat: ImportedChat, number: int, row: Json, said: Counter[str]) -> It
     else:
         parts = [_goose_part(dict_of(part)) for part in list_of(row.get("content"))]
         item = {"role": row["role"], "content": parts, "at": row.get("created"), "raw": row}
-        yield from rows_of(chat, number, item, said)
+        yield from rows_of(chat, number, item, counts)
 
 
 def _goose_part(part: Json) -> Json:
     """Return a part in the form that chat formats have."""
-    call, asked, given = part.get("id"), part.get("toolCall"), part.get("toolResult")
-    value = dict_of(asked or given).get("value") or dict_of(asked or given).get("error") or asked or given
-    if asked:
+    call, use, result = part.get("id"), part.get("toolCall"), part.get("toolResult")
+    value = dict_of(use or result).get("value") or dict_of(use or result).get("error") or use or result
+    if use:
         name, arguments = dict_of(value).get("name") or "tool", dict_of(value).get("arguments")
         return {"type": "tool_use", "id": call, "name": name, "input": arguments}
-    if given:
+    if result:
         return {"type": "tool_result", "tool_use_id": call, "content": output_of(value)}
     return {**part, "type": "thinking"} if part.get("type") == "redactedThinking" else part

@@ -14,8 +14,7 @@ from holdfast.errors import InvalidInput
 from holdfast.port import formats
 from holdfast.types import Message
 from holdfast_cli.formats.json_values import dict_of, list_of, text_of
-from holdfast_cli.formats.langchain_messages import is_langchain, own_form, to_langchain
-from holdfast_cli.formats.langchain_messages import read as read_langchain
+from holdfast_cli.formats.langchain_messages import is_langchain, own_form, read_langchain, to_langchain
 
 BESIDE = "holdfast"
 PAYLOAD = "the payload as it came, of which the message is kept"
@@ -23,7 +22,7 @@ _LONGEST = 32 << 20  # characters of a line; a longer chat goes on in the next o
 _MEDIA = "an image or a file, for which a placeholder stands"
 _REASONING = "a message of reasoning alone, left out"
 _SYSTEM = "system"
-# The keys of a payload of which a message has everything.
+# The keys of a payload that a message has as fields.
 _PLAIN = {"role", "content", "id", "name", "at", "timestamp", "created_at", "meta"}
 
 
@@ -49,7 +48,7 @@ def lines_of(
     parts, size = _Parts(head), 0
     for message in messages:
         entries = WRITERS[format](message)
-        left_out.update(_lost(message, entries))
+        left_out.update(_losses(message, entries))
         if not entries:
             continue
         size += parts.add(message, entries, apart=format == "anthropic")
@@ -61,7 +60,7 @@ def lines_of(
 
 
 class _Parts:
-    """What a line will have, as texts of JSON."""
+    """The contents of a line to be written, as texts of JSON."""
 
     def __init__(self, head: Mapping[str, object]) -> None:
         self._head = head
@@ -71,10 +70,10 @@ class _Parts:
         self.count = 0
 
     def add(self, message: Message, entries: list[dict[str, object]], *, apart: bool) -> int:
-        """Add a message, its instructions `apart` as the system text, and return how many characters."""
+        """Add a message, with `apart` instructions as the system text, and return its size."""
         is_system = apart and message.role in formats.INSTRUCTIONS
         shown = list_of(entries[0]["content"]) if is_system else entries
-        texts = [json.dumps(one) for one in shown]
+        texts = [json.dumps(part) for part in shown]
         (self._system if is_system else self._messages).extend(texts)
         beside = _beside(message, entries[0]) | ({_SYSTEM: len(texts)} if is_system else {})
         # An entry that belongs to the message before has nothing beside it.
@@ -92,14 +91,14 @@ class _Parts:
 
 
 def _beside(message: Message, entry: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields of a message that its entry does not give back; None where the message has none."""
-    wanted = formats.export(message)
+    """Return the fields of a message that its entry lacks or has otherwise; None for those to remove."""
+    fields = formats.export(message)
     try:
-        found = formats.export(read_entry(entry))
+        plain = formats.export(read_entry(entry))
     except InvalidInput:
-        found = {}
-    names = [*wanted, *(name for name in found if name not in wanted)]
-    return {one: wanted.get(one) for one in names if one != "raw" and wanted.get(one) != found.get(one)}
+        plain = {}
+    names = [*fields, *(name for name in plain if name not in fields)]
+    return {name: fields.get(name) for name in names if name != "raw" and fields.get(name) != plain.get(name)}
 
 
 def has_more(message: Message) -> bool:
@@ -108,7 +107,7 @@ def has_more(message: Message) -> bool:
     return raw is not None and not (raw.keys() <= _PLAIN and raw.get("content") == message.content)
 
 
-def _lost(message: Message, entries: list[dict[str, object]]) -> Iterator[str]:
+def _losses(message: Message, entries: list[dict[str, object]]) -> Iterator[str]:
     if not entries:
         yield _REASONING
     elif has_more(message) and message.raw != entries[0]:
@@ -123,24 +122,24 @@ def _lost(message: Message, entries: list[dict[str, object]]) -> Iterator[str]:
 
 
 def entries_of(value: Mapping[str, object]) -> Iterator[tuple[int, object, Mapping[str, object]]]:
-    """Yield the messages of a chat as its object has them, with their places and what is known beside them.
+    """Yield the messages of a chat as its object has them, with their places and the fields beside them.
 
     A system text beside the messages of another program comes before the first one.
     """
     blocks, entries = _system(value), iter(list_of(value.get("messages")))
     beside, system = value.get(BESIDE), 0
     place = 1 if isinstance(beside, list) else 1 - len(blocks)
-    for one in list_of(beside):
-        known = dict_of(one)
-        count = known.get(_SYSTEM)
+    for note in list_of(beside):
+        extra = dict_of(note)
+        count = extra.get(_SYSTEM)
         if type(count) is int and count > 0:
             texts = blocks[system : system + count]
-            given: list[object] = [{"role": _SYSTEM, "content": texts}] if texts else []
+            current: list[object] = [{"role": _SYSTEM, "content": texts}] if texts else []
             system += count
         else:
-            given = list(islice(entries, 1))
-        if one is not None and given:
-            yield place, given[0], known
+            current = list(islice(entries, 1))
+        if note is not None and current:
+            yield place, current[0], extra
             place += 1
     # What was added to the file, or is of another program.
     others = ({"role": _SYSTEM, "content": [block]} for block in blocks[system:])
@@ -149,34 +148,34 @@ def entries_of(value: Mapping[str, object]) -> Iterator[tuple[int, object, Mappi
 
 
 def _system(value: Mapping[str, object]) -> list[object]:
-    given = value.get(_SYSTEM)
-    is_text = isinstance(given, str) and given.strip()
-    return [{"type": "text", "text": given}] if is_text else list_of(given)
+    system = value.get(_SYSTEM)
+    is_text = isinstance(system, str) and system.strip()
+    return [{"type": "text", "text": system}] if is_text else list_of(system)
 
 
 def read_entry(entry: object, beside: Mapping[str, object] | None = None) -> Message:
-    """Return the message of an entry and of what is known beside it.
+    """Return the message of an entry and of the fields beside it.
 
     Raises:
         InvalidInput: it is none.
 
     """
     if not beside:
-        return _read(entry)
+        return _parse_entry(entry)
     try:
-        fields = formats.export(_read(entry))
+        fields = formats.export(_parse_entry(entry))
     except InvalidInput:
         # Everything may be known beside it.
         if "role" not in beside:
             raise
         fields = {"raw": dict_of(entry)}
-    known = {**fields, **beside, "raw": fields["raw"]}
-    return formats.parse({name: value for name, value in known.items() if value is not None})
+    whole = {**fields, **beside, "raw": fields["raw"]}
+    return formats.parse({name: value for name, value in whole.items() if value is not None})
 
 
-def _read(entry: object) -> Message:
-    given = dict_of(entry)
-    if not is_langchain(given):
+def _parse_entry(entry: object) -> Message:
+    row = dict_of(entry)
+    if not is_langchain(row):
         return formats.parse(cast("Mapping[str, object]", entry))
-    data = dict_of(given["data"])
-    return read_langchain({"type": given["type"], **data}, text_of(data.get("id")))
+    data = dict_of(row["data"])
+    return read_langchain({"type": row["type"], **data}, text_of(data.get("id")))

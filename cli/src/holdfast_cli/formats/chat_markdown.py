@@ -16,7 +16,7 @@ from holdfast.port import formats
 from holdfast.types import Message
 from holdfast_cli.formats.chat_lines import PAYLOAD, has_more
 from holdfast_cli.formats.files import File, object_in
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of
 from holdfast_cli.formats.json_values import stable_id, text_of
 from holdfast_cli.formats.jsonl import label_of
 from holdfast_cli.formats.marks import Marks, comment
@@ -39,11 +39,11 @@ def chat_parts(
         left_out.update([PAYLOAD] if has_more(message) else [])
         calls = fields.pop("calls", None)
         when = f", {message.at:%Y-%m-%d %H:%M:%S}" if message.at else ""
-        named = f" {_one_line(message.name)}" if message.name else ""
+        name = f" {_one_line(message.name)}" if message.name else ""
         text = _MARKS.escape(content)
         if calls:
             text += f"\n\n{_CALLS}\n{_FENCE[0]}\n{_json(calls)}\n{_FENCE[1]}"
-        yield f"\n## {message.role}{named}{when}\n{comment('message', fields)}\n\n{text}\n", 1
+        yield f"\n## {message.role}{name}{when}\n{comment('message', fields)}\n\n{text}\n", 1
 
 
 def _one_line(text: object) -> str:
@@ -68,18 +68,18 @@ def read(file: File) -> Iterator[Item]:
             is_archived = fields.get("archived") is True
             chat = ImportedChat(text_of(fields.get("chat")) or file.name, title, agent, is_archived, label)
         else:
-            yield parsed(chat, line, _message, line, fields, "\n".join(lines[1:]))
+            yield item_of(chat, line, _message, line, fields, "\n".join(lines[1:]))
 
 
 def _message(line: int, fields: Mapping[str, object], text: str) -> Message:
-    body, has_calls, made = text.rpartition(f"\n\n{_CALLS}\n{_FENCE[0]}\n")
-    known = {**fields, "raw": None}
-    if has_calls and made.endswith(f"\n{_FENCE[1]}"):
-        found = object_in(f'{{"calls": {made.removesuffix(_FENCE[1])}}}')
-        if isinstance(found, str):
-            raise InvalidInput(f"The calls of a message are {found}.", "Export the chat again.")
-        known |= found
+    body, has_calls, tail = text.rpartition(f"\n\n{_CALLS}\n{_FENCE[0]}\n")
+    whole = {**fields, "raw": None}
+    if has_calls and tail.endswith(f"\n{_FENCE[1]}"):
+        calls = object_in(f'{{"calls": {tail.removesuffix(_FENCE[1])}}}')
+        if isinstance(calls, str):
+            raise InvalidInput(f"The calls of a message are {calls}.", "Export the chat again.")
+        whole |= calls
     else:
         body = text
-    message = formats.parse({**known, "content": _MARKS.unescape(body)})
+    message = formats.parse({**whole, "content": _MARKS.unescape(body)})
     return message if message.id else replace(message, id=stable_id(line, text))

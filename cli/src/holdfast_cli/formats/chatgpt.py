@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from holdfast.port import formats
 from holdfast.types import Message
 from holdfast_cli.formats.files import File, values
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed, read_objects
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of, read_objects
 from holdfast_cli.formats.json_values import Json, dict_of, list_of, text_of
 
 _HIDDEN = "hidden in ChatGPT"
@@ -54,7 +54,7 @@ def _conversation(position: int, value: Json, name: str) -> Iterator[Item]:
         if reason:
             yield Skip(position, reason)
             continue
-        yield parsed(chat, position, _message, message, key, at, call)
+        yield item_of(chat, position, _message, message, key, at, call)
         if _author(message).get("role") == "user":
             call = {}
         elif _recipient(message):
@@ -84,12 +84,12 @@ def _thread(current: object, nodes: Mapping[str, Json]) -> list[str]:
 
 
 def _newest_leaf(nodes: Mapping[str, Json], parents: Mapping[str, str]) -> str:
-    def created(key: str) -> float:
+    def create_time(key: str) -> float:
         at = dict_of(nodes[key].get("message")).get("create_time")
         return at if isinstance(at, int | float) else 0.0
 
     inner = {parents[key] for key in nodes if key in parents}
-    return max(reversed([key for key in nodes if key not in inner]), key=created, default="")
+    return max(reversed([key for key in nodes if key not in inner]), key=create_time, default="")
 
 
 def _author(message: Json) -> Json:
@@ -142,8 +142,8 @@ def _text(message: Json) -> str:
         texts = [_part(part) for part in parts]
     else:
         texts = [text_of(content.get(key)) for key in _TEXTS]
-    attached = list_of(dict_of(message.get("metadata")).get("attachments"))
-    names = [text_of(dict_of(file).get("name")) for file in attached]
+    files = list_of(dict_of(message.get("metadata")).get("attachments"))
+    names = [text_of(dict_of(file).get("name")) for file in files]
     texts += [f"[file: {name}]" for name in names if name]
     return "\n".join(filter(None, texts)) or ("" if kind in _PLAIN_TYPES else f"[{kind}]")
 

@@ -15,7 +15,7 @@ from holdfast.errors import InvalidInput
 from holdfast.port import formats, texts
 from holdfast.types import Message
 from holdfast_cli.formats.files import File, lines
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of
 from holdfast_cli.formats.json_values import dict_of, list_of, stable_id, text_of
 
 _AGENT_FILE = "agent-"  # the prefix of the file names of subagents
@@ -126,7 +126,7 @@ def scan_after(file: File, start: LogStart) -> LogStart:
 def _without_states(
     nodes: list[LogNode], node: LogNode, entry: Mapping[str, object], states: dict[str, tuple[int, str]]
 ) -> LogNode:
-    """Return a node, not as spoken if its message is known; mark what is an earlier state of it."""
+    """Return a node, not spoken if its message is known already; mark earlier states of the message."""
     inner = dict_of(entry.get("message"))
     if not (node.spoken and (identity := text_of(inner.get("id"))) and entry["type"] == "assistant"):
         return node
@@ -147,23 +147,23 @@ def _without_states(
 def read_after(file: File, start: LogStart, end: LogStart) -> Iterator[Item]:
     """Yield the items of a file that follows the beginning `start` of a session log, up to `end`."""
     order = iter([node.line for node in end.nodes[len(start.nodes) :]])
-    held: dict[int, Sequence[Item]] = {}
+    pending: dict[int, Sequence[Item]] = {}
     line = next(order, 0)
     for first, *more in _items_after(file, start, end):
         is_said = not isinstance(first, Skip)
-        held[first.line] = [first, *more] if is_said else ()
+        pending[first.line] = [first, *more] if is_said else ()
         if not is_said:
             yield first
-        while line in held:
-            yield from held.pop(line)
+        while line in pending:
+            yield from pending.pop(line)
             line = next(order, 0)
     # Of a file that was replaced between the two reads.
-    yield from chain.from_iterable(held.values())
+    yield from chain.from_iterable(pending.values())
 
 
 def _items_after(file: File, start: LogStart, end: LogStart) -> Iterator[list[Item]]:
     """Yield the items of each line."""
-    placed = _placed(end, file.name.rsplit("/", 1)[-1])
+    places = _places(end, file.name.rsplit("/", 1)[-1])
     for item in lines(file):
         line = start.lines + (item.line if isinstance(item, Skip) else item[0])
         if line > end.lines:
@@ -173,13 +173,13 @@ def _items_after(file: File, start: LogStart, end: LogStart) -> Iterator[list[It
             yield [replace(item, line=line)]
         elif reason := _why_not_spoken(item[1]):
             yield [Skip(line, reason)]
-        elif isinstance(place := placed.get(line, Skip(line, _GROWN)), Skip):
+        elif isinstance(place := places.get(line, Skip(line, _GROWN)), Skip):
             yield [place]
         else:
-            found = parsed(place, line, _message, item[1], line, file)
-            message = getattr(found, "message", None)
+            result = item_of(place, line, _message, item[1], line, file)
+            message = getattr(result, "message", None)
             is_cut = message and _SAVED.match(message.content)
-            yield [found, Skip(line, _NOT_THERE)] if is_cut else [found]
+            yield [result, Skip(line, _NOT_THERE)] if is_cut else [result]
 
 
 def _in_order(nodes: Sequence[LogNode], times: Mapping[int, datetime]) -> Sequence[LogNode]:
@@ -196,8 +196,8 @@ def _in_order(nodes: Sequence[LogNode], times: Mapping[int, datetime]) -> Sequen
         for node in nodes
     }
     # Calls at the same time have their results when all are done.
-    said = [times[node.line] for node in nodes if node.spoken and not node.answers]
-    if said == sorted(said) and all(line > max(firsts, default=0) for line, firsts in above.items()):
+    turns = [times[node.line] for node in nodes if node.spoken and not node.answers]
+    if turns == sorted(turns) and all(line > max(firsts, default=0) for line, firsts in above.items()):
         return nodes
     sorter, ready, place = TopologicalSorter(above), list[tuple[datetime, int]](), dict[int, int]()
     with suppress(CycleError):
@@ -212,7 +212,7 @@ def _in_order(nodes: Sequence[LogNode], times: Mapping[int, datetime]) -> Sequen
     return sorted(by_time, key=lambda node: place.get(node.line, len(place)))
 
 
-def said(entry: Mapping[str, object]) -> object:
+def message_of(entry: Mapping[str, object]) -> object:
     """Return the message of a line; what was typed while a tool ran stands in an attachment."""
     if entry.get("type") == "attachment":
         return {"role": "user", "content": dict_of(entry.get("attachment")).get("prompt")}
@@ -220,7 +220,7 @@ def said(entry: Mapping[str, object]) -> object:
 
 
 def _message(entry: dict[str, object], line: int, file: File) -> Message:
-    inner = said(entry)
+    inner = message_of(entry)
     if not isinstance(inner, dict):
         raise InvalidInput("The line has no message.", "Skip it.")
     message = formats.parse(inner)
@@ -236,9 +236,9 @@ def _message(entry: dict[str, object], line: int, file: File) -> Message:
 
 
 def _output(text: str, log: File) -> str:
-    """Return the output that a text says is beside the session, or the text, if it is not there."""
-    saved = _SAVED.match(text)
-    output = log.beside(f"{saved[1]}/tool-results/{saved[2]}") if saved else None
+    """Return the output file that a text refers to, or the text if the file is missing."""
+    match = _SAVED.match(text)
+    output = log.beside(f"{match[1]}/tool-results/{match[2]}") if match else None
     return text if output is None else output.decode(errors="replace")
 
 
@@ -247,38 +247,38 @@ def waiting(start: LogStart, end: LogStart) -> set[int]:
 
     The line of a call may be written after that of its result.
     """
-    made = {call for node in end.nodes for call in node.calls}
-    said = [place for place, node in enumerate(end.nodes, 1) if node.spoken and not node.answers]
-    since = max([len(start.nodes), *said])
+    calls = {call for node in end.nodes for call in node.calls}
+    places = [place for place, node in enumerate(end.nodes, 1) if node.spoken and not node.answers]
+    since = max([len(start.nodes), *places])
     # A file that begins with a result is the rest of another one.
     last = end.nodes[since:] if since else ()
-    return {node.line for node in last if not made.issuperset(node.answers)}
+    return {node.line for node in last if not calls.issuperset(node.answers)}
 
 
 def revives(start: LogStart, end: LogStart) -> bool:
-    """Return whether a branch that was left at the beginning `start` of a log has been gone on with since."""
-    left, now = _left_behind(start.nodes), _left_behind(end.nodes)
-    return any(node.spoken and node.uuid in left and node.uuid not in now for node in start.nodes)
+    """Return whether a branch abandoned in the beginning `start` of a log has been continued since."""
+    before, now = _rewound_lines(start.nodes), _rewound_lines(end.nodes)
+    return any(node.spoken and node.uuid in before and node.uuid not in now for node in start.nodes)
 
 
-def _placed(log: LogStart, stem: str) -> dict[int, ImportedChat | Skip]:
+def _places(log: LogStart, stem: str) -> dict[int, ImportedChat | Skip]:
     """Return the chat of each line of conversation, or why it is left out."""
-    left = _left_behind(log.nodes)
+    behind = _rewound_lines(log.nodes)
     chats = _chats(log.nodes, stem, log.custom_title or log.title)
-    placed: dict[int, ImportedChat | Skip] = {
-        node.line: Skip(node.line, _LEFT) if node.uuid in left else chats[node.uuid]
+    places: dict[int, ImportedChat | Skip] = {
+        node.line: Skip(node.line, _LEFT) if node.uuid in behind else chats[node.uuid]
         for node in log.nodes
         if node.spoken
     }
-    return placed | {line: Skip(line, _WAITS) for line in waiting(LogStart(), log)}
+    return places | {line: Skip(line, _WAITS) for line in waiting(LogStart(), log)}
 
 
 def _why_not_spoken(entry: Mapping[str, object]) -> str:
-    kind, queued = text_of(entry.get("type")), dict_of(entry.get("attachment"))
-    is_typed = queued.get("type") == "queued_command" and queued.get("commandMode", "prompt") == "prompt"
+    kind, prompt = text_of(entry.get("type")), dict_of(entry.get("attachment"))
+    is_typed = prompt.get("type") == "queued_command" and prompt.get("commandMode", "prompt") == "prompt"
     if kind not in {"user", "assistant"} and not (kind == "attachment" and is_typed):
         return f"not conversation: {texts.clean(kind)[:40] or 'no type'}"
-    if entry.get("isMeta") is True or queued.get("isMeta") is True:
+    if entry.get("isMeta") is True or prompt.get("isMeta") is True:
         return "not conversation: written by the program (isMeta)"
     if entry.get("isCompactSummary") is True:
         return "a summary of messages that come before it (isCompactSummary)"
@@ -292,7 +292,7 @@ def _why_not_spoken(entry: Mapping[str, object]) -> str:
 
 def _is_added(content: object) -> bool:
     """Return whether a user's line has nothing but the context that a hook added."""
-    parts = [content] if isinstance(content, str) else [dict_of(one).get("text") for one in list_of(content)]
+    parts = [content] if isinstance(content, str) else [dict_of(raw).get("text") for raw in list_of(content)]
     text = "".join(part for part in parts if isinstance(part, str))
     is_text = bool(parts) and all(isinstance(part, str) for part in parts)
     return is_text and _BY_HOOK.search(text) is not None and not _ADDED.sub("", text).strip()
@@ -319,7 +319,7 @@ def _ids(parts: Iterable[Mapping[str, object]], kind: str, key: str) -> list[str
     return [text_of(part.get(key)) for part in parts if part.get("type") == kind]
 
 
-def _left_behind(nodes: Sequence[LogNode]) -> Container[str]:
+def _rewound_lines(nodes: Sequence[LogNode]) -> Container[str]:
     """Return the ids of the lines under prompts that a later prompt replaced."""
     spoken = {node.uuid: node.side for node in nodes if node.spoken}
     anchors = _nearest(nodes, spoken)
@@ -332,17 +332,17 @@ def _left_behind(nodes: Sequence[LogNode]) -> Container[str]:
     for place, node in reversed(list(enumerate(nodes))):
         last = newest.setdefault(node.uuid, place)
         newest[node.parent] = max(last, newest.get(node.parent, 0))
-    replaced: set[str] = set()
+    losers: set[str] = set()
     for rivals in prompts.values():
-        replaced.update(set(rivals) - {max(rivals, key=newest.__getitem__)})
-    return {uuid for uuid, prompt in _nearest(nodes, replaced).items() if prompt is not None}
+        losers.update(set(rivals) - {max(rivals, key=newest.__getitem__)})
+    return {uuid for uuid, prompt in _nearest(nodes, losers).items() if prompt is not None}
 
 
-def _nearest(nodes: Iterable[LogNode], marked: Container[str]) -> dict[str, str | None]:
-    """Return for each line the nearest marked one at or above it."""
+def _nearest(nodes: Iterable[LogNode], marks: Container[str]) -> dict[str, str | None]:
+    """Return the nearest line among `marks` at or above each line."""
     nearest: dict[str, str | None] = {}
     for node in nodes:
-        nearest.setdefault(node.uuid, node.uuid if node.uuid in marked else nearest.get(node.parent))
+        nearest.setdefault(node.uuid, node.uuid if node.uuid in marks else nearest.get(node.parent))
     return nearest
 
 
@@ -356,11 +356,11 @@ def _chats(nodes: Sequence[LogNode], stem: str, title: str) -> dict[str, Importe
     main = stem if stem in ids or not ids else ids[0]
     side = {node.uuid: node for node in reversed(nodes) if node.side}
     roots = _nearest(nodes, {uuid for uuid, node in side.items() if node.parent not in side})
-    shared = stem.removeprefix(_AGENT_FILE) if stem.startswith(_AGENT_FILE) else ""
-    made = {main: ImportedChat(main, title)}
+    file_agent = stem.removeprefix(_AGENT_FILE) if stem.startswith(_AGENT_FILE) else ""
+    by_id = {main: ImportedChat(main, title)}
     chats = {}
     for node in nodes:
-        agent = node.agent or shared or roots.get(node.uuid) or node.uuid
+        agent = node.agent or file_agent or roots.get(node.uuid) or node.uuid
         identity = f"{main}/agent-{agent}" if node.side else main
-        chats[node.uuid] = made.setdefault(identity, ImportedChat(identity))
+        chats[node.uuid] = by_id.setdefault(identity, ImportedChat(identity))
     return chats

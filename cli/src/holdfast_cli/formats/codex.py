@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from holdfast.port import formats, texts
 from holdfast.types import Message
 from holdfast_cli.formats.files import File, lines
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of
 from holdfast_cli.formats.json_values import Json, dict_of, list_of, output_of, repeat_id, text_of, time_of
 
 _LINES = {"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"}
@@ -57,7 +57,7 @@ def read(file: File) -> Iterator[Item]:
     session of a sub-agent is a chat of its own, `<session>/agent-<id>`. What a fork repeats of the session
     that it was made from belongs to the chat of that one, which has it already or is gone.
     """
-    left, threads, said = _left_behind(file), _Threads(file.name), Counter[str]()
+    ranges, threads, counts = _rewound_ranges(file), _Threads(file.name), Counter[str]()
     chat = ImportedChat(file.name, archived=_ARCHIVE in file.path.replace("\\", "/").split("/"))
     for item in lines(file):
         if isinstance(item, Skip):
@@ -67,14 +67,14 @@ def read(file: File) -> Iterator[Item]:
         chat = replace(chat, id=threads.chat_of(line))
         if folder := text_of(line.payload.get("cwd")):
             chat = replace(chat, folder=folder)
-        if reason := _why_left_out(line) or (_LEFT if _is_in(line.number, left) else ""):
+        if reason := _why_left_out(line) or (_LEFT if _is_in(line.number, ranges) else ""):
             yield Skip(line.number, reason)
         else:
-            yield from _messages(chat, line, said)
+            yield from _messages(chat, line, counts)
 
 
 class _Threads:
-    """The session that each line is of: the file's, or in a copy of its lines one that it was forked from."""
+    """The session of each line: the file's own, or for copied lines the one that it was forked from."""
 
     def __init__(self, name: str) -> None:
         self._chats: dict[str, str] = {}
@@ -83,7 +83,7 @@ class _Threads:
         self._at: datetime | None = None
 
     def chat_of(self, line: _Line) -> str:
-        """Return the chat of a line, which follows those asked for before."""
+        """Return the chat of a line; lines are passed in their order."""
         payload, at = line.payload, time_of(line.time)
         identity, turn = text_of(payload.get("id")), text_of(payload.get("turn_id"))
         if line.kind == "session_meta" and identity and (self._is_fork or not self._own):
@@ -92,7 +92,7 @@ class _Threads:
                 self._own, self._is_fork = identity, bool(payload.get("forked_from_id"))
         elif _UUID7.match(turn):
             # Ids of this kind are in the order of time: a turn is of the last session that began before it.
-            begun = (one for one in self._chats if _UUID7.match(one) and one <= turn)
+            begun = (session for session in self._chats if _UUID7.match(session) and session <= turn)
             self._now = max(begun, default=self._now)
         elif self._now != self._own and at and self._at and at - self._at > _BURST:
             self._now = self._own
@@ -133,18 +133,18 @@ def _why_left_out(line: _Line) -> str:
 
 
 def _is_prompt(payload: Json) -> bool:
-    """Return whether a user's message is of the user."""
-    noted = dict_of(payload.get(_PASSED))
-    if kinds := list_of(noted.get("content_item_kinds")):
+    """Return whether the user wrote a message with the role of the user."""
+    metadata = dict_of(payload.get(_PASSED))
+    if kinds := list_of(metadata.get("content_item_kinds")):
         return any(text_of(kind).startswith("user.") for kind in kinds)
     first = next(iter(list_of(payload.get("content"))), None)
     return not _ADDED.match(text_of(dict_of(first).get("text")))
 
 
-def _left_behind(file: File) -> list[tuple[int, int]]:
+def _rewound_ranges(file: File) -> list[tuple[int, int]]:
     """Return the first and the last lines of the turns that the user took back, in order and apart."""
     prompts: list[int] = []
-    left: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for item in lines(file):
         if isinstance(item, Skip):
             continue
@@ -154,12 +154,12 @@ def _left_behind(file: File) -> list[tuple[int, int]]:
             if isinstance(turns, int) and turns > 0 and prompts:
                 start = prompts[-turns:][0]
                 del prompts[-turns:]
-                while left and left[-1][0] >= start:
-                    left.pop()
-                left.append((start, line.number))
+                while ranges and ranges[-1][0] >= start:
+                    ranges.pop()
+                ranges.append((start, line.number))
         elif kind == "message" and line.payload.get("role") == "user" and not _why_left_out(line):
             prompts.append(line.number)
-    return left
+    return ranges
 
 
 def _is_in(number: int, ranges: Sequence[tuple[int, int]]) -> bool:
@@ -167,29 +167,29 @@ def _is_in(number: int, ranges: Sequence[tuple[int, int]]) -> bool:
     return place >= 0 and number <= ranges[place][1]
 
 
-def _messages(chat: ImportedChat, line: _Line, said: Counter[str]) -> Iterator[Item]:
+def _messages(chat: ImportedChat, line: _Line, counts: Counter[str]) -> Iterator[Item]:
     payload, kind = line.payload, text_of(line.payload.get("type"))
     spoken = {key: value for key, value in payload.items() if key not in {"status", "metadata", _PASSED}}
-    identity = text_of(payload.get("id")) or repeat_id(said, [chat.id, spoken])
+    identity = text_of(payload.get("id")) or repeat_id(counts, [chat.id, spoken])
     about = {key: value for key, value in spoken.items() if key not in _FRAME}
     call, item = text_of(payload.get("call_id")) or identity, payload
     if kind in {"function_call", "custom_tool_call"}:
         item = {**payload, "call_id": call}
     elif kind.endswith(_CALL):
-        asked = next((about[key] for key in ("arguments", "action", "input") if key in about), about)
+        args = next((about[key] for key in ("arguments", "action", "input") if key in about), about)
         name = text_of(payload.get("name")) or kind.removesuffix(_CALL)
-        item = {**payload, "type": "function_call", "call_id": call, "name": name, "arguments": asked}
+        item = {**payload, "type": "function_call", "call_id": call, "name": name, "arguments": args}
     elif kind.endswith(_OUTPUT):
         item = {**payload, "type": "function_call_output", "output": payload.get("output", about or None)}
-    yield parsed(chat, line.number, _message, line, identity, item)
-    if kind.endswith(_CALL) and (given := next(filter(None, map(payload.get, _RESULTS)), None)):
+    yield item_of(chat, line.number, _message, line, identity, item)
+    if kind.endswith(_CALL) and (result := next(filter(None, map(payload.get, _RESULTS)), None)):
         image = f"[image: {payload.get('revised_prompt') or 'unnamed'}]"
-        output = image if "image" in kind else output_of(given)
+        output = image if "image" in kind else output_of(result)
         answer = {"type": "function_call_output", "call_id": call, "output": output}
-        yield parsed(chat, line.number, _message, line, f"{identity}/result", answer)
+        yield item_of(chat, line.number, _message, line, f"{identity}/result", answer)
 
 
 def _message(line: _Line, identity: str, item: dict[str, object]) -> Message:
     raw = {**line.payload, "timestamp": line.time} if line.time else line.payload
-    known = {"id": identity, "at": line.time, "output": output_of(item.get("output")), "raw": raw}
-    return formats.parse({**item, **known})
+    fields = {"id": identity, "at": line.time, "output": output_of(item.get("output")), "raw": raw}
+    return formats.parse({**item, **fields})

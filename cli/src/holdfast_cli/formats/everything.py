@@ -19,7 +19,7 @@ from holdfast_cli.formats.json_values import dict_of
 
 FORMAT = "Holdfast"
 LEFT_OUT = "summaries, records, pads, snapshots, jobs and receipts"
-"""What an export of chats leaves out."""
+"""The data that an export of chats leaves out."""
 _SIGN = {"holdfast": "everything"}
 _START = 4096  # bytes at most of the first line
 
@@ -69,15 +69,15 @@ def restore(memory: Memory, file: File) -> safekeeping.RestoreReport:
     with file.open() as stream:
         schema = _sign(stream.readline(_START)) or 0
     bad: list[tuple[int, str]] = []
-    restored = safekeeping.restore_rows(memory, _rows(memory.scope, file, bad), file.path, schema)
-    restored.left_out += bad
-    return restored
+    report = safekeeping.restore_rows(memory, _rows(memory.scope, file, bad), file.path, schema)
+    report.left_out += bad
+    return report
 
 
 def _rows(
     scope: Scope, file: File, bad: list[tuple[int, str]]
 ) -> Iterator[tuple[int, str, str, Mapping[str, object]]]:
-    """Yield each row with its line, its space and its table, and note what is none."""
+    """Yield each row with its line, its space and its table; collect invalid lines in `bad`."""
     for item in lines(file, MAX_LINE):
         if isinstance(item, Skip):
             bad.append((item.line, item.reason))

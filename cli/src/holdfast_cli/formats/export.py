@@ -43,7 +43,7 @@ def export_chats(memory: Memory, stream: TextIO, chats: Iterable[str] | None = N
 
 @dataclass(slots=True)
 class ExportedChats:
-    """How many messages were written, and what their format cannot hold: how often, by reason."""
+    """The number of messages written, and the number of losses of their format, by reason."""
 
     messages: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
@@ -71,32 +71,32 @@ def export_chats_as(
     """
     if format not in FORMATS:
         raise InvalidInput(f"Unknown format {shown(format)}.", f"Use one of {', '.join(FORMATS)}.")
-    done = ExportedChats()
+    report = ExportedChats()
     chosen = _chosen(memory, chats)
     if format == "markdown":
         stream.write(f"{chat_markdown.START}\n")
     for info in chosen:
         messages = messages_of(memory, info.id)
         if format == "markdown":
-            parts = chat_markdown.chat_parts(_head(info), messages, done.left_out)
+            parts = chat_markdown.chat_parts(_head(info), messages, report.left_out)
         else:
             head = {"id": info.id, **_head(info)}
             del head["chat"]
-            parts = chat_lines.lines_of(head, messages, format, done.left_out)
+            parts = chat_lines.lines_of(head, messages, format, report.left_out)
         for text, count in parts:
             stream.write(text)
-            done.messages += count
-    return done
+            report.messages += count
+    return report
 
 
 def _chosen(memory: Memory, chats: Iterable[str] | None) -> list[ChatInfo]:
-    known = {info.id: info for info in reversed(memory.chats(archived=None))}
-    ids = list(known) if chats is None else list(chats)
+    infos = {info.id: info for info in reversed(memory.chats(archived=None))}
+    ids = list(infos) if chats is None else list(chats)
     for identity in ids:
-        if identity not in known:
+        if identity not in infos:
             todo = "Use an id that memory.chats(archived=None) lists."
             raise InvalidInput(f"There is no chat {identity!r} here.", todo)
-    return [known[identity] for identity in ids]
+    return [infos[identity] for identity in ids]
 
 
 def messages_of(memory: Memory, identity: str) -> Iterator[Message]:
@@ -108,8 +108,8 @@ def messages_of(memory: Memory, identity: str) -> Iterator[Message]:
 
 
 def _head(info: ChatInfo) -> dict[str, object]:
-    named: dict[str, object] = {"chat": info.id, "agent": info.agent}
-    return {**named, "title": info.title, "archived": info.archived, "about": _about(info)}
+    fields: dict[str, object] = {"chat": info.id, "agent": info.agent}
+    return {**fields, "title": info.title, "archived": info.archived, "about": _about(info)}
 
 
 def _about(info: ChatInfo) -> dict[str, object]:

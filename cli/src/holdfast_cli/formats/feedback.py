@@ -12,7 +12,7 @@ from holdfast_cli.formats.export import messages_of
 
 
 class ExportedFeedback(NamedTuple):
-    """How many questions were written, and how much feedback is in none: without a query, or no help."""
+    """The number of questions written, and of feedback left out: without a query, or not helpful."""
 
     questions: int
     left_out: int
@@ -25,28 +25,28 @@ def export_feedback(memory: Memory, stream: TextIO) -> ExportedFeedback:
     `gold` names the messages that such a hit is, or was learned from, and `unhelpful` those of hits that did
     not help. Of several answers about one hit of a query the last one counts. Credentials are not masked.
     """
-    stored = memory.records(kind=FEEDBACK)
-    asked: dict[str, dict[str, Record]] = {}
-    for record in stored:
+    feedback = memory.records(kind=FEEDBACK)
+    by_query: dict[str, dict[str, Record]] = {}
+    for record in feedback:
         if record.meta.get("asked") and record.meta.get("hit") != "summary":
-            asked.setdefault(record.text, {})[str(record.meta.get("of"))] = record
+            by_query.setdefault(record.text, {})[str(record.meta.get("of"))] = record
     sessions = {chat.id: _session(memory, chat.id) for chat in reversed(memory.chats(archived=None))}
     questions = []
-    for query, given in asked.items():
-        own = [one for one in given.values() if one.chat in sessions]
+    for query, answers in by_query.items():
+        own = [record for record in answers.values() if record.chat in sessions]
         gold, unhelpful = (
-            _named(one for one in own if one.meta["helpful"] is is_gold) for is_gold in (True, False)
+            _names(record for record in own if record.meta["helpful"] is is_gold) for is_gold in (True, False)
         )
         if gold:
             questions.append({"question": query, "kind": FEEDBACK, "gold": gold, "unhelpful": unhelpful})
     stream.write(json.dumps({"sessions": list(sessions.values()), "questions": questions}) + "\n")
-    used = {str(question["question"]) for question in questions}
-    return ExportedFeedback(len(questions), sum(one.text not in used for one in stored))
+    queries = {str(question["question"]) for question in questions}
+    return ExportedFeedback(len(questions), sum(record.text not in queries for record in feedback))
 
 
-def _named(given: Iterable[Record]) -> list[str]:
+def _names(records: Iterable[Record]) -> list[str]:
     """Return the references to the messages of records, each once."""
-    spans = ((one.chat, one.messages or (1, 0)) for one in given)
+    spans = ((record.chat, record.messages or (1, 0)) for record in records)
     names = (write_reference(chat, seq) for chat, span in spans for seq in range(span[0], span[1] + 1))
     return list(dict.fromkeys(names))
 

@@ -13,7 +13,7 @@ from holdfast.port.texts import clean
 from holdfast.types import Message, ToolCall
 from holdfast_cli.formats.import_items import ImportedChat, ImportedMessage, ImportedRecord, Item, Skip
 from holdfast_cli.formats.import_report import Skipped, Skips, unreadable
-from holdfast_cli.formats.json_values import told_id
+from holdfast_cli.formats.json_values import hook_id
 from holdfast_cli.formats.message_order import in_order
 from holdfast_cli.formats.private_tags import PRIVATE
 from holdfast_cli.formats.record_import import store_records
@@ -32,7 +32,7 @@ _TWICE = "the file has it twice"
 
 
 class Account(TypedDict):
-    """What an import found in a file, as JSON values to be stored with its digest."""
+    """The result of importing a file, as JSON values to be stored with its digest."""
 
     chats: list[str]
     messages: int
@@ -66,14 +66,14 @@ class FileImport:
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """What was left out so far."""
-        found = self._skips.all()
-        return found if self._stored or self._records else unreadable(self.source.format.name, found)
+        """The items left out so far, by reason."""
+        skips = self._skips.all()
+        return skips if self._stored or self._records else unreadable(self.source.format.name, skips)
 
     @property
     def is_broken(self) -> bool:
         """Whether the file could not be read to its end."""
-        return any(one.problem and _NO_LINE in one.lines for one in self.skipped)
+        return any(skip.problem and _NO_LINE in skip.lines for skip in self.skipped)
 
     def run(self) -> Account:
         """Import it, and return the counts as JSON values, to be stored with its digest."""
@@ -87,16 +87,16 @@ class FileImport:
                     by_chat[item.chat.id].append(item)
             for messages in by_chat.values():
                 self._store(messages)
-            done = store_records(self.memory, records)
-            self.records_added += done.added
-            self._records += done.added + done.present
-            self._skip(done.skips)
+            report = store_records(self.memory, records)
+            self.records_added += report.added
+            self._records += report.added + report.present
+            self._skip(report.skips)
             self.progress(self._stored)
         return {
             "chats": sorted(self._chats),
             "messages": self._stored,
             "records": self._records,
-            "skipped": [(one.reason, one.problem, one.count, one.lines) for one in self.skipped],
+            "skipped": [(skip.reason, skip.problem, skip.count, skip.lines) for skip in self.skipped],
         }
 
     def _items(self) -> Iterator[ImportedMessage | ImportedRecord]:
@@ -106,18 +106,18 @@ class FileImport:
                 redactor.redact(item)
         for item in in_order(self.source, self._call):
             if isinstance(item, ImportedMessage):
-                found: Item = redactor.redact(item)
+                result: Item = redactor.redact(item)
             else:
-                found = redactor.redact_record(item) if isinstance(item, ImportedRecord) else item
-            self.is_redacted |= found is not item
-            found = found if isinstance(found, Skip) else self._wanted(found)
-            if isinstance(found, Skip):
-                self._skip([found])
+                result = redactor.redact_record(item) if isinstance(item, ImportedRecord) else item
+            self.is_redacted |= result is not item
+            result = result if isinstance(result, Skip) else self._admit(result)
+            if isinstance(result, Skip):
+                self._skip([result])
             else:
-                yield found
+                yield result
 
-    def _wanted(self, item: ImportedMessage | ImportedRecord) -> ImportedMessage | ImportedRecord | Skip:
-        """Return what is of this user and no repetition of a record, or why it is left out."""
+    def _admit(self, item: ImportedMessage | ImportedRecord) -> ImportedMessage | ImportedRecord | Skip:
+        """Return an item of this user that is no repeated record, else the reason why it is left out."""
         owner = item.owner if isinstance(item, ImportedRecord) else item.chat.owner
         if owner and owner.is_another(self.memory.scope.user):
             return Skip(item.line, f"of the user {clean(owner.user)[:80]!r}: import it with that --user")
@@ -144,26 +144,26 @@ class FileImport:
         except InvalidInput as error:
             self._skip(Skip(item.line, error.what, problem=True) for item in items)
             return
-        known = chat.stats()
-        before = known.messages
+        stats = chat.stats()
+        before = stats.messages
         fresh = self._without_stored(memory, chat.id, items)
         if self.source.format.name == "Claude Code":
             fresh = self._without_copied(memory, chat.id, fresh)
         if before and self.is_whole:
             fresh = self._without_told(memory, chat, fresh)
-        stored = self._append(chat, fresh)
-        if stored and not before:
+        count = self._append(chat, fresh)
+        if count and not before:
             _describe(memory, chat, origin)
-        elif known.info and known.info.title in {title_of(item.message.content) for item in items}:
+        elif stats.info and stats.info.title in {title_of(item.message.content) for item in items}:
             # It has no title of its own yet, and may have got one in the file since.
             _describe(memory, chat, ImportedChat(chat.id, origin.title))
         present = len(items) - len(fresh)
-        if stored or (present and before):
+        if count or (present and before):
             self._chats.add(chat.id)
-        self._stored += present + stored
+        self._stored += present + count
 
     def _home(self, memory: Memory, items: Sequence[ImportedMessage]) -> str:
-        """Return the id of the chat of messages: if it is called after its file, of the one that it repeats.
+        """Return the chat id for messages; for a chat named after its file, that of the chat it repeats.
 
         That is a chat whose messages are the first of these, or the other way round: an export that has
         grown, or has another name. Chats of one file, and those that share less, are several.
@@ -175,8 +175,8 @@ class FileImport:
                 self._begun = Imports(memory).beginnings()
             likely = self._begun.get((items[0].message.id, items[1].message.id), ())
             for chat in () if own in likely else likely[:_LIKELY]:
-                known = memory.chat(chat).history(len(items), after=0)
-                if chat not in self._homes.values() and _repeats(known, items):
+                history = memory.chat(chat).history(len(items), after=0)
+                if chat not in self._homes.values() and _repeats(history, items):
                     own = chat
                     break
         self._homes[origin.id] = own
@@ -187,19 +187,19 @@ class FileImport:
     ) -> Sequence[ImportedMessage]:
         """Return the items whose text is not stored yet; programs rewrite the payloads of the same messages.
 
-        A message of which something was left out is stored once, whatever is left out of it today.
+        A redacted message is stored once, whatever is left out of it today.
         """
         ids = sorted({item.message.id for item in items if item.message.id})
         present = Imports(memory).find(chat, ids)
-        stored = {message.id: message for message in present}
+        by_id = {message.id: message for message in present}
         fresh = []
         for item in items:
-            known = stored.get(item.message.id)
-            if known is None:
+            message = by_id.get(item.message.id)
+            if message is None:
                 fresh.append(item)
-            elif item.before and (_words(known), known.raw) == (_words(item.before), item.before.raw):
+            elif item.before and (_words(message), message.raw) == (_words(item.before), item.before.raw):
                 self._skip([Skip(item.line, _STORED_BEFORE)])
-            elif not _is_same(known, item):
+            elif not _is_same(message, item):
                 fresh.append(item)
         return fresh
 
@@ -210,9 +210,9 @@ class FileImport:
 
         A session that goes on in a new file begins there with the lines of the first one, under their ids.
         """
-        known, tried = Imports(memory), {chat}
+        imports, tried = Imports(memory), {chat}
         while items:
-            others = (self._copied | known.chats_with(items[0].message.id)) - tried
+            others = (self._copied | imports.chats_with(items[0].message.id)) - tried
             if not others:
                 break
             for other in others:
@@ -228,9 +228,9 @@ class FileImport:
         ids = []
         for message in (item.message for item in items):
             is_told = message.role in _TOLD and not message.calls
-            told = told_id(message.role, message.content) if is_told else ""
-            self._told[chat.id, told] += 1
-            ids.append(f"{told}{self._told[chat.id, told]}" if told else "")
+            prefix = hook_id(message.role, message.content) if is_told else ""
+            self._told[chat.id, prefix] += 1
+            ids.append(f"{prefix}{self._told[chat.id, prefix]}" if prefix else "")
         present = {message.id for message in Imports(memory).find(chat.id, sorted(filter(None, ids)))}
         return [item for item, identity in zip(items, ids, strict=True) if identity not in present]
 
@@ -239,7 +239,7 @@ class FileImport:
         if not items:
             return 0
         try:
-            stored = chat.append([item.message for item in items])
+            result = chat.append([item.message for item in items])
         except (InvalidInput, Conflict) as error:
             if len(items) > 1:
                 half = len(items) // 2
@@ -249,18 +249,18 @@ class FileImport:
             self._skip([Skip(items[0].line, reason, problem=True)])
             return 0
         # Another import may have stored some of them meanwhile.
-        self.added += getattr(stored, "added", 0)
+        self.added += getattr(result, "added", 0)
         return len(items)
 
 
 def _batches(
     items: Iterable[ImportedMessage | ImportedRecord],
 ) -> Iterator[list[ImportedMessage | ImportedRecord]]:
-    """Yield items in batches that end where a chat does, unless it is long: by its beginning it is known."""
+    """Yield items in batches that end where a chat does, unless it is long: its beginning identifies it."""
     batch: list[ImportedMessage | ImportedRecord] = []
     for item in items:
         if len(batch) >= _BATCH:
-            first, last, new = (getattr(one, "chat", None) for one in (batch[0], batch[-1], item))
+            first, last, new = (getattr(entry, "chat", None) for entry in (batch[0], batch[-1], item))
             if last in (None, first) or last != new or len(batch) >= 2 * _BATCH:
                 yield batch
                 batch = []
@@ -272,21 +272,21 @@ def _words(message: Message) -> tuple[object, ...]:
     return message.role, message.name, message.content, message.calls
 
 
-def _is_same(known: Message, item: ImportedMessage) -> bool:
+def _is_same(message: Message, item: ImportedMessage) -> bool:
     """Return whether a stored message is that of an item, whatever is left out of it today."""
-    if known.id != item.message.id:
+    if message.id != item.message.id:
         return False
     words = _words(item.message), _words(item.before or item.message)
-    if _words(known) in words or known.raw == item.message.raw is not None:
+    if _words(message) in words or message.raw == item.message.raw is not None:
         return True
-    text = repr(_words(known))
+    text = repr(_words(message))
     return PRIVATE in text or IGNORED in text
 
 
-def _repeats(known: Sequence[Message], items: Sequence[ImportedMessage]) -> bool:
+def _repeats(history: Sequence[Message], items: Sequence[ImportedMessage]) -> bool:
     """Return whether one conversation begins as another does, and no third is likely to."""
-    is_long = len(known) > _FEW or sum(len(one.content) for one in known) > _SHORT
-    return is_long and all(map(_is_same, known, items))
+    is_long = len(history) > _FEW or sum(len(message.content) for message in history) > _SHORT
+    return is_long and all(map(_is_same, history, items))
 
 
 def _describe(memory: Memory, chat: Chat, origin: ImportedChat) -> None:

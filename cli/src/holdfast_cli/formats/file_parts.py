@@ -42,18 +42,18 @@ def _between(path: Path, start: int, end: int) -> io.BufferedReader:
 
 
 def end_of_lines(path: Path, start: int = 0, before: int | None = None) -> int:
-    """Return where the last whole line of a file, or of its part before a byte, ends; `start` if none does.
+    """Return the end of the last whole line of a file, or of its part before a byte; else `start`.
 
     Raises:
         Unavailable: the file may not be read.
 
     """
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             return start
         with path.open("rb") as file:
-            end = found.st_size if before is None else before
+            end = status.st_size if before is None else before
             while end > start:
                 first = max(start, end - _CHUNK)
                 file.seek(first)

@@ -49,8 +49,8 @@ class File:
     @classmethod
     def at(cls, path: Path, name: str | None = None) -> File:
         """Return the file at a path."""
-        named = clean(path.stem if name is None else name)
-        return cls(clean(str(path)), named, lambda: path.open("rb"), path, lambda other: _beside(path, other))
+        label = clean(path.stem if name is None else name)
+        return cls(clean(str(path)), label, lambda: path.open("rb"), path, lambda other: _beside(path, other))
 
 
 def _beside(path: Path, name: str) -> bytes | None:
@@ -88,7 +88,7 @@ def lines(file: File, longest: int = MAX_ROW) -> Iterator[tuple[int, dict[str, o
 
 
 def text_problems(file: File) -> Iterator[Skip]:
-    """Yield why a text is not read: its lines that are not UTF-8, or ended by CR alone.
+    """Yield the problems of a text that is not read: lines that are not UTF-8, or ended by CR alone.
 
     Such a text is left out whole. Most are in another encoding, and what was taken from one in part would
     stand in another order when the rest follows.
@@ -138,14 +138,14 @@ def fields(text: str) -> dict[str, object]:
 
     A list or an object that is not whole is empty.
     """
-    found: dict[str, object] = {}
+    result: dict[str, object] = {}
     start = _OPENING.match(text)
     at = start.end() if start else len(text)
     with suppress(ValueError, RecursionError):
         while field := _FIELD.match(text, at):
-            found[field[1]] = {"[": [], "{": {}}.get(text[field.end() : field.end() + 1])
-            found[field[1]], at = _decode(text, field.end())
-    return found
+            result[field[1]] = {"[": [], "{": {}}.get(text[field.end() : field.end() + 1])
+            result[field[1]], at = _decode(text, field.end())
+    return result
 
 
 def _number(digits: str) -> int | str:

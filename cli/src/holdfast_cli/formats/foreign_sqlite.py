@@ -69,19 +69,19 @@ class ForeignSQLite:
         same, (of, beginning) = where or {}, prefix or ("", "")
         self._check(table, {*columns, *same, *order, *([of] if of else ())})
         conditions = [
-            f"{_quoted(column)} = {_TEXT if isinstance(same[column], str) else '?'}" for column in same
+            f"{_quote(column)} = {_TEXT if isinstance(same[column], str) else '?'}" for column in same
         ]
-        given = [_bytes(value) if isinstance(value, str) else value for value in same.values()]
+        params = [_bytes(value) if isinstance(value, str) else value for value in same.values()]
         if of:
             # Comparisons, unlike LIKE, are answered by an index.
-            conditions += [f"{_quoted(of)} >= {_TEXT}", f"{_quoted(of)} < {_TEXT}"]
+            conditions += [f"{_quote(of)} >= {_TEXT}", f"{_quote(of)} < {_TEXT}"]
             first = _bytes(beginning)
-            given += [first, first[:-1] + bytes([first[-1] + 1])]
+            params += [first, first[:-1] + bytes([first[-1] + 1])]
         # Names that the file has, in quotes; values are parameters.
-        sql = f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)}"  # noqa: S608
+        sql = f"SELECT {', '.join(map(_quote, columns))} FROM {_quote(table)}"  # noqa: S608
         sql += f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        sql += f" ORDER BY {', '.join(map(_quoted, order))}" if order else ""
-        return self._connection.execute(sql, given)
+        sql += f" ORDER BY {', '.join(map(_quote, order))}" if order else ""
+        return self._connection.execute(sql, params)
 
     def _check(self, table: str, columns: set[str]) -> None:
         if missing := columns - self.tables.get(table, frozenset()):
@@ -91,8 +91,8 @@ class ForeignSQLite:
             )
         if table in self._unchecked:
             self._unchecked.remove(table)
-            for (found,) in self._connection.execute(f"PRAGMA quick_check({_quoted(table)})"):
-                if found != "ok":
+            for (answer,) in self._connection.execute(f"PRAGMA quick_check({_quote(table)})"):
+                if answer != "ok":
                     raise Unavailable(
                         f"The table {table!r} of the database is damaged.", "Repair it with its program."
                     )
@@ -104,20 +104,20 @@ def is_sqlite(start: bytes) -> bool:
 
 
 def fingerprint(path: Path) -> bytes:
-    """Return what differs after each change of a database: head, size and time of its file and of its log."""
+    """Return a mark that changes with a database: head, size and time of its file and of its log."""
     parts = []
     for file in (path, path.resolve().with_name(f"{path.resolve().name}{_LOG}")):
         try:
             with file.open("rb") as stream:
-                found = os.fstat(stream.fileno())
-                parts += [stream.read(100).hex(), str(found.st_size), str(found.st_mtime_ns)]
+                status = os.fstat(stream.fileno())
+                parts += [stream.read(100).hex(), str(status.st_size), str(status.st_mtime_ns)]
         except FileNotFoundError:
             parts.append("")
     return "|".join(parts).encode()
 
 
-def opened(file: File) -> AbstractContextManager[ForeignSQLite]:
-    """Return the database that a file is.
+def open_database(file: File) -> AbstractContextManager[ForeignSQLite]:
+    """Open the database in a file.
 
     Raises:
         Unavailable: it is in a zip, or cannot be read.
@@ -218,10 +218,10 @@ def _tables(connection: sqlite3.Connection) -> dict[str, frozenset[str]]:
     sql = """
         SELECT a.name, b.name, a.wr FROM pragma_table_list AS a JOIN pragma_table_xinfo(a.name) AS b
         WHERE a.schema = 'main' AND a.type = 'table' AND a.name NOT GLOB 'sqlite_*' AND b.hidden = 0"""
-    found: dict[str, set[str]] = defaultdict(set)
+    tables: dict[str, set[str]] = defaultdict(set)
     for table, column, is_without_rowid in connection.execute(sql):
-        found[table] |= {column} if is_without_rowid else {column, "rowid"}
-    return {table: frozenset(columns) for table, columns in found.items()}
+        tables[table] |= {column} if is_without_rowid else {column, "rowid"}
+    return {table: frozenset(columns) for table, columns in tables.items()}
 
 
 def _bytes(text: str) -> bytes:
@@ -229,12 +229,12 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
 def _why(error: Exception) -> str:
-    """Return what keeps a file from being read; the words of SQLite may be those of the file."""
+    """Return the reason why a file cannot be read; messages of SQLite may have words of the file."""
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return "another program writes to it"

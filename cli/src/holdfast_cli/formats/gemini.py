@@ -13,7 +13,7 @@ from holdfast.port import formats
 from holdfast.port.texts import clean
 from holdfast.types import Message
 from holdfast_cli.formats.files import File, lines, values
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of
 from holdfast_cli.formats.json_values import (
     Json,
     call_item,
@@ -69,34 +69,34 @@ def read_document(file: File) -> Iterator[Item]:
 
 
 class _Log:
-    """What later lines say of earlier ones: the last line of each record, and those that were left.
+    """The state of a log after all its lines: the last line of each record, and the abandoned ones.
 
-    `given` are the new records in the histories that lines set. `made` are calls by their ids, with the names
-    of their tools, `answered` those with a result.
+    `histories` are the new records in histories that lines set. `tools` are the tools of calls by their ids,
+    `answered` the ids of calls with a result.
     """
 
-    def __init__(self, found: _Values) -> None:
+    def __init__(self, rows: _Values) -> None:
         self.last: dict[str, int] = {}
         self.left: set[tuple[int, str]] = set()
-        self.given: dict[int, list[dict[str, object]]] = {}
-        self.made: dict[str, object] = {}
+        self.histories: dict[int, list[dict[str, object]]] = {}
+        self.tools: dict[str, object] = {}
         self.answered: set[str] = set()
         self._order: list[str] = []
         self._places: dict[str, tuple[int, list[int]]] = {}
         self._words: dict[str, tuple[str, str]] = {}
-        for item in found:
+        for item in rows:
             if isinstance(item, Skip):
                 continue
             number, value = item[0], dict_of(item[1])
             history = list_of(dict_of(value.get("$set")).get("messages"))
             for record in map(dict_of, (value, *list_of(value.get("messages")), *history)):
                 for call in map(dict_of, list_of(record.get("toolCalls"))):
-                    self.made[text_of(call.get("id"))] = call.get("name")
+                    self.tools[text_of(call.get("id"))] = call.get("name")
                     self.answered |= {text_of(call.get("id"))} if any(map(call.get, _RESULTS)) else set()
             if "$rewindTo" in value:
                 self._go_back(text_of(value["$rewindTo"]))
             elif history:
-                self.given[number] = self._new_in(history, number)
+                self.histories[number] = self._new_in(history, number)
             elif text_of(value.get("id")):
                 self._note(number, value)
 
@@ -118,14 +118,14 @@ class _Log:
         del self._order[start:]
 
     def _new_in(self, history: Iterable[object], number: int) -> list[dict[str, object]]:
-        known: dict[tuple[str, str], list[str]] = defaultdict(list)
+        by_words: dict[tuple[str, str], list[str]] = defaultdict(list)
         for identity, words in self._words.items():
-            known[words].append(identity)
+            by_words[words].append(identity)
         new, after_summary = [], False
         for record in map(dict, map(dict_of, history)):
             identity, (kind, text) = text_of(record.get("id")), _words(record)
             is_answer, after_summary = after_summary and kind == "gemini", text.startswith(_SUMMARY)
-            if earlier := known[kind, text]:
+            if earlier := by_words[kind, text]:
                 self._places.setdefault(identity, self._places[earlier.pop(0)])
             elif text and identity not in self._places and not is_answer and not after_summary:
                 record["id"] = identity or stable_id(number, record)
@@ -133,10 +133,10 @@ class _Log:
                 new.append(record)
         return new
 
-    def unlisted(self, parts: Iterable[Json]) -> list[Json]:
+    def new_calls(self, parts: Iterable[Json]) -> list[Json]:
         """Return the calls in parts of a record that no record lists."""
         calls = [dict_of(part["functionCall"]) for part in parts if "functionCall" in part]
-        return [call for call in calls if text_of(call.get("id")) not in self.made]
+        return [call for call in calls if text_of(call.get("id")) not in self.tools]
 
     def answers(self, parts: Iterable[Json]) -> Iterator[dict[str, object]]:
         """Yield the results in parts of a record that stand with no call, each as a call that has it.
@@ -144,32 +144,32 @@ class _Log:
         One without the id of its call is that of the first one of the tool that has none.
         """
         for part in (part for part in parts if "functionResponse" in part):
-            given = dict_of(part["functionResponse"])
-            tool = given.get("name")
-            waiting = (one for one, name in self.made.items() if name == tool and one not in self.answered)
-            call = text_of(given.get("id")) or next(waiting, stable_id(0, part))
+            response = dict_of(part["functionResponse"])
+            tool = response.get("name")
+            waiting = (key for key, name in self.tools.items() if name == tool and key not in self.answered)
+            call = text_of(response.get("id")) or next(waiting, stable_id(0, part))
             if call not in self.answered:
                 self.answered.add(call)
                 yield {"id": call, "name": tool, "result": [part]}
 
 
 def _words(record: Json) -> tuple[str, str]:
-    """Return what makes a record the same as one under another id: its kind, words, calls and files."""
-    parts = _said(_parts(record.get("content")))
+    """Return the identity of a record whatever its id: its kind, words, calls and files."""
+    parts = _own_parts(_parts(record.get("content")))
     others = [
         part.get("functionCall") or part.get("functionResponse") or part
         for part in parts
         if "text" not in part
     ]
     others += list_of(record.get("toolCalls"))
-    names = (text_of(dict_of(one).get("id")) or stable_id(0, one) for one in others)
+    names = (text_of(dict_of(part).get("id")) or stable_id(0, part) for part in others)
     texts = [text_of(part["text"]) for part in parts if "text" in part]
     return text_of(record.get("type")), "\n".join([*texts, *dict.fromkeys(names)]).strip()
 
 
-def _items(file: File, found: _Values, log: _Log) -> Iterator[Item]:
+def _items(file: File, rows: _Values, log: _Log) -> Iterator[Item]:
     chat = ImportedChat(file.name)
-    for item in found:
+    for item in rows:
         if isinstance(item, Skip):
             yield item
             continue
@@ -178,10 +178,10 @@ def _items(file: File, found: _Values, log: _Log) -> Iterator[Item]:
             yield Skip(number, "no record", problem=True)
         elif is_chat(value):
             chat = _chat(file, value)
-            for place, one in enumerate(list_of(value.get("messages")), 1):
-                yield from _record(chat, place, dict(dict_of(one)), log)
+            for place, entry in enumerate(list_of(value.get("messages")), 1):
+                yield from _record(chat, place, dict(dict_of(entry)), log)
         else:
-            for record in log.given.get(number) or [value]:
+            for record in log.histories.get(number) or [value]:
                 reason = _why_left_out(number, record, log)
                 yield from [Skip(number, reason)] if reason else _record(chat, number, record, log)
 
@@ -223,25 +223,25 @@ def is_event(value: Json) -> bool:
 
 def read_events(file: File) -> Iterator[Item]:
     """Yield the messages of a `stream-json`: the pieces of an answer are one, calls and results their own."""
-    chat, said = ImportedChat(file.name), Counter[str]()
+    chat, counts = ImportedChat(file.name), Counter[str]()
     for _, run in groupby(lines(file), _piece):
         first, *more = run
         if isinstance(first, Skip):
             yield first
             continue
         number, value = first
-        rest = "".join(text_of(one[1].get("content")) for one in more if not isinstance(one, Skip))
+        rest = "".join(text_of(piece[1].get("content")) for piece in more if not isinstance(piece, Skip))
         value |= {"content": f"{text_of(value.get('content'))}{rest}"} if rest else {}
         chat = replace(chat, id=text_of(value.get("session_id")) or chat.id)
         if item := _event(value):
-            item |= {"id": repeat_id(said, [chat.id, value]), "raw": value}
-            yield parsed(chat, number, formats.parse, item)
+            item |= {"id": repeat_id(counts, [chat.id, value]), "raw": value}
+            yield item_of(chat, number, formats.parse, item)
         else:
             yield Skip(number, f"not conversation: {clean(text_of(value.get('type')))[:40] or 'no type'}")
 
 
 def _piece(item: tuple[int, dict[str, object]] | Skip) -> object:
-    """Return what the lines of one message share: the speaker of pieces, the number of any other line."""
+    """Return the key of a line's message: the speaker of pieces, the number of any other line."""
     if isinstance(item, Skip):
         return item
     return item[1].get("role") if item[1].get("delta") is True else item[0]
@@ -265,46 +265,46 @@ def _record(chat: ImportedChat, number: int, value: dict[str, object], log: _Log
     value["id"] = text_of(value.get("id")) or stable_id(number, value)
     calls = [
         {**dict_of(call), "id": text_of(dict_of(call).get("id")) or f"{value['id']}/{place}"}
-        for place, call in enumerate(list_of(value.get("toolCalls")) or log.unlisted(parts), 1)
+        for place, call in enumerate(list_of(value.get("toolCalls")) or log.new_calls(parts), 1)
     ]
-    log.made |= {str(call["id"]): call.get("name") for call in calls}
+    log.tools |= {str(call["id"]): call.get("name") for call in calls}
     answers = list(log.answers(parts))
     if kind not in _ROLES:
         yield Skip(number, f"not conversation: {clean(kind)[:40] or 'no type'}")
         return
     texts = [part for part in parts if not ({"functionCall", "functionResponse"} & part.keys())]
     if kind == "user":
-        texts, given = _said(texts), texts
-        if given and not texts:
+        texts, before = _own_parts(texts), texts
+        if before and not texts:
             yield Skip(number, _ADDED)
             return
     if texts or value.get("thoughts"):
-        yield parsed(chat, number, _message, value, texts)
+        yield item_of(chat, number, _message, value, texts)
     elif not (calls or answers):
         reason = "a call or result of a tool, which stands with the call" if parts else "empty"
         yield Skip(number, reason)
     for call in calls:
-        yield parsed(chat, number, _call, value, call)
+        yield item_of(chat, number, _call, value, call)
         if any(call.get(key) for key in _RESULTS):
-            yield parsed(chat, number, _result, value, call)
-    yield from (parsed(chat, number, _result, value, answer) for answer in answers)
+            yield item_of(chat, number, _result, value, call)
+    yield from (item_of(chat, number, _result, value, answer) for answer in answers)
 
 
 def _parts(content: object) -> list[Json]:
-    found = content if isinstance(content, list) else [content] if content else []
-    return [{"text": part} if isinstance(part, str) else dict_of(part) for part in found]
+    items = content if isinstance(content, list) else [content] if content else []
+    return [{"text": part} if isinstance(part, str) else dict_of(part) for part in items]
 
 
-def _said(parts: Iterable[Json]) -> list[Json]:
+def _own_parts(parts: Iterable[Json]) -> list[Json]:
     """Return the parts of a prompt without what hooks have added: before it, or as parts of their own."""
-    said = []
+    result = []
     for part in parts:
         text = text_of(part.get("text"))
         if not text:
-            said.append(part)
+            result.append(part)
         elif own := without_contexts(text):
-            said.append({**part, "text": own})
-    return said
+            result.append({**part, "text": own})
+    return result
 
 
 def _text(part: Json) -> Json:
@@ -319,22 +319,22 @@ def _text(part: Json) -> Json:
 
 def _message(value: dict[str, object], texts: list[Json]) -> Message:
     role = _ROLES[text_of(value.get("type"))]
-    raw = {key: one for key, one in value.items() if key != "toolCalls"}
+    raw = {key: field for key, field in value.items() if key != "toolCalls"}
     content: object = [_text(part) for part in texts] or formats.REASONING
-    known = {"id": text_of(value.get("id")), "at": value.get("timestamp"), "raw": raw}
-    return formats.parse({"role": role, "content": content, **known})
+    fields = {"id": text_of(value.get("id")), "at": value.get("timestamp"), "raw": raw}
+    return formats.parse({"role": role, "content": content, **fields})
 
 
 def _call(value: Json, call: dict[str, object]) -> Message:
-    raw = {key: one for key, one in call.items() if key not in _RESULTS}
+    raw = {key: field for key, field in call.items() if key not in _RESULTS}
     identity, at = text_of(call.get("id")), call.get("timestamp") or value.get("timestamp")
-    asked = call_item(identity, call.get("name"), call.get("args"), at)
-    return formats.parse({**asked, "id": identity, "raw": raw})
+    item = call_item(identity, call.get("name"), call.get("args"), at)
+    return formats.parse({**item, "id": identity, "raw": raw})
 
 
 def _result(value: Json, call: dict[str, object]) -> Message:
     identity = clean(text_of(call.get("id")))
-    raw = {key: one for key, one in call.items() if key in {"id", "name", "status", "timestamp", *_RESULTS}}
+    raw = {key: part for key, part in call.items() if key in {"id", "name", "status", "timestamp", *_RESULTS}}
     parts = [_text(part) for part in map(_answer, _parts(call.get("result"))) if part]
     content: object = parts or text_of(call.get("resultDisplay")) or "[no text]"
     at = call.get("timestamp") or value.get("timestamp")
@@ -345,5 +345,5 @@ def _answer(part: Json) -> Json:
     if "functionResponse" not in part:
         return part
     response = dict_of(dict_of(part["functionResponse"]).get("response"))
-    said = text_of(response.get("output")) or text_of(response.get("error"))
-    return {"text": said or (json.dumps(response) if response else "")}
+    text = text_of(response.get("output")) or text_of(response.get("error"))
+    return {"text": text or (json.dumps(response) if response else "")}

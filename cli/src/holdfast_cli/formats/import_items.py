@@ -14,13 +14,13 @@ TOO_DEEP = "nested too deeply"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The user whose something is, as its file names it, and whether all in the file is of that one."""
+    """The user that a file names as owner, and whether the whole file belongs to that user."""
 
     user: str
     is_only: bool
 
     def is_another(self, user: str) -> bool:
-        """Return whether it is not that of a user. One without a name takes the only one of a file."""
+        """Return whether the owner is another user. A user without a name takes a file of one owner."""
         return bool(self.user) and self.user != user and (bool(user) or not self.is_only)
 
 
@@ -45,7 +45,7 @@ class ImportedChat:
 
     @property
     def lasting_id(self) -> str:
-        """What ids of its messages may be made of: its id, "" if that is only the name of a file."""
+        """The id of the chat as a base for ids of its messages; "" if it is only the name of a file."""
         return "" if self.by_file else self.id
 
 
@@ -64,7 +64,7 @@ class ImportedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ImportedRecord:
-    """Something that a file knows, and its line. Its `source` names it for ever, and it is stored once.
+    """A record of a file, and its line. Its `source` identifies it for ever, and it is stored once.
 
     `agent` is the one that it belongs to, "" for that of the memory. `owner` is the user whose it is,
     if the file says so.
@@ -77,7 +77,7 @@ class ImportedRecord:
 
     @property
     def source(self) -> str:
-        """What names it among all that is imported."""
+        """The identity of the record among all that is imported."""
         return self.record.get("source", "")
 
 
@@ -93,7 +93,7 @@ class Skip:
 Item = ImportedMessage | ImportedRecord | Skip
 
 
-def parsed(chat: ImportedChat, line: int, parse: Callable[..., Message], *args: object) -> Item:
+def item_of(chat: ImportedChat, line: int, parse: Callable[..., Message], *args: object) -> Item:
     """Return the message that `parse(*args)` returns, or the reason why there is none."""
     try:
         return ImportedMessage(chat, line, parse(*args))

@@ -1,4 +1,4 @@
-"""What became of an import: counts, and what was left out and why."""
+"""The report of an import: counts, and what was left out and why."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ class ImportReport:
     unchanged: int = 0
     """The number of files that were not read, because they were imported before and have not changed."""
     edits: tuple[RecordEdit, ...] = ()
-    """What edited exports of records changed, and where they could not."""
+    """The changes of edited exports of records, and the conflicts."""
     projects: Counter[str] = field(default_factory=Counter)
     """The number of messages added to projects of the user, by their names."""
     ignored: Counter[str] = field(default_factory=Counter)
@@ -61,7 +61,7 @@ class ImportReport:
 
 
 class Skips:
-    """What was left out, by file and reason."""
+    """The items left out, by file and reason."""
 
     def __init__(self) -> None:
         self._by_reason: dict[tuple[str, str, bool], Skipped] = {}
@@ -76,21 +76,21 @@ class Skips:
         key = (more.path, more.reason, more.problem)
         if key not in self._by_reason and len(self._by_reason) >= _REASONS:
             key = (more.path, "for further reasons", more.problem)
-        known = self._by_reason.get(key) or Skipped(more.path, key[1], 0, (), more.problem)
-        lines = (*known.lines, *more.lines)[:_LISTED]
-        self._by_reason[key] = replace(known, count=known.count + more.count, lines=lines)
+        before = self._by_reason.get(key) or Skipped(more.path, key[1], 0, (), more.problem)
+        lines = (*before.lines, *more.lines)[:_LISTED]
+        self._by_reason[key] = replace(before, count=before.count + more.count, lines=lines)
 
     def all(self) -> tuple[Skipped, ...]:
-        """Return what was left out so far."""
+        """Return the items left out so far."""
         return tuple(self._by_reason.values())
 
 
 def unreadable(format: str, skipped: tuple[Skipped, ...]) -> tuple[Skipped, ...]:
-    """Return what was left out of a file that gave nothing: why no row can be read, by the first one."""
-    rows = [one for one in skipped if one.problem and 0 not in one.lines and SAVE not in one.reason]
+    """Return the skips of a file without results, its unreadable rows joined under the first reason."""
+    rows = [skip for skip in skipped if skip.problem and 0 not in skip.lines and SAVE not in skip.reason]
     if not rows or (len(rows) == 1 and len(skipped) > 1):
         return skipped
-    first = min(rows, key=lambda one: one.lines)
+    first = min(rows, key=lambda skip: skip.lines)
     reason = f"recognised as {format}, but no row can be read, the first since: {first.reason}"
-    named = replace(first, reason=reason, count=sum(one.count for one in rows))
-    return (*(one for one in skipped if one not in rows), named)
+    summary = replace(first, reason=reason, count=sum(skip.count for skip in rows))
+    return (*(skip for skip in skipped if skip not in rows), summary)

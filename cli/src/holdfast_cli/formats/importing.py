@@ -65,19 +65,19 @@ def import_paths(
         NewerSchema, UnreleasedSchema: the only path is an export of everything with another schema.
 
     """
-    named = _named(paths)
+    files = _existing_paths(paths)
     if format not in ("", NOTES.name):
         raise InvalidInput(f"Unknown format {shown(format)}.", 'Use "notes", or leave it out.')
-    if dry_run and (format or not all(map(is_records, named))):
+    if dry_run and (format or not all(map(is_records, files))):
         what = "Only the edits of an export of records as Markdown can be shown without being made."
         raise InvalidInput(what, "Leave out `dry_run`, or name such files alone.")
     importer = _Importer(memory, progress or (lambda *_: None), rules, project_of)
     if format:
-        importer.take_each(named, lambda path: importer.take_found(_notes(path)))
+        importer.take_each(files, lambda path: importer.take_sources(_notes(path)))
     else:
-        named.sort(key=lambda path: (not everything.is_everything(path), not is_records(path)))
-        importer.take_each(named, partial(importer.take_path, dry_run=dry_run))
-    return importer.done()
+        files.sort(key=lambda path: (not everything.is_everything(path), not is_records(path)))
+        importer.take_each(files, partial(importer.take_path, dry_run=dry_run))
+    return importer.finish()
 
 
 def import_tables(
@@ -111,10 +111,10 @@ def import_tables(
             the mapping names no words or an unknown field; nothing was imported.
 
     """
-    named, table = _named(paths), tables.checked(columns, encoding)
+    files, table = _existing_paths(paths), tables.check_table(columns, encoding)
     importer = _Importer(memory, progress or (lambda *_: None), rules)
-    importer.take_each(named, lambda path: importer.take(_table(path, table)))
-    return importer.done()
+    importer.take_each(files, lambda path: importer.take(_table(path, table)))
+    return importer.finish()
 
 
 def _table(path: Path, table: tables.Table) -> SourceFile:
@@ -122,15 +122,15 @@ def _table(path: Path, table: tables.Table) -> SourceFile:
     return SourceFile(File.at(path), Format(form, partial(tables.read, table, form), options=table.options))
 
 
-def _named(paths: object) -> list[Path]:
-    """Return the paths that are meant; there is something at one of them, be it a link that leads nowhere."""
+def _existing_paths(paths: object) -> list[Path]:
+    """Return the paths as a list; at least one of them exists, be it as a link that leads nowhere."""
     try:
-        named = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else cast("list[str]", paths)))
+        files = list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else cast("list[str]", paths)))
     except TypeError as error:
         raise InvalidInput(f"{shown(paths)} names no files.", "Name one path, or several.") from error
-    if named and not any(map(os.path.lexists, named)):
-        raise InvalidInput(f"There is no file or folder at {shown(str(named[0]))}.", "Check the path.")
-    return named
+    if files and not any(map(os.path.lexists, files)):
+        raise InvalidInput(f"There is no file or folder at {shown(str(files[0]))}.", "Check the path.")
+    return files
 
 
 def _notes(path: Path) -> Iterator[Source]:
@@ -139,13 +139,13 @@ def _notes(path: Path) -> Iterator[Source]:
         yield source if ending == ".md" else Ignored(ending)
 
 
-def import_found(
-    memory: Memory, found: Iterable[Source], rules: Rules | None, project_of: ProjectOf
+def import_sources(
+    memory: Memory, files: Iterable[Source], rules: Rules | None, project_of: ProjectOf
 ) -> ImportReport:
     """Add the conversations of files that were found, each message once, as `import_paths` does."""
     importer = _Importer(memory, lambda *_: None, rules, project_of)
-    importer.take_found(found)
-    return importer.done()
+    importer.take_sources(files)
+    return importer.finish()
 
 
 def import_source(
@@ -169,7 +169,7 @@ def import_source(
     importer = _Importer(memory, lambda *_: None, rules)
     file = FileImport(memory, source, lambda _: None, rules, before, is_whole=is_whole)
     importer.count(source, file.run(), file.added, file.records_added)
-    return importer.done(), file.is_redacted
+    return importer.finish(), file.is_redacted
 
 
 @dataclass(slots=True)
@@ -192,10 +192,10 @@ class _Importer:
         elif is_records(path):
             self.edit(path, dry_run=dry_run)
         else:
-            self.take_found(sources(path))
+            self.take_sources(sources(path))
 
     def take_each(self, paths: Sequence[Path], take: Callable[[Path], None]) -> None:
-        """Import what is at each of some paths; of several, one that is refused is named."""
+        """Import each path; of several paths, report one that is refused."""
         for path in paths:
             try:
                 if not os.path.lexists(path):
@@ -207,9 +207,9 @@ class _Importer:
                 reason = error.what.removeprefix(f"{str(path)!r} ").removeprefix("is ").rstrip(".")
                 self.skips.add(clean(str(path)), [Skip(0, reason, problem=True)])
 
-    def take_found(self, found: Iterable[Source]) -> None:
-        """Import files that were found, and count what is none."""
-        for source in found:
+    def take_sources(self, files: Iterable[Source]) -> None:
+        """Import the files among sources, and count the others."""
+        for source in files:
             if isinstance(source, Ignored):
                 self.report.ignored[source.ending] += 1
             elif isinstance(source, Unread):
@@ -217,7 +217,7 @@ class _Importer:
             else:
                 self.take(source)
 
-    def done(self) -> ImportReport:
+    def finish(self) -> ImportReport:
         """Return the report of all that was imported."""
         self.report.skipped = self.skips.all()
         self.report.seconds = time.monotonic() - self._started
@@ -227,19 +227,19 @@ class _Importer:
         """Import a file; one that was imported before and has not changed is only counted."""
         project, path, report = self.project_of(source), source.file.path, self.report
         memory = self.memory.scoped(project=project) if project else self.memory
-        known_files, found = Imports(memory), report.formats.total()
+        known_files, before = Imports(memory), report.formats.total()
         # In a zip the path continues within it, so it is not one of the system.
         whole = os.path.abspath(path)  # noqa: PTH100
         file_id = hash_of([whole, source.file.name, memory.scope.agent], 16)
         digest = _digest(source) if known_files.stores else ""
-        known = digest and known_files.account(file_id, digest)
+        entry = digest and known_files.account(file_id, digest)
         added = records = 0
-        if known:
-            account: Account = json.loads(known)
+        if entry:
+            account: Account = json.loads(entry)
             report.unchanged += 1
-            self.progress(path, found + account["messages"])
+            self.progress(path, before + account["messages"])
         else:
-            file = FileImport(memory, source, lambda read: self.progress(path, found + read), self.rules)
+            file = FileImport(memory, source, lambda read: self.progress(path, before + read), self.rules)
             account = file.run()
             added, records = file.added, file.records_added
             # What is left out may be let in later, so such a file is read again.
@@ -261,25 +261,25 @@ class _Importer:
     def restore(self, path: Path) -> None:
         """Import an export of everything."""
         file = File.at(path)
-        restored = everything.restore(self.memory, file)
-        added, present = restored.added["messages"], restored.present["messages"]
+        result = everything.restore(self.memory, file)
+        added, present = result.added["messages"], result.present["messages"]
         own = self.memory.scope.space
-        chats = {chat if space == own else f"{space}|{chat}" for space, chat in restored.chats}
+        chats = {chat if space == own else f"{space}|{chat}" for space, chat in result.chats}
         self._count(everything.FORMAT, chats, added, present)
-        self.report.rows += restored.added
-        self.report.renumbered += restored.renumbered
-        self.skips.add(file.path, (Skip(*one, problem=True) for one in restored.left_out))
+        self.report.rows += result.added
+        self.report.renumbered += result.renumbered
+        self.skips.add(file.path, (Skip(*entry, problem=True) for entry in result.left_out))
 
     def edit(self, path: Path, *, dry_run: bool) -> None:
         """Take over, or only report, the edits of records in a file."""
-        done, report = apply_edits(self.memory, path, dry_run=dry_run), self.report
-        report.edits += done.edits
-        report.records += 0 if dry_run else len(done.edits) - len(done.conflicts)
-        report.records_present += done.unchanged
-        report.formats[EDITS] += len(done.edits) + done.unchanged
+        changes, report = apply_edits(self.memory, path, dry_run=dry_run), self.report
+        report.edits += changes.edits
+        report.records += 0 if dry_run else len(changes.edits) - len(changes.conflicts)
+        report.records_present += changes.unchanged
+        report.formats[EDITS] += len(changes.edits) + changes.unchanged
         name = File.at(path).path
-        self.skips.add(name, (Skip(one.line, one.why, problem=True) for one in done.conflicts))
-        self.skips.add(name, (Skip(line, what, problem=line > 0) for line, what in done.wrong))
+        self.skips.add(name, (Skip(edit.line, edit.why, problem=True) for edit in changes.conflicts))
+        self.skips.add(name, (Skip(line, what, problem=line > 0) for line, what in changes.wrong))
 
     def _count(self, format: str, chats: Iterable[str], added: int, present: int) -> None:
         self._chats.update(chats)

@@ -22,7 +22,7 @@ _SHOWN_TIME = re.compile(
 
 
 def hash_of(value: object, size: int = 12) -> str:
-    """Return a hash of what JSON can say, of a number of bytes, in hexadecimal digits."""
+    """Return a hash of a JSON value, of `size` bytes, in hexadecimal digits."""
     text = json.dumps(value, sort_keys=True, default=str)
     return blake2b(text.encode(), digest_size=size).hexdigest()
 
@@ -33,11 +33,11 @@ def stable_id(position: int, payload: object) -> str:
     return f"{position}-{blake2b(text.encode(), digest_size=4).hexdigest()}"
 
 
-def repeat_id(said: Counter[str], payload: object) -> str:
+def repeat_id(counts: Counter[str], payload: object) -> str:
     """Return the id of a message that has neither id nor lasting place: a hash, and its number among equals.
 
     Args:
-        said: how often each was said so far, counted on here.
+        counts: how often each was said so far, counted on here.
         payload: whatever distinguishes the message, such as its chat, role, time and words.
 
     """
@@ -46,14 +46,14 @@ def repeat_id(said: Counter[str], payload: object) -> str:
     except RecursionError:
         # Whoever parses it reports that.
         digest = blake2b(digest_size=12).hexdigest()
-    said[digest] += 1
-    return f"{digest}-{said[digest]}"
+    counts[digest] += 1
+    return f"{digest}-{counts[digest]}"
 
 
-def told_id(role: str, text: str) -> str:
-    """Return how the id of a message begins that a client told by its words alone, as hooks store it.
+def hook_id(role: str, text: str) -> str:
+    """Return the beginning of the id that hooks give a message without one, made of its words.
 
-    How often it was said in the chat follows, so that a reader of the whole transcript can make the id too.
+    Its count in the chat follows, so that a reader of the whole transcript can make the same id.
     """
     digest = blake2b(f"{role}\0{text}".encode("utf-8", "replace"), digest_size=12).hexdigest()
     return f"hook-{digest}-"
@@ -61,8 +61,8 @@ def told_id(role: str, text: str) -> str:
 
 def call_item(call: str, name: object, arguments: object, at: object) -> dict[str, object]:
     """Return a call of a tool as an item in a chat format."""
-    made = {"id": call, "function": {"name": name, "arguments": arguments}}
-    return {"role": "assistant", "content": "", "tool_calls": [made], "at": at}
+    entry = {"id": call, "function": {"name": name, "arguments": arguments}}
+    return {"role": "assistant", "content": "", "tool_calls": [entry], "at": at}
 
 
 def result_item(call: str, content: object, at: object) -> dict[str, object]:
@@ -70,25 +70,25 @@ def result_item(call: str, content: object, at: object) -> dict[str, object]:
     return {"role": "tool", "tool_call_id": call, "content": content, "at": at}
 
 
-def output_of(given: object) -> object:
-    """Return what a tool gave in a form that chat formats have."""
-    given = given.get("content", given) if isinstance(given, dict) else given
-    is_parts = isinstance(given, list) and all(
-        _PART.match(text_of(dict_of(one).get("type"))) for one in given
+def output_of(output: object) -> object:
+    """Return the output of a tool in a form that chat formats have."""
+    output = output.get("content", output) if isinstance(output, dict) else output
+    is_parts = isinstance(output, list) and all(
+        _PART.match(text_of(dict_of(part).get("type"))) for part in output
     )
-    return given if given is None or isinstance(given, str) or is_parts else json.dumps(given)
+    return output if output is None or isinstance(output, str) or is_parts else json.dumps(output)
 
 
 def time_of(value: object) -> datetime | None:
-    """Return the time that a value tells, be it for a reader as `6/16/2025 at 1:55 PM GMT+3`; None if none.
+    """Return the time of a value, also one for people such as `6/16/2025 at 1:55 PM GMT+3`, or None.
 
     The month comes first, unless it is none or points stand between. A zone without numbers is taken for UTC.
     """
     try:
         return formats.read_time(value)
     except InvalidInput:
-        found = _SHOWN_TIME.match(text_of(value))
-    date, clock, seconds, half, hours, minutes = found.groups("") if found else [""] * 6
+        match = _SHOWN_TIME.match(text_of(value))
+    date, clock, seconds, half, hours, minutes = match.groups("") if match else [""] * 6
     shift = f"{int(hours or 0):+03d}{30 if minutes == '.5' else int(minutes.strip('.:') or 0):02d}"
     written, form = f"{clock or '0:00'}{seconds or ':00'}", "%H:%M:%S"
     if half:

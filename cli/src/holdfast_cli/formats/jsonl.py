@@ -9,7 +9,7 @@ from holdfast.port.imports import ChatLabel, check_label
 from holdfast.types import Message
 from holdfast_cli.formats.chat_lines import entries_of, read_entry
 from holdfast_cli.formats.files import MAX_LINE, File, lines, values
-from holdfast_cli.formats.import_items import ImportedChat, Item, parsed, read_objects
+from holdfast_cli.formats.import_items import ImportedChat, Item, item_of, read_objects
 from holdfast_cli.formats.json_values import stable_id, text_of
 
 _ITEMS = {"message", "function_call", "function_call_output", "reasoning"}  # of OpenAI's Responses format
@@ -44,23 +44,23 @@ def read_document(file: File) -> Iterator[Item]:
 def _items(value: dict[str, object], line: int, name: str) -> Iterator[Item] | None:
     messages = value.get("messages")
     if isinstance(messages, list):
-        named = _first(value, "id", "session_id", "conversation_id", "chat")
-        chat = _chat(value, named, f"{name}:{line}" if line else name)
-        return (parsed(chat, line or entry[0], _message, *entry) for entry in entries_of(value))
+        identity = _first(value, "id", "session_id", "conversation_id", "chat")
+        chat = _chat(value, identity, f"{name}:{line}" if line else name)
+        return (item_of(chat, line or entry[0], _message, *entry) for entry in entries_of(value))
     if not _is_message(value):
         return None
     chat = _chat(value, _first(value, "chat", "session_id", "conversation_id"), name)
-    return iter([parsed(chat, line, _message, line, value)])
+    return iter([item_of(chat, line, _message, line, value)])
 
 
 def _first(value: Mapping[str, object], *keys: str) -> str:
     return next((text for key in keys if (text := text_of(value.get(key)))), "")
 
 
-def _chat(value: Mapping[str, object], named: str, otherwise: str) -> ImportedChat:
+def _chat(value: Mapping[str, object], identity: str, otherwise: str) -> ImportedChat:
     title, agent = text_of(value.get("title")), text_of(value.get("agent"))
     is_archived, label = value.get("archived") is True, label_of(value.get("about"))
-    return ImportedChat(named or otherwise, title, agent, is_archived, label, by_file=not named)
+    return ImportedChat(identity or otherwise, title, agent, is_archived, label, by_file=not identity)
 
 
 def label_of(about: object) -> ChatLabel | None:

@@ -40,14 +40,14 @@ def to_langchain(message: Message) -> list[dict[str, object]]:
     calls: dict[str, object] = {"tool_calls": [], "invalid_tool_calls": []} if message.calls else {}
     for call in message.calls:
         is_whole = isinstance(call.arguments, Mapping)
-        made = {"name": call.name, "args": call.arguments, "id": call.id}
+        fields = {"name": call.name, "args": call.arguments, "id": call.id}
         kind = "tool_call" if is_whole else "invalid_tool_call"
-        list_of(calls[f"{kind}s"]).append({**made, "type": kind} | ({} if is_whole else {"error": None}))
-    return [_entry(one, calls, message.id, n) for n, one in enumerate(formats.to_openai(message), 1)]
+        list_of(calls[f"{kind}s"]).append({**fields, "type": kind} | ({} if is_whole else {"error": None}))
+    return [_entry(item, calls, message.id, n) for n, item in enumerate(formats.to_openai(message), 1)]
 
 
 def own_form(raw: Mapping[str, object] | None) -> Mapping[str, object] | None:
-    """Return a payload of LangChain's in its own form, None of any other: `read` stores the inner dict."""
+    """Return a payload in LangChain's own form, None of any other; `read_langchain` stores the inner dict."""
     if raw is not None and {"type", "content", "id"} <= raw.keys() and "role" not in raw:
         raw = {"type": raw["type"], "data": raw}
     return raw if is_langchain(raw) else None
@@ -65,7 +65,7 @@ def _entry(
     return {"type": kind, "data": {**data, **extra, **(calls if kind == "ai" else {})}}
 
 
-def read(fields: Mapping[str, object], identity: str, at: object = None) -> Message:
+def read_langchain(fields: Mapping[str, object], identity: str, at: object = None) -> Message:
     """Return the message that has these fields of one of LangChain's classes, under an id.
 
     Raises:
@@ -78,10 +78,10 @@ def read(fields: Mapping[str, object], identity: str, at: object = None) -> Mess
         raise InvalidInput(f"No role is known for a message of the type {kind[:40]!r}.", "Skip it.")
     content = fields.get("content")
     has_calls = any(part.get("type") == "tool_use" for part in formats.blocks_of(content))
-    made = [*list_of(fields.get("tool_calls")), *list_of(fields.get("invalid_tool_calls"))]
+    entries = [*list_of(fields.get("tool_calls")), *list_of(fields.get("invalid_tool_calls"))]
     calls = [
         {"id": call.get("id"), "function": {"name": call.get("name"), "arguments": call.get("args")}}
-        for call in map(dict_of, made)
+        for call in map(dict_of, entries)
     ]
     is_developer = dict_of(fields.get("additional_kwargs")).get(_ROLE) == "developer"
     return formats.parse(
@@ -101,9 +101,9 @@ def read(fields: Mapping[str, object], identity: str, at: object = None) -> Mess
 def readable(value: object) -> object:
     """Return a value as JSON has it: bytes, and what a program would construct, by their sizes only."""
     if isinstance(value, Mapping):
-        return {str(key): readable(one) for key, one in value.items()}
+        return {str(key): readable(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [readable(one) for one in value]
+        return [readable(item) for item in value]
     if isinstance(value, bytes | Extension):
         data = value if isinstance(value, bytes) else value.data
         return f"[{len(data):,} bytes]"

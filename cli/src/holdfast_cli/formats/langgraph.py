@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, cast
 
-from holdfast_cli.formats import langchain_messages
 from holdfast_cli.formats.files import File, object_in
-from holdfast_cli.formats.foreign_sqlite import ForeignSQLite, opened
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.foreign_sqlite import ForeignSQLite, open_database
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of
 from holdfast_cli.formats.json_values import dict_of, list_of, stable_id, text_of
-from holdfast_cli.formats.langchain_messages import Extension
+from holdfast_cli.formats.langchain_messages import Extension, read_langchain, readable
 
 _TABLE = "checkpoints"
 _KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id")
@@ -38,7 +37,7 @@ def read(file: File) -> Iterator[Item]:
     `<thread>/<checkpoint>`. Earlier states and those of subgraphs are counted. Messages have the time of
     their state. What is pickled is not read.
     """
-    with opened(file) as database:
+    with open_database(file) as database:
         ends: dict[str, list[_State]] = {}
         for item in _ends(database):
             if isinstance(item, Skip):
@@ -72,29 +71,29 @@ def _messages(database: ForeignSQLite, state: _State, chat: ImportedChat, known:
     where = {"thread_id": state.thread, "checkpoint_ns": "", "checkpoint_id": state.checkpoint}
     for kind, data in database.rows(_TABLE, _STATE, where=where):
         try:
-            checkpoint = _decoded(kind, data)
+            checkpoint = _decode_state(kind, data)
         except ValueError as error:
             yield Skip(state.place, str(error).rstrip("."), problem=True)
             continue
         channels = dict_of(checkpoint.get("channel_values"))
-        listed = channels.get(_CHANNEL)
-        if isinstance(listed, Extension) and listed.code == _SNAPSHOT:
-            listed = _unpacked_or_none(listed.data)
-        if not isinstance(listed, list):
+        messages = channels.get(_CHANNEL)
+        if isinstance(messages, Extension) and messages.code == _SNAPSHOT:
+            messages = _unpack_or_none(messages.data)
+        if not isinstance(messages, list):
             is_delta = _CHANNEL in dict_of(checkpoint.get("channel_versions"))
             yield Skip(state.place, _DELTAS if is_delta else _NO_MESSAGES, problem=is_delta)
             continue
-        for place, given in enumerate(listed, 1):
-            fields = _fields(given)
-            identity = text_of(fields.get("id")) or stable_id(place, langchain_messages.readable(fields))
+        for place, message in enumerate(messages, 1):
+            fields = _fields(message)
+            identity = text_of(fields.get("id")) or stable_id(place, readable(fields))
             if identity not in known:
                 known.add(identity)
-                yield parsed(chat, place, langchain_messages.read, fields, identity, checkpoint.get("ts"))
+                yield item_of(chat, place, read_langchain, fields, identity, checkpoint.get("ts"))
 
 
-def _decoded(kind: object, data: object) -> Mapping[str, object]:
+def _decode_state(kind: object, data: object) -> Mapping[str, object]:
     if kind == "msgpack" and isinstance(data, bytes):
-        return dict_of(_unpacked(data))
+        return dict_of(_unpack(data))
     if kind == "json":
         value = object_in(data)
         if isinstance(value, str):
@@ -103,8 +102,8 @@ def _decoded(kind: object, data: object) -> Mapping[str, object]:
     raise ValueError(f"a state that is stored as {text_of(kind)[:40] or 'nothing'}, and nothing is unpickled")
 
 
-def _unpacked(data: bytes) -> object:
-    """Return what is packed as MessagePack; LangGraph's own decoder constructs what a file names.
+def _unpack(data: bytes) -> object:
+    """Decode MessagePack without constructing objects, as LangGraph's own decoder would.
 
     Raises:
         ValueError: it is no MessagePack, or there is nothing to read it with.
@@ -117,18 +116,18 @@ def _unpacked(data: bytes) -> object:
     return cast("object", ormsgpack.unpackb(data, ext_hook=Extension, option=ormsgpack.OPT_NON_STR_KEYS))
 
 
-def _unpacked_or_none(data: bytes) -> object:
+def _unpack_or_none(data: bytes) -> object:
     try:
-        return _unpacked(data)
+        return _unpack(data)
     except ValueError:
         return None
 
 
-def _fields(given: object) -> Mapping[str, object]:
+def _fields(message: object) -> Mapping[str, object]:
     """Return the fields of a message: a model of LangChain in either encoding, or a plain dict."""
-    if isinstance(given, Extension) and given.code in _OBJECT:
-        return dict_of((list_of(_unpacked_or_none(given.data)) + [None] * 3)[2])
-    value = dict_of(given)
+    if isinstance(message, Extension) and message.code in _OBJECT:
+        return dict_of((list_of(_unpack_or_none(message.data)) + [None] * 3)[2])
+    value = dict_of(message)
     if value.get("type") == "constructor" and "kwargs" in value:
         name = text_of((list_of(value.get("id")) or [""])[-1])
         kind = name.removesuffix("Chunk").removesuffix("Message").lower()

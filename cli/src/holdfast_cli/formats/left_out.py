@@ -1,4 +1,4 @@
-"""What was left out of a transcript, to be recognised where other messages repeat it."""
+"""The words left out of a transcript, to be recognised where other messages repeat them."""
 
 import re
 from bisect import bisect_right, insort
@@ -41,7 +41,7 @@ class LeftOut:
         return bool(self._lines or self._words or self._spans)
 
     def add_private(self, text: str, placeholder: str) -> None:
-        """Leave out what is private wherever it is repeated: each line if they are few, else long lines."""
+        """Leave out a private text wherever it is repeated: each line if they are few, else long lines."""
         self.add_lines(text, placeholder)
         for word in _WORD.findall(text):
             # A password, a number or a date.
@@ -66,8 +66,8 @@ class LeftOut:
 
     def add_command(self, text: str, placeholder: str) -> None:
         """Leave out the lines of a command, and of what is quoted in it."""
-        for quoted in _QUOTED.finditer(text):
-            self.add_lines(quoted[1] or quoted[2], placeholder)
+        for quote in _QUOTED.finditer(text):
+            self.add_lines(quote[1] or quote[2], placeholder)
         self.add_lines(text, placeholder)
 
     def without(self, text: str) -> str:
@@ -86,7 +86,7 @@ class LeftOut:
         return word.replace(bare, self._words[bare]) if bare in self._words else word
 
     def _add_span(self, words: str, placeholder: str) -> None:
-        span = _folded("".join(_COMPARED.findall(words)).strip(_END))[:_HEAD]
+        span = _fold("".join(_COMPARED.findall(words)).strip(_END))[:_HEAD]
         if len(span) >= _KNOWN_BY:
             self._spans[span] = placeholder
             lengths = self._lengths.setdefault(span[:_KNOWN_BY], [])
@@ -95,12 +95,12 @@ class LeftOut:
 
     def _without_spans(self, text: str) -> str:
         runs = list(_COMPARED.finditer(text))
-        compared = _folded("".join(run[0] for run in runs))
+        letters = _fold("".join(run[0] for run in runs))
         ends = list(accumulate(len(run[0]) for run in runs))
         parts, done = [], 0
-        for at in range(len(compared) - _KNOWN_BY + 1):
-            for length in self._lengths.get(compared[at : at + _KNOWN_BY], ()):
-                if (span := compared[at : at + length]) not in self._spans:
+        for at in range(len(letters) - _KNOWN_BY + 1):
+            for length in self._lengths.get(letters[at : at + _KNOWN_BY], ()):
+                if (span := letters[at : at + length]) not in self._spans:
                     continue
                 start, end = _place(runs, ends, at), _place(runs, ends, at + length - 1) + 1
                 if start >= done and (length >= _LINE or _is_apart(text, start, end)):
@@ -114,17 +114,17 @@ def _plain(line: str) -> list[str]:
     """Return a line without what is put around it, and also without the name and the number before it."""
     if len(line) < _LINE:
         return []
-    found = [pattern.match(line) for pattern in _BEFORE]
-    return [line[start:].strip(_AROUND) for start in (0, *(one.end() for one in found if one))]
+    heads = [pattern.match(line) for pattern in _BEFORE]
+    return [line[start:].strip(_AROUND) for start in (0, *(head.end() for head in heads if head))]
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Return a text in lower case, in which all characters keep their places."""
     return text.replace("\u0130", "i").lower().replace("ς", "σ")
 
 
 def _place(runs: list[re.Match[str]], ends: list[int], at: int) -> int:
-    """Return where in a text a character of its joined runs stands, which end at `ends`."""
+    """Return the position in a text of a character of its joined runs, which end at `ends`."""
     number = bisect_right(ends, at)
     return runs[number].end() - (ends[number] - at)
 

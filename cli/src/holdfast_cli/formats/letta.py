@@ -11,7 +11,7 @@ from holdfast.port import formats
 from holdfast.port.handles import NewRecord
 from holdfast.port.texts import clean
 from holdfast_cli.formats.files import File, object_in, values
-from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Skip, parsed, read_objects
+from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Skip, item_of, read_objects
 from holdfast_cli.formats.json_values import Json, dict_of, list_of, stable_id, text_of
 
 _SAYS = "send_message"  # the tool by which earlier agents speak; their text is what they think
@@ -53,7 +53,7 @@ def read(file: File) -> Iterator[Item]:
 
 
 def _document(value: Json) -> Iterator[Item]:
-    agents = [dict_of(one) for one in list_of(value.get("agents"))] or [value]
+    agents = [dict_of(agent) for agent in list_of(value.get("agents"))] or [value]
     users = Counter(str(block) for agent in agents for block in list_of(agent.get("block_ids")))
     names = {str(block): _name(agent) for agent in agents for block in list_of(agent.get("block_ids"))}
     blocks = [
@@ -68,32 +68,32 @@ def _document(value: Json) -> Iterator[Item]:
     for agent in agents:
         yield from _messages(agent)
         yield from _passages(_name(agent), agent)
-        yield from _left_out(agent)
+        yield from _skips(agent)
     if value is not agents[0]:
         yield from _passages("", value)
-        yield from _left_out(value)
+        yield from _skips(value)
 
 
 def _name(agent: Json) -> str:
     return clean(text_of(agent.get("name"))).strip() or "agent"
 
 
-def _left_out(value: Json) -> Iterator[Skip]:
+def _skips(value: Json) -> Iterator[Skip]:
     for key, reason in _LEFT_OUT.items():
-        given = value.get(key)
-        yield from (Skip(0, reason) for _ in (given if isinstance(given, list | dict) else ()))
+        items = value.get(key)
+        yield from (Skip(0, reason) for _ in (items if isinstance(items, list | dict) else ()))
 
 
 def _blocks(blocks: list[tuple[str, Json]]) -> Iterator[Item]:
-    taken: set[tuple[str, str]] = set()
+    labels: set[tuple[str, str]] = set()
     for place, (agent, block) in enumerate(blocks, 1):
         label, text = text_of(block.get("label")) or "block", text_of(block.get("value"))
         if not text.strip():
             yield Skip(place, "an empty memory block")
             continue
         kind = _ONE_PER_AGENT.get(label, "fact")
-        kind = "fact" if (agent, label) in taken else kind
-        taken.add((agent, label))
+        kind = "fact" if (agent, label) in labels else kind
+        labels.add((agent, label))
         record: NewRecord = {"text": text, "kind": kind, "source": f"letta:{agent}/{label}"}
         if kind == "fact":
             record["source"] += "" if text_of(block.get("label")) else f"/{place}"
@@ -123,10 +123,10 @@ def _messages(agent: Json) -> Iterator[Item]:
         if not isinstance(entry, dict):
             yield Skip(place, "no message", problem=True)
             continue
-        role, event = text_of(entry.get("role")), _packed(entry)
+        role, event = text_of(entry.get("role")), _event(entry)
         calls = [dict_of(call) for call in list_of(entry.get("tool_calls"))]
-        said = [call for call in calls if dict_of(call.get("function")).get("name") == _SAYS]
-        sent.update(text_of(call.get("id")) for call in said)
+        speeches = [call for call in calls if dict_of(call.get("function")).get("name") == _SAYS]
+        sent.update(text_of(call.get("id")) for call in speeches)
         if role == "system":
             yield Skip(place, _SYSTEM)
         elif (kind := text_of(event.get("type"))) and kind not in ("user_message", "system_alert"):
@@ -140,10 +140,10 @@ def _messages(agent: Json) -> Iterator[Item]:
         elif role == "approval" and not calls:
             yield Skip(place, "an approval of a call")
         else:
-            others = [call for call in calls if call not in said]
-            texts = [_spoken(call) for call in said] or ([text_of(event.get("message"))] if event else [])
+            others = [call for call in calls if call not in speeches]
+            texts = [_speech(call) for call in speeches] or ([text_of(event.get("message"))] if event else [])
             fields = _fields(entry, role, "\n".join(filter(None, texts)), others)
-            yield parsed(chat, place, formats.parse, fields)
+            yield item_of(chat, place, formats.parse, fields)
 
 
 def _fields(entry: Json, role: str, text: str, calls: list[Json]) -> dict[str, object]:
@@ -180,8 +180,8 @@ def _text(entry: Json) -> str:
     return "\n".join(filter(None, parts)) or text_of(entry.get("content")) or text_of(entry.get("text"))
 
 
-def _packed(entry: Json) -> Json:
-    """Return what a user's message, an event or a result is packed in; nothing if it is plain."""
+def _event(entry: Json) -> Json:
+    """Return the JSON object that holds a user's message, an event or a result; {} for plain text."""
     role, text = entry.get("role"), _text(entry)
     if role not in ("user", "tool", "function") or not text.startswith("{"):
         return {}
@@ -190,7 +190,7 @@ def _packed(entry: Json) -> Json:
     return value if is_result or (role == "user" and isinstance(value.get("type"), str)) else {}
 
 
-def _spoken(call: Json) -> str:
+def _speech(call: Json) -> str:
     arguments = dict_of(call.get("function")).get("arguments")
-    given = object_in(arguments) if isinstance(arguments, str) else arguments
-    return text_of(dict_of(given).get("message")) or text_of(arguments)
+    fields = object_in(arguments) if isinstance(arguments, str) else arguments
+    return text_of(dict_of(fields).get("message")) or text_of(arguments)

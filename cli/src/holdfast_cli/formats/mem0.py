@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from holdfast.port import formats, texts
 from holdfast_cli.formats.files import File, values
-from holdfast_cli.formats.foreign_sqlite import opened
-from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Owner, Skip, parsed
+from holdfast_cli.formats.foreign_sqlite import open_database
+from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Owner, Skip, item_of
 from holdfast_cli.formats.json_values import Json, dict_of, list_of, stable_id, text_of
 
 _Entry = tuple[int, Json]
@@ -20,8 +20,8 @@ _NO_OWNER = "a memory whose user the history does not name: import an export"
 
 def is_memory(value: Json) -> bool:
     """Return whether an object is a memory, or a list of them as `get_all` returns it."""
-    listed = [dict_of(one) for key in _LISTS for one in list_of(value.get(key))[:1]]
-    return any(_is_memory(one) for one in (value, *listed))
+    entries = [dict_of(entry) for key in _LISTS for entry in list_of(value.get(key))[:1]]
+    return any(_is_memory(entry) for entry in (value, *entries))
 
 
 def _is_memory(value: Json) -> bool:
@@ -30,9 +30,9 @@ def _is_memory(value: Json) -> bool:
 
 def read(file: File) -> Iterator[Item]:
     """Yield the memories of a JSON file as facts. Of a file of several users, each names whose it is."""
-    users = {_user(one[1]) for one in _entries(file) if not isinstance(one, Skip)}
-    for one in _entries(file):
-        yield one if isinstance(one, Skip) else _record(*one, Owner(_user(one[1]), len(users) == 1))
+    users = {_user(entry[1]) for entry in _entries(file) if not isinstance(entry, Skip)}
+    for entry in _entries(file):
+        yield entry if isinstance(entry, Skip) else _record(*entry, Owner(_user(entry[1]), len(users) == 1))
 
 
 def _entries(file: File) -> Iterator[_Entry | Skip]:
@@ -41,10 +41,10 @@ def _entries(file: File) -> Iterator[_Entry | Skip]:
             yield value
             continue
         entry = dict_of(value[1])
-        listed = [one for key in _LISTS for one in list_of(entry.get(key))]
-        for place, one in enumerate(listed, 1) if listed else [value]:
-            found = dict_of(one)
-            yield (place, found) if _is_memory(found) else Skip(place, "no memory of mem0", problem=True)
+        rows = [row for key in _LISTS for row in list_of(entry.get(key))]
+        for place, row in enumerate(rows, 1) if rows else [value]:
+            memory = dict_of(row)
+            yield (place, memory) if _is_memory(memory) else Skip(place, "no memory of mem0", problem=True)
 
 
 def _user(entry: Json) -> str:
@@ -70,7 +70,7 @@ def read_history(file: File) -> Iterator[Item]:
     The history does not say whose a memory is: unless all its sessions are of one user, memories are left
     out. An export has them too.
     """
-    with opened(file) as database:
+    with open_database(file) as database:
         scopes: dict[str, dict[str, str]] = {}
         if database.has("messages", *_MESSAGES):
             rows = database.rows("messages", ["session_scope"])
@@ -95,7 +95,7 @@ def read_history(file: File) -> Iterator[Item]:
             scope = scopes.get(text_of(fields.pop("session_scope")), {})
             name = scope.get("run_id") or scope.get("agent_id") or scope.get("user_id") or "session"
             owner = Owner(scope.get("user_id", ""), len(users) == 1)
-            yield parsed(ImportedChat(f"mem0:{name}", owner=owner), place, formats.parse, fields)
+            yield item_of(ImportedChat(f"mem0:{name}", owner=owner), place, formats.parse, fields)
 
 
 def _scope(text: str) -> dict[str, str]:

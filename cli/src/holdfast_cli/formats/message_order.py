@@ -24,28 +24,28 @@ def in_order(source: SourceFile, stored: Callable[[str, str], object]) -> Iterat
 
     @cache
     def places() -> dict[_Call, int]:
-        return {call: n for n, item in enumerate(_dated(source)) for call in _calls_of(item)[0]}
+        return {call: n for n, item in enumerate(_with_times(source)) for call in _calls_of(item)[0]}
 
-    made: set[_Call] = set()
-    held: dict[_Call, list[Item]] = defaultdict(list)
-    for item in _dated(source):
+    earlier: set[_Call] = set()
+    pending: dict[_Call, list[Item]] = defaultdict(list)
+    for item in _with_times(source):
         calls, answers = _calls_of(item)
-        unknown = [call for call in answers if call not in made and not stored(*call)]
+        unknown = [call for call in answers if call not in earlier and not stored(*call)]
         later = [call for call in unknown if call in places()]
         if later != unknown:
             yield Skip(item.line, _NO_CALL)
         if later:
-            held[max(later, key=places().__getitem__)].append(item)
+            pending[max(later, key=places().__getitem__)].append(item)
             continue
-        made.update(calls)
+        earlier.update(calls)
         if unknown and unknown == answers and isinstance(item, ImportedMessage):
             yield replace(item, message=replace(item.message, call_id=None, answers=()))
         else:
             yield item
         for call in calls:
-            yield from held.pop(call, ())
+            yield from pending.pop(call, ())
     # Of a file that was replaced between the two reads.
-    yield from chain.from_iterable(held.values())
+    yield from chain.from_iterable(pending.values())
 
 
 def _calls_of(item: Item) -> tuple[list[_Call], list[_Call]]:
@@ -57,7 +57,7 @@ def _calls_of(item: Item) -> tuple[list[_Call], list[_Call]]:
     return [(chat, call.id) for call in message.calls], [(chat, call) for call in message.answers]
 
 
-def _dated(source: SourceFile) -> Iterator[Item]:
+def _with_times(source: SourceFile) -> Iterator[Item]:
     """Yield the items of a file; a message without a time gets that of its neighbour, or of its chat."""
     times: dict[str, datetime | None] = {}
     for item in source.read():

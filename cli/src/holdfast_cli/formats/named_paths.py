@@ -32,8 +32,8 @@ _LINE = re.compile(
 )
 
 
-def named_in_call(arguments: Mapping[str, object] | str) -> set[str]:
-    """Return what the arguments of a call name as paths; words of a command may be others too."""
+def paths_in_call(arguments: Mapping[str, object] | str) -> set[str]:
+    """Return the paths that the arguments of a call name; of a command, maybe other words too."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
@@ -57,30 +57,30 @@ def is_path_key(key: object) -> bool:
     return _plain(key) in _PATHS
 
 
-def named_in_output(text: str) -> set[str]:
-    """Return what an output of many files names as paths: with a slash, or before the words of a line."""
-    found = {token for token in _TOKEN.findall(text) if "/" in token or "\\" in token}
-    found.update(line[1] for line in _LINE.finditer(text))
+def paths_in_output(text: str) -> set[str]:
+    """Return the paths that an output names: words with a slash, or before the text of a line."""
+    tokens = {token for token in _TOKEN.findall(text) if "/" in token or "\\" in token}
+    tokens.update(line[1] for line in _LINE.finditer(text))
     # What stands around a match has the number of its line behind the name.
-    found.update([token[: number.start()] for token in found if (number := _CONTEXT.search(token))])
-    paths = {token.rstrip(".,!?").lstrip("@*") for token in found}
+    tokens.update([token[: number.start()] for token in tokens if (number := _CONTEXT.search(token))])
+    paths = {token.rstrip(".,!?").lstrip("@*") for token in tokens}
     return {path for path in paths if 0 < len(path) <= _LONGEST}
 
 
 def _in_arguments(value: object, key: str, depth: int) -> Iterator[str]:
     if isinstance(value, Mapping) and depth:
-        for name, one in value.items():
-            yield from _in_arguments(one, _plain(name), depth - 1)
+        for name, item in value.items():
+            yield from _in_arguments(item, _plain(name), depth - 1)
     elif isinstance(value, list) and depth:
         if key in _COMMANDS:
-            yield from _in_command(" ".join(one for one in value if isinstance(one, str)))
-        for one in value:
-            yield from _in_arguments(one, key, depth - 1)
+            yield from _in_command(" ".join(word for word in value if isinstance(word, str)))
+        for item in value:
+            yield from _in_arguments(item, key, depth - 1)
     elif isinstance(value, str):
         if key in _COMMANDS:
             yield from _in_command(value)
-        elif "*** " in value and (patched := _PATCHED.findall(value)):
-            yield from (one.strip() for pair in patched for one in pair if one)
+        elif "*** " in value and (pairs := _PATCHED.findall(value)):
+            yield from (path.strip() for pair in pairs for path in pair if path)
         elif (
             len(value) <= _LONGEST and "\n" not in value and (key in _PATHS or "/" in value or "\\" in value)
         ):
@@ -88,8 +88,8 @@ def _in_arguments(value: object, key: str, depth: int) -> Iterator[str]:
 
 
 def _in_command(text: str) -> Iterator[str]:
-    for quoted in _QUOTED.finditer(text):
-        yield quoted[1] or quoted[2]
+    for quote in _QUOTED.finditer(text):
+        yield quote[1] or quote[2]
     # Without quotes, as a shell joins what they divide; to most shells two stars are one.
     plain = re.sub(r"[\"']", "", text).replace("**", "*")
     for token in (*_TOKEN.findall(text), *_WORD.findall(plain)):
@@ -97,7 +97,7 @@ def _in_command(text: str) -> Iterator[str]:
             yield token
             if "\\" in token:
                 yield re.sub(r"\\(.)", r"\1", token)
-    yield from (one.strip() for pair in _PATCHED.findall(text) for one in pair if one)
+    yield from (path.strip() for pair in _PATCHED.findall(text) for path in pair if path)
 
 
 def _plain(key: object) -> str:

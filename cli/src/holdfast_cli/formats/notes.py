@@ -49,18 +49,18 @@ def is_note(text: str) -> bool:
 
 @dataclass(slots=True)
 class _Note:
-    """What all records of a note share, and how often each place in it was named."""
+    """The fields that all records of a note share, and the number of records of each place in it."""
 
     name: str
     title: str
     meta: dict[str, object]
     tags: tuple[str, ...]
-    named: Counter[str] = field(default_factory=Counter)
+    places: Counter[str] = field(default_factory=Counter)
 
     def record(self, line: int, kind: str, place: str, text: str, **more: object) -> ImportedRecord:
         """Return a record that is known again by its place: the n-th of a heading, or of a category."""
-        self.named[place] += 1
-        source = f"notes:{self.name[:200]}#{hash_of([place, self.named[place]], 8)}"
+        self.places[place] += 1
+        source = f"notes:{self.name[:200]}#{hash_of([place, self.places[place]], 8)}"
         tags = [*self.tags, *_TAG.findall(text)]
         meta = {**self.meta, **{key: value for key, value in more.items() if key != "category"}}
         new: NewRecord = {"text": text, "kind": kind, "source": source, "meta": meta}
@@ -83,9 +83,9 @@ def read(file: File) -> Iterator[Item]:
     lines = text.replace("\r\n", "\n").split("\n")
     fields, odd, start = _front_matter(lines)
     yield from (Skip(line, _ODD) for line in odd)
-    headings = (found[2] for line in lines[start:] if (found := _HEADING.fullmatch(line)))
-    named = text_of(fields.pop("title", "")) or next(headings, "").strip(" #\t")
-    title = " ".join(named.split()) or file.name.rpartition("/")[2]
+    headings = (match[2] for line in lines[start:] if (match := _HEADING.fullmatch(line)))
+    name = text_of(fields.pop("title", "")) or next(headings, "").strip(" #\t")
+    title = " ".join(name.split()) or file.name.rpartition("/")[2]
     tags = tuple(tag.lstrip("#") for tag in _tags(fields.pop("tags", "")) if 0 < len(tag) <= _LABEL)
     note = _Note(text_of(fields.get("permalink")) or file.name, title, {"note": title, **fields}, tags)
     yield from _records(note, lines, start)
@@ -103,13 +103,13 @@ def _records(note: _Note, lines: Sequence[str], start: int) -> Iterator[Item]:
         if heading:
             yield from _section(note, first, path, body)
             level, name = len(heading[1]), heading[2].strip(" #\t")
-            path = [*((depth, one) for depth, one in path if depth < level), (level, name)]
+            path = [*((depth, parent) for depth, parent in path if depth < level), (level, name)]
             body, first = [], number
-        elif not fence and (found := _OBSERVATION.fullmatch(line)) and found[1].strip() not in _TASKS:
-            category = found[1].strip()
-            text = f"{note.title}: {found[2].strip()}"
+        elif not fence and (match := _OBSERVATION.fullmatch(line)) and match[1].strip() not in _TASKS:
+            category = match[1].strip()
+            text = f"{note.title}: {match[2].strip()}"
             fact = note.record(number, "fact", f"[{category}]", text, category=category)
-            yield Skip(number, _SHOWN) if _is_shown(found[2]) else fact
+            yield Skip(number, _SHOWN) if _is_shown(match[2]) else fact
         elif not fence and (link := _RELATION.fullmatch(line)) and not link[1].endswith("!"):
             relation, target = link[1].strip() or "relates_to", link[2].strip()
             text = f"{note.title}: {relation} {target}{link[3].rstrip()}"
@@ -156,13 +156,13 @@ def _front_matter(lines: Sequence[str]) -> tuple[dict[str, object], list[int], i
         return {}, [], 0
     fields, odd, key = dict[str, object](), list[int](), ""
     for number, line in enumerate(lines[1 : ends[1]], 2):
-        found, item = _FIELD.fullmatch(line.rstrip()), _LISTED.fullmatch(line.rstrip())
+        match, item = _FIELD.fullmatch(line.rstrip()), _LISTED.fullmatch(line.rstrip())
         if not line.strip() or line.startswith("#"):
             continue
-        if found:
-            key, given = found[1], (found[2] or "").strip()
-            fields[key] = _value(given)
-            odd += [number] if given.startswith(_NOT_PLAIN) else []
+        if match:
+            key, text = match[1], (match[2] or "").strip()
+            fields[key] = _value(text)
+            odd += [number] if text.startswith(_NOT_PLAIN) else []
         elif item and key and (fields[key] == "" or isinstance(fields[key], list)):
             fields[key] = [*list_of(fields[key]), _scalar(item[1])]
         else:
@@ -173,7 +173,7 @@ def _front_matter(lines: Sequence[str]) -> tuple[dict[str, object], list[int], i
 
 def _value(text: str) -> str | list[str]:
     if text.startswith("[") and text.endswith("]"):
-        return [one for found in _IN_LIST.findall(text[1:-1]) if (one := _scalar(found))]
+        return [scalar for match in _IN_LIST.findall(text[1:-1]) if (scalar := _scalar(match))]
     return _scalar(text)
 
 
@@ -183,5 +183,5 @@ def _scalar(text: str) -> str:
     return text[1:-1] if is_quoted else text
 
 
-def _tags(given: object) -> list[str]:
-    return re.split(r"[,\s]+", given) if isinstance(given, str) else [text_of(one) for one in list_of(given)]
+def _tags(tags: object) -> list[str]:
+    return re.split(r"[,\s]+", tags) if isinstance(tags, str) else [text_of(tag) for tag in list_of(tags)]

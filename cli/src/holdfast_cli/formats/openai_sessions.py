@@ -7,8 +7,8 @@ from holdfast.errors import InvalidInput
 from holdfast.port import formats
 from holdfast.types import Message
 from holdfast_cli.formats.files import File, object_in
-from holdfast_cli.formats.foreign_sqlite import opened
-from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, parsed
+from holdfast_cli.formats.foreign_sqlite import open_database
+from holdfast_cli.formats.import_items import ImportedChat, Item, Skip, item_of
 from holdfast_cli.formats.json_values import stable_id, text_of
 
 _ITEMS, _COLUMNS = "agent_messages", ("id", "session_id", "message_data", "created_at")
@@ -22,7 +22,7 @@ def read(file: File) -> Iterator[Item]:
 
     An item of a kind that is no message, such as a search that the provider ran, is shown by its kind.
     """
-    with opened(file) as database:
+    with open_database(file) as database:
         branches: dict[object, str] = {}
         if database.has(_BRANCHES, *_PLACED):
             for identity, branch in database.rows(_BRANCHES, _PLACED, order=["rowid"]):
@@ -36,7 +36,7 @@ def read(file: File) -> Iterator[Item]:
                 continue
             branch = branches.get(identity, _MAIN)
             chat = ImportedChat(name if branch == _MAIN else f"{name}/{branch}")
-            yield parsed(chat, line, _message, item, line, created)
+            yield item_of(chat, line, _message, item, line, created)
 
 
 def _message(item: Mapping[str, object], line: int, created: object) -> Message:

@@ -1,10 +1,10 @@
-"""What a user marks as private: `<private>…</private>` in a prompt."""
+"""The words that a user marks as private: `<private>…</private>` in a prompt."""
 
 import re
 from collections.abc import Iterable, Sequence
 
 PRIVATE = "[private: left out, as the user asked]"
-"""What stands in place of words between the tags; how many they were is not told."""
+"""The placeholder for words between the tags; it does not tell their number."""
 
 Range = tuple[int, int]
 
@@ -20,34 +20,34 @@ def has_tag(text: str) -> bool:
 
 
 def private_ranges(text: str, *, to_end: bool) -> list[Range]:
-    """Return where a text is private, in order and apart, tags included. Linear.
+    """Return the private ranges of a text, in order and apart, tags included. Linear.
 
     Tags nest. With `to_end` one that nothing closes covers the rest of the text, which is how prompts are
     read; in other texts it is only a word.
     """
     if "<" not in text:
         return []
-    opened: list[int] = []
-    found: list[Range] = []
+    starts: list[int] = []
+    ranges: list[Range] = []
     for tag in _TAG.finditer(text):
         if not tag[1]:
-            opened.append(tag.start())
-        elif opened:
-            found.append((opened.pop(), tag.end()))
-    if opened and to_end:
-        found.append((opened[0], len(text)))
-    return apart(found)
+            starts.append(tag.start())
+        elif starts:
+            ranges.append((starts.pop(), tag.end()))
+    if starts and to_end:
+        ranges.append((starts[0], len(text)))
+    return apart(ranges)
 
 
 def apart(ranges: Iterable[Range]) -> list[Range]:
     """Return ranges of a text in order, each that overlaps another one joined with it, without empty ones."""
-    joined: list[Range] = []
+    result: list[Range] = []
     for start, end in sorted(ranges):
-        if joined and start < joined[-1][1]:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        if result and start < result[-1][1]:
+            result[-1] = result[-1][0], max(end, result[-1][1])
         elif start < end:
-            joined.append((start, end))
-    return joined
+            result.append((start, end))
+    return result
 
 
 def without_ranges(text: str, ranges: Sequence[Range], placeholder: str = PRIVATE) -> str:
@@ -90,7 +90,7 @@ def without_private_parts(texts: Sequence[str]) -> list[str]:
 
 
 def private_words(text: str) -> list[str]:
-    """Return what a prompt marks as private, in pieces without the tags."""
+    """Return the private words of a prompt, in pieces without the tags."""
     ranges = private_ranges(text, to_end=True)
     pieces = [piece for start, end in ranges for piece in _PIECES.split(text[start:end])]
     return [piece.strip() for piece in pieces if piece.strip()]

@@ -11,7 +11,7 @@ from holdfast.port.handles import NewRecord
 from holdfast.port.imports import stored_text
 from holdfast.types import Record
 from holdfast_cli.formats.files import File
-from holdfast_cli.formats.record_markdown import RecordEntry, digest, own_records, read
+from holdfast_cli.formats.record_markdown import RecordEntry, digest, own_records, read_entries
 
 _SOURCE = "markdown"
 _EMPTY = "its text is empty in the file"
@@ -28,7 +28,7 @@ _MISSING = (
 
 @dataclass(frozen=True, slots=True)
 class RecordEdit:
-    """What an entry of a file changes: the line, the id ("" of a new one), and the texts before and after.
+    """The change of an entry in a file: the line, the id ("" of a new one), and the texts before and after.
 
     Of a "conflict" nothing was changed, and `why` says what stands against it: `before` is the text here,
     `after` that of the file.
@@ -54,7 +54,7 @@ class RecordEdits:
     @property
     def conflicts(self) -> tuple[RecordEdit, ...]:
         """The edits that were not made."""
-        return tuple(one for one in self.edits if one.action == "conflict")
+        return tuple(edit for edit in self.edits if edit.action == "conflict")
 
 
 def apply_edits(memory: Memory, path: str | Path, *, dry_run: bool = False) -> RecordEdits:
@@ -69,32 +69,32 @@ def apply_edits(memory: Memory, path: str | Path, *, dry_run: bool = False) -> R
         InvalidInput: the file is cut off; nothing was changed.
 
     """
-    entries, wrong, exported = read(File.at(Path(path)))
-    known = {one.id: one for one in own_records(memory)}
+    entries, wrong, total = read_entries(File.at(Path(path)))
+    records = {record.id: record for record in own_records(memory)}
     edits = tuple(
-        edit if dry_run or edit.action == "conflict" else _made(memory, edit, entry, known)
-        for entry, edit in _decided(entries, known, lambda identity: bool(memory.changes(id=identity)))
+        edit if dry_run or edit.action == "conflict" else _apply(memory, edit, entry, records)
+        for entry, edit in _edits_of(entries, records, lambda identity: bool(memory.changes(id=identity)))
     )
-    missing = exported - len({entry.id for entry in entries if entry.id})
+    missing = total - len({entry.id for entry in entries if entry.id})
     if missing > 0:
-        wrong.append((0, f"{missing:,} of the {exported:,} exported records are {_MISSING}"))
+        wrong.append((0, f"{missing:,} of the {total:,} exported records are {_MISSING}"))
     return RecordEdits(edits, len(entries) - len(edits), tuple(wrong))
 
 
-def _decided(
-    entries: list[RecordEntry], known: dict[str, Record], was_known: Callable[[str], bool]
+def _edits_of(
+    entries: list[RecordEntry], records: dict[str, Record], was_known: Callable[[str], bool]
 ) -> Iterator[tuple[RecordEntry, RecordEdit]]:
     """Yield the entries that change something, or cannot, with what they change."""
-    seen: set[object] = {(one.kind, one.text) for one in known.values()}
-    single = {one.kind for one in known.values() if one.kind in ("profile", "soul")}
+    seen: set[object] = {(record.kind, record.text) for record in records.values()}
+    single = {record.kind for record in records.values() if record.kind in ("profile", "soul")}
     for entry in entries:
         key: object = entry.id or (entry.kind, stored_text(entry.text))
-        current = known.get(entry.id)
+        current = records.get(entry.id)
         here = current.text if current else ""
         edit = RecordEdit("conflict", entry.line, entry.kind, entry.id, here, entry.text)
         if not entry.id and key not in seen:
-            added = replace(edit, action="add")
-            yield entry, replace(edit, why=_ONLY_ONE.format(entry.kind)) if entry.kind in single else added
+            addition = replace(edit, action="add")
+            yield entry, replace(edit, why=_ONLY_ONE.format(entry.kind)) if entry.kind in single else addition
         elif entry.id and key in seen:
             yield entry, replace(edit, why=_TWICE)
         elif entry.id and current is None and not was_known(entry.id):
@@ -107,13 +107,13 @@ def _decided(
 def _is_edited(entry: RecordEntry, current: Record | None) -> bool:
     """Return whether an entry says something else than what was exported, and than what is known now."""
     if current is None:
-        return bool(entry.text) and _said(entry, entry.text) != entry.base
+        return bool(entry.text) and _digest(entry, entry.text) != entry.base
     here = digest(current.text, current.category, current.tags)
-    is_same = here in (_said(entry, entry.text), _said(entry, stored_text(entry.text)))
-    return entry.kind != current.kind or not (is_same or _said(entry, entry.text) == entry.base)
+    is_same = here in (_digest(entry, entry.text), _digest(entry, stored_text(entry.text)))
+    return entry.kind != current.kind or not (is_same or _digest(entry, entry.text) == entry.base)
 
 
-def _said(entry: RecordEntry, text: str) -> str:
+def _digest(entry: RecordEntry, text: str) -> str:
     return digest(text, entry.category, entry.tags)
 
 
@@ -127,14 +127,14 @@ def _of_record(edit: RecordEdit, entry: RecordEntry, current: Record | None) -> 
     return replace(edit, action="replace" if entry.text else "retract")
 
 
-def _made(memory: Memory, edit: RecordEdit, entry: RecordEntry, known: dict[str, Record]) -> RecordEdit:
+def _apply(memory: Memory, edit: RecordEdit, entry: RecordEntry, records: dict[str, Record]) -> RecordEdit:
     """Make an edit, and return it; as a conflict where it is refused."""
     try:
         if edit.action == "add":
             new: NewRecord = {"text": edit.after, "kind": edit.kind, "source": _SOURCE}
             new |= {"category": entry.category, "tags": entry.tags}
             return replace(edit, id=memory.remember([new], by="user", merge=False)[0].id)
-        version = known[edit.id].version
+        version = records[edit.id].version
         if edit.action == "retract":
             memory.retract(edit.id, by="user", why=_EMPTY, expected_version=version)
         else:

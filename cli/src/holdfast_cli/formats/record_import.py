@@ -21,7 +21,7 @@ _ONLY_ONE = "there is a {} already, which is left as it is"
 
 @dataclass(slots=True)
 class StoredRecords:
-    """What became of records: the number `added` or changed, that `present` before, and what is left out."""
+    """The outcome of storing records: those `added` or changed, those `present` before, and the skips."""
 
     added: int = 0
     present: int = 0
@@ -30,41 +30,41 @@ class StoredRecords:
 
 def store_records(memory: Memory, items: Sequence[ImportedRecord]) -> StoredRecords:
     """Store records that are new, and those that changed at their source and not here."""
-    done, fresh = StoredRecords(), defaultdict[str, list[ImportedRecord]](list)
+    tally, fresh = StoredRecords(), defaultdict[str, list[ImportedRecord]](list)
     known = Imports(memory).versions([item.source for item in items]) if items else {}
     for item in items:
         if versions := known.get(item.source):
-            _follow(memory, item, versions, done)
+            _follow(memory, item, versions, tally)
         else:
             fresh[item.agent].append(item)
     for agent, some in fresh.items():
         try:
             handle = memory.scoped(agent=clean(agent)) if agent else memory
         except InvalidInput as error:
-            done.skips += [Skip(item.line, error.what, problem=True) for item in some]
+            tally.skips += [Skip(item.line, error.what, problem=True) for item in some]
         else:
-            _add(handle, [item for item in some if _has_place(handle, item, done)], done)
-    return done
+            _add(handle, [item for item in some if _has_place(handle, item, tally)], tally)
+    return tally
 
 
-def _follow(memory: Memory, item: ImportedRecord, versions: Sequence[Record], done: StoredRecords) -> None:
+def _follow(memory: Memory, item: ImportedRecord, versions: Sequence[Record], tally: StoredRecords) -> None:
     """Bring a record that was imported before to the text that its source has now."""
-    newest, imported = versions[-1], [one for one in versions if one.by == "import"][-1]
+    newest, imported = versions[-1], [version for version in versions if version.by == "import"][-1]
     if stored_text(item.record["text"]) == imported.text:
-        done.present += 1
+        tally.present += 1
         if newest.retracted:
-            done.skips.append(Skip(item.line, _RETRACTED))
+            tally.skips.append(Skip(item.line, _RETRACTED))
     elif newest.retracted or newest.text != imported.text:
-        done.skips.append(Skip(item.line, _BOTH, problem=True))
+        tally.skips.append(Skip(item.line, _BOTH, problem=True))
     else:
         try:
             memory.replace(newest.id, item.record["text"], by="import", expected_version=newest.version)
-            done.added += 1
+            tally.added += 1
         except (InvalidInput, Denied, Conflict) as error:
-            done.skips.append(Skip(item.line, error.what, problem=True))
+            tally.skips.append(Skip(item.line, error.what, problem=True))
 
 
-def _has_place(memory: Memory, item: ImportedRecord, done: StoredRecords) -> bool:
+def _has_place(memory: Memory, item: ImportedRecord, tally: StoredRecords) -> bool:
     """Return whether a record would not take the place of the one text of its kind."""
     kind = item.record.get("kind", "fact")
     if kind not in ("profile", "soul"):
@@ -72,11 +72,11 @@ def _has_place(memory: Memory, item: ImportedRecord, done: StoredRecords) -> boo
     agent = memory.scope.agent
     if all(record.agent != agent for record in memory.records(kind=kind)):
         return True
-    done.skips.append(Skip(item.line, _ONLY_ONE.format(kind), problem=True))
+    tally.skips.append(Skip(item.line, _ONLY_ONE.format(kind), problem=True))
     return False
 
 
-def _add(memory: Memory, items: Sequence[ImportedRecord], done: StoredRecords) -> None:
+def _add(memory: Memory, items: Sequence[ImportedRecord], tally: StoredRecords) -> None:
     """Store new records in one transaction, after an error in halves."""
     if not items:
         return
@@ -86,18 +86,18 @@ def _add(memory: Memory, items: Sequence[ImportedRecord], done: StoredRecords) -
     except StoredMeanwhile:
         # The other import has stored them by now, so that this finds them.
         again = store_records(memory, items)
-        done.added += again.added
-        done.present += again.present
-        done.skips += again.skips
+        tally.added += again.added
+        tally.present += again.present
+        tally.skips += again.skips
     except (InvalidInput, Denied, Conflict) as error:
         if len(items) == 1:
-            done.skips.append(Skip(items[0].line, error.what, problem=True))
+            tally.skips.append(Skip(items[0].line, error.what, problem=True))
             return
         half = len(items) // 2
-        _add(memory, items[:half], done)
-        _add(memory, items[half:], done)
+        _add(memory, items[:half], tally)
+        _add(memory, items[half:], tally)
     else:
-        done.added += len(items)
+        tally.added += len(items)
         # A null memory writes none.
         pairs = zip(items, written, strict=False)
-        done.skips += [Skip(item.line, _HELD) for item, one in pairs if one.trust == "quarantined"]
+        tally.skips += [Skip(item.line, _HELD) for item, record in pairs if record.trust == "quarantined"]

@@ -42,11 +42,11 @@ class RecordEntry:
 def own_records(memory: Memory) -> list[Record]:
     """Return the records of the space that a handle writes to, without those that it only reads."""
     names = ("", memory.scope.reference(memory.scope.space))
-    return [one for one in memory.records() if one.space in names]
+    return [record for record in memory.records() if record.space in names]
 
 
 class ExportedRecords(NamedTuple):
-    """How many records were written, and how many are in no such file, by kind."""
+    """The number of records written, and the number of those that such a file never has, by kind."""
 
     records: int
     left_out: Counter[str]
@@ -60,8 +60,8 @@ def export_records(memory: Memory, stream: TextIO) -> ExportedRecords:
     """
     left_out: Counter[str] = Counter()
     own = own_records(memory)
-    left_out.update(one.kind for one in own if one.kind in _NOT_WRITTEN)
-    kinds = dict.fromkeys(one.kind for one in own if one.kind not in _NOT_WRITTEN)
+    left_out.update(record.kind for record in own if record.kind in _NOT_WRITTEN)
+    kinds = dict.fromkeys(record.kind for record in own if record.kind not in _NOT_WRITTEN)
     stream.write(f"{START}\n{_HELP}")
     for kind in kinds:
         stream.write(f"\n## {kind}\n{comment('kind', {'kind': kind})}\n")
@@ -76,11 +76,11 @@ def export_records(memory: Memory, stream: TextIO) -> ExportedRecords:
 def _mark(record: Record) -> str:
     base = digest(record.text, record.category, record.tags)
     labels = {"category": record.category, "tags": list(record.tags)}
-    return comment("record", {"id": record.id, "as": base, **{k: one for k, one in labels.items() if one}})
+    return comment("record", {"id": record.id, "as": base, **{k: v for k, v in labels.items() if v}})
 
 
 def digest(text: str, category: str, tags: Iterable[str]) -> str:
-    """Return what a record says as a short hash, by which a change is seen."""
+    """Return a short hash of a record's text, category and tags, by which a change is seen."""
     return hash_of([text.strip(), category, sorted(tags)])
 
 
@@ -90,7 +90,7 @@ def is_records(path: Path) -> bool:
     return start.lstrip(b"\xef\xbb\xbf\xff\xfe").startswith(START.encode())
 
 
-def read(file: File) -> tuple[list[RecordEntry], list[tuple[int, str]], int]:
+def read_entries(file: File) -> tuple[list[RecordEntry], list[tuple[int, str]], int]:
     """Return the entries of a file, what is wrong in it by lines, and how many records were exported.
 
     Raises:
@@ -115,7 +115,7 @@ def read(file: File) -> tuple[list[RecordEntry], list[tuple[int, str]], int]:
         else:
             kind = text_of(fields.get("kind")) if name == "kind" else kind
             tags = tuple(tag for tag in list_of(fields.get("tags")) if isinstance(tag, str))
-            identity, base, category = (text_of(fields.get(one)) for one in ("id", "as", "category"))
+            identity, base, category = (text_of(fields.get(key)) for key in ("id", "as", "category"))
             if text or name == "record":
                 entries.append(RecordEntry(line, kind, identity, base, text, category, tags))
     todo = "Nothing was changed. Export again, or bring back the comment at its end."

@@ -14,10 +14,10 @@ from holdfast_cli.formats import private_tags
 from holdfast_cli.formats.import_items import TOO_DEEP, ImportedMessage, ImportedRecord, Skip
 from holdfast_cli.formats.json_values import dict_of, list_of, text_of
 from holdfast_cli.formats.left_out import LeftOut
-from holdfast_cli.formats.named_paths import is_about_one_file, is_path_key, named_in_call, named_in_output
+from holdfast_cli.formats.named_paths import is_about_one_file, is_path_key, paths_in_call, paths_in_output
 
 IGNORED = "[left out: covered by .holdfastignore]"
-"""What stands in place of the content of files that the user excluded."""
+"""The placeholder for the content of files that the user excluded."""
 
 # What the payload of a covered message keeps: who says it, when and where.
 _ENVELOPE = frozenset(
@@ -45,7 +45,7 @@ _ELEMENT = re.compile(
 
 
 class Rules(Protocol):
-    """What a user keeps out of the memory."""
+    """The rules of a user on content that is kept out of the memory."""
 
     def leaves_out(self, cwd: str, at: datetime | None) -> str:
         """Return why nothing of this folder and time is stored; "" if it is."""
@@ -88,7 +88,7 @@ class Redactor:
         Its message is the same object if there is nothing to leave out.
         """
         try:
-            return self._redacted(item)
+            return self._redact(item)
         except RecursionError:
             return Skip(item.line, TOO_DEEP, problem=True)
 
@@ -97,10 +97,10 @@ class Redactor:
         text = item.record["text"]
         for words in private_tags.private_words(text):
             self._left_out.add_private(words, private_tags.PRIVATE)
-        redacted = self._left_out.without(private_tags.without_private(text))
-        return item if redacted == text else replace(item, record={**item.record, "text": redacted})
+        rest = self._left_out.without(private_tags.without_private(text))
+        return item if rest == text else replace(item, record={**item.record, "text": rest})
 
-    def _redacted(self, item: ImportedMessage) -> ImportedMessage | Skip:
+    def _redact(self, item: ImportedMessage) -> ImportedMessage | Skip:
         message = item.message
         self._cwd = text_of(dict_of(message.raw).get("cwd")) or item.chat.folder or self._cwd
         self._began = self._began or self._cwd
@@ -112,7 +112,7 @@ class Redactor:
         if self._rules:
             message = self._without_covered(item.chat.id, message)
         message = _without_tags(message, self._left_out)
-        message = _changed(message, self._left_out.without) if self._left_out else message
+        message = _change_texts(message, self._left_out.without) if self._left_out else message
         title = "" if item.chat.id in self._untitled else item.chat.title
         title = title and self._left_out.without(private_tags.without_private(title))
         chat = replace(item.chat, title=title) if title != item.chat.title else item.chat
@@ -127,20 +127,20 @@ class Redactor:
         if self._rules:
             # A session belongs to the project that it began in as well, wherever it goes.
             folders = dict.fromkeys((self._began, self._cwd))
-            found = (self._rules.leaves_out(folder, message.at) for folder in folders)
-            reason = next(filter(None, found), "")
+            reasons = (self._rules.leaves_out(folder, message.at) for folder in folders)
+            reason = next(filter(None, reasons), "")
         return reason or next(
-            (self._skipped[call] for call in _answered(message) if call in self._skipped), ""
+            (self._skipped[call] for call in _answers(message) if call in self._skipped), ""
         )
 
     def _without_covered(self, chat: str, message: Message) -> Message:
         self._calls.update((call.id, call) for call in message.calls)
         if message.role == "tool":
-            return self._covered_result(message) if self._is_result_covered(chat, message) else message
-        covered = [call for call in message.calls if self._is_call_covered(call)]
-        if covered:
-            self._covered.update(call.id for call in covered)
-            message = self._without_arguments(message, covered)
+            return self._cover_result(message) if self._is_result_covered(chat, message) else message
+        calls = [call for call in message.calls if self._is_call_covered(call)]
+        if calls:
+            self._covered.update(call.id for call in calls)
+            message = self._without_arguments(message, calls)
         return self._without_inlined(message) if message.role == "user" else message
 
     def _covers(self, paths: Iterable[str], *, follow: bool) -> bool:
@@ -151,38 +151,38 @@ class Redactor:
         if IGNORED in json.dumps(call.arguments, default=str):
             return True
         # The slash says that it is a folder.
-        named = {*named_in_call(call.arguments), self._cwd and f"{self._cwd}/"}
+        paths = {*paths_in_call(call.arguments), self._cwd and f"{self._cwd}/"}
         # Patterns of a shell are looked up on the disk: of very many, those that look most like paths.
-        late = sorted(filter(has_magic, named), key=lambda one: ("/" not in one, one))[_PATTERNS:]
-        return self._covers(named.difference(late), follow=True) or self._covers(late, follow=False)
+        late = sorted(filter(has_magic, paths), key=lambda path: ("/" not in path, path))[_PATTERNS:]
+        return self._covers(paths.difference(late), follow=True) or self._covers(late, follow=False)
 
     def _is_result_covered(self, chat: str, message: Message) -> bool:
         """Return whether a result is about a covered file, by its call, its details, or what it names."""
-        answered = _answered(message)
-        calls = [call for one in answered if (call := self._call(chat, one))]
+        ids = _answers(message)
+        calls = [call for key in ids if (call := self._call(chat, key))]
         if any(call.id in self._covered or self._is_call_covered(call) for call in calls):
             return True
         details = dict_of(dict_of(message.raw).get("toolUseResult"))
-        named = {
+        paths = {
             path
-            for one in (details, dict_of(details.get("file")))
-            for key, value in one.items()
+            for fields in (details, dict_of(details.get("file")))
+            for key, value in fields.items()
             if is_path_key(key)
             for path in (value if isinstance(value, list) else [value])
             if isinstance(path, str)
         }
-        if self._covers(named, follow=True):
+        if self._covers(paths, follow=True):
             return True
         if calls and all(is_about_one_file(call.arguments) for call in calls):
             return False
-        return self._covers(named_in_output(message.content), follow=False)
+        return self._covers(paths_in_output(message.content), follow=False)
 
     def _call(self, chat: str, call: str) -> ToolCall | None:
-        if call not in self._calls and self._earlier and (found := self._earlier(chat, call)):
-            self._calls[call] = found
+        if call not in self._calls and self._earlier and (earlier := self._earlier(chat, call)):
+            self._calls[call] = earlier
         return self._calls.get(call)
 
-    def _covered_result(self, message: Message) -> Message:
+    def _cover_result(self, message: Message) -> Message:
         self._left_out.add_lines(message.content, IGNORED)
         formats.each_text(dict_of(message.raw).get("toolUseResult"), self._note)
         raw = None if message.raw is None else _envelope(message.raw)
@@ -207,20 +207,20 @@ class Redactor:
         """Return a prompt without the files that its client wrote into it, where they are covered."""
 
         def change(text: str) -> str:
-            ranges = _inlined(text, lambda path: self._covers([path], follow=True))
+            ranges = _covered_files(text, lambda path: self._covers([path], follow=True))
             for start, end in ranges:
                 self._left_out.add_lines(text[start:end], IGNORED)
             return private_tags.without_ranges(text, ranges, IGNORED)
 
-        return _changed(message, change)
+        return _change_texts(message, change)
 
 
 def words_marked(message: Message) -> list[str]:
-    """Return what a prompt marks as private."""
+    """Return the words that a prompt marks as private."""
     if message.role != "user":
         return []
-    said = (message.content, "".join(_texts(_parts(message.raw))))
-    return [words for text in said for words in private_tags.private_words(text)]
+    prompts = (message.content, "".join(_texts(_parts(message.raw))))
+    return [words for text in prompts for words in private_tags.private_words(text)]
 
 
 def _without_tags(message: Message, left_out: LeftOut) -> Message:
@@ -228,7 +228,7 @@ def _without_tags(message: Message, left_out: LeftOut) -> Message:
     parts = _texts(_parts(message.raw))
     arguments = [call.arguments for call in message.calls]
     if not (
-        any(_has_tag(one) for one in (message.content, message.raw, message.meta, arguments))
+        any(_has_tag(value) for value in (message.content, message.raw, message.meta, arguments))
         or private_tags.has_tag("".join(parts))
     ):
         return message
@@ -237,14 +237,14 @@ def _without_tags(message: Message, left_out: LeftOut) -> Message:
         left_out.add_private(words, private_tags.PRIVATE)
     if is_prompt and parts:
         message = replace(message, raw=_with_parts(message.raw, private_tags.without_private_parts(parts)))
-    return _changed(message, lambda text: private_tags.without_private(text, to_end=is_prompt))
+    return _change_texts(message, lambda text: private_tags.without_private(text, to_end=is_prompt))
 
 
 def _has_tag(value: object) -> bool:
     if isinstance(value, str):
         return private_tags.has_tag(value)
     if isinstance(value, Mapping):
-        return any(_has_tag(one) for pair in value.items() for one in pair)
+        return any(_has_tag(part) for pair in value.items() for part in pair)
     return isinstance(value, list) and any(map(_has_tag, value))
 
 
@@ -270,7 +270,7 @@ def _with_parts(raw: Mapping[str, object] | None, texts: Iterable[str]) -> Mappi
     return {**dict_of(raw), "content": content}
 
 
-def _changed(message: Message, change: Callable[[str], str]) -> Message:
+def _change_texts(message: Message, change: Callable[[str], str]) -> Message:
     """Return a message with all its texts changed, the same object if none differs."""
     raw = formats.each_text(message.raw, change)
     content, meta = change(message.content), formats.each_text(message.meta, change)
@@ -280,8 +280,8 @@ def _changed(message: Message, change: Callable[[str], str]) -> Message:
     ]:
         return message
     calls = tuple(
-        replace(call, arguments=cast("Mapping[str, object] | str", one))
-        for call, one in zip(message.calls, arguments, strict=True)
+        replace(call, arguments=cast("Mapping[str, object] | str", new))
+        for call, new in zip(message.calls, arguments, strict=True)
     )
     return replace(
         message,
@@ -292,23 +292,23 @@ def _changed(message: Message, change: Callable[[str], str]) -> Message:
     )
 
 
-def _answered(message: Message) -> tuple[str, ...]:
+def _answers(message: Message) -> tuple[str, ...]:
     return message.answers or ((message.call_id,) if message.call_id else ())
 
 
 def _envelope(raw: Mapping[str, object]) -> dict[str, object]:
     """Return the payload of a result with a placeholder for everything but who says it, when and where."""
-    kept: dict[str, object] = {}
+    envelope: dict[str, object] = {}
     for key, value in raw.items():
         if key == "message" and isinstance(value, Mapping):
-            kept[key] = _envelope(value)
+            envelope[key] = _envelope(value)
         elif key == "content" and isinstance(value, list):
-            kept[key] = [_envelope(part) if isinstance(part, Mapping) else IGNORED for part in value]
+            envelope[key] = [_envelope(part) if isinstance(part, Mapping) else IGNORED for part in value]
         elif key in _ENVELOPE and not isinstance(value, Mapping | list) and len(str(value)) <= _LONGEST_FIELD:
-            kept[key] = value
+            envelope[key] = value
         else:
-            kept[key] = IGNORED
-    return kept
+            envelope[key] = IGNORED
+    return envelope
 
 
 def _paths_only(arguments: Mapping[str, object] | str) -> Mapping[str, object] | str:
@@ -326,39 +326,39 @@ def _paths_only(arguments: Mapping[str, object] | str) -> Mapping[str, object] |
 def _without_inputs(value: object, ids: set[str]) -> object:
     """Return a payload with placeholders in the arguments of these calls."""
     if isinstance(value, list):
-        return [_without_inputs(one, ids) for one in value]
+        return [_without_inputs(part, ids) for part in value]
     if not isinstance(value, Mapping):
         return value
     if not {text_of(value.get(key)) for key in ("id", "call_id")} & ids:
-        return {key: _without_inputs(one, ids) for key, one in value.items()}
-    return {key: _without_input(key, one) for key, one in value.items()}
+        return {key: _without_inputs(part, ids) for key, part in value.items()}
+    return {key: _without_input(key, part) for key, part in value.items()}
 
 
 def _without_input(key: str, value: object) -> object:
     if key == "function" and isinstance(value, Mapping):
-        return {name: one if name == "name" else IGNORED for name, one in value.items()}
+        return {name: part if name == "name" else IGNORED for name, part in value.items()}
     if isinstance(value, Mapping):
         return _paths_only(value)
     return value if key in _ENVELOPE else IGNORED
 
 
-def _inlined(text: str, is_covered: Callable[[str], bool]) -> list[tuple[int, int]]:
-    """Return where a prompt has covered files that its client wrote into it, in order and apart."""
-    found = []
+def _covered_files(text: str, is_covered: Callable[[str], bool]) -> list[tuple[int, int]]:
+    """Return the ranges of covered files that a client wrote into a prompt, in order and apart."""
+    ranges = []
     headers = list(_INLINED.finditer(text))
     for index, header in enumerate(headers):
         if is_covered(header[1].strip().removeprefix("@")):
             stop = headers[index + 1].start() if index + 1 < len(headers) else len(text)
-            ended = _INLINED_END.search(text, header.end(), stop)
-            stop = ended.start() if ended else stop
-            found.append((min(header.end() + 1, stop), stop))
+            close = _INLINED_END.search(text, header.end(), stop)
+            stop = close.start() if close else stop
+            ranges.append((min(header.end() + 1, stop), stop))
     done = 0
     for element in _ELEMENT.finditer(text):
         if element.start() >= done and is_covered(element["one"] or element["two"]):
             end = text.find(f"</{element['name']}", element.end())
             done = len(text) if end < 0 else end
-            found.append((element.end(), done))
-    called = [path for one in _CALLED.finditer(text) for path in named_in_call(one[1])]
-    if any(map(is_covered, called)):
-        found += [reminder.span() for reminder in _REMINDER.finditer(text)] or [(0, len(text))]
-    return private_tags.apart(found)
+            ranges.append((element.end(), done))
+    paths = [path for match in _CALLED.finditer(text) for path in paths_in_call(match[1])]
+    if any(map(is_covered, paths)):
+        ranges += [reminder.span() for reminder in _REMINDER.finditer(text)] or [(0, len(text))]
+    return private_tags.apart(ranges)

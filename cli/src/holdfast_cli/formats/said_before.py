@@ -1,4 +1,4 @@
-"""What a transcript marks as private anywhere, which other messages may repeat before that or after."""
+"""The words that a transcript marks as private anywhere: messages before and after may repeat them."""
 
 import json
 import re
@@ -22,38 +22,38 @@ _SESSION = re.compile(r"[\w-]{1,100}")
 
 
 def private_in(source: SourceFile) -> list[str]:
-    """Return what the prompts of a file mark as private, and those of the session of a subagent's file.
+    """Return the private words in the prompts of a file, for a subagent's file also those of its session.
 
     Of a part of a session log, these are those of the whole log.
     """
     if source.format.name == "Claude Code" and (path := Path(source.file.path)).is_file():
         paths = [path, *filter(None, [_main_session(path, source)])]
-        return [words for one in paths for words in _marked_in_log(one)]
+        return [words for log in paths for words in _words_in_log(log)]
     # The pages of a database may divide a word, and be many more than those with messages.
-    return _marked(source) if source.format.is_database or _mentions(source.file) else []
+    return _words_in(source) if source.format.is_database or _mentions(source.file) else []
 
 
-def _marked_in_log(path: Path) -> Iterator[str]:
-    """Yield what the prompts of a session log mark as private; lines without the word are not decoded."""
+def _words_in_log(path: Path) -> Iterator[str]:
+    """Yield the private words in the prompts of a session log; lines without the tag are not decoded."""
     try:
         with path.open("rb") as stream:
             while line := stream.readline(MAX_ROW):
                 if _MARK.search(line):
-                    yield from _marked_in_line(line)
+                    yield from _words_in_line(line)
     except OSError:
         # Whoever reads the messages reports it.
         return
 
 
-def _marked_in_line(line: bytes) -> list[str]:
+def _words_in_line(line: bytes) -> list[str]:
     try:
-        inner = dict_of(claude_code.said(dict_of(json.loads(line))))
+        inner = dict_of(claude_code.message_of(dict_of(json.loads(line))))
         return words_marked(formats.parse(inner)) if inner.get("role") == "user" else []
     except (ValueError, RecursionError, InvalidInput):
         return []
 
 
-def _marked(source: SourceFile) -> list[str]:
+def _words_in(source: SourceFile) -> list[str]:
     return [
         words
         for item in source.read()
@@ -66,11 +66,11 @@ def _mentions(file: File) -> bool:
     """Return whether a file has the word of the tag, which is quicker to see than to read its messages."""
     try:
         with file.open() as stream:
-            kept = b""
+            tail = b""
             while chunk := stream.read(_CHUNK):
-                if _MARK.search(kept + chunk):
+                if _MARK.search(tail + chunk):
                     return True
-                kept = chunk[-_LENGTH:]
+                tail = chunk[-_LENGTH:]
     except READ_ERRORS:
         # Whoever reads the messages reports it.
         return False

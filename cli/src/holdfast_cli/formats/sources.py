@@ -40,7 +40,7 @@ from holdfast_cli.formats.files import (
     text_problems,
     values,
 )
-from holdfast_cli.formats.foreign_sqlite import ForeignSQLite, is_sqlite, opened
+from holdfast_cli.formats.foreign_sqlite import ForeignSQLite, is_sqlite, open_database
 from holdfast_cli.formats.import_items import Item, Skip
 from holdfast_cli.formats.record_markdown import START as RECORDS
 from holdfast_cli.formats.zip_files import READ_ERRORS
@@ -68,7 +68,7 @@ def _not_read(reason: str, *, problem: bool = True) -> Callable[[File], Iterator
     return lambda _: iter([Skip(0, reason, problem=problem)])
 
 
-def _trusted(what: str) -> Callable[[File], Iterator[Item]]:
+def _by_path(what: str) -> Callable[[File], Iterator[Item]]:
     """Return the reader of a file that is trusted, and so taken only where its own path is given."""
     return _not_read(f"an export of {what}: name the file itself", problem=False)
 
@@ -83,8 +83,8 @@ NOTES = Format("notes", notes.read, is_text=lambda _: True)
 """Notes without front matter, which any Markdown is: read where it is asked for only."""
 _JSONL = Format("JSONL", jsonl.read, is_line=jsonl.is_message)
 FORMATS = (
-    Format("Holdfast", _trusted("everything"), is_line=lambda one: one.get("holdfast") == "everything"),
-    Format("records as Markdown", _trusted("records"), is_text=lambda text: text.startswith(RECORDS)),
+    Format("Holdfast", _by_path("everything"), is_line=lambda row: row.get("holdfast") == "everything"),
+    Format("records as Markdown", _by_path("records"), is_text=lambda text: text.startswith(RECORDS)),
     Format("Claude Code", claude_code.read, is_line=claude_code.is_line),
     Format("Codex", codex.read, is_line=codex.is_line),
     Format("Gemini CLI", gemini.read, is_line=gemini.is_chat),
@@ -209,26 +209,26 @@ def recognise(file: File, formats: Sequence[Format]) -> Format | None:
     """Return the format of a file by its first lines or values; None if it is in none."""
     start = _start_of(file)
     if is_sqlite(start):
-        with opened(file) as database:
-            return next((one for one in formats if one.is_database and one.is_database(database)), None)
+        with open_database(file) as database:
+            return next((form for form in formats if form.is_database and form.is_database(database)), None)
     if start.startswith(_ZIP):
         # Where it was cut, what is in it may be in plain view.
         return None
     start = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     text = start.decode(errors="replace")
-    if found := next((one for one in formats if one.is_text and one.is_text(text)), None):
-        return found
-    by_line = [(one, one.is_line) for one in formats if one.is_line]
-    by_value = [(one, one.is_value) for one in formats if one.is_value]
+    if match := next((form for form in formats if form.is_text and form.is_text(text)), None):
+        return match
+    by_line = [(form, form.is_line) for form in formats if form.is_line]
+    by_value = [(form, form.is_value) for form in formats if form.is_value]
     if start.startswith(b"["):
         return _first_match(by_value, values(file))
     head = list(islice(lines(file, MAX_LINE), _HEAD))
-    found = _first_match(by_line, head) or _first_match(by_value, head)
+    match = _first_match(by_line, head) or _first_match(by_value, head)
     if not head or isinstance(head[0], Skip):
         # The first line is not a whole object: a document over many lines, or damaged.
-        return _first_match(by_value, values(file)) or found
+        return _first_match(by_value, values(file)) or match
     alone = len(head) == 1 and not file.path.lower().endswith(LINE_ENDINGS)
-    return _first_match(by_value, head) if alone and found is _JSONL else found
+    return _first_match(by_value, head) if alone and match is _JSONL else match
 
 
 def _first_match(
@@ -240,7 +240,7 @@ def _first_match(
 
 
 def _why_unknown(file: File) -> str:
-    """Return why a file is in no format, as far as its beginning shows it."""
+    """Return the reason why a file is in no format, as far as its beginning shows it."""
     start = _start_of(file)
     text = start.removeprefix(b"\xef\xbb\xbf").strip()
     first = next(values(file), None) if text.startswith((b"{", b"[")) else None
@@ -258,7 +258,7 @@ def _why_unknown(file: File) -> str:
 
 
 def _unknown(path: Path, reason: str, formats: Sequence[Format]) -> UnknownFormat:
-    names = ", ".join(dict.fromkeys(one.name for one in formats))
+    names = ", ".join(dict.fromkeys(form.name for form in formats))
     todo = _TODOS.get(reason, f"Convert it to one of these: {names}.")
     return UnknownFormat(f"{str(path)!r} is {reason}.", todo)
 
@@ -269,7 +269,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _unreadable(error: Exception) -> str:
-    """Return why a file cannot be read; what is raised for databases says so itself."""
+    """Return the reason why a file cannot be read; errors of databases say it in full."""
     return _one_line(error) if isinstance(error, HoldfastError) else f"cannot be read: {_one_line(error)}"
 
 
@@ -278,17 +278,17 @@ def _problem(path: str, reason: str) -> Unread:
 
 
 def _folder(root: Path, formats: Sequence[Format]) -> Iterator[Source]:
-    denied: list[OSError] = []
-    for folder, inner, names in os.walk(root, onerror=denied.append):
+    errors: list[OSError] = []
+    for folder, inner, names in os.walk(root, onerror=errors.append):
         inner.sort()
         for path in (Path(folder, name) for name in sorted(names)):
-            yield from found_at(path, root, formats)
-    for one in denied:
-        yield _problem(clean(str(one.filename)), f"cannot be read: {_one_line(one)}")
+            yield from sources_at(path, root, formats)
+    for error in errors:
+        yield _problem(clean(str(error.filename)), f"cannot be read: {_one_line(error)}")
 
 
-def found_at(path: Path, root: Path, formats: Sequence[Format] = FORMATS) -> Iterator[Source]:
-    """Yield what there is to import at a path within a folder; nothing for a pipe or a device."""
+def sources_at(path: Path, root: Path, formats: Sequence[Format] = FORMATS) -> Iterator[Source]:
+    """Yield the sources at a path within a folder; nothing for a pipe or a device."""
     if not path.is_file():
         return
     ending = path.suffix.lower()
@@ -317,7 +317,7 @@ def _look(file: File, formats: Sequence[Format]) -> Source:
     except READ_ERRORS as error:
         return _problem(file.path, _unreadable(error))
     is_other = ending in _OTHER_ENDINGS and reason != _UTF16
-    is_session = any(test(begun) for one in formats for test in (one.is_line, one.is_value) if test)
+    is_session = any(test(begun) for form in formats for test in (form.is_line, form.is_value) if test)
     is_problem = reason in (_PACKED, _CUT) or (is_session and reason != _UNKNOWN)
     return Ignored(ending) if is_other else Unread(file.path, Skip(0, reason, problem=is_problem))
 
@@ -353,7 +353,7 @@ def _zip(path: Path, folder: str, formats: Sequence[Format]) -> Iterator[Source]
         for info in files:
             if not _may_have_chats(info.filename):
                 yield Ignored(clean(Path(info.filename).suffix.lower()))
-        outputs = {one.filename: one for one in files if PurePosixPath(one.filename).parent.name == _OUTPUTS}
+        outputs = {out.filename: out for out in files if PurePosixPath(out.filename).parent.name == _OUTPUTS}
         read = [*members[:_MAX_MEMBERS], *outputs.values()]
         if reason := zip_files.why_too_much(read, path.stat().st_size):
             todo = f"If it is no trap, {zip_files.UNPACK}."
@@ -364,9 +364,9 @@ def _zip(path: Path, folder: str, formats: Sequence[Format]) -> Iterator[Source]
                 yield _problem(f"{label}/{name}", reason)
             else:
                 stem = name.rpartition(".")[0]
-                file = File(f"{label}/{name}", f"{folder}{stem}", partial(zip_files.unpacked, archive, info))
+                file = File(f"{label}/{name}", f"{folder}{stem}", partial(zip_files.unpack, archive, info))
                 beside = partial(
-                    zip_files.packed_beside, archive, outputs, PurePosixPath(info.filename), Counter[str]()
+                    zip_files.read_beside, archive, outputs, PurePosixPath(info.filename), Counter[str]()
                 )
                 yield _look(replace(file, beside=beside), formats)
         if len(members) > _MAX_MEMBERS:

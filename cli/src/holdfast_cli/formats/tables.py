@@ -14,7 +14,7 @@ from holdfast.errors import InvalidInput, shown
 from holdfast.port import formats, texts
 from holdfast.port.handles import NewRecord
 from holdfast_cli.formats.files import MAX_LINE, File, lines
-from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Skip, parsed
+from holdfast_cli.formats.import_items import ImportedChat, ImportedRecord, Item, Skip, item_of
 from holdfast_cli.formats.json_values import dict_of, hash_of, repeat_id
 
 MESSAGE_FIELDS = ("content", "role", "at", "chat", "name", "id", "title", "meta")
@@ -32,28 +32,28 @@ _Row = Mapping[str, object]
 
 
 class Table(NamedTuple):
-    """How a table is read: the column of each field, and the encoding of a CSV without a mark of its own."""
+    """The mapping of a table: the column of each field, and the encoding of a CSV without a mark."""
 
     columns: Mapping[str, str]
     encoding: str = "utf-8"
 
     @property
     def options(self) -> str:
-        """What decides how it is read, as text."""
+        """The columns and the encoding, as text."""
         return json.dumps([sorted(self.columns.items()), self.encoding])
 
 
-def checked(columns: Mapping[str, str], encoding: str = "utf-8") -> Table:
-    """Return how a table is read.
+def check_table(columns: Mapping[str, str], encoding: str = "utf-8") -> Table:
+    """Check how a table is to be read, and return that as a `Table`.
 
     Raises:
         InvalidInput: there is no such field or encoding, or neither `content` nor `text` is among the fields.
 
     """
-    known = RECORD_FIELDS if "text" in columns else MESSAGE_FIELDS
+    names = RECORD_FIELDS if "text" in columns else MESSAGE_FIELDS
     for field in columns:
-        if field not in known:
-            raise InvalidInput(f"A table has no field {shown(field)}.", f"Use some of {', '.join(known)}.")
+        if field not in names:
+            raise InvalidInput(f"A table has no field {shown(field)}.", f"Use some of {', '.join(names)}.")
     if not {"content", "text"} & columns.keys():
         what = "The mapping names no words."
         raise InvalidInput(what, "Map `content` for messages, or `text` for records, to a column.")
@@ -92,7 +92,7 @@ def format_of(path: Path, table: Table) -> str:
 
 def read(table: Table, form: str, file: File) -> Iterator[Item]:
     """Yield the messages or records of a table, and the rows that are none."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     columns = table.columns
     taken = {*columns.values()}
     for item in _rows(file, table) if form == "CSV" else lines(file, MAX_LINE):
@@ -106,33 +106,33 @@ def read(table: Table, form: str, file: File) -> Iterator[Item]:
         if "text" in columns:
             yield _record(file.name, line, fields, meta)
         else:
-            yield _message(file.name, line, fields, meta, seen)
+            yield _message(file.name, line, fields, meta, counts)
 
 
-def _message(name: str, line: int, fields: _Row, meta: _Row, seen: Counter[str]) -> Item:
-    named = _text(fields.get("chat"))
-    chat = ImportedChat(named or name, _text(fields.get("title")), by_file=not named)
+def _message(name: str, line: int, fields: _Row, meta: _Row, counts: Counter[str]) -> Item:
+    chat_id = _text(fields.get("chat"))
+    chat = ImportedChat(chat_id or name, _text(fields.get("title")), by_file=not chat_id)
     role = _text(fields.get("role")).strip().lower() or "user"
-    said = {"role": _ROLES.get(role, role), "content": _text(fields.get("content"))}
+    words = {"role": _ROLES.get(role, role), "content": _text(fields.get("content"))}
     at = fields.get("at")
     if isinstance(at, str) and _SECONDS.fullmatch(at.strip()):
         at = float(at)
-    made = {**said, "name": _text(fields.get("name")) or None, "at": at or None}
+    message = {**words, "name": _text(fields.get("name")) or None, "at": at or None}
     # The n-th row that says the same is known again wherever it stands.
-    identity = _text(fields.get("id")) or repeat_id(seen, [named, *made.values()])
-    return parsed(chat, line, formats.parse, {**made, "id": identity, "meta": meta, "raw": None})
+    identity = _text(fields.get("id")) or repeat_id(counts, [chat_id, *message.values()])
+    return item_of(chat, line, formats.parse, {**message, "id": identity, "meta": meta, "raw": None})
 
 
 def _record(name: str, line: int, fields: _Row, meta: _Row) -> Item:
-    given = {key: _text(value) for key, value in fields.items() if _text(value).strip()}
-    text = given.get("text", "")
+    cells = {key: _text(value) for key, value in fields.items() if _text(value).strip()}
+    text = cells.get("text", "")
     if not text:
         return Skip(line, "The text is blank.", problem=True)
-    identity = given.pop("id", "")
-    where = identity or hash_of([given.get("kind", ""), text])
-    tags = [tag.strip() for tag in re.split(r"[,;]", given.pop("tags", "")) if tag.strip()]
-    made = {"kind": "fact", "source": f"table:{name}#{where}", **given, "tags": tags, "meta": dict(meta)}
-    return ImportedRecord(line, cast("NewRecord", made))
+    identity = cells.pop("id", "")
+    where = identity or hash_of([cells.get("kind", ""), text])
+    tags = [tag.strip() for tag in re.split(r"[,;]", cells.pop("tags", "")) if tag.strip()]
+    new = {"kind": "fact", "source": f"table:{name}#{where}", **cells, "tags": tags, "meta": dict(meta)}
+    return ImportedRecord(line, cast("NewRecord", new))
 
 
 def _cell(row: _Row, column: str) -> object:
@@ -180,7 +180,7 @@ def _cells(file: File, table: Table) -> Iterator[tuple[int, list[str]] | Skip]:
         with io.TextIOWrapper(stream, mark or table.encoding, errors, newline="") as text:
             first = text.readline(_LARGEST)
             delimiter = max(",;\t", key=first.count)
-            rows = csv.reader(_bounded(first, text), delimiter=delimiter)
+            rows = csv.reader(_limit_lines(first, text), delimiter=delimiter)
             line = 1
             try:
                 for cells in rows:
@@ -191,7 +191,7 @@ def _cells(file: File, table: Table) -> Iterator[tuple[int, list[str]] | Skip]:
                 yield Skip(line, f"no CSV ({error}); {_REST}", problem=True)
 
 
-def _bounded(first: str, text: io.TextIOWrapper) -> Iterator[str]:
+def _limit_lines(first: str, text: io.TextIOWrapper) -> Iterator[str]:
     line = first
     while line:
         if len(line) >= _LARGEST and not line.endswith(("\n", "\r")):

@@ -11,9 +11,9 @@ from holdfast import Memory
 from holdfast.errors import HoldfastError
 from holdfast_cli.formats.file_parts import end_of_lines, part_of
 from holdfast_cli.formats.import_report import ImportReport
-from holdfast_cli.formats.importing import ProjectOf, import_found
+from holdfast_cli.formats.importing import ProjectOf, import_sources
 from holdfast_cli.formats.redaction import Rules
-from holdfast_cli.formats.sources import DATABASE_ENDINGS, LINE_ENDINGS, Source, SourceFile, found_at
+from holdfast_cli.formats.sources import DATABASE_ENDINGS, LINE_ENDINGS, Source, SourceFile, sources_at
 
 _REST = 9  # times as long as its import took, a file is left alone after it
 _UNREADABLE = 60.0  # seconds after which a file that cannot be read is tried again
@@ -24,7 +24,7 @@ _State = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a look has found at a path: what was imported, or why nothing could be."""
+    """The result of a look at a path: the report of its import, or the problem."""
 
     path: Path
     report: ImportReport
@@ -33,7 +33,7 @@ class Seen:
 
 @dataclass(slots=True)
 class _File:
-    """What is known of a file: the folder it was found in, and its state when looked at and imported."""
+    """The state of a file: its watched folder, and its size and times when last looked at and imported."""
 
     root: Path
     looked: _State
@@ -97,18 +97,18 @@ class FolderWatch:
         return is_settled or (is_read_at_once and file.imported != file.looked)
 
     def _import(self, path: Path, file: _File, *, is_settled: bool) -> Iterator[Seen]:
-        started = self.clock()
+        start = self.clock()
         is_whole = is_settled or path.suffix.lower() not in LINE_ENDINGS
         try:
-            found = found_at(path, file.root)
-            found = found if is_whole else (_whole_lines(path, source) for source in found)
-            report = import_found(self.memory, found, self.rules(), self.project_of)
+            files = sources_at(path, file.root)
+            files = files if is_whole else (_whole_lines(path, source) for source in files)
+            report = import_sources(self.memory, files, self.rules(), self.project_of)
         except HoldfastError as error:
             # The next look tries again.
             yield from self._tell(path, ImportReport(), f"{error.what} {error.todo}")
             return
-        wait = _REST * (self.clock() - started)
-        if any(0 in one.lines for one in report.problems):
+        wait = _REST * (self.clock() - start)
+        if any(0 in skip.lines for skip in report.problems):
             file.until = self.clock() + max(wait, _UNREADABLE)
         else:
             file.until, file.imported, file.is_whole = self.clock() + wait, file.looked, is_whole
@@ -117,11 +117,11 @@ class FolderWatch:
             yield from self._tell(path, report, "")
 
     def _tell(self, path: Path, report: ImportReport, problem: str) -> Iterator[Seen]:
-        """Yield what is new: what was added, and what was left out that was not told of before."""
-        left = {(one.reason, one.count) for one in report.skipped if one.problem or 0 in one.lines}
-        left |= {(problem, 0)} if problem else set()
-        is_news = left - self._told.get(path, set())
-        self._told[path] = left
+        """Yield the news of an import: additions, and items left out that were not reported before."""
+        skips = {(skip.reason, skip.count) for skip in report.skipped if skip.problem or 0 in skip.lines}
+        skips |= {(problem, 0)} if problem else set()
+        is_news = skips - self._told.get(path, set())
+        self._told[path] = skips
         if report.added or report.records or report.rows or is_news:
             yield Seen(path, report, problem)
 
@@ -135,7 +135,7 @@ def _whole_lines(path: Path, source: Source) -> Source:
 
 def _states(root: Path | str) -> Iterator[tuple[str, _State]]:
     """Yield the files of a folder and its folders, with what differs when they have changed."""
-    found: dict[str, _State] = {}
+    states: dict[str, _State] = {}
     folders: list[str] = []
     try:
         with os.scandir(root) as entries:
@@ -146,12 +146,12 @@ def _states(root: Path | str) -> Iterator[tuple[str, _State]]:
                 # Or it is gone, or leads nowhere.
                 with suppress(OSError):
                     at = entry.stat()
-                    found[entry.path] = (at.st_size, at.st_mtime_ns, at.st_ino)
+                    states[entry.path] = (at.st_size, at.st_mtime_ns, at.st_ino)
     except OSError:
         # It is gone, or may not be read.
         return
-    for path, state in found.items():
+    for path, state in states.items():
         if not path.endswith(_LOG):
-            yield path, state + found.get(path + _LOG, ())
+            yield path, state + states.get(path + _LOG, ())
     for folder in folders:
         yield from _states(folder)

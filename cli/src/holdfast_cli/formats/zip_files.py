@@ -46,24 +46,24 @@ def why_not_unpacked(info: zipfile.ZipInfo) -> str:
     return ""
 
 
-def packed_beside(
+def read_beside(
     archive: zipfile.ZipFile,
     outputs: Mapping[str, zipfile.ZipInfo],
     log: PurePath,
-    read: Counter[str],
+    reads: Counter[str],
     name: str,
 ) -> bytes | None:
     """Return an output beside a log in a zip. That many lines ask for the same one is a trap."""
-    found = next((outputs[path] for one in log.parents[:3] if (path := str(one / name)) in outputs), None)
-    if not found or found.file_size > MAX_ROW or why_not_unpacked(found) or read[name] >= _MOST_READS:
+    info = next((outputs[path] for top in log.parents[:3] if (path := str(top / name)) in outputs), None)
+    if not info or info.file_size > MAX_ROW or why_not_unpacked(info) or reads[name] >= _MOST_READS:
         return None
-    read[name] += 1
+    reads[name] += 1
     with suppress(*READ_ERRORS, ValueError, RuntimeError):
-        return archive.read(found)
+        return archive.read(info)
     return None
 
 
-def unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BufferedReader:
+def unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BufferedReader:
     """Open a file of a zip."""
     try:
         # It never returns more than `info.file_size`.

@@ -1,4 +1,4 @@
-"""The coding agents that can call hooks: what each writes and demands, and where its hooks are listed."""
+"""The coding agents that can call hooks: their input, their answers, and the files that list their hooks."""
 
 import json
 import os
@@ -18,7 +18,7 @@ _SOURCES = {"resume": "resume", "fork": "resume", "clear": "clear", "compact": "
 
 @dataclass(frozen=True, slots=True)
 class NativeHook:
-    """What a client calls at an event: its own name of the event, and the members of the hook's entry."""
+    """A hook of a client: its event, the client's own name of the event, and the members of its entry."""
 
     event: Event
     native: str
@@ -48,20 +48,20 @@ class Client:
     home_variable: str = ""
     version: tuple[tuple[str, object], ...] = ()
     """The members that a new file of hooks must have."""
-    said: str = "last_assistant_message"
-    """The member of a stop that has the last message of the assistant."""
+    last_message: str = "last_assistant_message"
+    """The member of a stop event with the last message of the assistant."""
     nothing: str = "{}"
-    """What it demands where there is nothing to say."""
+    """The answer that it demands where there is nothing to say."""
     session: tuple[str, ...] = ("session_id",)
-    """The members that may have the id of the session."""
+    """The members that may hold the id of the session."""
 
     def folder_in(self, home: Path) -> Path:
         """Return the folder of the user's configuration."""
-        named = os.environ.get(self.home_variable, "") if self.home_variable else ""
-        return Path(named) if named else home / self.folder
+        path = os.environ.get(self.home_variable, "") if self.home_variable else ""
+        return Path(path) if path else home / self.folder
 
     def parse(self, event: Event, payload: Mapping[str, object]) -> HookCall:
-        """Read what the client writes to stdin.
+        """Read the call of a hook from the JSON that the client writes to stdin.
 
         Raises:
             InvalidInput: it names no session, or Cursor wrote it, which runs the hooks of Claude Code too.
@@ -87,15 +87,15 @@ class Client:
             cwd=_text_in(payload, "cwd") or _root(payload),
             transcript=self._transcript_in(payload, agent),
             prompt=prompt if event == "prompt" else "",
-            answer=_text_in(payload, self.said) if event == "stop" else "",
+            answer=_text_in(payload, self.last_message) if event == "stop" else "",
             source=source if event == "session-start" else "",
             agent=agent,
         )
 
     def answer(self, event: Event, text: str, message: str = "") -> str:
-        """Return what is written to stdout: `text` is for the model, `message` for the person.
+        """Return the answer to write to stdout: `text` is for the model, `message` for the person.
 
-        Where an event takes neither, it is what the client demands, "" where that is nothing.
+        Where an event takes neither, it is the empty answer that the client demands.
         """
         members: dict[str, object] = {}
         if text and event in _TAKE_TEXT:
@@ -127,10 +127,10 @@ class _Cursor(Client):
 
     def _transcript_in(self, payload: Mapping[str, object], agent: str) -> str:
         # The command line does not name its own, and early versions wrote plain text.
-        named = super()._transcript_in(payload, agent)
+        transcript = super()._transcript_in(payload, agent)
         session = _text_in(payload, *self.session)
-        if named or agent or not session.replace("-", "").isalnum():
-            return named if named.endswith(".jsonl") else ""
+        if transcript or agent or not session.replace("-", "").isalnum():
+            return transcript if transcript.endswith(".jsonl") else ""
         folders = (Path.home() / ".cursor" / "projects").glob("*/agent-transcripts")
         names = (f"{session}.jsonl", f"{session}/{session}.jsonl")
         paths = (folder / name for folder in folders for name in names)
@@ -193,7 +193,7 @@ _CURSOR = _Cursor(
     user_file="hooks.json",
     grouped=False,
     version=(("version", 1),),
-    said="",
+    last_message="",
     session=("conversation_id", "session_id"),
 )
 # Its timeouts are in milliseconds.
@@ -210,7 +210,7 @@ _GEMINI = Client(
     folder=".gemini",
     user_file="settings.json",
     project_file="settings.json",
-    said="prompt_response",
+    last_message="prompt_response",
 )
 _CLIENTS = {client.name: client for client in (_CLAUDE_CODE, _CODEX, _CURSOR, _GEMINI)}
 NAMES = tuple(_CLIENTS)
@@ -230,7 +230,7 @@ def client_of(name: str) -> Client:
 
 
 def _text_in(payload: Mapping[str, object], *names: str) -> str:
-    """Return the first of some members that is a text with anything in it, "" if none is."""
+    """Return the first non-empty text among some members, "" if there is none."""
     values = (payload.get(name) for name in names)
     return next((value for value in values if isinstance(value, str) and value), "")
 
@@ -247,14 +247,14 @@ def _cut(text: str) -> str:
     if size <= LIMIT:
         return text
     end = "\n[… cut: the client takes no more]"
-    units, kept = 0, 0
+    units, length = 0, 0
     for character in text:
         units += 1 + (character > "\uffff")
         if units > LIMIT - len(end):
             break
-        kept += 1
-    kept = max(text.rfind("\n", 0, kept + 1), 0) or kept
-    return text[:kept] + end
+        length += 1
+    length = max(text.rfind("\n", 0, length + 1), 0) or length
+    return text[:length] + end
 
 
 def _document(members: Mapping[str, object]) -> str:

@@ -38,7 +38,7 @@ def write_config(path: Path, before: str | None, after: str | None, *, private: 
 
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(path.parent):
+    with _lock(path.parent):
         if read_config(path) != before:
             raise Conflict(f"{path} was changed at this moment.", "Close the client, then try again.")
         if before is None:
@@ -80,15 +80,15 @@ def backups(path: Path) -> list[Path]:
     """Return the backups of a file, the newest first."""
     form = re.compile(rf"{re.escape(path.name)}\.bak([0-9]{{0,6}})")
     numbers = {
-        int(found[1] or 0): other
-        for other in (path.parent.iterdir() if path.parent.is_dir() else ())
-        if (found := form.fullmatch(other.name)) and other.is_file()
+        int(match[1] or 0): file
+        for file in (path.parent.iterdir() if path.parent.is_dir() else ())
+        if (match := form.fullmatch(file.name)) and file.is_file()
     }
     return [numbers[number] for number in sorted(numbers, reverse=True)]
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _lock(folder: Path) -> Iterator[None]:
     """Let others that write here wait, where the system has locks of this kind."""
     try:
         import fcntl

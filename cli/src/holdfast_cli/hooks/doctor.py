@@ -1,4 +1,4 @@
-"""What `holdfast doctor` checks: whether the hooks run, answer in time, and reach the model."""
+"""The checks of `holdfast doctor`: whether the hooks run, answer in time, and reach the model."""
 
 import platform
 import re
@@ -37,7 +37,7 @@ State = Literal["ok", "note", "action"]
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """What was found: "ok", a "note", or what needs "action", which `todo` names."""
+    """The result of a check: "ok", a "note", or an "action" to take, which `todo` names."""
 
     state: State
     subject: str
@@ -51,7 +51,7 @@ _action = partial(HealthCheck, "action")
 
 @dataclass(frozen=True, slots=True)
 class EventTiming:
-    """How long the answers to an event took, in milliseconds; `limit` is None where nobody waits."""
+    """The times of the answers to an event, in milliseconds; `limit` is None where nobody waits."""
 
     client: str
     event: str
@@ -64,7 +64,7 @@ class EventTiming:
 
 @dataclass(frozen=True, slots=True)
 class HealthReport:
-    """What the checks amount to, of the last seven days."""
+    """The results of all checks, for the last seven days."""
 
     checks: tuple[HealthCheck, ...]
     timings: tuple[EventTiming, ...]
@@ -81,7 +81,7 @@ class HealthReport:
 
 @dataclass(frozen=True, slots=True)
 class Evidences:
-    """What the checks look at: all of it was read before, so that they only judge.
+    """The evidence of the checks, read before them, so that they do no I/O.
 
     `database` is the state of the file, or a sentence on why the database cannot be used, "" if it can.
     `unwritable` is the folder of the journal if it cannot be written, else "". `switched_off` is the file by
@@ -99,130 +99,130 @@ class Evidences:
 
 
 def examine(evidences: Evidences, now: float) -> HealthReport:
-    """Return what is well and what is not, of `now` and the seven days before."""
+    """Return the health at `now`, from the calls of the seven days before."""
     # A clock that was set, or a damaged line: neither is a time.
     runs = [run for run in evidences.runs if 0 < run.at <= now + _DAY and 0 <= run.ms < float("inf")]
     recent = [run for run in runs if now - _DAYS * _DAY <= run.at]
     timings = tuple(_timings(recent))
     checks = (
-        *_installed(evidences, runs),
-        *_reached(evidences.deliveries),
-        *_database(evidences.database),
-        *_journal(evidences.unwritable),
-        *_failed(recent),
-        *_slow(timings),
-        *_paused(evidences.pauses, now),
+        *_check_hooks(evidences, runs),
+        *_check_deliveries(evidences.deliveries),
+        *_check_database(evidences.database),
+        *_check_journal(evidences.unwritable),
+        *_check_failures(recent),
+        *_check_timings(timings),
+        *_check_pauses(evidences.pauses, now),
     )
     return HealthReport(
         checks,
         timings,
-        dict(Counter(one.evidence for one in evidences.deliveries)),
+        dict(Counter(delivery.evidence for delivery in evidences.deliveries)),
         _by_day(recent),
         dict(Counter(run.project for run in recent if run.project).most_common()),
         {**evidences.versions, "python": platform.python_version()},
     )
 
 
-def _installed(evidences: Evidences, runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
-    installed, switched_off = evidences.installed, evidences.switched_off
+def _check_hooks(evidences: Evidences, runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
+    installations, switched_off = evidences.installed, evidences.switched_off
     ran = Counter(run.client for run in runs)
-    listed = {one.client for one in installed if one.commands}
-    if not listed and not ran:
+    clients = {place.client for place in installations if place.commands}
+    if not clients and not ran:
         todo = "Run `holdfast install claude-code`, or codex, cursor or gemini; --help shows more."
         yield _action("hooks", "No coding agent calls Holdfast.", todo)
-    off = "claude-code" if switched_off and "claude-code" in ran.keys() | listed else ""
+    off = "claude-code" if switched_off and "claude-code" in ran.keys() | clients else ""
     if off:
         todo = "Set it to false there, or remove it."
         yield _action("hooks", f"{_title(off)} runs no hooks: {switched_off} has `disableAllHooks`.", todo)
-    for client in ran.keys() - listed:
+    for client in ran.keys() - clients:
         what = f"{_title(client)} called hooks, yet its files list none: a plugin has them, or they are gone."
         yield _note("hooks", what)
-    for one in installed:
-        again = f"Run `holdfast install {one.client}`."
-        if one.problem:
-            yield _action("hooks", f"{one.path}: {one.problem}", "Mend the file.")
+    for place in installations:
+        again = f"Run `holdfast install {place.client}`."
+        if place.problem:
+            yield _action("hooks", f"{place.path}: {place.problem}", "Mend the file.")
             continue
-        for program in one.gone():
-            yield _action("hooks", f"{one.path} calls {program}, which is gone.", again)
-        wanted = {hook.event for hook in client_of(one.client).hooks}
-        if absent := [event for event in EVENTS if event in wanted - one.commands.keys()]:
-            yield _action("hooks", f"{one.path} lacks {', '.join(absent)}.", again)
-        if one.client != off:
-            yield from _ran(one, runs)
-    for client, count in Counter(one.client for one in installed if one.commands).items():
+        for program in place.missing_programs():
+            yield _action("hooks", f"{place.path} calls {program}, which is gone.", again)
+        events = {hook.event for hook in client_of(place.client).hooks}
+        if absent := [event for event in EVENTS if event in events - place.commands.keys()]:
+            yield _action("hooks", f"{place.path} lacks {', '.join(absent)}.", again)
+        if place.client != off:
+            yield from _check_place(place, runs)
+    for client, count in Counter(place.client for place in installations if place.commands).items():
         if count > 1:
             what = f"{_title(client)} has hooks for the user and for this project: each runs twice here."
             yield _action("hooks", what, f"Run `holdfast uninstall {client} --project`.")
 
 
-def _ran(one: Installation, runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
-    """Yield what hooks of an installation never ran, or that they do."""
-    own = [run for run in runs if run.client == one.client]
-    title = _title(one.client)
+def _check_place(place: Installation, runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
+    """Yield the hooks of an installation that never ran, or that all of them do."""
+    own = [run for run in runs if run.client == place.client]
+    title = _title(place.client)
     last = max((run.at for run in own), default=0.0)
-    if last <= one.since:
-        what = f"No hook of {title} ran since {one.path} was changed."
-        what = what if own else f"The hooks in {one.path} never ran."
+    if last <= place.since:
+        what = f"No hook of {title} ran since {place.path} was changed."
+        what = what if own else f"The hooks in {place.path} never ran."
         # Other clients run changed hooks, and keep other settings in the same file.
-        state: State = "note" if own and one.client != "codex" and not one.needs_path else "action"
-        yield HealthCheck(state, "hooks", what, _way_to_run(one))
+        state: State = "note" if own and place.client != "codex" and not place.needs_path else "action"
+        yield HealthCheck(state, "hooks", what, _way_to_run(place))
         return
     ran = {run.event for run in own}
-    never = [event for event in EVENTS if event in one.commands.keys() - ran]
+    never = [event for event in EVENTS if event in place.commands.keys() - ran]
     # A client that prints one answer and ends kills what it does not wait for: the end imports instead.
-    needed = _EACH_SESSION - {"stop"} if "session-end" in ran else _EACH_SESSION
-    missed = [event for event in never if event in needed]
-    if missed:
-        what = f"{title} never called {', '.join(missed)}, though it called other hooks."
+    essential = _EACH_SESSION - {"stop"} if "session-end" in ran else _EACH_SESSION
+    missing = [event for event in never if event in essential]
+    if missing:
+        what = f"{title} never called {', '.join(missing)}, though it called other hooks."
         todo = "Submit a prompt, wait for the answer, and run this again."
         yield _action("hooks", what, todo)
-    if waiting := [event for event in never if event not in needed]:
+    if waiting := [event for event in never if event not in essential]:
         yield _note("hooks", f"{title} did not call {', '.join(waiting)} yet.")
-    if not missed:
-        yield _ok("hooks", f"{title} calls the hooks in {one.path}, last at {_utc(last)}.")
+    if not missing:
+        yield _ok("hooks", f"{title} calls the hooks in {place.path}, last at {_utc(last)}.")
 
 
-def _way_to_run(one: Installation) -> str:
-    """Return what to do so that hooks run that did not."""
+def _way_to_run(place: Installation) -> str:
+    """Return what to do so that the hooks of an installation run."""
     todo = "Start a session, submit a prompt, and run this again."
-    if one.client == "codex":
+    if place.client == "codex":
         todo = "Type /hooks in Codex and trust them: before, Codex leaves them out and says nothing."
-    if one.needs_path:
-        what = f"`holdfast` is not on the PATH, and without it they do nothing: {_title(one.client)} must"
+    if place.needs_path:
+        what = f"`holdfast` is not on the PATH, and without it they do nothing: {_title(place.client)} must"
         todo = f"{what} be started with its folder there. {todo}"
     return todo
 
 
-def _reached(deliveries: Sequence[Delivery]) -> Iterator[HealthCheck]:
-    known = [one for one in deliveries if one.evidence != "unknown"]
+def _check_deliveries(deliveries: Sequence[Delivery]) -> Iterator[HealthCheck]:
+    known = [text for text in deliveries if text.evidence != "unknown"]
     if not known:
         reason = "No transcript tells" if deliveries else "No text was injected yet, so nothing tells"
         yield _note("model", f"{reason} whether injected text reaches the model.")
         return
-    states = Counter(one.evidence for one in known)
-    reached = states["sent"] + states["answered"]
-    said = f"{reached} of {len(known)} injected texts reached the model"
-    if reached:
+    states = Counter(text.evidence for text in known)
+    arrivals = states["sent"] + states["answered"]
+    summary = f"{arrivals} of {len(known)} injected texts reached the model"
+    if arrivals:
         how = [f"{states['sent']} stand in a request"] if states["sent"] else []
         how += [f"{states['answered']} before an answer"] if states["answered"] else []
-        yield _ok("model", f"{said}: in the transcripts {', '.join(how)}.")
+        yield _ok("model", f"{summary}: in the transcripts {', '.join(how)}.")
     if states["stored"]:
         yield _note("model", f"{states['stored']} wait in the transcripts for the next answer.")
     if states["cut"]:
         what = f"The client replaced {states['cut']} by a shorter text, as they were too long."
         yield _action("model", what, "Report it: no answer may be as long.")
     if states["missing"]:
-        last = max((one for one in known if one.evidence == "missing"), key=lambda one: one.at)
+        last = max((text for text in known if text.evidence == "missing"), key=lambda text: text.at)
         what = f"{states['missing']} of {len(known)} injected texts are not in the transcript, "
         what += f"the last of session {last.session} at {last.event}."
         todo = "Compare the version of the client with docs/coding-agents.md; it may drop what hooks answer."
         yield _action("model", what, todo)
 
 
-def _database(state: FileState | str) -> Iterator[HealthCheck]:
+def _check_database(state: FileState | str) -> Iterator[HealthCheck]:
     if isinstance(state, str):
-        refused = _action("database", _masked(state), "Check its address and its server.")
-        yield refused if state else _ok("database", "It can be opened.")
+        failure = _action("database", _mask(state), "Check its address and its server.")
+        yield failure if state else _ok("database", "It can be opened.")
         return
     if not state.exists:
         yield _note("database", "There is none yet: the first hook that stores makes it.")
@@ -235,10 +235,10 @@ def _database(state: FileState | str) -> Iterator[HealthCheck]:
         todo = "Run this again; if it stays, end the program that holds the lock."
         yield _action("database", "Another program has it locked at this moment.", todo)
     else:
-        yield _schema(state.schema)
+        yield _check_schema(state.schema)
 
 
-def _schema(number: int) -> HealthCheck:
+def _check_schema(number: int) -> HealthCheck:
     try:
         check_number("It", number or NEWEST)
     except HoldfastError as error:
@@ -247,14 +247,14 @@ def _schema(number: int) -> HealthCheck:
     return _ok("database", f"It can be written, with schema {number}{note}.")
 
 
-def _journal(unwritable: str) -> Iterator[HealthCheck]:
+def _check_journal(unwritable: str) -> Iterator[HealthCheck]:
     if unwritable:
         what = f"{unwritable} cannot be written: neither what fails nor what was shown is remembered."
         todo = "Let your user write there, or name another folder in HOLDFAST_STATE."
         yield _action("hooks", what, todo)
 
 
-def _failed(runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
+def _check_failures(runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
     """Yield the errors of hooks; those of a hook that works again are notes."""
     newest = {(run.client, run.event): run for run in runs}
     errors: dict[tuple[str, str, str], list[HookRun]] = defaultdict(list)
@@ -264,7 +264,7 @@ def _failed(runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
     latest = sorted(errors.values(), key=lambda own: own[-1].at, reverse=True)
     for own in latest[:_ERRORS]:
         last = own[-1]
-        what = f"{_title(last.client)}, {last.event}: {_masked(last.error)} "
+        what = f"{_title(last.client)}, {last.event}: {_mask(last.error)} "
         what += f"({len(own)} ×, last {_utc(last.at)})"
         stays = newest[last.client, last.event] is last
         todo = "Mend what it names; the next call of the hook tells whether that helped."
@@ -274,12 +274,12 @@ def _failed(runs: Sequence[HookRun]) -> Iterator[HealthCheck]:
 
 
 def _timings(runs: Iterable[HookRun]) -> Iterator[EventTiming]:
-    grouped: dict[tuple[str, str], list[HookRun]] = defaultdict(list)
+    by_event: dict[tuple[str, str], list[HookRun]] = defaultdict(list)
     for run in runs:
         if run.event in EVENTS:
-            grouped[run.client, run.event].append(run)
-    for client, event in sorted(grouped, key=lambda key: (key[0], EVENTS.index(key[1]))):
-        own = grouped[client, event]
+            by_event[run.client, run.event].append(run)
+    for client, event in sorted(by_event, key=lambda key: (key[0], EVENTS.index(key[1]))):
+        own = by_event[client, event]
         times = sorted(run.ms for run in own)
         failures = sum(bool(run.error) for run in own)
         p50, p95 = _quantile(times, 0.5), _quantile(times, 0.95)
@@ -291,28 +291,28 @@ def _quantile(times: Sequence[float], share: float) -> float:
     return times[max(0, -int(-share * len(times) // 1) - 1)]
 
 
-def _slow(timings: Sequence[EventTiming]) -> Iterator[HealthCheck]:
-    for one in timings:
-        if one.limit and one.p95 > one.limit:
-            what = f"{_title(one.client)}, {one.event}: 95 in 100 answers within {one.p95:,.0f} ms; "
-            what += f"the limit is {one.limit:,.0f}."
+def _check_timings(timings: Sequence[EventTiming]) -> Iterator[HealthCheck]:
+    for timing in timings:
+        if timing.limit and timing.p95 > timing.limit:
+            what = f"{_title(timing.client)}, {timing.event}: 95 in 100 answers within {timing.p95:,.0f} ms; "
+            what += f"the limit is {timing.limit:,.0f}."
             # A machine that is busy for a while is no fault: one in two beyond it is.
             # Of a few calls, the first of which makes the database, it is no fault either.
-            state: State = "action" if one.p50 > one.limit and one.runs >= _ENOUGH else "note"
+            state: State = "action" if timing.p50 > timing.limit and timing.runs >= _ENOUGH else "note"
             todo = "See docs/coding-agents.md, “When it is slow”." if state == "action" else ""
             yield HealthCheck(state, "timings", what, todo)
 
 
-def _paused(pauses: Pauses, now: float) -> Iterator[HealthCheck]:
+def _check_pauses(pauses: Pauses, now: float) -> Iterator[HealthCheck]:
     if pauses.is_damaged:
         what = "The list of pauses is damaged, so everything is taken as paused."
         yield _action("pauses", what, "Repair its lines, or delete it.")
     at = datetime.fromtimestamp(now, UTC)
-    for one in pauses.pauses:
-        if one.is_open and (one.until is None or at < one.until):
-            end = f" until {one.until:%Y-%m-%d %H:%M} UTC" if one.until else ""
-            what = f"{one.project or one.root or 'Everything'} is paused{end}: nothing is stored or injected."
-            yield _note("pauses", what)
+    for pause in pauses.pauses:
+        if pause.is_open and (pause.until is None or at < pause.until):
+            end = f" until {pause.until:%Y-%m-%d %H:%M} UTC" if pause.until else ""
+            name = pause.project or pause.root or "Everything"
+            yield _note("pauses", f"{name} is paused{end}: nothing is stored or injected.")
 
 
 def _by_day(runs: Iterable[HookRun]) -> dict[str, int]:
@@ -330,6 +330,6 @@ def _title(client: str) -> str:
     return client_of(client).title if client in NAMES else f"{client[:40]!r}"
 
 
-def _masked(text: str) -> str:
-    """Return an error without what may be a credential: others may be shown the report."""
+def _mask(text: str) -> str:
+    """Return an error without possible credentials: others may be shown the report."""
     return mask(_PASSWORD.sub(r"\1***@", text))

@@ -60,11 +60,11 @@ def main(arguments: Sequence[str]) -> NoReturn:
 
 
 def _age() -> float:
-    """Return the seconds since this process was started; at least what it has computed."""
+    """Return the seconds since this process was started; at least its computing time."""
     try:
         with open("/proc/self/stat", "rb") as file:  # noqa: PTH123 - pathlib is loaded by then, yet slower
-            started = int(file.read().rpartition(b")")[2].split()[19])
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+            start = int(file.read().rpartition(b")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - start / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError, AttributeError):
         age = 0.0
     # In some sandboxes every process was started with the machine: nothing would ever be answered.
@@ -78,32 +78,32 @@ def _limit(event: Event) -> float:
         ValueError: `HOLDFAST_HOOK_MS` is no number of them.
 
     """
-    named = os.environ.get(PATIENCE, "")
+    value = os.environ.get(PATIENCE, "")
     limit = 0.0
     with suppress(ValueError):
-        limit = float(named or LIMITS[event])
+        limit = float(value or LIMITS[event])
     if not 0 < limit <= DETACHED:
-        raise ValueError(f"{PATIENCE} is {named[:40]!r}: set milliseconds from 1 to {DETACHED}, or unset it.")
+        raise ValueError(f"{PATIENCE} is {value[:40]!r}: set milliseconds from 1 to {DETACHED}, or unset it.")
     return limit
 
 
 def _options(arguments: Sequence[str]) -> HookOptions:
     """Read the command line; what is not known is left out, as a later version may write it."""
-    found: dict[str, str | bool] = {}
+    options: dict[str, str | bool] = {}
     words = iter(arguments)
     for word in words:
         name, equal, value = word.partition("=")
         if name == "--wait":
-            found["wait"] = True
+            options["wait"] = True
         elif name in ("--client", "--db", "--tenant", "--user"):
-            found[name[2:]] = value if equal else next(words, "")
+            options[name[2:]] = value if equal else next(words, "")
         elif not word.startswith("-"):
-            found.setdefault("event", word)
-    return HookOptions(**found)  # type: ignore[arg-type]  # by their names
+            options.setdefault("event", word)
+    return HookOptions(**options)  # type: ignore[arg-type]  # by their names
 
 
 class _Answer:
-    """The answer to one event: it is written once, by what was found or when the time is over."""
+    """The answer to one event, written once: with its outcome, or when the time is over."""
 
     def __init__(self, options: HookOptions, began: float) -> None:
         self._options, self._began = options, began
@@ -131,7 +131,7 @@ class _Answer:
             self._answer(call, limit)
             return
         self._send("", log=False)
-        self._run = replace(self._run, ms=self._elapsed())
+        self._run = replace(self._run, ms=self._elapsed_ms())
         if self._detach():
             from holdfast_cli.hooks.events import HookEvents
 
@@ -141,19 +141,19 @@ class _Answer:
         from holdfast_cli.hooks.events import HookEvents
 
         if self._event in ("session-start", "prompt"):
-            told = journal.untold(journal.tail(), call.client, call.session)
-            self._run = replace(self._run, told=told)
+            error = journal.untold_error(journal.tail(), call.client, call.session)
+            self._run = replace(self._run, told=error)
         events = HookEvents(call, self._options, self._began + limit / 1000)
-        found = events.answer()
+        outcome = events.answer()
         self._run = replace(
-            self._run, project=found.project, shown=found.shown, tokens=found.tokens, note=found.note
+            self._run, project=outcome.project, shown=outcome.shown, tokens=outcome.tokens, note=outcome.note
         )
-        self._send(found.text, found.message)
-        if found.goes_on and self._detach():
+        self._send(outcome.text, outcome.message)
+        if outcome.goes_on and self._detach():
             self._go_on(events)
 
     def _go_on(self, events: HookEvents) -> None:
-        """Do what the client does not wait for; of an event without an answer, the journal shows this."""
+        """Do the work that the client does not wait for; log it for an event without an answer."""
         gc.enable()
         # What was shown is in the journal already.
         self._run = replace(self._run, shown=(), tokens=0, note="", told="")
@@ -162,14 +162,14 @@ class _Answer:
             note = events.after()
         # The edge of the program, as above.
         except BaseException as failure:  # noqa: BLE001
-            error = _said(failure)
+            error = _error_line(failure)
         if error or self._event in _UNANSWERED:
             self._log(replace(self._run, project=events.project, note=note, error=error))
 
     def _watch(self, limit: float) -> None:
         """End the process when the time is over, wherever it is stuck: at a lock, or at a slow disk."""
-        left = limit / 1000 - (time.time() - self._began)
-        self._timer = threading.Timer(max(0.0, left), self._give_up, [limit])
+        seconds = limit / 1000 - (time.time() - self._began)
+        self._timer = threading.Timer(max(0.0, seconds), self._give_up, [limit])
         self._timer.daemon = True
         self._timer.start()
 
@@ -208,7 +208,7 @@ class _Answer:
         """Answer with nothing, unless an answer is written, and leave the error in the journal."""
         # Where the journal fails as well, there is nowhere left to say it.
         with suppress(BaseException):
-            if not self._send_error(_said(error)):
+            if not self._send_error(_error_line(error)):
                 self._log(replace(self._run, shown=(), tokens=0, note="", told=""))
 
     def _send_error(self, error: str) -> bool:
@@ -220,18 +220,18 @@ class _Answer:
         if not self._once.acquire(blocking=False):
             return False
         if self._client is not None:
-            if told := self._run.told:
-                told = f"Holdfast failed at an earlier event: {told} `holdfast doctor` shows why."
-            output = self._client.answer(self._event, text, "\n".join(filter(None, (told, message))))
+            if report := self._run.told:
+                report = f"Holdfast failed at an earlier event: {report} `holdfast doctor` shows why."
+            output = self._client.answer(self._event, text, "\n".join(filter(None, (report, message))))
             _write(output.encode("utf-8", "backslashreplace"))
         if log:
             self._log(self._run)
         return True
 
     def _log(self, run: HookRun) -> None:
-        journal.write(replace(run, ms=run.ms or self._elapsed()))
+        journal.write(replace(run, ms=run.ms or self._elapsed_ms()))
 
-    def _elapsed(self) -> float:
+    def _elapsed_ms(self) -> float:
         return round((time.time() - self._began) * 1000, 1)
 
 
@@ -273,8 +273,8 @@ def _payload() -> dict[str, object]:
     return payload
 
 
-def _said(error: BaseException) -> str:
-    """Return an error on one line, without what the person said: only errors of ours have chosen words."""
+def _error_line(error: BaseException) -> str:
+    """Return an error on one line, without words of the person: only errors of ours have chosen words."""
     from holdfast.errors import HoldfastError
 
     if isinstance(error, HoldfastError | ValueError):

@@ -1,4 +1,4 @@
-"""What each event of a coding agent does: first what the client waits for, then what it does not wait for."""
+"""The work at each event of a coding agent: the answer that the client waits for, then all the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Unavailable
 from holdfast_cli.hooks import journal
 from holdfast_cli.hooks.location import default_path, is_there, location_of
-from holdfast_cli.hooks.privacy import Privacy, as_query, withheld
+from holdfast_cli.hooks.privacy import Privacy, as_query, why_withheld
 from holdfast_cli.hooks.project import Project, open_memory, project_of
 from holdfast_cli.hooks.session_state import SessionState, prune
 
@@ -40,7 +40,7 @@ _STARTED_IN = "CLAUDE_PROJECT_DIR"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an event comes to: the text for the model, what it shows, and why there is none.
+    """The outcome of an event: the text for the model, the ids that it shows, or why there is none.
 
     `message` is for the person. `goes_on` says that there is something to do which the client does not wait
     for; see `HookEvents.after`.
@@ -74,29 +74,29 @@ class HookEvents:
     @property
     def _folder(self) -> str:
         """The folder that the session was started in, as far as the client tells, else the one it is in."""
-        started = os.environ.get(_STARTED_IN) if self._call.client == "claude-code" else ""
-        return (started or self._call.cwd or ".").replace("\0", "")
+        folder = os.environ.get(_STARTED_IN) if self._call.client == "claude-code" else ""
+        return (folder or self._call.cwd or ".").replace("\0", "")
 
     # What the client waits for
 
     def answer(self) -> Outcome:
-        """Do what the client waits for, and return it; nothing while the user has paused the memory.
+        """Return the outcome that the client waits for; an empty one while the user has paused the memory.
 
         Raises:
             HoldfastError: the database cannot be read.
 
         """
-        if why := self._withheld():
+        if why := self._why_withheld():
             return Outcome(note=why, project=self.project)
         match self._call.event:
             case "session-start":
-                found = self._session_start()
+                outcome = self._session_start()
             case "prompt":
-                found = self._prompt()
+                outcome = self._prompt()
             case _:
                 # A stop and the end of a session have no answer: what they do is done in `after`.
-                found = self._before_compaction()
-        return replace(found, project=self.project)
+                outcome = self._before_compaction()
+        return replace(outcome, project=self.project)
 
     def _session_start(self) -> Outcome:
         from holdfast_cli.hooks.session_context import session_context, waiting_wishes
@@ -106,7 +106,7 @@ class HookEvents:
             resumes = self._call.source in ("resume", "compact")
             context = session_context(memory, self._call.session if resumes else "")
             wishes = waiting_wishes(memory, last, self._options)
-        self._shown(context.shown)
+        self._note_shown(context.shown)
         return Outcome(context.text, wishes, shown=context.shown, tokens=context.tokens)
 
     def _prompt(self) -> Outcome:
@@ -120,7 +120,7 @@ class HookEvents:
         with self._open() as memory:
             before = frozenset(self._state.shown_before())
             context = prompt_context(memory, query, self._call.session, before)
-        self._shown(context.shown)
+        self._note_shown(context.shown)
         note = "" if context.text else "nothing likely enough"
         return Outcome(context.text, shown=context.shown, tokens=context.tokens, note=note, goes_on=keeps)
 
@@ -151,14 +151,14 @@ class HookEvents:
         if time.time() > self._deadline - 0.15:
             raise TimeIsOver
 
-    def _shown(self, names: tuple[str, ...]) -> None:
+    def _note_shown(self, names: tuple[str, ...]) -> None:
         if names:
             self._state.note(at=time.time(), shown=names)
 
     # What it does not wait for
 
     def after(self) -> str:
-        """Do what the client does not wait for: import, compact, and learn without a model.
+        """Do the work that the client does not wait for: import, compact, and learn without a model.
 
         Returns:
             Why nothing was done; "" where it was.
@@ -167,7 +167,7 @@ class HookEvents:
             HoldfastError: the database cannot be written.
 
         """
-        if why := self._withheld():
+        if why := self._why_withheld():
             return why
         if self._call.event == "session-end":
             self._state.note(ended=True)
@@ -194,8 +194,8 @@ class HookEvents:
         prune()
         return ""
 
-    def _withheld(self) -> str:
-        return withheld(Project(self.project, Path(self._state.root)))
+    def _why_withheld(self) -> str:
+        return why_withheld(Project(self.project, Path(self._state.root)))
 
     @property
     def _reads_transcripts(self) -> bool:
@@ -210,8 +210,8 @@ class HookEvents:
             return
         transcript, rules = Path(self._call.transcript), Privacy.read(self._state.root)
         # Those of the sub-agents of Claude Code are beside it.
-        others = sorted((transcript.with_suffix("") / "subagents").glob("agent-*.jsonl"))
-        for path in (transcript, *others):
+        subagents = sorted((transcript.with_suffix("") / "subagents").glob("agent-*.jsonl"))
+        for path in (transcript, *subagents):
             import_tail(
                 memory,
                 path,
@@ -223,7 +223,7 @@ class HookEvents:
             )
 
     def _with_shown(self, item: ImportedMessage) -> ImportedMessage:
-        """Return a message that names what its writer was shown, so that it is not learned as news."""
+        """Return a message with the ids that its writer was shown, so that they are not learned as news."""
         message = item.message
         if message.role != "assistant" or item.chat.id != self._call.session:
             return item
@@ -238,28 +238,28 @@ class HookEvents:
         """
         from holdfast.types import Message
         from holdfast_cli.formats.import_items import ImportedChat, ImportedMessage
-        from holdfast_cli.formats.json_values import told_id
+        from holdfast_cli.formats.json_values import hook_id
         from holdfast_cli.formats.redaction import Redactor
 
         if not text.strip():
             return
         agent = f"/agent-{self._call.agent}" if self._call.agent else ""
         chat = memory.chat(f"{self._call.session}{agent}")
-        said = chat.history()
+        history = chat.history()
         shown = self._state.shown_before() if role == "assistant" else ()
         message = Message(role, text, at=datetime.now(UTC), shown=shown)
         redactor = Redactor(Privacy.read(), cwd=self._state.root)
-        found = redactor.redact(ImportedMessage(ImportedChat(chat.id), 0, message))
-        if not isinstance(found, ImportedMessage):
+        item = redactor.redact(ImportedMessage(ImportedChat(chat.id), 0, message))
+        if not isinstance(item, ImportedMessage):
             return
         # Not of the private words: a hash of a short number tells it.
-        text = found.message.content
-        told = told_id(role, text)
-        same = [one for one in said if one.id.startswith(told)]
-        if same and role == "assistant" and said[-1].id == same[-1].id:
+        text = item.message.content
+        prefix = hook_id(role, text)
+        same = [earlier for earlier in history if earlier.id.startswith(prefix)]
+        if same and role == "assistant" and history[-1].id == same[-1].id:
             # The same stop, reported twice.
             return
-        chat.append(replace(found.message, id=f"{told}{len(same) + 1}"))
+        chat.append(replace(item.message, id=f"{prefix}{len(same) + 1}"))
 
     def _learn(self, memory: Memory) -> None:
         if self._state.ended or self._call.event == "session-end":

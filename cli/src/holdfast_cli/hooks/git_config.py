@@ -38,8 +38,8 @@ class GitConfig:
 
     def value(self, section: str, name: str) -> str:
         """Return the last value of a variable; "" without one."""
-        found = [value for part, _, key, value in self._own if (part, key) == (section, name)]
-        return found[-1] if found else ""
+        values = [value for part, _, key, value in self._own if (part, key) == (section, name)]
+        return values[-1] if values else ""
 
     def remote(self) -> str:
         """Return the URL of the remote `origin`, else of the first one by name, else "".
@@ -59,46 +59,46 @@ def _entries(file: Path) -> Iterator[tuple[str, str, str, str]]:
     section = subsection = ""
     for line in _lines(read_small(file)):
         rest = line.strip()
-        if found := _SECTION.match(rest):
-            section, subsection = found[1].casefold(), re.sub(r"\\(.)", r"\1", found[2] or "")
-            if not found[2] and "." in section:
+        if header := _SECTION.match(rest):
+            section, subsection = header[1].casefold(), re.sub(r"\\(.)", r"\1", header[2] or "")
+            if not header[2] and "." in section:
                 # The old form: [remote.origin].
                 section, _, subsection = section.partition(".")
-            rest = rest[found.end() :].strip()
+            rest = rest[header.end() :].strip()
         if rest[:1] not in ("#", ";", "") and (pair := _VARIABLE.fullmatch(rest)):
             yield section, subsection, pair[1].casefold(), _value(pair[2] or "")
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield lines, those joined that end with a backslash."""
-    joined = ""
+    """Yield lines; one that ends with a backslash is joined with the next."""
+    head = ""
     for line in text.removeprefix("\ufeff").splitlines():
         if line.endswith("\\") and not line.endswith("\\\\"):
-            joined += line[:-1]
+            head += line[:-1]
             continue
-        yield joined + line
-        joined = ""
-    if joined:
-        yield joined
+        yield head + line
+        head = ""
+    if head:
+        yield head
 
 
 def _value(text: str) -> str:
     """Return a value without quotes, escapes and comments."""
     parts: list[str] = []
-    quoted, at, kept = False, 0, 0
+    in_quotes, at, end = False, 0, 0
     while at < len(text):
         char = text[at]
         if char == "\\" and at + 1 < len(text):
             at += 1
             parts.append(_ESCAPES.get(text[at], text[at]))
-            kept = len(parts)
+            end = len(parts)
         elif char == '"':
-            quoted = not quoted
-            kept = len(parts)
-        elif char in "#;" and not quoted:
+            in_quotes = not in_quotes
+            end = len(parts)
+        elif char in "#;" and not in_quotes:
             break
         else:
             parts.append(char)
-            kept = len(parts) if quoted or not char.isspace() else kept
+            end = len(parts) if in_quotes or not char.isspace() else end
         at += 1
-    return "".join(parts[:kept])
+    return "".join(parts[:end])

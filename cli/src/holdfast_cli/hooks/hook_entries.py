@@ -1,4 +1,4 @@
-"""The entries by which a client calls our hooks: added to its configuration, found again, and removed."""
+"""The entries by which a client calls our hooks: to add to its configuration, to find, and to remove."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +19,8 @@ def event_of(command: object) -> str:
     >>> event_of("/usr/bin/python3 -P -m holdfast hook prompt --client codex"), event_of("holdfast verify")
     ('prompt', '')
     """
-    found = _OURS.search(command) if isinstance(command, str) else None
-    return found[1] if found else ""
+    match = _OURS.search(command) if isinstance(command, str) else None
+    return match[1] if match else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class HookEntries:
 
     client: Client
 
-    def wanted(self, commands: Mapping[str, str]) -> dict[str, object]:
+    def entries_for(self, commands: Mapping[str, str]) -> dict[str, object]:
         """Return the entries that call the commands of our events."""
         kind = {"type": "command"} if self.client.grouped else {}
         return {
@@ -42,12 +42,12 @@ class HookEntries:
             for hook in self.client.hooks
         }
 
-    def snippet(self, wanted: Mapping[str, object]) -> str:
+    def snippet(self, content: Mapping[str, object]) -> str:
         """Return a configuration with our hooks alone."""
-        hooks = {native: [self._in_group(entry)] for native, entry in wanted.items()}
+        hooks = {native: [self._in_group(entry)] for native, entry in content.items()}
         return pretty({**dict(self.client.version), "hooks": hooks})
 
-    def found(self, text: str) -> dict[str, object]:
+    def find(self, text: str) -> dict[str, object]:
         """Return our entries in a configuration.
 
         Raises:
@@ -60,7 +60,7 @@ class HookEntries:
         places = [(place.event, document.find(place.path)) for place in _ours(document)]
         return {event: value.plain for event, value in places if value is not None}
 
-    def added(self, text: str, wanted: Mapping[str, object]) -> str:
+    def add(self, text: str, content: Mapping[str, object]) -> str:
         """Return a configuration with our hooks, in place of earlier ones; "" stands for no configuration.
 
         Raises:
@@ -68,25 +68,25 @@ class HookEntries:
 
         """
         if not text.strip():
-            return self.snippet(wanted)
+            return self.snippet(content)
         document = JsonText(text)
         for name, value in self.client.version:
             if document.find([name]) is None:
                 document = document.put([name], value)
-        missing = dict(wanted)
+        missing = dict(content)
         for place in reversed(list(_ours(document))):
             first = next(_ours(document, place.event))
             if place.event in missing and place.path == first.path:
                 document = document.put(place.path, missing.pop(place.event))
             else:
                 document = _without(document, place.path)
-        for native, entry in wanted.items():
+        for native, entry in content.items():
             if native in missing:
                 document = document.append(["hooks", native], self._in_group(entry))
         return document.text
 
-    def removed(self, text: str) -> str:
-        """Return a configuration without our hooks, and without what only they were in.
+    def remove(self, text: str) -> str:
+        """Return a configuration without our hooks, and without the groups that had nothing else.
 
         Raises:
             Conflict: it is no JSON.
@@ -109,7 +109,7 @@ class _Place(NamedTuple):
 
 
 def _ours(document: JsonText, event: str | None = None) -> Iterator[_Place]:
-    """Yield where our hooks are, in the order of the text, in groups or not."""
+    """Yield the places of our hooks, in the order of the text, in groups or not."""
     hooks = document.find(["hooks"]) if isinstance(document.root.plain, dict) else None
     for part in hooks.parts if hooks is not None and isinstance(hooks.plain, dict) else ():
         if event not in (None, part.name) or document.find(["hooks", part.name]) is not part.value:
@@ -120,8 +120,8 @@ def _ours(document: JsonText, event: str | None = None) -> Iterator[_Place]:
             if _calls_us(item):
                 yield _Place(part.name, path)
             inner = document.find([*path, "hooks"]) if isinstance(item.plain, dict) else None
-            for place, one in enumerate(_items(inner)):
-                if _calls_us(one):
+            for place, hook in enumerate(_items(inner)):
+                if _calls_us(hook):
                     yield _Place(part.name, (*path, "hooks", place))
 
 
@@ -134,7 +134,7 @@ def _calls_us(value: Value) -> bool:
 
 
 def _without(document: JsonText, path: Sequence[Step]) -> JsonText:
-    """Return a text without a hook, nor the group, the event and the hooks that had nothing else."""
+    """Return a text without a hook, and without the group, the event and the hooks left empty by that."""
     document = document.without(path)
     while path := path[:-1]:
         value = document.find(path)

@@ -54,7 +54,7 @@ class IgnoreRules:
         self._roots = {self._root, _plain(os.path.realpath(root))}
         self._homes = {self._home, _plain(os.path.realpath(home))}
         self._own = _spec(own)
-        self._asked_in: dict[str, Sequence[tuple[str, list[_Pattern]]]] = {}
+        self._specs_in: dict[str, Sequence[tuple[str, list[_Pattern]]]] = {}
         self._known: dict[str, bool] = {}
 
     def covers_root(self) -> bool:
@@ -106,59 +106,59 @@ class IgnoreRules:
         return self._decide_of(path) and not (self._is_ours(path) and posixpath.isdir(path))
 
     def _decide_of(self, form: str) -> bool:
-        for folder, spec in self._asked(posixpath.dirname(form.rstrip("/"))):
+        for folder, spec in self._specs_for(posixpath.dirname(form.rstrip("/"))):
             relative = form[len(folder) :].lstrip("/").lower()
             for pattern, covers in spec:
                 if pattern.search(relative):
                     return covers
         return False
 
-    def _asked(self, folder: str) -> Sequence[tuple[str, list[_Pattern]]]:
-        """Return the patterns that are asked for what is in a folder, those that decide first first."""
-        top = next((one for one in self._roots if _is_within(folder, one)), "")
-        return (*self._asked_above(folder), (top, self._own)) if self._own else self._asked_above(folder)
+    def _specs_for(self, folder: str) -> Sequence[tuple[str, list[_Pattern]]]:
+        """Return the patterns for the paths in a folder, in the order in which they decide."""
+        top = next((root for root in self._roots if _is_within(folder, root)), "")
+        return (*self._specs_above(folder), (top, self._own)) if self._own else self._specs_above(folder)
 
-    def _asked_above(self, folder: str) -> Sequence[tuple[str, list[_Pattern]]]:
-        """Return the patterns of a folder and of those above it; each is looked into once."""
-        if len(self._asked_in) > _REMEMBERED:
-            self._asked_in.clear()
+    def _specs_above(self, folder: str) -> Sequence[tuple[str, list[_Pattern]]]:
+        """Return the patterns of a folder and of the folders above it; each is read once."""
+        if len(self._specs_in) > _REMEMBERED:
+            self._specs_in.clear()
         folders = []
-        while folder not in self._asked_in and self._is_ours(folder):
+        while folder not in self._specs_in and self._is_ours(folder):
             folders.append(folder)
             folder = posixpath.dirname(folder)
-        asked = self._asked_in.get(folder, ())
-        for one in reversed(folders):
-            spec = _spec(Path(one, NAME))
-            asked = self._asked_in[one] = ((one, spec), *asked) if spec else asked
-        return asked
+        specs = self._specs_in.get(folder, ())
+        for place in reversed(folders):
+            spec = _spec(Path(place, NAME))
+            specs = self._specs_in[place] = ((place, spec), *specs) if spec else specs
+        return specs
 
 
 def _spec(file: Path) -> list[_Pattern]:
     """Return the patterns of a file, in small letters, the last one first; none if there is no such file."""
-    return [(_compiled(line, _of_git), not line.startswith("!")) for line in reversed(_lines(file))]
+    return [(_compile(line, _of_git), not line.startswith("!")) for line in reversed(_lines(file))]
 
 
-def _compiled(line: str, translate: Callable[[str], str]) -> re.Pattern[str]:
+def _compile(line: str, translate: Callable[[str], str]) -> re.Pattern[str]:
     """Return a pattern as an expression for small letters; as in git, one that is none covers nothing.
 
     Sets of characters are read here, as git reads them: `translate` gets NUL, which is in no path, for each.
     """
     sets: list[str] = []
 
-    def read(found: re.Match[str]) -> str:
-        if found[0].startswith("\\"):
-            return found[0]
+    def convert(match: re.Match[str]) -> str:
+        if match[0].startswith("\\"):
+            return match[0]
         inside = "".join(
             f"{re.escape(low)}-{re.escape(max(low, high))}" if low else _CLASSES[name]
-            for name, low, high in dict.fromkeys(_IN_SET.findall(found[2]))
+            for name, low, high in dict.fromkeys(_IN_SET.findall(match[2]))
         )
         # Of small letters, none is lost where all but capitals are meant.
-        flag = "" if found[1] and not line.startswith("!") else "i"
-        sets.append(f"(?{flag}:(?!/)[{'^' if found[1] else ''}{inside}])" if found[3] else "(?!)")
+        flag = "" if match[1] and not line.startswith("!") else "i"
+        sets.append(f"(?{flag}:(?!/)[{'^' if match[1] else ''}{inside}])" if match[3] else "(?!)")
         return "\0"
 
     try:
-        expression = translate(_SET.sub(read, line.partition("\0")[0]).lower())
+        expression = translate(_SET.sub(convert, line.partition("\0")[0]).lower())
     except (ValueError, KeyError):
         return re.compile("(?!)")
     following = iter(sets)
@@ -173,7 +173,7 @@ def _of_git(line: str) -> str:
     # Only where there is a file of patterns.
     from pathspec import GitIgnoreSpec
 
-    (pattern,) = GitIgnoreSpec.from_lines([_bounded(re.sub(r"\*{3,}", "**", line))]).patterns
+    (pattern,) = GitIgnoreSpec.from_lines([_limit_stars(re.sub(r"\*{3,}", "**", line))]).patterns
     regex: re.Pattern[str] | None = getattr(pattern, "regex", None)
     if regex is None:
         return "(?!)"
@@ -182,7 +182,7 @@ def _of_git(line: str) -> str:
     return expression.removesuffix(end) + _ENDS.get(end, "")
 
 
-def _bounded(line: str) -> str:
+def _limit_stars(line: str) -> str:
     """Return a pattern with two `**` at most: one with more covers what the first two let it cover."""
     parts = line.split("**")
     if len(parts) <= 3:
@@ -224,28 +224,28 @@ def _plain(path: str) -> str:
 
 
 def _where_it_leads(path: str) -> list[str]:
-    """Return where symbolic links lead from a path, or from the files that a pattern stands for."""
+    """Return the targets of symbolic links from a path, or from the files that match a pattern."""
     # Tools that search in all folders leave some out.
-    found = _matches(path) if has_magic(path) and "/**/" not in path else []
-    return list({*found, *map(_real, (path, *found))} - {path})
+    matches = _matches(path) if has_magic(path) and "/**/" not in path else []
+    return list({*matches, *map(_real, (path, *matches))} - {path})
 
 
 def _matches(path: str) -> list[str]:
     """Return the files that a pattern of a shell stands for, a number of them at most."""
     first, *names = path.split("/")
-    found, left = [first], _LISTED
+    paths, room = [first], _LISTED
     for name in names:
-        folders, found = found, [one for folder in found if os.path.lexists(one := f"{folder}/{name}")]
+        folders, paths = paths, [child for folder in paths if os.path.lexists(child := f"{folder}/{name}")]
         if has_magic(name):
-            pattern = _compiled(name, fnmatch.translate)
-            for folder in folders[:left]:
+            pattern = _compile(name, fnmatch.translate)
+            for folder in folders[:room]:
                 with suppress(OSError):
                     fitting = (
-                        str(one) for one in Path(f"{folder}/").iterdir() if pattern.match(one.name.lower())
+                        str(file) for file in Path(f"{folder}/").iterdir() if pattern.match(file.name.lower())
                     )
-                    found += map(_plain, islice(fitting, _LISTED))
-            left = max(left - len(folders), 0)
-    return found[:_MATCHES]
+                    paths += map(_plain, islice(fitting, _LISTED))
+            room = max(room - len(folders), 0)
+    return paths[:_MATCHES]
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""What is installed into a client, and where: its hooks, the entry of the MCP server, a skill or a rule."""
+"""The parts to install into a client, and their files: hooks, the server entry, a skill or a rule."""
 
 import os
 import re
@@ -37,7 +37,7 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What shall be called, and for whom: the options of the memory, and the project, None for the user."""
+    """The options of an installation: those of the memory, and the project, None for the user."""
 
     location: str = ""
     """The path or URL of the database that was named, "" for the default."""
@@ -61,7 +61,7 @@ class Setup:
 
 
 def installed(name: str, setup: Setup, *, rules: bool = False) -> list[Installed]:
-    """Return what is installed into a client.
+    """Return the parts to install into a client.
 
     Raises:
         InvalidInput: hooks would show a password, or others would get what is only this user's.
@@ -77,21 +77,21 @@ def installed(name: str, setup: Setup, *, rules: bool = False) -> list[Installed
     hooks = HookEntries(client)
     commands = {event: hook_command(client, event, setup, shared=shared) for event in EVENTS}
     folder = setup.project / client.folder if setup.project else client.folder_in(home_folder())
-    found = [
+    parts = [
         Installed(
             folder / (client.project_file if setup.project else client.user_file),
             hooks,
-            hooks.wanted(commands),
+            hooks.entries_for(commands),
         )
     ]
     if setup.server and not shared:
-        found.append(_server(name, setup))
+        parts.append(_server(name, setup))
     if name == "claude-code" and setup.project is None:
         skill = folder / "skills" / "holdfast-memory" / "SKILL.md"
-        found.append(Installed(skill, WholeFile(_MARK), {NAME: skill_text()}))
+        parts.append(Installed(skill, WholeFile(_MARK), {NAME: skill_text()}))
     if rules:
-        found.append(_rule(client, folder, setup))
-    return found
+        parts.append(_rule(client, folder, setup))
+    return parts
 
 
 def _is_shared(client: Client, setup: Setup) -> bool:
@@ -160,8 +160,8 @@ def _server(name: str, setup: Setup) -> Installed:
                 # What Claude Code calls the local scope.
                 entry = ServerEntry(("projects", str(setup.project), "mcpServers"))
         case "codex":
-            wanted = {NAME: server_entry(name, setup)}
-            return Installed(client_of(name).folder_in(home) / "config.toml", TomlServer(), wanted)
+            servers = {NAME: server_entry(name, setup)}
+            return Installed(client_of(name).folder_in(home) / "config.toml", TomlServer(), servers)
         case "cursor":
             path = home / ".cursor" / "mcp.json"
         case "gemini":
@@ -205,7 +205,7 @@ def home_folder() -> Path:
 def project_root(folder: Path) -> Path:
     """Return the repository that a folder is in, or else the folder itself."""
     real = Path(os.path.realpath(folder))
-    return next((one for one in (real, *real.parents) if (one / ".git").exists()), real)
+    return next((place for place in (real, *real.parents) if (place / ".git").exists()), real)
 
 
 def text_with(parts: Sequence[Installed], text: str | None) -> str:
@@ -216,22 +216,22 @@ def text_with(parts: Sequence[Installed], text: str | None) -> str:
 
     """
     for part in parts:
-        text = part.entries.added(text or "", part.wanted)
+        text = part.entries.add(text or "", part.wanted)
     return text or ""
 
 
 def text_without(parts: Sequence[Installed], path: Path, text: str) -> str | None:
     """Return a file without what was installed into it, None if nothing else was ever there.
 
-    If the installation, done anew in a backup, gives the very text that is there, then that backup is what
-    there was before.
+    If installing into a backup gives the very text that is there, then that backup is the text that
+    was there before.
 
     Raises:
         Conflict: it cannot be changed without loss.
 
     """
-    found = [Installed(path, part.entries, part.entries.found(text)) for part in parts]
-    there = [part for part in found if part.wanted]
+    own = [Installed(path, part.entries, part.entries.find(text)) for part in parts]
+    there = [part for part in own if part.wanted]
     if not there:
         return text
     for backup in backups(path):
@@ -241,13 +241,13 @@ def text_without(parts: Sequence[Installed], path: Path, text: str) -> str | Non
     if _gives(there, None, text):
         return None
     for part in there:
-        text = part.entries.removed(text)
+        text = part.entries.remove(text)
     return text or None
 
 
 def _gives(parts: Sequence[Installed], former: str | None, text: str) -> bool:
     try:
-        ours = any(part.entries.found(former or "") for part in parts)
+        ours = any(part.entries.find(former or "") for part in parts)
         return not ours and text_with(parts, former) == text
     except HoldfastError:
         return False

@@ -1,4 +1,4 @@
-"""Which hooks of ours the configurations of clients list."""
+"""The hooks of ours that the configurations of clients list."""
 
 import shlex
 import shutil
@@ -44,26 +44,26 @@ class Installation:
                 return words[words.index("--db") + 1]
         return ""
 
-    def gone(self) -> list[str]:
+    def missing_programs(self) -> list[str]:
         """Return the programs that the hooks call and that are not there any more."""
         programs = {next(iter(_words(command)), "") for command in self.commands.values()}
         return sorted(name for name in programs if Path(name).is_absolute() and not Path(name).exists())
 
     @property
     def needs_path(self) -> bool:
-        """Whether the hooks look for `holdfast` on the path, as those that others run too, and it is not."""
+        """Whether the hooks look for `holdfast` on the path, as shared ones do, and it is not there."""
         by_name = any(_words(command)[:1] in (["if"], ["holdfast"]) for command in self.commands.values())
         return by_name and shutil.which("holdfast") is None
 
 
 def installations(home: Path, root: Path) -> list[Installation]:
     """Return the files of all clients that list hooks of ours, of the user and of a project."""
-    found = []
+    files = []
     for name in NAMES:
         client = client_of(name)
         places = [client.folder_in(home) / client.user_file, root / client.folder / client.project_file]
-        found += [one for path in dict.fromkeys(places) if not (one := _installation(client, path)).is_empty]
-    return found
+        files += [own for path in dict.fromkeys(places) if not (own := _installation(client, path)).is_empty]
+    return files
 
 
 def hooks_switch(home: Path, root: Path) -> Path | None:
@@ -86,12 +86,12 @@ def hooks_switch(home: Path, root: Path) -> Path | None:
 
 
 def client_version(name: str) -> str:
-    """Return what a client says of its version, "" if it does not within its time."""
+    """Return the version that a client reports, "" if it does not within its time."""
     program = shutil.which(_PROGRAMS.get(name, ""))
     if program is None:
         return ""
     try:
-        done = subprocess.run(  # noqa: S603 - the program of that name on the path, without a shell
+        result = subprocess.run(  # noqa: S603 - the program of that name on the path, without a shell
             [program, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -100,7 +100,7 @@ def client_version(name: str) -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    lines = done.stdout[:1000].decode("utf-8", "replace").split("\n")
+    lines = result.stdout[:1000].decode("utf-8", "replace").split("\n")
     return lines[0].strip()[:80]
 
 
@@ -119,22 +119,22 @@ def _installation(client: Client, path: Path) -> Installation:
         document = JsonText(content.decode("utf-8")).root.plain
     except (ValueError, Conflict):
         return Installation(client.name, path, {}, since, "It is no JSON, and the client may ignore it.")
-    own = [one for one in _commands(document) if f"--client {client.name}" in one]
+    own = [command for command in _commands(document) if f"--client {client.name}" in command]
     commands = {event: command for command in own if (event := event_of(command))}
     return Installation(client.name, path, commands, since)
 
 
 def _commands(document: object) -> Iterator[str]:
     """Yield the commands of a configuration, however the client groups them."""
-    left = [document]
-    while left:
-        value = left.pop()
+    pending = [document]
+    while pending:
+        value = pending.pop()
         if isinstance(value, dict):
             if isinstance(command := value.get("command"), str):
                 yield command
-            left += value.values()
+            pending += value.values()
         elif isinstance(value, list):
-            left += value
+            pending += value
 
 
 def _words(command: str) -> list[str]:

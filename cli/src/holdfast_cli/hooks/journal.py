@@ -44,8 +44,8 @@ class HookRun:
 
 def folder() -> Path:
     """Return the folder of the journal and of what is remembered of sessions; it may not exist."""
-    named = os.environ.get(STATE)
-    return Path(named) if named else user_folder("state")
+    setting = os.environ.get(STATE)
+    return Path(setting) if setting else user_folder("state")
 
 
 def is_writable() -> bool:
@@ -86,8 +86,8 @@ def write(run: HookRun) -> bool:
     values = asdict(run)
     values["error"] = run.error[:_LONGEST]
     # What is empty is left out: the journal is read back by names.
-    kept = {name: value for name, value in values.items() if name in _ALWAYS or value not in ("", (), 0)}
-    line = json.dumps(kept)
+    row = {name: value for name, value in values.items() if name in _ALWAYS or value not in ("", (), 0)}
+    line = json.dumps(row)
     file = path()
     try:
         if append(file, f"{line}\n") > _MOST:
@@ -109,16 +109,16 @@ def tail() -> list[HookRun]:
     return list(filter(None, map(_run, objects(_bytes(path(), _TAIL)))))
 
 
-def untold(runs: Sequence[HookRun], client: str, session: str) -> str:
-    """Return the newest error of a client that the person was not told of; "" if there is none.
+def untold_error(runs: Sequence[HookRun], client: str, session: str) -> str:
+    """Return the newest error of a client that was not reported to the person; "" if there is none.
 
     One that goes on is told once a session.
     """
     own = [run for run in runs if run.client == client]
     last = max((place for place, run in enumerate(own) if run.told), default=0)
     error = next((run.error for run in reversed(own[last:]) if run.error), "")
-    told = {run.told for run in own if run.session == session}
-    return "" if error in told else error
+    earlier = {run.told for run in own if run.session == session}
+    return "" if error in earlier else error
 
 
 def last_start(runs: Sequence[HookRun], client: str, project: str) -> float:
@@ -149,14 +149,14 @@ def objects(data: bytes) -> Iterator[dict[str, object]]:
 def _run(values: dict[str, object]) -> HookRun | None:
     """Return a call from a line, None if it is none: the file may be from a later version or be damaged."""
     types = {"at": (int, float), "ms": (int, float), "tokens": (int,), "shown": (list,)}
-    known = {field.name for field in fields(HookRun)}
-    kept = {
+    names = {field.name for field in fields(HookRun)}
+    row = {
         name: value
         for name, value in values.items()
-        if name in known and isinstance(value, types.get(name, (str,)))
+        if name in names and isinstance(value, types.get(name, (str,)))
     }
-    if not kept.keys() >= _ALWAYS:
+    if not row.keys() >= _ALWAYS:
         return None
     shown = values.get("shown")
-    kept["shown"] = tuple(one for one in shown if isinstance(one, str)) if isinstance(shown, list) else ()
-    return HookRun(**kept)  # type: ignore[arg-type]  # each was checked by its name
+    row["shown"] = tuple(name for name in shown if isinstance(name, str)) if isinstance(shown, list) else ()
+    return HookRun(**row)  # type: ignore[arg-type]  # each was checked by its name

@@ -1,4 +1,4 @@
-"""Changes of a JSON text that leave all the rest of it as it is written: comments, layout, line endings."""
+"""Edits of a JSON text that leave the rest as it is written: comments, layout, line endings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Step = str | int
 
 
 class Value(NamedTuple):
-    """A value in a text: its span, what it is, and for objects and lists the parts that it is made of."""
+    """A value in a text: its span, the decoded value, and for objects and lists their parts."""
 
     start: int
     end: int
@@ -77,10 +77,10 @@ class JsonText:
             if not isinstance(value.plain, dict):
                 what = f"What should have the member {step!r} in the configuration is no object."
                 raise Conflict(what, "Mend it, or add the entries by hand.")
-            named = [part.value for part in value.parts if part.name == step]
-            if not named:
+            values = [part.value for part in value.parts if part.name == step]
+            if not values:
                 return None
-            value = named[-1]
+            value = values[-1]
         return value
 
     def put(self, path: Sequence[Step], new: object) -> Self:
@@ -92,14 +92,14 @@ class JsonText:
         """
         value = self.find(path)
         if value is not None:
-            return self._replaced(value, new, path)
+            return self._replace(value, new, path)
         *above, name = path
         parent = self.find(above)
         if parent is None:
             return self.put(above, {name: new})
         if not isinstance(parent.plain, dict):
             self.find(path)
-        return self._added(parent, f"{json.dumps(name)}: ", new)
+        return self._add(parent, f"{json.dumps(name)}: ", new)
 
     def append(self, path: Sequence[Step], new: object) -> Self:
         """Return the text with one more value in the list at a path, which is made if it is not there.
@@ -114,7 +114,7 @@ class JsonText:
         if not isinstance(value.plain, list):
             todo = "Mend it, or add the entries by hand."
             raise Conflict(f"The member {path[-1]!r} of the configuration is no list.", todo)
-        return self._added(value, "", new)
+        return self._add(value, "", new)
 
     def without(self, path: Sequence[Step]) -> Self:
         """Return the text without the value at a path, and with its name and comma."""
@@ -138,38 +138,38 @@ class JsonText:
         previous = self._comma(parent.parts[number - 1].value.end)
         return self._cut((previous - 1, previous), (begin, part.value.end))
 
-    def _replaced(self, value: Value, new: object, path: Sequence[Step]) -> Self:
+    def _replace(self, value: Value, new: object, path: Sequence[Step]) -> Self:
         if value.plain == new:
             return self
         parent = self.find(path[:-1]) or self.root
         part = next(part for part in parent.parts if part.value.start == value.start)
-        written = self._written(new, part.at) if self._own_line(part.at) else json.dumps(new)
-        return self._edited((value.start, value.end, written))
+        written = self._layout(new, part.at) if self._own_line(part.at) else json.dumps(new)
+        return self._edit((value.start, value.end, written))
 
-    def _added(self, parent: Value, label: str, new: object) -> Self:
+    def _add(self, parent: Value, label: str, new: object) -> Self:
         """Return the text with one more part in an object or a list, in its layout."""
         if not parent.parts:
             outer = self._margin(parent.start)
             margin = outer + self._indent()
             written = f"\n{margin}{label}{_pretty(new, self._indent(), margin)}\n{outer}"
-            kept = self.body[parent.start + 1 : parent.end - 1]
+            inside = self.body[parent.start + 1 : parent.end - 1]
             # Comments stay before it.
-            return self._edited(
-                (parent.start + 1, parent.end - 1, (kept.rstrip() if kept.strip() else "") + written)
+            return self._edit(
+                (parent.start + 1, parent.end - 1, (inside.rstrip() if inside.strip() else "") + written)
             )
         last = parent.parts[-1]
         comma = self._comma(last.value.end)
         had_comma = comma > last.value.end
         if not self._own_line(last.at):
-            return self._edited((last.value.end, last.value.end, f", {label}{json.dumps(new)}"))
+            return self._edit((last.value.end, last.value.end, f", {label}{json.dumps(new)}"))
         remark = _REMARK.match(self.body, comma)
         place = remark.end() if remark else comma
-        written = f"\n{self._margin(last.at)}{label}{self._written(new, last.at)}{',' * had_comma}"
+        written = f"\n{self._margin(last.at)}{label}{self._layout(new, last.at)}{',' * had_comma}"
         if had_comma or place == comma:
-            return self._edited((place, place, ("" if had_comma else ",") + written))
-        return self._edited((place, place, written), (comma, comma, ","))
+            return self._edit((place, place, ("" if had_comma else ",") + written))
+        return self._edit((place, place, written), (comma, comma, ","))
 
-    def _edited(self, *edits: tuple[int, int, str]) -> Self:
+    def _edit(self, *edits: tuple[int, int, str]) -> Self:
         """Return the text after edits, the last one in the text first."""
         body = self.body
         for start, end, new in edits:
@@ -177,9 +177,9 @@ class JsonText:
         return type(self)(self._mark + body)
 
     def _cut(self, *spans: tuple[int, int]) -> Self:
-        return self._edited(*((start, end, "") for start, end in reversed(spans)))
+        return self._edit(*((start, end, "") for start, end in reversed(spans)))
 
-    def _written(self, new: object, at: int) -> str:
+    def _layout(self, new: object, at: int) -> str:
         return _pretty(new, self._indent(), self._margin(at))
 
     def _indent(self) -> str:
@@ -196,7 +196,7 @@ class JsonText:
         return line[: len(line) - len(line.lstrip())]
 
     def _before(self, at: int) -> int:
-        """Return where the white space before a position begins."""
+        """Return the start of the white space before a position."""
         return len(self.body[:at].rstrip(" \t\r\n"))
 
     def _comma(self, at: int) -> int:
@@ -205,8 +205,8 @@ class JsonText:
         return after + 1 if self.body[after : after + 1] == "," else at
 
     def _skip(self, at: int) -> int:
-        found = _SPACE.match(self.body, at)
-        return found.end() if found else at
+        match = _SPACE.match(self.body, at)
+        return match.end() if match else at
 
     def _value(self, at: int) -> Value:
         """Read the value at a position.
@@ -217,10 +217,10 @@ class JsonText:
         """
         if self.body[at] in "{[":
             return self._whole(at)
-        found = (_STRING if self.body[at] == '"' else _PLAIN).match(self.body, at)
-        if found is None:
+        match = (_STRING if self.body[at] == '"' else _PLAIN).match(self.body, at)
+        if match is None:
             raise ValueError(at)
-        return Value(at, found.end(), json.loads(found[0]))
+        return Value(at, match.end(), json.loads(match[0]))
 
     def _whole(self, start: int) -> Value:
         is_object = self.body[start] == "{"

@@ -35,7 +35,7 @@ class KnownText:
 
 
 def known_texts(root: Path, home: Path, folder: Path | None = None) -> list[KnownText]:
-    """Return what the files say that clients show in a folder of a project, by default in its root.
+    """Return the texts of the files that clients show in a folder of a project, by default its root.
 
     These are the instructions there and in the folders above, those of the user, what these import (`@path`),
     and the notes that Claude Code keeps itself, for all worktrees of a repository beside the main one's.
@@ -55,21 +55,21 @@ def known_texts(root: Path, home: Path, folder: Path | None = None) -> list[Know
     for top in dict.fromkeys((root, home)):
         for path in _markdown(top / ".claude" / "rules"):
             reader.read(path, top)
-    for notes in dict.fromkeys(_notes(one, home) for one in (root, main_folder(root))):
+    for notes in dict.fromkeys(_notes(base, home) for base in (root, main_folder(root))):
         for path in _markdown(notes):
             reader.read(path, notes, hops=0)
-    return reader.found
+    return reader.texts
 
 
 def note_known(memory: Memory, root: Path, home: Path, privacy: Privacy, folder: Path | None = None) -> int:
-    """Store in a memory what the files of its project say, so that it is not learned; return their number.
+    """Store the known texts of a project in a memory, so that they are not learned; return their number.
 
     Files that the user ignores are left out, and what is marked as private in the others.
     """
     texts = {
-        str(one.path): without_private(one.text)
-        for one in known_texts(root, home, folder)
-        if not privacy.covers(str(one.path), str(root), follow=True)
+        str(file.path): without_private(file.text)
+        for file in known_texts(root, home, folder)
+        if not privacy.covers(str(file.path), str(root), follow=True)
     }
     Imports(memory).note_known_texts(list(texts.values()))
     return len(texts)
@@ -79,7 +79,7 @@ class _Reader:
     """Reads files, each once, and what they import."""
 
     def __init__(self, home: Path) -> None:
-        self.found: list[KnownText] = []
+        self.texts: list[KnownText] = []
         self._home = home
         self._seen: set[Path] = set()
         self._left = _TOGETHER
@@ -96,10 +96,10 @@ class _Reader:
         self._seen.add(real)
         self._left -= len(text)
         if text.strip():
-            self.found.append(KnownText(real, text))
+            self.texts.append(KnownText(real, text))
         if hops:
-            for named in (one.rstrip(".,;:)") for one in _IMPORT.findall(_CODE.sub(" ", text))):
-                target = self._home / named[2:] if named.startswith("~/") else real.parent / named
+            for link in (word.rstrip(".,;:)") for word in _IMPORT.findall(_CODE.sub(" ", text))):
+                target = self._home / link[2:] if link.startswith("~/") else real.parent / link
                 self.read(target, top, hops - 1)
 
 

@@ -43,13 +43,13 @@ def default_path() -> Path:
     return user_folder("data") / "memory.db"
 
 
-def location_of(named: str) -> str:
+def location_of(option: str) -> str:
     """Return the path or URL of the database that an option, or else the environment, names."""
-    named = named or os.environ.get(DATABASE, "")
-    if not named:
+    option = option or os.environ.get(DATABASE, "")
+    if not option:
         return str(default_path())
     # `Path.expanduser` raises for an unknown user.
-    return named if "://" in named else os.path.expanduser(named)  # noqa: PTH111
+    return option if "://" in option else os.path.expanduser(option)  # noqa: PTH111
 
 
 def is_there(location: str) -> bool:

@@ -1,4 +1,4 @@
-"""When the user paused the memory: a file of one line a change, which is only ever added to."""
+"""The pauses of the memory: a file of one line a change, which is only ever added to."""
 
 import json
 import os
@@ -58,14 +58,14 @@ class Pauses:
         """
         now = now or datetime.now(UTC)
         return [
-            one
-            for one in self.pauses
-            if one.is_open and one.is_of(project, root) and (one.until is None or now < one.until)
+            entry
+            for entry in self.pauses
+            if entry.is_open and entry.is_of(project, root) and (entry.until is None or now < entry.until)
         ]
 
-    def included(self, project: str, root: str, at: datetime) -> bool:
+    def covers(self, project: str, root: str, at: datetime) -> bool:
         """Return whether something was said in a pause of a project or of all."""
-        return any(one.is_of(project, root) and one.includes(at) for one in self.pauses)
+        return any(entry.is_of(project, root) and entry.includes(at) for entry in self.pauses)
 
 
 def path() -> Path:
@@ -82,14 +82,14 @@ def read() -> Pauses:
         return Pauses()
     except OSError:
         return Pauses(is_damaged=True)
-    known = Pauses(is_damaged=len(content) > _MOST or (content != b"" and not content.endswith(b"\n")))
+    pauses = Pauses(is_damaged=len(content) > _MOST or (content != b"" and not content.endswith(b"\n")))
     changes = []
     for line in content.splitlines():
         change = _change(line)
-        known.is_damaged |= change is None
+        pauses.is_damaged |= change is None
         changes += [change] if change else []
-    known.pauses = list(_folded(changes))
-    return known
+    pauses.pauses = list(_pauses_of(changes))
+    return pauses
 
 
 def pause(project: str, root: str, *, until: datetime | None = None, now: datetime | None = None) -> None:
@@ -109,20 +109,20 @@ def resume(project: str, root: str, *, now: datetime | None = None) -> bool:
         Unavailable: the file cannot be written, or is damaged.
 
     """
-    known = [one for one in _undamaged().now(project, root, now=now) if bool(one.project) == bool(project)]
-    for one in known:
+    current = [entry for entry in _load().now(project, root, now=now) if bool(entry.project) == bool(project)]
+    for entry in current:
         # By the name that it had then: that of a project can change.
-        _add("resume", one.project, one.root, None, now)
-    return bool(known)
+        _add("resume", entry.project, entry.root, None, now)
+    return bool(current)
 
 
-def _undamaged() -> Pauses:
-    known = read()
-    if known.is_damaged:
+def _load() -> Pauses:
+    pauses = read()
+    if pauses.is_damaged:
         what = f"The list of pauses, {path()}, is damaged, so everything is taken as paused."
         todo = "Repair its lines, or delete it: then what was said in earlier pauses can be imported."
         raise Unavailable(what, todo)
-    return known
+    return pauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,33 +148,33 @@ def _change(line: bytes) -> _Change | None:
     if (
         do not in _CHANGES
         or {type(project), type(root)} != {str}
-        or not all(one.tzinfo for one in (at, end or at))
+        or not all(time.tzinfo for time in (at, end or at))
     ):
         return None
     return _Change(do, project, root, at, end)
 
 
-def _folded(changes: Iterable[_Change]) -> Iterator[Pause]:
-    """Yield the pauses that changes amount to: those that ended, then those that last."""
+def _pauses_of(changes: Iterable[_Change]) -> Iterator[Pause]:
+    """Yield the pauses that result from changes: those that ended, then those that last."""
     last: dict[str, Pause] = {}
-    for one in changes:
-        open_pause = last.pop(one.project, None)
-        if open_pause and open_pause.until and open_pause.until <= one.at:
+    for change in changes:
+        open_pause = last.pop(change.project, None)
+        if open_pause and open_pause.until and open_pause.until <= change.at:
             # It had ended by itself.
             yield open_pause
             open_pause = None
-        if one.do == "pause":
-            since = min(open_pause.since, one.at) if open_pause else one.at
-            last[one.project] = Pause(one.project, one.root, since, one.until)
+        if change.do == "pause":
+            since = min(open_pause.since, change.at) if open_pause else change.at
+            last[change.project] = Pause(change.project, change.root, since, change.until)
         elif open_pause:
             # A clock that was set back in between: what it showed is within all the same.
-            since, until = sorted((open_pause.since, one.at))
+            since, until = sorted((open_pause.since, change.at))
             yield Pause(open_pause.project, open_pause.root, since, until, is_open=False)
     yield from last.values()
 
 
 def _add(do: str, project: str, root: str, until: datetime | None, now: datetime | None) -> None:
-    _undamaged()
+    _load()
     change = {
         "at": (now or datetime.now(UTC)).isoformat(),
         "do": do,

@@ -1,4 +1,4 @@
-"""What the user keeps out of the memory: pauses and ignored paths, by the folder of a session."""
+"""The rules that keep content out of the memory: pauses and ignored paths, by the folder of a session."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Privacy:
 
         A session belongs to the project that it was started in as well, wherever it goes.
         """
-        reasons = (self._reason(one, at) for one in dict.fromkeys((cwd, self._started_in or cwd)))
+        reasons = (self._reason(folder, at) for folder in dict.fromkeys((cwd, self._started_in or cwd)))
         return next(filter(None, reasons), "")
 
     def _reason(self, cwd: str, at: datetime | None) -> str:
         project = self._project(cwd)
         name, root = (project.name, str(project.root)) if project else (pause.EVERYTHING, "")
-        if self._pauses.included(name, root, at or self._now):
+        if self._pauses.covers(name, root, at or self._now):
             return WHILE_PAUSED
         return IGNORED_PROJECT if project and self.is_ignored(project) else ""
 
@@ -82,7 +82,7 @@ class Privacy:
         return self._ignored[root]
 
 
-def withheld(project: Project) -> str:
+def why_withheld(project: Project) -> str:
     """Return why nothing of a project is to be stored or injected now; "" if it is."""
     pauses = pause.read()
     if pauses.is_damaged:
@@ -93,5 +93,5 @@ def withheld(project: Project) -> str:
 
 
 def as_query(prompt: str) -> str:
-    """Return what of a prompt may be searched for and logged: all but what it marks as private."""
+    """Return the part of a prompt that may be searched for and logged: all that is not marked private."""
     return without_ranges(prompt, private_ranges(prompt, to_end=True), " ").strip()

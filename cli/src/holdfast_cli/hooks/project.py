@@ -59,8 +59,8 @@ def project_of(cwd: str | os.PathLike[str]) -> Project:
     folder = _real(cwd)
     root, main, config = _repository(folder)
     # A point stands for the folder's own, on the command line.
-    if (named := os.environ.get(PROJECT, "").strip()) not in ("", "."):
-        return Project(_safe(named), root)
+    if (name := os.environ.get(PROJECT, "").strip()) not in ("", "."):
+        return Project(_safe(name), root)
     remote = remote_name(config.remote(), main) if config else ""
     return Project(_safe(remote or str(main)), root)
 
@@ -76,38 +76,38 @@ def _repository(folder: Path) -> tuple[Path, Path, GitConfig | None]:
     Without a repository both are the folder.
     """
     for root in (folder, *folder.parents[:_DEPTH]):
-        found = root / ".git"
-        if _is(found, stat.S_ISDIR) and _is(found / "HEAD", stat.S_ISREG):
-            return root, root, GitConfig(found)
-        if _is(found, stat.S_ISREG) and (linked := _linked(found)):
-            return root, *linked
+        git = root / ".git"
+        if _is(git, stat.S_ISDIR) and _is(git / "HEAD", stat.S_ISREG):
+            return root, root, GitConfig(git)
+        if _is(git, stat.S_ISREG) and (target := _linked_repository(git)):
+            return root, *target
     return folder, folder, None
 
 
-def _linked(found: Path) -> tuple[Path, GitConfig] | None:
+def _linked_repository(git_file: Path) -> tuple[Path, GitConfig] | None:
     """Return the main folder and the settings that a `.git` file leads to, None if they do not lead back.
 
     Anyone can write such a file; git itself has both ends know each other.
     """
-    text = read_small(found)
+    text = read_small(git_file)
     if not text.startswith("gitdir:"):
         return None
-    folder = _real(found.parent / text.removeprefix("gitdir:").strip())
+    folder = _real(git_file.parent / text.removeprefix("gitdir:").strip())
     if common := read_small(folder / "commondir").strip():
         # A worktree.
         back = _real(folder / read_small(folder / "gitdir").strip())
         main = _real(folder / common)
-        if back != found or folder.parent != main / "worktrees":
+        if back != git_file or folder.parent != main / "worktrees":
             return None
         return main.parent if main.name == ".git" else main, GitConfig(main)
     # A submodule.
     config = GitConfig(folder)
     tree = config.value("core", "worktree")
-    return (found.parent, config) if tree and _real(folder / tree) == found.parent else None
+    return (git_file.parent, config) if tree and _real(folder / tree) == git_file.parent else None
 
 
 def remote_name(url: str, root: Path) -> str:
-    r"""Return what all forms of the URL of a remote have in common; "" for none.
+    r"""Return the common name for all forms of the URL of a remote; "" for none.
 
     >>> remote_name("git@github.com:Ada/shop.git", Path("/"))
     'github.com/ada/shop'
@@ -122,8 +122,8 @@ def remote_name(url: str, root: Path) -> str:
         if scheme.casefold() == "file":
             return _local(rest[rest.find("/") :], root)
         host, path = _host_and_path(rest)
-    elif found := _SCP.fullmatch(_USER.sub("", url, count=1) if _USER.match(url) else url):
-        host, path = found[1], found[2]
+    elif match := _SCP.fullmatch(_USER.sub("", url, count=1) if _USER.match(url) else url):
+        host, path = match[1], match[2]
     else:
         return _local(url, root)
     path = re.split(r"[?#]", path, maxsplit=1)[0]
@@ -142,11 +142,11 @@ def _host_and_path(rest: str) -> tuple[str, str]:
     All before an `@` may be a password, also one with characters that a URL may not have there.
     """
     place, _, path = rest.partition("/")
-    found = _PLACE.fullmatch(place)
-    if found is None or _USER.match(re.split(r"[?#]", path, maxsplit=1)[0]):
+    match = _PLACE.fullmatch(place)
+    if match is None or _USER.match(re.split(r"[?#]", path, maxsplit=1)[0]):
         place, _, path = rest.rpartition("@")[2].partition("/")
-        found = _PLACE.fullmatch(place)
-    return (found[1] if found else "unknown"), path
+        match = _PLACE.fullmatch(place)
+    return (match[1] if match else "unknown"), path
 
 
 def _local(path: str, root: Path) -> str:

@@ -1,4 +1,4 @@
-"""What a prompt is shown from memory: a few likely hits, dated, framed as data, each once a session."""
+"""The context of a prompt from memory: a few likely hits, dated, framed as data, each once a session."""
 
 from collections.abc import Container
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class HookContext(NamedTuple):
 
 
 def prompt_context(memory: Memory, prompt: str, session: str, before: Container[str]) -> HookContext:
-    """Return what to show with a prompt; nothing of its own session, and nothing that was shown `before`.
+    """Return the context of a prompt, without hits of its own session and those shown `before`.
 
     What the start of a session shows whole is left out as well.
     """
@@ -43,7 +43,7 @@ def prompt_context(memory: Memory, prompt: str, session: str, before: Container[
     chosen: list[Hit] = []
     scope = memory.scope
     for hit in hits:
-        if len(chosen) == MOST or any(_is_of(hit, one) for one in chosen):
+        if len(chosen) == MOST or any(_is_of(hit, earlier) for earlier in chosen):
             continue
         if _may_be_shown(hit, before, scope):
             chosen.append(hit)
@@ -65,7 +65,7 @@ def _names(hit: Hit, scope: Scope) -> list[str]:
 
 
 def _is_of(hit: Hit, other: Hit) -> bool:
-    """Return whether one of two hits was learned from the other, or says the same."""
+    """Return whether one of two hits was learned from the other, or both have the same text."""
     if hit.text.strip() == other.text.strip():
         return True
     if hit.source == other.source or (hit.space, hit.chat) != (other.space, other.chat):

@@ -31,14 +31,14 @@ class ServerEntry:
 
     section: tuple[str, ...]
 
-    def snippet(self, wanted: Mapping[str, object]) -> str:
+    def snippet(self, content: Mapping[str, object]) -> str:
         """Return a configuration with our entry alone."""
-        document: Mapping[str, object] = wanted
+        document: Mapping[str, object] = content
         for name in reversed(self.section):
             document = {name: document}
         return pretty(document)
 
-    def found(self, text: str) -> dict[str, object]:
+    def find(self, text: str) -> dict[str, object]:
         """Return our entry in a configuration, by its name.
 
         Raises:
@@ -48,7 +48,7 @@ class ServerEntry:
         value = JsonText(text).find([*self.section, NAME]) if text.strip() else None
         return {NAME: value.plain} if value is not None and is_our_server(value.plain) else {}
 
-    def added(self, text: str, wanted: Mapping[str, object]) -> str:
+    def add(self, text: str, content: Mapping[str, object]) -> str:
         """Return a configuration with our entry, in place of an earlier one; "" stands for none.
 
         Raises:
@@ -56,20 +56,20 @@ class ServerEntry:
 
         """
         if not text.strip():
-            return self.snippet(wanted)
+            return self.snippet(content)
         document = JsonText(text)
-        for name, server in wanted.items():
+        for name, server in content.items():
             document = document.put([*self.section, name], server)
         return document.text
 
-    def removed(self, text: str) -> str:
-        """Return a configuration without our entry, and without what only it was in.
+    def remove(self, text: str) -> str:
+        """Return a configuration without our entry, and without the sections left empty by that.
 
         Raises:
             Conflict: it is no JSON, or not of the form of this client's.
 
         """
-        if not self.found(text):
+        if not self.find(text):
             return text
         path: Sequence[str] = [*self.section, NAME]
         document = JsonText(text).without(path)
@@ -82,35 +82,35 @@ class ServerEntry:
 class TomlServer:
     """Our server in the TOML of Codex: a block of lines between two marks, so that the rest stays."""
 
-    def snippet(self, wanted: Mapping[str, object]) -> str:
+    def snippet(self, content: Mapping[str, object]) -> str:
         """Return our block."""
         lines = [f"{_BEGIN}: `holdfast uninstall codex` removes this"]
-        for name, server in wanted.items():
+        for name, server in content.items():
             members = cast("Mapping[str, object]", server)
             lines += [f"[mcp_servers.{name}]", *(f"{key} = {_toml(value)}" for key, value in members.items())]
         return "\n".join([*lines, _END, ""])
 
-    def found(self, text: str) -> dict[str, object]:
+    def find(self, text: str) -> dict[str, object]:
         """Return our entry in a configuration, by its name.
 
         Raises:
             Conflict: it is no TOML.
 
         """
-        block = _BLOCK.search(_parsed(text))
+        block = _BLOCK.search(_check_toml(text))
         servers = tomllib.loads(block[0]).get("mcp_servers") if block else None
         return {NAME: servers[NAME]} if isinstance(servers, dict) and NAME in servers else {}
 
-    def added(self, text: str, wanted: Mapping[str, object]) -> str:
+    def add(self, text: str, content: Mapping[str, object]) -> str:
         """Return a configuration with our block, in place of an earlier one.
 
         Raises:
             Conflict: it is no TOML, or has the server already, not by us.
 
         """
-        _parsed(text)
+        _check_toml(text)
         line = "\r\n" if "\r\n" in text else "\n"
-        block = self.snippet(wanted).replace("\n", line)
+        block = self.snippet(content).replace("\n", line)
         if old := _BLOCK.search(text):
             after = text[: old.start()] + block + text[old.end() :]
         else:
@@ -123,19 +123,19 @@ class TomlServer:
             raise Conflict(what, "Remove it with `codex mcp remove holdfast`, then try again.") from error
         return after
 
-    def removed(self, text: str) -> str:
+    def remove(self, text: str) -> str:
         """Return a configuration without our block, and without the line before it.
 
         Raises:
             Conflict: it is no TOML.
 
         """
-        block = _BLOCK.search(_parsed(text))
+        block = _BLOCK.search(_check_toml(text))
         if block is None:
             return text
         before = re.sub(r"(?<=\n)\r?\n\Z", "", text[: block.start()])
         after = before + text[block.end() :]
-        _parsed(after)
+        _check_toml(after)
         return after
 
 
@@ -144,21 +144,21 @@ class WholeFile:
     """A file that is ours as a whole."""
 
     mark: str
-    """What stands in each version of it."""
+    """The text that each version of the file has."""
 
-    def snippet(self, wanted: Mapping[str, object]) -> str:
+    def snippet(self, content: Mapping[str, object]) -> str:
         """Return the file."""
-        return str(wanted[NAME])
+        return str(content[NAME])
 
-    def found(self, text: str) -> dict[str, object]:
+    def find(self, text: str) -> dict[str, object]:
         """Return the file as it is, if it is ours."""
         return {NAME: text} if self.mark in text else {}
 
-    def added(self, text: str, wanted: Mapping[str, object]) -> str:  # noqa: ARG002 - nothing else is in it
+    def add(self, text: str, content: Mapping[str, object]) -> str:  # noqa: ARG002 - nothing else is in it
         """Return the file as it shall be."""
-        return self.snippet(wanted)
+        return self.snippet(content)
 
-    def removed(self, text: str) -> str:
+    def remove(self, text: str) -> str:
         """Return nothing in place of our file, and another one as it is."""
         return "" if self.mark in text else text
 
@@ -169,14 +169,14 @@ Entries = ServerEntry | TomlServer | WholeFile
 def _toml(value: object) -> str:
     """Return a value of a server in TOML, whose strings and lists are written as in JSON."""
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{json.dumps(key)} = {_toml(one)}' for key, one in value.items())} }}"
+        return f"{{ {', '.join(f'{json.dumps(key)} = {_toml(item)}' for key, item in value.items())} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     # DEL has to be escaped in TOML; JSON in ASCII writes other characters as pairs of halves, TOML does not.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _parsed(text: str) -> str:
+def _check_toml(text: str) -> str:
     """Return a text that is TOML.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a session begins with: where it stopped, what is known, and what earlier sessions left open."""
+"""The context of a session's start: where it stopped, what is known, and what earlier sessions left open."""
 
 import re
 from dataclasses import replace
@@ -33,27 +33,27 @@ _CUT = "[… cut: the rest can be recalled]"
 
 
 def session_context(memory: Memory, session: str = "") -> HookContext:
-    """Return what a session is shown at its start, first where the `session` stopped, if one is named.
+    """Return the context of a session's start; first, where the `session` stopped, if one is named.
 
     No model is called, and the text has at most `MOST` characters.
     """
     parts: list[str] = []
     shown: list[str] = []
     if session:
-        parts += _resumed(memory, session)
+        parts += _resume_parts(memory, session)
     known, ids = prompts.known_here(memory)
     if known:
         parts.append(_fit(known, _KNOWN))
         shown += sorted(ids)
     episodes = prompts.newest_records(memory, "episode", _EPISODES, session)
     # An episode says what its session decided.
-    told = {record.chat for record in episodes}
+    chats = {record.chat for record in episodes}
     insights = [
-        one for one in prompts.newest_records(memory, "insight", _INSIGHTS, session) if one.chat not in told
+        row for row in prompts.newest_records(memory, "insight", _INSIGHTS, session) if row.chat not in chats
     ]
     newest = [*episodes, *insights, *prompts.newest_records(memory, "note", _NOTES, session)]
     if newest:
-        lines = [f"- {_dated(record)}" for record in newest]
+        lines = [f"- {_dated_line(record)}" for record in newest]
         parts.append(_fit("\n".join((_OPEN, *lines, _CLOSE)), _EARLIER))
         shown += [record.id for record in newest]
     text = ""
@@ -65,49 +65,49 @@ def session_context(memory: Memory, session: str = "") -> HookContext:
 
 
 def waiting_wishes(memory: Memory, since: float, options: HookOptions) -> str:
-    """Return what to tell the person of the constraints that were learned since a time; "" for none.
+    """Return the notice on constraints that were learned since a time, for the person; "" for none.
 
     They wait for the person's word, who would not know of them. The newest three are named.
     """
-    held = [one for one in memory.quarantine if one.kind == "constraint" and _PROPOSED in one.flags]
-    wishes = [one for one in held if one.created and one.created.timestamp() > since]
+    waiting = [row for row in memory.quarantine if row.kind == "constraint" and _PROPOSED in row.flags]
+    wishes = [wish for wish in waiting if wish.created and wish.created.timestamp() > since]
     if not wishes:
         return ""
     newest = wishes[-_WISHES:]
-    said = [f"  {one.id}: {shorten_line(one_line(mask(one.text)), _LONGEST_WISH)}" for one in newest]
+    lines = [f"  {wish.id}: {shorten_line(one_line(mask(wish.text)), _LONGEST_WISH)}" for wish in newest]
     more = [f"  and {len(wishes) - len(newest)} more"] if len(wishes) > len(newest) else []
-    named = (("--db", options.db), ("--tenant", options.tenant), ("--user", options.user))
-    place = " ".join(("--project .", *(f"{name} {quote(value)}" for name, value in named if value)))
+    flags = (("--db", options.db), ("--tenant", options.tenant), ("--user", options.user))
+    place = " ".join(("--project .", *(f"{name} {quote(value)}" for name, value in flags if value)))
     keep = f"Keep one: holdfast quarantine {place} --release ID; with --to user, in all of your projects."
-    return "\n".join((_HEARD, *said, *more, keep))
+    return "\n".join((_HEARD, *lines, *more, keep))
 
 
-def _resumed(memory: Memory, session: str) -> list[str]:
+def _resume_parts(memory: Memory, session: str) -> list[str]:
     """Return the summaries of a chat and the gist of its newest messages, each part in a frame."""
     chat = memory.chat(session)
     messages = chat.history(limit=_MESSAGES)
     if not messages:
         return []
-    frontier = sorted((one for one in chat.tree() if not one.parent), key=lambda one: one.first)
+    frontier = sorted((node for node in chat.tree() if not node.parent), key=lambda node: node.first)
     parts = []
     if frontier:
         # The newest of them, if there are very many.
         shown = frontier[-_SUMMARISED // _SHORTEST :]
         room = _SUMMARISED // len(shown)
-        cut = [replace(one, text=_shortened(one.text, room)) for one in mask(shown)]
+        cut = [replace(node, text=_shorten(node.text, room)) for node in mask(shown)]
         texts = map(prompts.summary_text, cut)
         parts.append("\n".join((_OPEN_SUMMARIES, *texts, _CLOSE_SUMMARIES)))
     # Masked before anything is cut: half a credential is not recognised.
-    short = [replace(one, content=_shortened(one.content, _LONGEST_MESSAGE)) for one in mask(messages)]
+    short = [replace(turn, content=_shorten(turn.content, _LONGEST_MESSAGE)) for turn in mask(messages)]
     newest = prompts.transcript(short, _RESUMED_TOKENS)
     return [*parts, newest] if newest else parts
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most].rpartition(' ')[0] or text[:most]} …"
 
 
-def _dated(record: Record) -> str:
+def _dated_line(record: Record) -> str:
     text = escaped_line(record.text)
     text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     return f"[{record.at:%Y-%m-%d}, {escaped_line(record.kind)}] {text}"
@@ -122,5 +122,5 @@ def _fit(text: str, most: int) -> str:
     room = most - len(close)
     if room <= 0:
         return ""
-    kept = text[:room]
-    return f"{kept[: kept.rfind(chr(10))] if chr(10) in kept else kept}{close}"
+    head = text[:room]
+    return f"{head[: head.rfind(chr(10))] if chr(10) in head else head}{close}"

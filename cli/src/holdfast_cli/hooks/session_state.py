@@ -1,4 +1,4 @@
-"""What is remembered of a session between its hooks: its project, and what it was shown."""
+"""The state of a session between its hooks: its project, and the ids that it was shown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SessionState:
 
     @classmethod
     def of(cls, client: str, session: str) -> SessionState:
-        """Read what is remembered of a session; lines that are none are left out."""
+        """Read the state of a session; invalid lines are left out."""
         return _state(journal.folder() / "sessions" / f"{_hash(client, session)}.jsonl")
 
     def take(self, values: dict[str, object]) -> None:
@@ -40,7 +40,7 @@ class SessionState:
             case {"project": str(project), "root": str(root)}:
                 self.project, self.root = self.project or project, self.root or root
             case {"at": int() | float() as at, "shown": list(names)}:
-                self.shown.append((at, tuple(one for one in names if isinstance(one, str))))
+                self.shown.append((at, tuple(name for name in names if isinstance(name, str))))
             case {"ended": bool(ended)}:
                 self.ended = ended
 
@@ -50,7 +50,7 @@ class SessionState:
             journal.append(self.path, f"{json.dumps(values)}\n")
 
     def shown_before(self, at: float | None = None) -> tuple[str, ...]:
-        """Return what the session was shown up to a time, each once."""
+        """Return the ids that the session was shown up to a time, each once."""
         names = [name for when, shown in self.shown if at is None or when <= at for name in shown]
         return tuple(dict.fromkeys(names))
 
@@ -63,11 +63,11 @@ def roots() -> dict[str, str]:
     except OSError:
         return {}
     states = (_state(Path(path)) for _, path in files)
-    return {one.project: one.root for one in states if one.project}
+    return {state.project: state.root for state in states if state.project}
 
 
 def tail_path(*names: str) -> Path:
-    """Return the path of the file in which is remembered how far a transcript was imported."""
+    """Return the path of the file that says how far a transcript was imported."""
     return journal.folder() / "tails" / f"{_hash(*names)}.jsonl"
 
 
@@ -86,7 +86,7 @@ def prune(now: float | None = None) -> None:
 
 def _state(path: Path) -> SessionState:
     state = SessionState(path)
-    for values in journal.objects(_read(path)):
+    for values in journal.objects(_read_bytes(path)):
         state.take(values)
     return state
 
@@ -95,7 +95,7 @@ def _hash(*names: str) -> str:
     return blake2b(json.dumps(names).encode(), digest_size=12).hexdigest()
 
 
-def _read(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(_MOST)

@@ -49,36 +49,36 @@ def asks_for_nothing(prompt: str) -> bool:
         return True
     if len(text) > _CHARACTERS:
         return False
-    words = [_folded(word) for word in _WORD.findall(text)]
+    words = [_fold(word) for word in _WORD.findall(text)]
     if len(words) > _WORDS:
         return False
     return all(
-        word in _said_unspaced() if _is_unspaced(word) else word.isdecimal() or word in _small()
+        word in _unspaced_words() if _is_unspaced(word) else word.isdecimal() or word in _small()
         for word in words
     )
 
 
 def _is_unspaced(word: str) -> bool:
-    return not word.isascii() and any(first <= one <= last for one in word for first, last in _UNSPACED)
+    return not word.isascii() and any(first <= char <= last for char in word for first, last in _UNSPACED)
 
 
-def _folded(word: str) -> str:
+def _fold(word: str) -> str:
     plain = unicodedata.normalize("NFKD", word.casefold().replace("’", "'"))
-    return unicodedata.normalize("NFC", "".join(one for one in plain if not unicodedata.combining(one)))
+    return unicodedata.normalize("NFC", "".join(char for char in plain if not unicodedata.combining(char)))
 
 
 @cache
-def _said_unspaced() -> frozenset[str]:
-    return frozenset(map(_folded, _SAID_UNSPACED.split()))
+def _unspaced_words() -> frozenset[str]:
+    return frozenset(map(_fold, _SAID_UNSPACED.split()))
 
 
 @cache
 def _small() -> frozenset[str]:
-    listed = [
+    fillers = [
         word
         for name in ("fillers.txt", "function_words.txt")
         for (head, *_), lines in headed_lists("holdfast.text", name)
         if head in ("empty", "de", "es", "fr", "pt", "it", "nl", "not")
         for word in " ".join(lines).split()
     ]
-    return frozenset(map(_folded, (*listed, *_SAID.split())))
+    return frozenset(map(_fold, (*fillers, *_SAID.split())))

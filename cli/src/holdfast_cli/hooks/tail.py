@@ -1,4 +1,4 @@
-"""Import of a transcript's tail: what was added since the last time, however long the transcript is."""
+"""Import of a transcript's tail: the lines added since the last time, however long the transcript is."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ from holdfast_cli.hooks import journal
 from holdfast_cli.hooks.session_state import tail_path
 
 Rewrite = Callable[[ImportedMessage], Item]
-"""What is done to each message before it is stored; a `Skip` leaves it out."""
+"""A change of each message before it is stored; a `Skip` leaves it out."""
 
 _PROOF = 4096  # bytes before the end of what was imported, by which it is recognised
 _CHUNK = 1 << 20
@@ -32,7 +32,7 @@ class TimeIsOver(Exception):
 
 
 class Imported(NamedTuple):
-    """What an import has added: messages, and the problems of lines that should have been messages."""
+    """The result of an import: messages added, and the problems of lines that should have been messages."""
 
     added: int = 0
     problems: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Imported(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is remembered of a transcript: up to which byte it was imported, a hash, and its lines so far.
+    """The state of a transcript's import: its end in bytes, a hash before that, and the lines so far.
 
     `redacted` says whether something was left out of it as the user wished: its words may come again.
     """
@@ -52,7 +52,7 @@ class _Known:
 
 
 class _Part(NamedTuple):
-    """What is to be read of a transcript up to a byte: its new items, and those before them if they matter.
+    """The part of a transcript to import: its new items, and those before them if they matter.
 
     `known` is what was known before, `log` the beginning of the log up to the end of the part.
     """
@@ -87,40 +87,40 @@ def import_tail(
         Unavailable: the transcript cannot be read.
 
     """
-    remembered = tail_path(location, memory.scope.space, str(transcript))
-    with _alone(remembered) as mine:
-        part = _part(memory, transcript, remembered, appended=appended) if mine else None
+    state_path = tail_path(location, memory.scope.space, str(transcript))
+    with _alone(state_path) as mine:
+        part = _part(memory, transcript, state_path, appended=appended) if mine else None
         if part is None:
             return Imported()
-        source, is_whole = _prepared(part.source, rewrite, check_time), not part.known.end
+        source, is_whole = _with_rewrite(part.source, rewrite, check_time), not part.known.end
         report, redacted = import_source(memory, source, rules=rules, before=part.before, is_whole=is_whole)
-        if any(0 in one.lines for one in report.problems):
+        if any(0 in problem.lines for problem in report.problems):
             raise Unavailable("The transcript could not be read to its end.", "The next stop tries again.")
         proof = _proof(transcript, part.end)
         now = _Known(part.end, proof, part.log, redacted or part.known.redacted)
-        _remember(remembered, part.known, now)
-        return Imported(report.added, tuple(one.reason for one in report.problems))
+        _remember(state_path, part.known, now)
+        return Imported(report.added, tuple(problem.reason for problem in report.problems))
 
 
-def _part(memory: Memory, transcript: Path, remembered: Path, *, appended: bool) -> _Part | None:
-    """Return what is to be read of a transcript, None if that is nothing."""
-    stored = _remembered(remembered)
-    is_same = _is_same(transcript, stored)
+def _part(memory: Memory, transcript: Path, state_path: Path, *, appended: bool) -> _Part | None:
+    """Return the part of a transcript to import, None if there is none."""
+    before = _load_known(state_path)
+    is_same = _is_same(transcript, before)
     # The database may have been removed since.
-    known = stored if is_same and (memory.chats(archived=None, limit=1) or memory.version()) else _Known()
+    known = before if is_same and (memory.chats(archived=None, limit=1) or memory.version()) else _Known()
     end = end_of_lines(transcript, known.end)
     if end <= known.end:
         return None
     part = (_after if appended else _of_lines)(transcript, known, end)
     if part.end == known.end:
         return None
-    if stored.end and not part.known.end:
-        remembered.unlink(missing_ok=True)
+    if before.end and not part.known.end:
+        state_path.unlink(missing_ok=True)
     return part
 
 
 def _after(transcript: Path, known: _Known, end: int) -> _Part:
-    """Return what was added to a transcript of Claude Code."""
+    """Return the new part of a transcript of Claude Code."""
     file = part_of(transcript, known.end, end)
     log = scan_after(file, known.log)
     while waiting(known.log, log):
@@ -137,7 +137,7 @@ def _after(transcript: Path, known: _Known, end: int) -> _Part:
 
 
 def _of_lines(transcript: Path, known: _Known, end: int) -> _Part:
-    """Return what the new lines of a transcript say, which may take back what earlier ones said.
+    """Return the new part of a transcript whose lines may take back earlier ones.
 
     Raises:
         Unavailable: it is in no known format.
@@ -156,13 +156,13 @@ def _of_lines(transcript: Path, known: _Known, end: int) -> _Part:
     return _Part(end, known, log, SourceFile(file, new), before)
 
 
-def _prepared(source: SourceFile, rewrite: Rewrite, check_time: Callable[[], None]) -> SourceFile:
-    def read(file: File) -> Iterator[Item]:
+def _with_rewrite(source: SourceFile, rewrite: Rewrite, check_time: Callable[[], None]) -> SourceFile:
+    def read_items(file: File) -> Iterator[Item]:
         for item in source.format.read(file):
             check_time()
             yield rewrite(item) if isinstance(item, ImportedMessage) else item
 
-    return replace(source, format=source.format._replace(read=read))
+    return replace(source, format=source.format._replace(read=read_items))
 
 
 # The bytes
@@ -188,8 +188,8 @@ def _is_same(path: Path, known: _Known) -> bool:
 # What is remembered
 
 
-def _remembered(path: Path) -> _Known:
-    """Read what is remembered of a transcript; a part that does not follow on the one before ends it."""
+def _load_known(path: Path) -> _Known:
+    """Read the state of a transcript's import; a line that does not continue the one before is skipped."""
     known = _Known()
     try:
         lines = path.read_bytes().splitlines()
@@ -210,7 +210,7 @@ def _remembered(path: Path) -> _Known:
 
 
 def _remember(path: Path, before: _Known, now: _Known) -> None:
-    """Add what was imported to what is remembered; where that fails, the next import finds it stored."""
+    """Add an import to the state of a transcript; where that fails, the next import finds it stored."""
     log = asdict(replace(now.log, nodes=()))
     del log["nodes"]
     if now.redacted:

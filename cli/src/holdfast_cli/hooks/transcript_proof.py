@@ -1,4 +1,4 @@
-"""Whether what a hook answered reached the model, proven from the transcript of the client."""
+"""The proof from a client's transcript that the answers of hooks reached the model."""
 
 import json
 import os
@@ -66,36 +66,36 @@ class _Row:
 
 
 def deliveries(runs: Sequence[HookRun], home: Path) -> list[Delivery]:
-    """Return what became of the texts of the newest sessions, oldest first.
+    """Return the deliveries of the texts of the newest sessions, oldest first.
 
     Only Claude Code keeps a transcript that tells; of the others nothing is known.
     """
-    given = [run for run in runs if run.tokens and run.event in _NATIVE]
-    newest = list(dict.fromkeys((run.client, run.session) for run in reversed(given)))[:_SESSIONS]
-    found: list[Delivery] = []
+    texts = [run for run in runs if run.tokens and run.event in _NATIVE]
+    newest = list(dict.fromkeys((run.client, run.session) for run in reversed(texts)))[:_SESSIONS]
+    result: list[Delivery] = []
     for client, session in newest:
-        own = [run for run in given if (run.client, run.session) == (client, session)]
-        found += _of_session(own, _transcript(client, session, home))
-    return sorted(found, key=lambda one: one.at)
+        own = [run for run in texts if (run.client, run.session) == (client, session)]
+        result += _of_session(own, _transcript(client, session, home))
+    return sorted(result, key=lambda delivery: delivery.at)
 
 
 def _of_session(runs: Sequence[HookRun], transcript: Path | None) -> Iterator[Delivery]:
     since, rows = (inf, []) if transcript is None else _rows(transcript)
     rows.sort(key=_at)
     for run in runs:
-        one = Delivery(run.client, run.session, run.event, run.at, run.tokens, "unknown")
+        delivery = Delivery(run.client, run.session, run.event, run.at, run.tokens, "unknown")
         if run.at < since:
-            yield one
+            yield delivery
             continue
         first = bisect_left(rows, run.at - _EARLY, key=_at)
         last = bisect_right(rows, run.at + _LATE + run.ms / 1000, key=_at)
         fitting = [row for row in rows[first:last] if row.fits(run)]
         if not fitting:
-            yield replace(one, evidence="missing")
+            yield replace(delivery, evidence="missing")
             continue
         nearest = min(fitting, key=lambda row: abs(row.at - run.at))
         rows.remove(nearest)
-        yield replace(one, evidence=nearest.evidence)
+        yield replace(delivery, evidence=nearest.evidence)
 
 
 def _at(row: _Row) -> float:
@@ -114,9 +114,9 @@ def _transcript(client: str, session: str, home: Path) -> Path | None:
 
 
 def _rows(transcript: Path) -> tuple[float, list[_Row]]:
-    """Return the rows with contexts of hooks, and the time since which a transcript was read.
+    """Return the rows with contexts of hooks, and the time from which on the transcript was read.
 
-    It is never, if the file cannot be read, and after the beginning, if it is long.
+    The time is infinite if the file cannot be read, and later than its beginning if it is long.
     """
     rows: list[_Row] = []
     try:
@@ -132,9 +132,9 @@ def _rows(transcript: Path) -> tuple[float, list[_Row]]:
     for line in content.splitlines():
         # Most of a transcript says nothing of them.
         if _CONTEXT in line or (waiting and any(mark in line for mark in _LATER)):
-            found = _read_line(line, waiting)
-            rows += found
-            waiting = [row for row in (*waiting, *found) if row.evidence == "stored"]
+            new_rows = _read_line(line, waiting)
+            rows += new_rows
+            waiting = [row for row in (*waiting, *new_rows) if row.evidence == "stored"]
     return since, rows
 
 
