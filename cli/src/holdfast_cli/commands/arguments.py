@@ -96,10 +96,10 @@ def read_message(text: str) -> Reference:
         typer.BadParameter: it is neither.
 
     """
-    found = Reference("", 0, 0) if text == "0" else read_reference(text)
-    if found is None or found.first != found.last:
+    message = Reference("", 0, 0) if text == "0" else read_reference(text)
+    if message is None or message.first != message.last:
         raise typer.BadParameter(f"{text!r} is not a message such as 7 or monday#7.")
-    return found
+    return message
 
 
 def read_messages(text: str) -> Reference:
@@ -109,9 +109,9 @@ def read_messages(text: str) -> Reference:
         typer.BadParameter: it is none of these.
 
     """
-    if (found := read_reference(text)) is None:
+    if (messages := read_reference(text)) is None:
         raise typer.BadParameter(f"{text!r} is not a message or range such as 3, 3-7 or monday#3-7.")
-    return found
+    return messages
 
 
 def read_range(text: str) -> Points:
@@ -127,10 +127,10 @@ def read_duration(text: str) -> timedelta:
         typer.BadParameter: it is none.
 
     """
-    found = _AGO.fullmatch("".join(text.split()))
-    if not found or int(found[1]) == 0:
+    span = _AGO.fullmatch("".join(text.split()))
+    if not span or int(span[1]) == 0:
         raise typer.BadParameter(f"{text!r} is no time. Write 30m, 2h or 1d.")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(span[1]) * _UNITS[span[2]]
 
 
 def are_there(paths: list[Path] | None) -> list[Path] | None:
@@ -185,13 +185,13 @@ def chat_of(messages: Reference, chat: str | None) -> str:
         InvalidInput: no chat is named, or two are.
 
     """
-    named = messages.chat or chat
-    if not named:
+    chat_id = messages.chat or chat
+    if not chat_id:
         raise InvalidInput("Messages belong to a chat.", "Pass --chat as well, or write them as CHAT#3-7.")
-    if chat not in (None, named):
+    if chat not in (None, chat_id):
         what = write_reference(*messages)
         raise InvalidInput(f"{what} belongs to another chat than {chat!r}.", "Name one chat.")
-    return named
+    return chat_id
 
 
 def text_of(words: Sequence[str]) -> str:

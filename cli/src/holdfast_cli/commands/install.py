@@ -35,7 +35,7 @@ _HIDDEN = r"\1***"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Installing(Options):
+class InstallOptions(Options):
     """Which memory is installed. Whose it is must not depend on who else has one at the moment."""
 
     guesses = False
@@ -74,7 +74,7 @@ class _Change:
 
 
 def install(
-    options: Installing,
+    options: InstallOptions,
     *,
     client: str,
     in_project: bool = False,
@@ -110,7 +110,7 @@ def install(
         screen.say(f"→ {hint}", hang=2)
 
 
-def uninstall(options: Installing, *, client: str, in_project: bool = False, yes: bool = False) -> None:
+def uninstall(options: InstallOptions, *, client: str, in_project: bool = False, yes: bool = False) -> None:
     """Remove from a client what `holdfast install` added to it, and nothing else.
 
     The memory itself stays. For example: holdfast uninstall claude-code
@@ -118,17 +118,17 @@ def uninstall(options: Installing, *, client: str, in_project: bool = False, yes
     setup = Setup(project=project_root(Path.cwd()) if in_project else None)
     parts = installed(client, setup, rules=client == "cursor" and in_project)
     changes = [_change(path, group, added=False) for path, group in _by_file(parts)]
-    there = [change for change in changes if change.before is not None]
-    _write(options, there, yes=yes, private=False, added=False)
+    existing = [change for change in changes if change.before is not None]
+    _write(options, existing, yes=yes, private=False, added=False)
 
 
-def _setup(options: Installing, client: str, *, in_project: bool, read_only: bool, server: bool) -> Setup:
+def _setup(options: InstallOptions, client: str, *, in_project: bool, read_only: bool, server: bool) -> Setup:
     project = project_root(Path.cwd()) if in_project else None
     shared = in_project and client in NAMES and client_of(client).shared
     # Of what others run as well, the environment of this user says nothing.
-    named = options.db if shared else options.named
+    database = options.db if shared else options.database
     return Setup(
-        location=_absolute(options.location) if named else "",
+        location=_absolute(options.location) if database else "",
         tenant=options.tenant,
         user=options.user if options.user_was_named or not shared else "",
         agent=options.agent,
@@ -169,31 +169,31 @@ def _by_file(parts: Sequence[Installed]) -> list[tuple[Path, list[Installed]]]:
     return list(groups.items())
 
 
-def _write(options: Installing, changes: Sequence[_Change], *, yes: bool, private: bool, added: bool) -> None:
+def _write(options: Options, changes: Sequence[_Change], *, yes: bool, private: bool, added: bool) -> None:
     screen = Screen(sys.stderr)
     todo = [change for change in changes if change.changes]
     for change in todo:
         # The password of a database is not shown, be it the new one or the one before.
         before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
-        screen.diff(before, after, str(change.path), shown=_without_passwords)
+        screen.diff(before, after, str(change.path), render=_without_passwords)
     if todo and not yes:
         names = ", ".join(str(change.path) for change in todo)
         confirm("Write it?", f"This changes {names}", "Pass --yes or --print." if added else "Pass --yes.")
-    kept = {
+    backups = {
         change.path: write_config(change.path, change.before, change.after, private=private)
         for change in todo
     }
-    _report(options, changes, kept, added=added)
+    _report(options, changes, backups, added=added)
 
 
 def _report(
-    options: Installing, changes: Sequence[_Change], kept: dict[Path, Path | None], *, added: bool
+    options: Options, changes: Sequence[_Change], backups: dict[Path, Path | None], *, added: bool
 ) -> None:
     rows = [
         {
             "path": str(change.path),
             "changed": change.changes,
-            "backup": str(backup) if (backup := kept.get(change.path)) else None,
+            "backup": str(backup) if (backup := backups.get(change.path)) else None,
         }
         for change in changes
     ]
@@ -247,10 +247,10 @@ def _without_passwords(text: str) -> str:
 
 def _print(options: Options, parts: Sequence[Installed]) -> None:
     texts = [(str(part.path), part.entries.snippet(part.wanted)) for part in parts]
-    shown = [(path, _without_passwords(text)) for path, text in texts]
-    if shown != texts:
+    visible = [(path, _without_passwords(text)) for path, text in texts]
+    if visible != texts:
         Screen(sys.stderr).say("The password of the database is left out: put it where *** stands.")
-    options.answer({"files": [{"path": path, "add": text} for path, text in shown]})
-    for path, text in () if options.json else shown:
+    options.answer({"files": [{"path": path, "add": text} for path, text in visible]})
+    for path, text in () if options.json else visible:
         Screen(sys.stderr).say(f"This belongs into {path}:")
         sys.stdout.write(text)

@@ -30,16 +30,16 @@ def show_messages(screen: Screen, chat: str, messages: Iterable[Message], *, ful
             arguments = call.arguments
             if not isinstance(arguments, str):
                 arguments = json.dumps(arguments, ensure_ascii=False)
-            shown = arguments if full or len(arguments) <= _ARGUMENTS else f"{arguments[:_ARGUMENTS]}…"
-            screen.say("→ ", (call.name, "bold"), f" {shown}", indent=4)
+            excerpt = arguments if full or len(arguments) <= _ARGUMENTS else f"{arguments[:_ARGUMENTS]}…"
+            screen.say("→ ", (call.name, "bold"), f" {excerpt}", indent=4)
         screen.say("")
 
 
 def say_cut(screen: Screen, text: str, size: tuple[int, int], *, full: bool) -> None:
     """Print a text, cut to a number of lines and characters unless `full`."""
-    shown, rest = (text, "") if full else cut(text, *size)
-    if shown:
-        screen.say(shown, indent=4)
+    excerpt, rest = (text, "") if full else cut(text, *size)
+    if excerpt:
+        screen.say(excerpt, indent=4)
     if rest:
         screen.say((f"… {rest} more: --full shows all", "dim"), indent=4)
 
@@ -51,6 +51,6 @@ def cut(text: str, lines: int, characters: int) -> tuple[str, str]:
         kept = kept[:characters]
     if len(kept) == len(text):
         return text, ""
-    left = text[len(kept) :]
-    more = left.count("\n")
-    return kept, count(more, "line") if more > 1 else count(len(left), "character")
+    rest = text[len(kept) :]
+    more = rest.count("\n")
+    return kept, count(more, "line") if more > 1 else count(len(rest), "character")

@@ -40,9 +40,9 @@ def reading(paths: Sequence[Path]) -> Iterator[Callable[[str, int], None]]:
         def show(path: str, messages: int) -> None:
             # A file counts as read when the next one begins.
             nonlocal last
-            done = sizes.pop(last, 0) if path != last else 0
+            advance = sizes.pop(last, 0) if path != last else 0
             last = path
-            bar.update(task, advance=done, messages=messages, description=safe(Path(path).name)[:40])
+            bar.update(task, advance=advance, messages=messages, description=safe(Path(path).name)[:40])
 
         yield show
 
@@ -55,11 +55,11 @@ def shrinking(tokens: int, target: int) -> Iterator[Callable[[CompactionResult],
     """
     with _bar("{task.fields[tokens]:,} tokens, towards {task.fields[target]:,}") as bar:
         task = bar.add_task("", total=max(1, tokens - target), tokens=tokens, target=target)
-        yield lambda done: bar.update(
+        yield lambda result: bar.update(
             task,
-            completed=done.tokens_before - done.tokens_after,
-            tokens=done.tokens_after,
-            description=count(len(done.summaries), "summary", "summaries"),
+            completed=result.tokens_before - result.tokens_after,
+            tokens=result.tokens_after,
+            description=count(len(result.summaries), "summary", "summaries"),
         )
 
 

@@ -104,7 +104,7 @@ class Screen:
         least = _LEAST_CUT if cut else max((_LEAST_WRAPPED, *words))
         if not self.wraps or room >= min(widths[wide], least):
             if cut and self.wraps:
-                cells[wide] = [Text(fitted(cell.plain, room)) for cell in cells[wide]]
+                cells[wide] = [Text(fit(cell.plain, room)) for cell in cells[wide]]
             widths[wide] = min(widths[wide], room)
             for line in self._grid(cells, widths):
                 self.say(line)
@@ -124,7 +124,7 @@ class Screen:
         for head, text, margin in zip(heads[1:], below[1:], margins or repeat(""), strict=False):
             self.say(head, hang=4)
             if cut and text:
-                self.say((margin, "dim"), fitted(text.plain, self.console.width - len(margin)))
+                self.say((margin, "dim"), fit(text.plain, self.console.width - len(margin)))
             elif text:
                 self.say(text, indent=4)
 
@@ -152,7 +152,7 @@ class Screen:
         after: Sequence[str],
         name: str = "",
         *,
-        shown: Callable[[str], str] = str,
+        render: Callable[[str], str] = str,
     ) -> None:
         """Print two texts as a unified diff, each line as `shown` returns it.
 
@@ -162,7 +162,7 @@ class Screen:
         if not name:
             lines = lines[2:] if sum(line.startswith("@@") for line in lines) > 1 else lines[3:]
         for line in lines:
-            self.say((shown(line), {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
+            self.say((render(line), {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
 
     def say_more(self, more: str | None) -> None:
         """Print how to list the rest, if there is more."""
@@ -180,7 +180,7 @@ def _line(part: Part) -> Text:
     return Text(" ".join(text.plain.split()), text.style)
 
 
-def fitted(line: str, width: int) -> str:
+def fit(line: str, width: int) -> str:
     """Cut a line to so many columns of a terminal, at a word if there is one near."""
     text = Text(line[: 2 * width])
     if text.cell_len <= width:
@@ -220,11 +220,11 @@ def plain(value: object, chat: str = "") -> Any:
 
 
 def _fields(value: Any, chat: str) -> dict[str, Any]:
-    told = {one.name: plain(getattr(value, one.name), chat) for one in fields(value) if one.name != "raw"}
+    data = {f.name: plain(getattr(value, f.name), chat) for f in fields(value) if f.name != "raw"}
     if isinstance(value, Record | Hit) and not _is_of_several(value):
-        del told["space"]
+        del data["space"]
     reference = _reference(value, chat)
-    return {**told, "ref": reference} if reference else told
+    return {**data, "ref": reference} if reference else data
 
 
 def _is_of_several(value: Record | Hit) -> bool:
@@ -272,7 +272,7 @@ def count(number: int, noun: str, nouns: str = "") -> str:
     return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
-def listed(counts: Mapping[str, int]) -> str:
+def tally(counts: Mapping[str, int]) -> str:
     """Return counts with their names: 1 message, 2 summaries. Zeros are omitted."""
     return ", ".join(
         count(number, "summary" if name == "summaries" else name.removesuffix("s"), name)
