@@ -53,7 +53,7 @@ def read_time(text: str) -> datetime:
 
 
 def read_end(text: str) -> datetime:
-    """Return the end of a period: of a day, its end; of anything else, what `read_time` returns.
+    """Return the end of the day that a text names, or else the time that `read_time` reads.
 
     Raises:
         typer.BadParameter: it is no time.
@@ -133,15 +133,15 @@ def read_duration(text: str) -> timedelta:
     return int(span[1]) * _UNITS[span[2]]
 
 
-def are_there(paths: list[Path] | None) -> list[Path] | None:
-    """Refuse names of which nothing has one. What `*` finds may be a link that leads nowhere."""
+def check_path(paths: list[Path] | None) -> list[Path] | None:
+    """Refuse paths of which none exists; a match of `*` may be a broken link."""
     if paths and not any(map(os.path.lexists, paths)):
         raise typer.BadParameter(f"Path {str(paths[0])!r} does not exist.")
     return paths
 
 
 def read_prompt(text: str) -> str:
-    """Return what names a prompt: a version, or a file that can be told from one.
+    """Return the name of a prompt: a version, or a file that cannot be taken for one.
 
     Raises:
         typer.BadParameter: it is a file that looks like a version.
@@ -157,7 +157,7 @@ def read_prompt(text: str) -> str:
 
 
 def prompt_versions(texts: Sequence[str] | None, example: str) -> dict[str, str]:
-    """Return the prompts that options name, by what they are for."""
+    """Return the versions of prompts that options name, by kind."""
     prompts = {}
     for text in texts or ():
         kind, _, version = text.partition("=")
@@ -179,7 +179,7 @@ def one_of(choices: Collection[str]) -> Callable[[str], str]:
 
 
 def chat_of(messages: Reference, chat: str | None) -> str:
-    """Return the chat of some messages, which may be named beside them.
+    """Return the chat of a range of messages, named in it or beside it.
 
     Raises:
         InvalidInput: no chat is named, or two are.

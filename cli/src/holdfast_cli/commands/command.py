@@ -26,7 +26,7 @@ WORDS = "holdfast.words"
 
 
 class Root(TyperGroup):
-    """The command line as a whole, which its answers may name again."""
+    """The root command; it keeps its words for the commands that answers suggest."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of typer
         """Parse the words of the command line, and keep them."""
@@ -47,7 +47,7 @@ def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
         shared_values = {name: values.pop(name) for name in shared}
         here = {name: value for name, value in shared_values.items() if is_given(context, name)}
         if context.invoked_subcommand is not None:
-            # Of a group: what stands before a subcommand is meant for it.
+            # In a group, the options before a subcommand belong to the subcommand.
             if own_names := [name for name in values if is_given(context, name)]:
                 what = f"`{context.command_path} {context.invoked_subcommand}` does not take it."
                 raise typer.BadParameter(what, param_hint=f"--{own_names[0].replace('_', '-')}")
@@ -78,7 +78,7 @@ def options_of(make: type[Output]) -> dict[str, inspect.Parameter]:
 
 
 def _declare(owner: str, parameter: inspect.Parameter) -> inspect.Parameter:
-    """Return a parameter as it is declared for its command or class, or else for all."""
+    """Return a parameter with its declaration for a command or class, or else for all."""
     if hasattr(parameter.annotation, "__metadata__"):
         return parameter
     info = copy(PARAMETERS.get(f"{owner}.{parameter.name}") or PARAMETERS[parameter.name])
@@ -120,7 +120,7 @@ def _edge() -> Iterator[None]:
         complain(in_options(error.what), in_options(error.todo))
         raise typer.Exit(1) from error
     except BrokenPipeError as error:
-        _drop_output()  # whoever read it wants no more
+        _drop_output()  # the reader has left
         raise typer.Exit(1) from error
     except OSError as error:
         _drop_output()
@@ -136,7 +136,7 @@ def _edge() -> Iterator[None]:
 
 
 def _drop_output() -> None:
-    """Let go of what stdout does not take, or Python would try once more at its end, and complain."""
+    """Discard the rest of the output, or Python would write it again on exit, and complain."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -18,10 +18,10 @@ from holdfast_cli.commands.render.messages import show_messages
 from holdfast_cli.commands.render.outcomes import interruptible, model_use
 from holdfast_cli.commands.render.screen import Screen, count, period, plain, when
 from holdfast_cli.commands.render.summaries import Rest, levels, show_head, show_summaries, show_tree
-from holdfast_cli.commands.show import show_said
+from holdfast_cli.commands.show import show_range
 
 _SUMMARY = "sum_"  # what the ids of summaries begin with
-_ANY = "any"  # a summary is found by its id alone, whichever chat is asked for it
+_ANY = "any"  # the id alone finds a summary, through the handle of any chat
 
 
 def compact(
@@ -40,7 +40,7 @@ def compact(
 
     For example: holdfast compact porto-trip --full --budget 2000
     """
-    # Only what takes a while needs it.
+    # Loaded only for a progress bar.
     from holdfast_cli.commands.render.progress import shrinking
 
     versions, target = prompt_versions(prompt, "leaf=v1") or None, prompts.compaction_target(budget)
@@ -60,7 +60,7 @@ def compact(
 
 
 def _result_data(result: CompactionResult) -> dict[str, object]:
-    """Make JSON-compatible data of an account, with what it counts of its summaries."""
+    """Return the JSON data of a result, with the counts of its summaries."""
     masked = replace(result, summaries=mask(result.summaries))
     counts = {"noop": result.noop, "leaves": result.leaves, "nodes": result.nodes}
     return {**counts, "levels": levels(result.summaries), **plain(masked)}
@@ -123,7 +123,7 @@ def tree(options: ReadOptions, *, identity: str, limit: int | None = None) -> No
 
 
 def _rest(chat: Chat, summaries: Sequence[Summary], stats: ChatStats) -> Rest | None:
-    """Find the messages that no summary stands for."""
+    """Describe the messages that no summary covers."""
     frontier = [summary for summary in summaries if not summary.parent]
     first = chat.history(1, after=max((summary.last for summary in frontier), default=0))
     last = chat.history(1)
@@ -155,7 +155,7 @@ def expand(
         if reference and reference.chat:
             if cursor is not None:
                 raise InvalidInput(f"{identity} names its messages.", "Leave out --cursor.")
-            show_said(options, memory, reference, full=full)
+            show_range(options, memory, reference, full=full)
             return
         expansion = options.mask(memory.chat(_ANY).expand(identity, max_tokens, cursor=cursor))
         title = _title(memory, expansion.summary)
@@ -175,14 +175,14 @@ def expand(
 
 
 def _position(expansion: Expansion) -> str:
-    """Return how far an expansion has read."""
+    """Return the last message of an expansion, and the range of its summary."""
     node = expansion.summary
     last = expansion.children[-1].last if expansion.children else expansion.messages[-1].seq
     return f"{write_reference(node.chat, last)} of {write_reference(node.chat, node.first, node.last)}"
 
 
 def _title(memory: Memory, summary: Summary) -> str:
-    """Find the title of the chat of a summary, in whichever space that is."""
+    """Find the title of a summary's chat, in any of the spaces that are read."""
     for place in (memory, *further_memories(memory).values()):
         if summary.id in {node.id for node in place.chat(summary.chat).tree()}:
             info = find_chat(place, summary.chat)

@@ -46,7 +46,7 @@ def demo(options: Options) -> None:
         if memory.chats(agent="", archived=None, limit=1):
             what = f"{options.shown_location} has chats already."
             raise InvalidInput(what, "Give the demo a database of its own.")
-        # Loaded by who imports something.
+        # Only an import needs the importers.
         from holdfast_cli.formats.importing import import_paths
 
         with sessions() as path:

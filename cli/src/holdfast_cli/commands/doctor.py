@@ -25,7 +25,7 @@ _SIGNS = {"ok": ("ok", "green"), "note": ("note", "cyan"), "action": ("action", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorOptions(Options):
-    """Which memory is examined; nothing is opened to guess the user."""
+    """The memory to examine; it is not opened to guess the user."""
 
     guesses = False
 
@@ -43,7 +43,7 @@ def doctor(options: DoctorOptions) -> None:
     root = project_of(Path.cwd()).root
     installed = installations(home, root)
     if not options.database and (db := next((entry.database for entry in installed if entry.database), "")):
-        # What the hooks work on, not what this shell would.
+        # The database of the hooks, not that of this shell.
         options = replace(options, db=db)
     clients = {entry.client for entry in installed} | {run.client for run in runs if run.client in NAMES}
     versions = {name: version for name in sorted(clients) if (version := client_version(name))}
@@ -70,7 +70,7 @@ def doctor(options: DoctorOptions) -> None:
 
 
 def _database(options: Options) -> FileState | str:
-    """Return the state of the database, which is neither made nor migrated if it is a file."""
+    """Return the state of the database, or an error; a file is neither made nor migrated."""
     if "://" not in options.location:
         return file_state(options.location)
     try:

@@ -18,7 +18,7 @@ from holdfast_cli.commands.render.screen import Screen, count, tally
 
 
 class _Outcome(NamedTuple):
-    """What was written, in words and as JSON, and sentences on what is missing."""
+    """The result of an export, in words and as JSON, and notes on what is missing."""
 
     what: str
     document: dict[str, object]
@@ -62,7 +62,7 @@ def export(
 
 
 def _write(memory: Memory, stream: TextIO, sort: str, format: str, chats: list[str] | None) -> _Outcome:
-    """Write what is stored: "feedback", "records", "everything", or else chats."""
+    """Write an export: "feedback", "records", "everything", or else chats."""
     # Only an export needs the exporters.
     from holdfast_cli.formats import everything, feedback, record_markdown
 
@@ -123,7 +123,7 @@ def _report(options: Options, outcome: _Outcome, output: Path | None) -> None:
 
 @contextmanager
 def _target(path: Path, *, force: bool, private: bool) -> Iterator[TextIO]:
-    """Write a file whole or not at all: under another name beside it, which takes its place at the end."""
+    """Open a draft beside a file, which takes the place of the file if all of it is written."""
     path = path.resolve()
     if path.exists() and not (force and path.is_file()):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""The commands that search in all chats, and judge what was found: recall, why, feedback."""
+"""The commands that search in all chats, and rate hits: recall, why, feedback."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,12 +15,12 @@ from holdfast_cli.commands.render.screen import Part, Screen, plain, when
 from holdfast_cli.commands.render.wording import in_options
 from holdfast_cli.commands.where_option import MetaFilter, join_filters
 
-_OWN = frozenset({"user", "assistant", "system", "developer", "app"})  # whose words come from nowhere else
+_OWN = frozenset({"user", "assistant", "system", "developer", "app"})  # roles that write in their own words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindOptions(ReadOptions):
-    """The memory that is searched, and what for beside words. The fields are options."""
+    """The memory to search, and the filters. The fields are options."""
 
     source: list[str] | None = None
     kind: list[str] | None = None
@@ -50,7 +50,7 @@ class FindOptions(ReadOptions):
         }
 
     def keywords(self) -> dict[str, Any]:
-        """Return all that a recall and its explanation are asked with."""
+        """Return the keywords of a recall or its explanation."""
         prefer = "latest" if self.latest else None
         return {**self.filters(), "limit": self.limit, "prefer": prefer, "secrets": self.secrets}
 
@@ -116,7 +116,7 @@ def feedback(options: Options, *, quoted: str, hit: str, unhelpful: bool = False
 
 
 def _todo(*, empty: bool, filtered: bool) -> str:
-    """Return what to do where nothing was found."""
+    """Return a hint for a search without hits."""
     if empty:
         return "There is nothing to search yet: `holdfast import PATH…`, or `holdfast remember TEXT…`."
     if filtered:
@@ -125,7 +125,7 @@ def _todo(*, empty: bool, filtered: bool) -> str:
 
 
 def _further(options: Options, memory: Memory, hit: Hit) -> str:
-    """Name the command that shows more of a hit, which may be in what all users share."""
+    """Name the command that shows more of a hit, in the space of the hit."""
     whose = memory.scope.named(hit.space)
     if whose.space != memory.scope.space:
         options = replace(options, user=whose.user, project=whose.project, team=whose.team, reads=None)
@@ -140,7 +140,7 @@ def _further(options: Options, memory: Memory, hit: Hit) -> str:
 def show_hits(
     options: Output, hits: Sequence[Hit], titles: Mapping[str, str], own: str = "", **fields: object
 ) -> Screen:
-    """Answer with hits, of which those of others than the own space name theirs, and return the screen."""
+    """Answer with hits, each with its space unless that is the own one, and return the screen."""
     degraded = getattr(hits, "degraded", None)
     more = {"degraded": degraded} if degraded else {}
     screen = options.answer({**fields, **more, "hits": hit_data(hits, titles, own)})
@@ -153,17 +153,17 @@ def show_hits(
 
 
 def hit_data(hits: Sequence[Hit], titles: Mapping[str, str], own: str = "") -> list[dict[str, object]]:
-    """Make JSON-compatible data of hits, with the titles of their chats."""
+    """Return the JSON data of hits, with the titles of their chats."""
     pairs = [(hit.chat, with_space(hit, own)) for hit in hits]
     return [{**plain(hit), "chat": chat, "title": titles.get(hit.chat, "")} for chat, hit in pairs]
 
 
 def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], focus: str = "") -> None:
-    """Print a hit: how sure, when, who, where, the words, why, and its flags if it comes from outside.
+    """Print a hit: score, time, actor, source, text, reasons, and the flags of words from outside.
 
-    Of a record: its kind, and where it was learned. Of a summary: which messages it stands for.
+    A record has its kind in place of the actor; a summary has the range of its messages.
     """
-    # The text analysis is loaded by who needs it.
+    # Only an excerpt needs the text analysis.
     from holdfast_cli.commands.render.excerpt import excerpt
 
     screen.say(

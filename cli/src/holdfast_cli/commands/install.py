@@ -36,7 +36,7 @@ _HIDDEN = r"\1***"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallOptions(Options):
-    """Which memory is installed. Whose it is must not depend on who else has one at the moment."""
+    """The memory to install. Its user is not guessed: that would depend on who else has one today."""
 
     guesses = False
     # The project is that of the folder that the client works in.
@@ -44,7 +44,7 @@ class InstallOptions(Options):
 
 
 class InstallCommand(TyperCommand):
-    """A command that explains `--user` alone, which elsewhere stands for the configuration of the user."""
+    """A command that explains a bare `--user`, which means the user's configuration in other programs."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of typer
         """Parse the words of the command line.
@@ -125,7 +125,7 @@ def uninstall(options: InstallOptions, *, client: str, in_project: bool = False,
 def _setup(options: InstallOptions, client: str, *, in_project: bool, read_only: bool, server: bool) -> Setup:
     project = project_root(Path.cwd()) if in_project else None
     shared = in_project and client in NAMES and client_of(client).shared
-    # Of what others run as well, the environment of this user says nothing.
+    # A file that others share must not depend on the environment of this user.
     database = options.db if shared else options.database
     return Setup(
         location=_absolute(options.location) if database else "",
@@ -139,7 +139,7 @@ def _setup(options: InstallOptions, client: str, *, in_project: bool, read_only:
 
 
 def _change(path: Path, parts: Sequence[Installed], *, added: bool) -> _Change:
-    """Return what changes in a file.
+    """Return the change of a file.
 
     Raises:
         Conflict: it cannot be changed without loss.
@@ -155,14 +155,14 @@ def _change(path: Path, parts: Sequence[Installed], *, added: bool) -> _Change:
 
 
 def _absolute(location: str) -> str:
-    """Name a file wherever the client starts."""
+    """Return a location that holds in whichever folder the client starts."""
     if location == ":memory:":
         raise InvalidInput("A memory in `:memory:` ends with each call.", "Name a file with --db.")
     return location if "://" in location else str(Path(location).absolute())
 
 
 def _by_file(parts: Sequence[Installed]) -> list[tuple[Path, list[Installed]]]:
-    """Return the parts by the file that they are in, which may be behind a link."""
+    """Group parts by their file, with links resolved."""
     groups: dict[Path, list[Installed]] = {}
     for part in parts:
         groups.setdefault(Path(os.path.realpath(part.path)), []).append(part)
@@ -209,7 +209,7 @@ def _report(
 
 
 def _hints(client: str, setup: Setup) -> list[str]:
-    """Return what is left to do."""
+    """Return hints on the steps that remain."""
     hints = ["Start the client anew, or have it read its configuration again."]
     if client == "codex":
         hints.append("Codex runs no hook that you have not trusted: call /hooks in it, and trust these.")

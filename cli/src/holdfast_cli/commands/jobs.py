@@ -125,7 +125,7 @@ def usage(options: Options, *, since: datetime | None = None, limit: int | None 
 
 
 def _token_source(report: Usage) -> str:
-    """Return how many calls have their tokens counted by the provider."""
+    """Return a sentence on how many calls have their tokens counted by the provider."""
     if report.counted == report.calls:
         return "The provider counted the tokens."
     if not report.counted:

@@ -192,7 +192,7 @@ def _learn_again(
 def _show_differences(
     options: Options, screen: Screen, result: Relearning, titles: Mapping[str, str], llm: str
 ) -> None:
-    """Print what is learned differently, and the command that applies a dry run."""
+    """Print the differences that a relearning makes, and the command that applies a dry run."""
     for chat in (*result.chats, *result.failed):
         _show_difference(screen, result, chat, titles.get(chat))
     adds, removes = ("Added", "removed") if result.applied else ("Would add", "remove")
@@ -209,7 +209,7 @@ def _show_differences(
 
 
 def _show_difference(screen: Screen, result: Relearning, chat: str, title: str | None) -> None:
-    """Print what is learned differently from a chat, or why it failed."""
+    """Print the difference that a relearning makes for a chat, or why it failed."""
     lines = [("−", "red", record) for record in result.removed if record.chat == chat]
     lines += [("+", "green", record) for record in result.added if record.chat == chat]
     error = result.failed.get(chat)

@@ -56,7 +56,7 @@ def _chat_stats(options: Options, chat: str) -> None:
 
 
 def _size_on_disk(location: str) -> int | None:
-    """Add up the file and what SQLite keeps beside it; a server does not say."""
+    """Return the bytes of a database with SQLite's files beside it; None for a server."""
     if "://" in location:
         return None
     files = (Path(location + ending) for ending in ("", "-wal", "-shm"))

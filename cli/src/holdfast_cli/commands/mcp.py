@@ -20,9 +20,9 @@ REQUEST_SECONDS, IDLE_SECONDS, MAX_SESSIONS = 30.0, 1_800.0, 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions(Options):
-    """Which memory is served, and how; the fields that follow are the options of HTTP.
+    """The memory to serve, and the options of HTTP.
 
-    Whose it is must not depend on who else has one when the server starts.
+    Its user is not guessed: that would depend on who else has one when the server starts.
     """
 
     guesses = False
@@ -113,13 +113,13 @@ def _serve_http(options: ServeOptions, *, read_only: bool) -> None:
 
 @contextmanager
 def _startup() -> Iterator[None]:
-    """Log to stderr, since stdout is the protocol's, and do not look for garbage while much is imported."""
+    """Log to stderr, since stdout is the protocol's, and collect no garbage during large imports."""
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
     )
     gc.disable()  # it would take a fifth of the time
     try:
         yield
-        gc.freeze()  # all of it stays, so it is not looked through later either
+        gc.freeze()  # imports stay: later collections skip them
     finally:
         gc.enable()

@@ -25,7 +25,7 @@ _PARTS = ("tenant", "user", "agent", "project", "team")
 EMBED = "HOLDFAST_EMBED"  # the name of an embedder
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 T = TypeVar("T")
-_NAMED = 5  # users that a sentence names
+_MAX_NAMES = 5  # users that a sentence names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class Options(Output):
     """Which memory a command works on. The fields are the options, but for `no_options`."""
 
     no_options = Output.no_options | {"user_was_named"}
-    # Whether the only user there is may be taken for the one that was not named.
+    # Whether the only user of a database is taken where none is named.
     guesses: ClassVar[bool] = True
 
     db: str | None = None
@@ -91,7 +91,7 @@ class Options(Output):
 
     @property
     def database(self) -> str:
-        """The database that was named; "" for the default."""
+        """The database that an option or the environment names; "" for the default."""
         return self.db or os.environ.get(DATABASE, "")
 
     @property
@@ -150,7 +150,7 @@ class Options(Output):
         return project_of(Path.cwd()).name if name == "." else name
 
     def project_of(self, *, no_projects: bool) -> Callable[..., str]:
-        """Return what names the project of a file to import; none where all files go into one space."""
+        """Return a function from a file to its project: "" where all files go into one space."""
         # Only an import needs the importers.
         from holdfast_cli.hooks.session_logs import project_of_log
 
@@ -190,12 +190,12 @@ class Options(Output):
         names = [repr(user) for user in users if user]
         if not names or (self.user and self.user in users):
             return ""
-        sample = f"{', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''}"
+        sample = f"{', '.join(names[:_MAX_NAMES])}{', …' if len(names) > _MAX_NAMES else ''}"
         verb = "is" if len(names) == 1 else "are"
         return f"There {verb} {count(len(names), 'user')} here: {sample}. Name one by --user."
 
     def say_nothing(self, screen: Screen, what: str, todo: str = "") -> None:
-        """Print that nothing is there, and the users who may be meant, or else what to do."""
+        """Print that nothing is there, and a hint: other users, or else what to do."""
         screen.say(what)
         if not self.json and (hint := self.others() or todo):
             screen.say(f"→ {hint}", hang=2)

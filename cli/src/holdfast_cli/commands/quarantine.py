@@ -68,7 +68,7 @@ def quarantine(
 
 
 def _as_written(memory: Memory, record: Record) -> Record:
-    """Return a quarantined record as it was written: by whom, when and why, whatever an `undo` says since."""
+    """Return a record with the writer, time and reason of its quarantine, not those of a later undo."""
     for change in memory.changes(id=record.id):
         if change.action == "quarantine":
             return replace(record, by=change.by, created=change.at, why=change.why)
@@ -118,7 +118,7 @@ def _show_held(screen: Screen, record: Record) -> None:
 
 
 def mark_findings(text: str) -> tuple[list[Part], str]:
-    """Return a text with the guard's findings marked, invisible characters as codes, and their names."""
+    """Mark the guard's findings in a text, with invisible characters as codes; return their names as well."""
     parts: list[Part] = []
     at = 0
     flags = [flag for flag in safety.scan(text) if flag.severity == "high"]
@@ -159,7 +159,7 @@ def erase(
         raise InvalidInput("It is not clear what to erase.", todo)
     with options.open() as memory:
         if not yes and not files:
-            _ask(options, *_what_goes(_memories(memory, whole), chat, span, record))
+            _ask(options, *_extent(_memories(memory, whole), chat, span, record))
         try:
             receipt = memory.erase(
                 chat=chat, messages=span, record=record, rewrite=rewrite, by="user", **whole
@@ -177,7 +177,7 @@ def erase(
 
 # Any: keywords of `erase`.
 def _whole(options: Options) -> dict[str, Any]:
-    """Return what is erased as a whole, which only the command line names; {} for nothing.
+    """Return the user, project or team to erase, which only the command line names; {} for none.
 
     Raises:
         InvalidInput: a user is named there, and a project of the user in the environment.
@@ -196,7 +196,7 @@ def _whole(options: Options) -> dict[str, Any]:
 
 
 def _memories(memory: Memory, whole: Mapping[str, str]) -> list[Memory]:
-    """Return the memories of what is erased as a whole, or where a part is erased."""
+    """Return the memories of all spaces that an erasure concerns, the first for a part of one."""
     if not whole:
         return [memory.scoped(agent="")]
     if "team" in whole:
@@ -207,20 +207,20 @@ def _memories(memory: Memory, whole: Mapping[str, str]) -> list[Memory]:
 
 
 def _ask(options: Options, what: str, counts: Mapping[str, int]) -> None:
-    """Name what will go, and go on only if it may."""
+    """Print what an erasure removes, and ask for consent."""
     if not any(counts.values()):
         return  # it is not there: `erase` says so
-    # Of whichever agent it is; a team is of no user.
+    # It concerns all agents; a team has no user.
     whose = replace(options, agent="", user="" if options.team else options.user).whose()
     going = f"{what}{whose}, with {tally(counts)}."
     Screen(sys.stderr).say(("This erases for ever: ", "bold red"), going)
     confirm("Erase it?", "This erases for ever", "Pass --yes.")
 
 
-def _what_goes(
+def _extent(
     memories: Sequence[Memory], chat: str | None, span: tuple[int, int] | None, record: str | None
 ) -> tuple[str, Mapping[str, int]]:
-    """Name what will go, and count it."""
+    """Return a name and the counts of what an erasure removes."""
     memory = memories[0]
     if chat is not None and span is not None:
         return f"messages {write_reference(chat, *span)}", _in_messages(memory, chat, *span)
@@ -252,7 +252,7 @@ def _in_messages(memory: Memory, chat: str, first: int, last: int) -> dict[str, 
         row for row in records if row.messages and row.messages[0] <= last and first <= row.messages[1]
     ]
     messages = [message for message in history if message.seq <= last]
-    # With the words of a message goes every summary that was written when a model had seen them.
+    # Every summary that was written after a model had seen these words goes as well.
     summaries = [node for node in memory.chat(chat).tree() if messages and node.last >= messages[0].seq]
     return {"messages": len(messages), "summaries": len(summaries), "records": len(learned_there)}
 

@@ -8,7 +8,7 @@ from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.types import Writer
 from holdfast_cli.commands.arguments import Point, text_of
-from holdfast_cli.commands.lookup import messages_meant, the_chat
+from holdfast_cli.commands.lookup import message_range, the_chat
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.record_lines import report, show_history, show_record, show_table
 from holdfast_cli.commands.render.screen import plain, when
@@ -17,7 +17,7 @@ from holdfast_cli.commands.where_option import MetaFilter, join_filters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions(Options):
-    """What a record says beside its text. The fields are options."""
+    """The properties of a record beside its text. The fields are options."""
 
     category: str | None = None
     tag: list[str] | None = None
@@ -29,7 +29,7 @@ class RecordOptions(Options):
 
     # Any: keywords of many types.
     def properties(self) -> dict[str, Any]:
-        """Return what was given as the keywords of a writing call."""
+        """Return the properties as keywords of a call that writes."""
         return {
             "category": self.category or "",
             "tags": self.tag or (),
@@ -55,7 +55,7 @@ def remember(
     """
     with options.open(create=True) as memory:
         version = memory.version()
-        learned_in = messages_meant(memory, chat) if chat else None
+        learned_in = message_range(memory, chat) if chat else None
         record = memory.remember(
             text_of(text),
             kind,
@@ -112,7 +112,7 @@ def records(
 
 
 def _show_one(options: Options, memory: Memory, at: Point | None, identity: str, *, text_only: bool) -> None:
-    """Show one record; by a view of a version, because a look from outside is no use of a note."""
+    """Show a record, read from a view of a version, since a look at a note must not count as a use."""
     view = memory.at(at.at if at else memory.version())
     record, changes = view.get(identity), view.changes(id=identity)
     if record and not changes:  # named by its kind

@@ -9,7 +9,7 @@ from holdfast.port import prompts
 from holdfast.types import ChatInfo, Message, Prompt, Window
 from holdfast.types.references import Reference, write_reference
 from holdfast_cli.commands.arguments import chat_of
-from holdfast_cli.commands.lookup import head, in_its_space, messages_meant, the_chat
+from holdfast_cli.commands.lookup import head, in_its_space, message_range, the_chat
 from holdfast_cli.commands.options import ReadOptions
 from holdfast_cli.commands.parameters import ChatId
 from holdfast_cli.commands.render.messages import show_messages
@@ -32,13 +32,13 @@ def show(
     """
     with options.open() as own:
         memory, chat = in_its_space(own, chat)
-        reference = messages_meant(memory, chat)
+        reference = message_range(memory, chat)
         if reference and (before or after):
             raise InvalidInput(
                 f"{chat} names its messages.", "Leave out --before and --after, or name a chat alone."
             )
         if reference:
-            show_said(options, memory, reference, full=full)
+            show_range(options, memory, reference, full=full)
             return
         info = the_chat(options, memory, chat)
         for end in filter(None, (before, after)):
@@ -52,8 +52,8 @@ def show(
         _show(options, info, page, more, full=full)
 
 
-def show_said(options: ReadOptions, memory: Memory, reference: Reference, *, full: bool) -> None:
-    """Print the messages that are referred to."""
+def show_range(options: ReadOptions, memory: Memory, reference: Reference, *, full: bool) -> None:
+    """Print the messages of a reference."""
     info = the_chat(options, memory, reference.chat)
     messages = memory.chat(reference.chat).history(after=reference.first - 1, before=reference.last + 1)
     _show(options, info, messages, None, full=full)
@@ -109,7 +109,7 @@ def window(
 
 
 def show_omitted(screen: Screen, chat: str, selected: Window, *, gap: bool = True) -> None:
-    """Print what a window of a chat leaves out, and why, and what it shows placeholders for."""
+    """Print the omissions of a window, with their reasons, and its shortened messages."""
     for omission in selected.omitted:
         where = write_reference(chat, omission.first, omission.last)
         what = f"{where}, {count(omission.messages, 'message')}, {count(omission.tokens, 'token')}"
@@ -122,7 +122,7 @@ def show_omitted(screen: Screen, chat: str, selected: Window, *, gap: bool = Tru
 
 
 def show_account(screen: Screen, selected: Window, prompt: Prompt | None) -> None:
-    """Print where the tokens went."""
+    """Print the tokens of a window or a prompt by part."""
     contents = count(len(selected.messages), "message")
     if selected.summaries:
         contents = f"{count(len(selected.summaries), 'summary', 'summaries')}, {contents}"

@@ -65,10 +65,10 @@ def import_(
         raise typer.Exit(1)
 
 
-def _columns(mapped: Sequence[str]) -> dict[str, str]:
-    """Return the columns of fields as --map has them."""
+def _columns(pairs: Sequence[str]) -> dict[str, str]:
+    """Return the columns that --map names, by field."""
     columns: dict[str, str] = {}
-    for pair in ",".join(mapped).split(","):
+    for pair in ",".join(pairs).split(","):
         field, equals, column = pair.partition("=")
         if not equals or field in columns:
             raise InvalidInput(
@@ -145,7 +145,7 @@ def _show_edits(screen: Screen, report: "ImportReport") -> None:
 
 
 def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"], names: Sequence[str]) -> None:
-    """Print what is missing by reason, most frequent first, with places to look at, and all paths given."""
+    """Print skipped places by reason, most frequent first: some of each, and all that were named."""
     by_reason: dict[str, list[Skipped]] = defaultdict(list)
     for skip in skipped:
         by_reason[skip.reason].append(skip)

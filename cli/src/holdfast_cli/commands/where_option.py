@@ -31,9 +31,9 @@ _CHOICE = re.compile(rf"{_KEY}\s++(not\s++in|in)\s++(.*+)", re.DOTALL)
 _PRESENCE = re.compile(rf"\s*+(!?){_KEY}\s*+", re.DOTALL)
 # What stands between commas; one within quotes parts nothing.
 _ITEM = re.compile(rf"\s*+({_STRING}(?=\s*+,)|[^,]*+)[^,]*+,")
-# What joins filters elsewhere, within a value without quotes.
+# Several filters, joined as other languages do, in a value without quotes.
 _SEVERAL = re.compile(r"(?:\s(?:and|or)\s|&&|\|\||[,;])\s*+[\w.]++\s*+[=<>!]", re.IGNORECASE)
-# More than those of any number that a filter takes.
+# More than any number that a filter takes has.
 _MOST_DIGITS = 400
 
 
@@ -92,7 +92,7 @@ def _no_number(text: str) -> None:
 
 
 def _whole(text: str) -> float:
-    """Return a whole number; one that no filter takes as infinite, as a float of its size is."""
+    """Return an integer, or infinity for one that is too long for a filter."""
     return int(text) if len(text) <= _MOST_DIGITS else math.inf
 
 
@@ -105,7 +105,7 @@ def _key(text: str) -> str:
 
 
 def _items(text: str) -> list[object]:
-    """Return the values of a list: JSON, or what stands between commas; none where one of them is empty."""
+    """Return the values of a list, in JSON or between commas; none if one of them is empty."""
     values = _json(text)
     if isinstance(values, list):
         return values
@@ -114,6 +114,6 @@ def _items(text: str) -> list[object]:
 
 
 def join_filters(filters: Iterable[MetaFilter] | None) -> dict[str, object] | None:
-    """Return the filter that asks for all of some; None for none."""
+    """Join filters into one that requires all of them; None for none."""
     several = [meta_filter.where for meta_filter in filters or ()]
     return {"$and": several} if several else None

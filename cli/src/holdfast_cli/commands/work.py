@@ -18,12 +18,12 @@ from holdfast_cli.commands.render import outcomes
 from holdfast_cli.commands.render.screen import Screen, count
 from holdfast_cli.commands.render.wording import in_options
 
-# Why a model fails that would fail the next jobs as well, and what is done about it.
+# Failures of a model that the next jobs would meet as well, each with its remedy.
 _FOR_ALL = {
     "authentication": ("the provider of the model does not accept the key", "Mend it, then go on"),
     "quota": ("a rate limit or a quota of the model is used up", "Wait, or raise it, then go on"),
 }
-# What jobs wait for, of one and of several.
+# What jobs wait for, in the singular and the plural.
 _DUE, _LATER, _STUCK, _ELSEWHERE = _WAITS = (
     ("is due", "are due"),
     ("waits", "wait, the first"),
@@ -71,7 +71,7 @@ class _Worker:
         """Print the result of a turn, if there is any."""
         if result.noop:
             return
-        # Whoever has the job.
+        # A job may be of any user.
         options = replace(self.options, user="USER") if self.everyone else self.options
         outcomes.show_work(Screen(), options, result, self.titles(result))
 
@@ -80,7 +80,7 @@ class _Worker:
         return self.options.line("work", *args(llm=self.llm, everyone=self.everyone))
 
     def embedding(self, results: Sequence[WorkResult]) -> str:
-        """Return how far the embedder has come, "" if it was not at work; nothing of everyone's."""
+        """Return the progress of the embedder; "" if it did not run, and for all users together."""
         jobs = [job for result in results for job in (*result.done, *result.postponed, *result.failed)]
         if self.everyone or all(job.kind != outcomes.EMBED for job in jobs):
             return ""
@@ -193,7 +193,7 @@ def look(turns: Callable[[], Iterable[WorkResult]], show: Callable[[WorkResult],
 
 
 def _clauses(backlog: Mapping[tuple[str, str], Sequence[Job]], of_all: int) -> Iterator[str]:
-    """Yield what is left, a clause for each reason."""
+    """Yield a clause on the unfinished jobs for each reason to wait."""
     if of_all:
         waits = "waits for its time" if of_all == 1 else "wait for their time"
         yield f"{count(of_all, 'job')} of all users {waits} or for a model"

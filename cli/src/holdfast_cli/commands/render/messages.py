@@ -14,7 +14,7 @@ _STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "bold magenta
 
 
 def show_messages(screen: Screen, chat: str, messages: Iterable[Message], *, full: bool) -> None:
-    """Print messages of a chat one below the other; without `full` what is long is cut, and says so."""
+    """Print messages of a chat; without `full`, long texts are cut, with a note."""
     tools: dict[str, str] = {}
     for message in messages:
         tools.update((call.id, call.name) for call in message.calls)
@@ -45,7 +45,7 @@ def say_cut(screen: Screen, text: str, size: tuple[int, int], *, full: bool) -> 
 
 
 def cut(text: str, lines: int, characters: int) -> tuple[str, str]:
-    """Cut a text to a number of lines and characters; say how much that leaves out, or nothing."""
+    """Cut a text to a number of lines and characters; return the amount left out as well, or ""."""
     kept = "\n".join(text[: characters + 1].split("\n")[:lines])
     if len(kept) > characters:
         kept = kept[:characters]

@@ -23,7 +23,7 @@ from holdfast_cli.commands.render.wording import in_options
 Titles = Mapping[str, str]
 Cost = WorkResult | Extraction | Relearning | CompactionResult
 EMBED = "embed"
-_DATABASE_LOGGERS = ("psycopg", "psycopg.pool")  # tell at length of what our own errors tell in two lines
+_DATABASE_LOGGERS = ("psycopg", "psycopg.pool")  # they repeat at length what our errors say in two lines
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def interruptible(
 
 
 def repeat(look: Callable[[], None], every: int, notice: str) -> NoReturn:
-    """Look, wait, and look again, until an interrupt, which it answers."""
+    """Call `look` at intervals until an interrupt, and print a notice then."""
     try:
         while True:
             look()
@@ -75,7 +75,7 @@ def thinking(llm: str | None) -> AbstractContextManager[object]:
     """Show a spinner on a terminal while a model works."""
     if llm is None:
         return nullcontext()
-    # Only what takes a while needs it.
+    # Loaded only for a spinner.
     from holdfast_cli.commands.render.progress import waiting
 
     return waiting(llm)
@@ -87,24 +87,24 @@ def is_due(job: Job) -> bool:
 
 
 def until(at: datetime | None) -> str:
-    """Write when something ends: today, the time alone."""
+    """Write the end of a period; the time alone if it is today."""
     clock = when(at)
     return clock[11:] if clock[:10] == when(datetime.now(UTC))[:10] else clock
 
 
 def fail(unfinished: Sized) -> None:
-    """Exit with 1 if there is anything that was to be done and was not."""
+    """Exit with 1 if any work is unfinished."""
     if len(unfinished):
         raise typer.Exit(1)
 
 
 def work_data(result: WorkResult) -> dict[str, object]:
-    """Return the JSON form of a result of work."""
+    """Return the JSON data of a result of work."""
     return {"noop": result.noop, **plain(result)}
 
 
 def show_work(screen: Screen, options: Options, result: WorkResult, titles: Titles) -> None:
-    """Print what was done: the jobs, each with what it came to, the records, and what was left out."""
+    """Print a result of work: the jobs with their outcomes, the records, and what was left out."""
     show_jobs(screen, options, result, titles)
     show_records(screen, result.records, result.dropped)
     if result.done and not (result.records or result.notes):
@@ -132,7 +132,7 @@ def show_jobs(screen: Screen, options: Options, result: WorkResult, titles: Titl
 
 
 def _group(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Put together the jobs that were done at once, and those that users have of one id."""
+    """Group the jobs that ran together, and those of several users with one id."""
     groups: defaultdict[tuple[str, str], list[Job]] = defaultdict(list)
     for job in jobs:
         groups[job.kind if job.records else job.id, job.status].append(job)
@@ -200,7 +200,7 @@ def count_new(records: Iterable[Record]) -> int:
 
 
 def show_cost(screen: Screen, results: Sequence[WorkResult], llm: str | None, embedding: str = "") -> None:
-    """Print what some work came to and what it took."""
+    """Print the outcome of some work and its cost."""
     jobs = {
         "done": sum(len(result.done) for result in results),
         "to be retried": sum(len(result.postponed) for result in results),
@@ -216,7 +216,7 @@ def show_cost(screen: Screen, results: Sequence[WorkResult], llm: str | None, em
 
 
 def model_use(costs: Sequence[Cost], llm: str | None) -> str:
-    """Write which model was asked, how often, and for how many tokens."""
+    """Write the name of the model, its calls and its tokens."""
     if llm is None:
         return "none"
     calls = sum(cost.calls for cost in costs)

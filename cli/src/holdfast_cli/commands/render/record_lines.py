@@ -1,4 +1,4 @@
-"""Records: tables, one with its source, outcomes, changes."""
+"""Records on a screen: tables, a record in full, outcomes of writes, changes."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.screen import Part, Screen, count, plain, when
 
 _SHORT = 160  # characters of a text in a list
-_OWN = ("user", "agent", "app")  # whose words come from nowhere else
+_OWN = ("user", "agent", "app")  # writers with words of their own
 _QUOTE = "quote"  # of the metadata, the words that a record rests on
 
 
@@ -22,7 +22,7 @@ def change_of(memory: Memory, record: Record) -> Change:
 
 
 def report(options: Options, memory: Memory, record: Record, since: int) -> None:
-    """Answer with what became of a record since a version: written, or a duplicate."""
+    """Answer with the outcome of a write after a version: a change, or a known record."""
     is_new = record.version > since
     before = change_of(memory, record).before if is_new else record.text
     screen = options.answer({"record": plain(record), "before": before, "written": is_new})
@@ -49,7 +49,7 @@ def report(options: Options, memory: Memory, record: Record, since: int) -> None
 
 
 def kind_name(kind: str, target: str = "") -> str:
-    """Name what a record is."""
+    """Write the kind of a record, with its target."""
     return f"{kind} ({target})" if target else kind
 
 
@@ -59,14 +59,14 @@ def short(text: str) -> str:
 
 
 def step(before: str | None, after: str | None) -> list[Part]:
-    """Write how a text changed, in one line; both sides show where they part."""
+    """Write the change of a text in one line, cut so that the difference shows."""
     if before is None or after is None or before == after:
         return [short(after if after is not None else before or "")]
-    return [(_from_where(before, after), "red"), " → ", (_from_where(after, before), "green")]
+    return [(_cut_shared(before, after), "red"), " → ", (_cut_shared(after, before), "green")]
 
 
-def _from_where(text: str, other: str) -> str:
-    """Leave out a long beginning that both texts have."""
+def _cut_shared(text: str, other: str) -> str:
+    """Cut from a text a long beginning that it shares with another."""
     same = next(
         (place for place, (mine, theirs) in enumerate(zip(text, other, strict=False)) if mine != theirs),
         min(len(text), len(other)),
@@ -122,7 +122,7 @@ def valid(record: Record) -> str:
 
 
 def flags(record: Record, *, verbose: bool = False) -> list[str]:
-    """Name what the guard found in a record from outside, and whether it was let out of quarantine."""
+    """Return the guard's flags of a record from outside, and its trust unless it is trusted."""
     if record.trust != "trusted":
         return [*record.flags, record.trust]
     return [flag for flag in record.flags if verbose or flag == CONFLICT or record.by not in _OWN]
@@ -136,12 +136,12 @@ def source_of(record: Record) -> str:
 
 
 def place(record: Record | Wording) -> str:
-    """Name the chat that a record was learned in, and the messages; nothing if it was learned elsewhere."""
+    """Write the source of a record: messages, or a chat, or "" for neither."""
     return write_reference(record.chat, *record.messages) if record.messages else record.chat
 
 
 def _cite(wording: Wording, text: str) -> str:
-    """Return the wordings and messages of a record's duplicates."""
+    """Return the text of a duplicate, if it differs, and its messages."""
     words, where = "" if wording.text == text else short(wording.text), place(wording)
     return f"{words} ({where})" if words and where else words or where
 

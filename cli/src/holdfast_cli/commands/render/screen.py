@@ -1,4 +1,4 @@
-"""What a person or a program reads: text from anywhere, made harmless, for a terminal, a pipe, or as JSON."""
+"""Safe output of text from anywhere, for a terminal, a pipe, or as JSON."""
 
 import json
 import re
@@ -141,7 +141,7 @@ class Screen:
         return [Text.from_ansi(line) for line in capture.get().splitlines()]
 
     def facts(self, *facts: tuple[str, str]) -> None:
-        """Print what is so, a line each: a name and its value. Blank values are omitted."""
+        """Print names with their values, a line each. Blank values are omitted."""
         for name, value in facts:
             if value:
                 self.say((f"{name:<10}", "bold"), value, hang=10)
@@ -154,7 +154,7 @@ class Screen:
         *,
         render: Callable[[str], str] = str,
     ) -> None:
-        """Print two texts as a unified diff, each line as `shown` returns it.
+        """Print two texts as a unified diff, each line as `render` returns it.
 
         Without a name, its head is omitted, and that of a single hunk.
         """
@@ -199,7 +199,7 @@ def answer(document: Mapping[str, object] | Sequence[object]) -> None:
 
 
 def plain(value: object, chat: str = "") -> Any:
-    """Make JSON-compatible data of results: the fields of each type by their names, times in ISO 8601.
+    """Return the JSON data of results: the fields of each type by their names, times in ISO 8601.
 
     Summaries have their `kind`; what refers to messages has a `ref`. A message does not know its `chat`: pass
     it. The original payload of a message is left out; `holdfast export` has it.
@@ -228,12 +228,12 @@ def _fields(value: Any, chat: str) -> dict[str, Any]:
 
 
 def _is_of_several(value: Record | Hit) -> bool:
-    """Return whether a hit or a record was read among those of several spaces."""
+    """Return whether a hit or a record comes from a search in several spaces."""
     return "nearness" in value.why if isinstance(value, Hit) else bool(value.space)
 
 
 def _reference(value: object, chat: str) -> str:
-    """Refer to the messages that something is, stands for, or was learned in; "" if there are none."""
+    """Return the reference of a value to its messages: itself, its range or its source; "" for none."""
     if isinstance(value, Message | Shortened):
         return write_reference(chat, value.seq) if chat and value.seq else ""
     if isinstance(value, Summary):
@@ -250,7 +250,7 @@ def _reference(value: object, chat: str) -> str:
 
 
 def when(at: datetime | None) -> str:
-    """Write a time as the clock on the wall shows it."""
+    """Write a time in the local time zone."""
     if at is None:
         return "–"
     try:
@@ -260,7 +260,7 @@ def when(at: datetime | None) -> str:
 
 
 def period(since: datetime, until: datetime) -> str:
-    """Write a period as the clock on the wall shows it; a day is named once."""
+    """Write a period in the local time zone; a day is named once."""
     first, last = when(since), when(until)
     if first == last:
         return first

@@ -1,4 +1,4 @@
-"""Summaries on a screen: one with its text, and all of a chat as a tree."""
+"""Summaries on a screen: with their texts, or as the tree of a chat."""
 
 import re
 from collections import Counter, defaultdict
@@ -74,7 +74,7 @@ def show_tree(
 
 
 def _branches(summaries: Sequence[Summary]) -> Iterator[tuple[str, str, Summary]]:
-    """Yield each summary with what is drawn before it, and before its text on the next line."""
+    """Yield each summary with its branch, and with the margin of the line below."""
     children: dict[str, list[Summary]] = defaultdict(list)
     for summary in sorted(summaries, key=lambda summary: summary.first):
         children[summary.parent].append(summary)
@@ -92,7 +92,7 @@ def _branches(summaries: Sequence[Summary]) -> Iterator[tuple[str, str, Summary]
 
 
 def _times(node: Summary | Rest, *, of_one_day: bool) -> str:
-    """Write a period in short: of a chat of one day the clock, of others the days."""
+    """Write a period in short: clock times in a chat of one day, else dates."""
     first, last = ((when(time)[11:] if of_one_day else when(time)[:10]) for time in (node.since, node.until))
     if first == last:
         return first
