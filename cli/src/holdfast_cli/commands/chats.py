@@ -138,8 +138,8 @@ def end(options: Options, *, chat: ChatId) -> None:
     """
     with quiet(), options.open() as memory:
         title = the_chat(options, memory, chat).title
-        queued = memory.chat(chat).end()
-    screen = options.answer({"chat": chat, "title": title, "jobs": plain(queued)})
+        jobs = memory.chat(chat).end()
+    screen = options.answer({"chat": chat, "title": title, "jobs": plain(jobs)})
     screen.say((title or chat, "bold"), f"  ({chat})")
-    screen.say(f"Queued {count(len(queued), 'job')}: {', '.join(job.id for job in queued)}.")
+    screen.say(f"Queued {count(len(jobs), 'job')}: {', '.join(job.id for job in jobs)}.")
     screen.say(f"→ Run them, with a model by --llm NAME: {options.line('work')}")

@@ -77,9 +77,9 @@ def demo(options: Options) -> None:
 
 
 def _ask(memory: Memory, question: Question) -> _Reply:
-    started = time.perf_counter()
+    start = time.perf_counter()
     hits = tuple(memory.recall(question.question, limit=_DEPTH))
-    seconds = time.perf_counter() - started
+    seconds = time.perf_counter() - start
     ranks = (
         n
         for n, hit in enumerate(hits, start=1)

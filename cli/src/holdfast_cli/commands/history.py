@@ -27,8 +27,8 @@ def changes(
         show_change(screen, change)
     screen.say_more(more)
     if not page:
-        filtered = kind or options.agent
-        todo = "Try fewer filters." if filtered else "Store something: `holdfast remember TEXT…`."
+        is_filtered = kind or options.agent
+        todo = "Try fewer filters." if is_filtered else "Store something: `holdfast remember TEXT…`."
         options.say_nothing(screen, f"No changes{options.whose()} here.", todo)
 
 
@@ -95,11 +95,11 @@ def rollback(options: Options, *, what: str, version: int, by: Writer = "user") 
 
 
 def _report(options: Options, memory: Memory, records: Sequence[Record]) -> None:
-    made = [change_of(memory, record) for record in records]
-    screen = options.answer({"written": plain(records), "changes": plain(made)})
-    if not made:
+    versions = [change_of(memory, record) for record in records]
+    screen = options.answer({"written": plain(records), "changes": plain(versions)})
+    if not versions:
         screen.say("Nothing to write: all of it is now as it was then.")
         return
-    screen.say((f"Wrote {count(len(made), 'new version')}:", "bold"))
-    for change in made:
+    screen.say((f"Wrote {count(len(versions), 'new version')}:", "bold"))
+    for change in versions:
         show_change(screen, change)

@@ -248,13 +248,11 @@ def _in_chat(memory: Memory, chat: str) -> dict[str, int]:
 def _in_messages(memory: Memory, chat: str, first: int, last: int) -> dict[str, int]:
     history = memory.chat(chat).history(last - first + 1, after=first - 1) if 1 <= first <= last else []
     records = [record for record in (*memory.records(chat=chat), *memory.quarantine) if record.chat == chat]
-    learned_there = [
-        row for row in records if row.messages and row.messages[0] <= last and first <= row.messages[1]
-    ]
+    rows = [row for row in records if row.messages and row.messages[0] <= last and first <= row.messages[1]]
     messages = [message for message in history if message.seq <= last]
     # Every summary that was written after a model had seen these words goes as well.
     summaries = [node for node in memory.chat(chat).tree() if messages and node.last >= messages[0].seq]
-    return {"messages": len(messages), "summaries": len(summaries), "records": len(learned_there)}
+    return {"messages": len(messages), "summaries": len(summaries), "records": len(rows)}
 
 
 def _in_record(memory: Memory, record: str) -> dict[str, int]:

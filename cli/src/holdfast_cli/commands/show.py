@@ -127,12 +127,12 @@ def show_account(screen: Screen, selected: Window, prompt: Prompt | None) -> Non
     if selected.summaries:
         contents = f"{count(len(selected.summaries), 'summary', 'summaries')}, {contents}"
     if prompt:
-        spent = prompt.tokens
+        tokens = prompt.tokens
         screen.say(
             ("Prompt: ", "bold"),
-            f"{spent['total']:,} of {count(spent['budget'], 'token')}: system {spent['system']:,}, known "
-            f"{spent['known']:,}, recalled {spent['recalled']:,} ({count(len(prompt.hits), 'turn')}), "
-            f"window {spent['window']:,} ({contents}), free {spent['free']:,}.",
+            f"{tokens['total']:,} of {count(tokens['budget'], 'token')}: system {tokens['system']:,}, known "
+            f"{tokens['known']:,}, recalled {tokens['recalled']:,} ({count(len(prompt.hits), 'turn')}), "
+            f"window {tokens['window']:,} ({contents}), free {tokens['free']:,}.",
         )
     else:
         screen.say(("Window: ", "bold"), f"{contents}, {selected.tokens:,} of {selected.budget:,} tokens.")

@@ -92,16 +92,16 @@ def _show_report(report: "ImportReport", options: Options, paths: Sequence[Path]
     screen = options.answer({**plain(report), "database": options.shown_location})
     if report.added or report.present:
         formats = ", ".join(report.formats)
-        there = f"; {count(report.present, 'message')} had been imported before" if report.present else ""
+        repeats = f"; {count(report.present, 'message')} had been imported before" if report.present else ""
         screen.say(
             (f"Imported {count(report.added, 'new message')}", "bold"),
-            f" of {count(report.sessions, 'chat')} ({formats}) in {report.seconds:.1f} s{there}.",
+            f" of {count(report.sessions, 'chat')} ({formats}) in {report.seconds:.1f} s{repeats}.",
         )
     elif not (report.records or report.records_present or report.edits):
         screen.say("There was nothing to import.")
     if report.records or report.records_present:
-        there = f"; {report.records_present:,} had been imported before" if report.records_present else ""
-        screen.say((f"Imported {count(report.records, 'record')}", "bold"), f"{there}.")
+        repeats = f"; {report.records_present:,} had been imported before" if report.records_present else ""
+        screen.say((f"Imported {count(report.records, 'record')}", "bold"), f"{repeats}.")
     _show_edits(screen, report)
     if others := {table: number for table, number in report.rows.items() if table != "messages"}:
         screen.say(f"Brought back: {tally(others)}.")
@@ -135,8 +135,8 @@ def _show_next(screen: Screen, report: "ImportReport", options: Options) -> None
 def _show_edits(screen: Screen, report: "ImportReport") -> None:
     """Print what edits of records change, and the texts of both sides where they cannot."""
     if report.edits:
-        made = Counter(_EDITS[edit.action] for edit in report.edits)
-        screen.say(", ".join(f"{number:,} {name}" for name, number in made.items()) + ":")
+        counts = Counter(_EDITS[edit.action] for edit in report.edits)
+        screen.say(", ".join(f"{number:,} {name}" for name, number in counts.items()) + ":")
     for edit in report.edits:
         screen.say((f"{edit.action} ", "bold"), f"{edit.kind} {edit.id}", indent=2)
         for sign, text in (("-", edit.before), ("+", edit.after)):

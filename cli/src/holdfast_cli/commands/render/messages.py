@@ -18,12 +18,12 @@ def show_messages(screen: Screen, chat: str, messages: Iterable[Message], *, ful
     tools: dict[str, str] = {}
     for message in messages:
         tools.update((call.id, call.name) for call in message.calls)
-        answered = [tools[call] for call in message.answers if call in tools]
-        is_named = message.name in answered
+        names = [tools[call] for call in message.answers if call in tools]
+        is_named = message.name in names
         screen.say(
             (f"{write_reference(chat, message.seq)}  {when(message.at)}  ", "dim"),
             (message.actor, _STYLES.get(message.role, "bold")),
-            f"  result of {', '.join(answered)}" if answered and not is_named else "",
+            f"  result of {', '.join(names)}" if names and not is_named else "",
         )
         say_cut(screen, message.content, _TOOL_RESULT if message.role == "tool" else SPOKEN, full=full)
         for call in message.calls:

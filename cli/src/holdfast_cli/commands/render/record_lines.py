@@ -68,7 +68,7 @@ def step(before: str | None, after: str | None) -> list[Part]:
 def _cut_shared(text: str, other: str) -> str:
     """Cut from a text a long beginning that it shares with another."""
     same = next(
-        (place for place, (mine, theirs) in enumerate(zip(text, other, strict=False)) if mine != theirs),
+        (at for at, (mine, theirs) in enumerate(zip(text, other, strict=False)) if mine != theirs),
         min(len(text), len(other)),
     )
     start = text.rfind(" ", 0, max(0, same - _SHORT // 4)) + 1 if same > _SHORT // 2 else 0
