@@ -22,7 +22,7 @@ BUDGETS = {
     "tools": 2_571,
     "front": 1_832,
     "port integrations providers testing": 8_066,
-    "commands": 4_025,
+    "commands": 4_023,
     "hooks": 2_974,
     "formats demo": 4_745,
     "benchmarks scripts": 7_632,

@@ -17,7 +17,7 @@ from cli_runs import FORBIDDEN, Cli, Terminal
 from cli_voyage import BEGIN, compacted, fill, one_of, tree_of, with_voyage
 
 from holdfast import Memory, Summary
-from holdfast_cli.commands.render.screen import Screen, fitted
+from holdfast_cli.commands.render.screen import Screen, fit
 from holdfast_cli.commands.render.summaries import Rest, show_tree
 from holdfast_cli.formats.importing import import_paths
 
@@ -102,11 +102,11 @@ def test_the_tree_of_one_day_has_its_times(cli: Cli) -> None:
 
 
 def test_a_text_is_cut_at_a_word() -> None:
-    assert fitted("one two three", 13) == "one two three"
-    assert fitted("one two three", 12) == "one two…"
-    assert fitted("x" * 20, 5) == "xxxx…"
-    assert fitted("漢字漢字", 5) == "漢字…"
-    assert fitted("", 5) == ""
+    assert fit("one two three", 13) == "one two three"
+    assert fit("one two three", 12) == "one two…"
+    assert fit("x" * 20, 5) == "xxxx…"
+    assert fit("漢字漢字", 5) == "漢字…"
+    assert fit("", 5) == ""
 
 
 def test_the_tree_of_a_chat(cli: Cli, done: dict[str, Any]) -> None:

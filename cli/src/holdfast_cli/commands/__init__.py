@@ -99,19 +99,19 @@ def _holdfast(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
-    **given: object,
+    **options: object,
 ) -> None:
     """Memory for LLM agents: bring conversations in, ask, and get the turns that answer, with reasons.
 
     Start with `holdfast demo`. These options may stand after the command as well.
     """
-    context.obj = {name: value for name, value in given.items() if is_given(context, name)}
+    context.obj = {name: value for name, value in options.items() if is_given(context, name)}
 
 
 _own = inspect.signature(_holdfast)
 _holdfast.__signature__ = _own.replace(  # type: ignore[attr-defined]  # what typer reads
     parameters=[
-        *(one for one in _own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD),
+        *(option for option in _own.parameters.values() if option.kind is not inspect.Parameter.VAR_KEYWORD),
         *options_of(Options).values(),
     ]
 )

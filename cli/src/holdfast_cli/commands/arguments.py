@@ -53,7 +53,7 @@ def read_time(text: str) -> datetime:
 
 
 def read_end(text: str) -> datetime:
-    """Return the end of a period: of a day, its end; of anything else, what `read_time` returns.
+    """Return the end of the day that a text names, or else the time that `read_time` reads.
 
     Raises:
         typer.BadParameter: it is no time.
@@ -96,10 +96,10 @@ def read_message(text: str) -> Reference:
         typer.BadParameter: it is neither.
 
     """
-    found = Reference("", 0, 0) if text == "0" else read_reference(text)
-    if found is None or found.first != found.last:
+    message = Reference("", 0, 0) if text == "0" else read_reference(text)
+    if message is None or message.first != message.last:
         raise typer.BadParameter(f"{text!r} is not a message such as 7 or monday#7.")
-    return found
+    return message
 
 
 def read_messages(text: str) -> Reference:
@@ -109,9 +109,9 @@ def read_messages(text: str) -> Reference:
         typer.BadParameter: it is none of these.
 
     """
-    if (found := read_reference(text)) is None:
+    if (messages := read_reference(text)) is None:
         raise typer.BadParameter(f"{text!r} is not a message or range such as 3, 3-7 or monday#3-7.")
-    return found
+    return messages
 
 
 def read_range(text: str) -> Points:
@@ -127,21 +127,21 @@ def read_duration(text: str) -> timedelta:
         typer.BadParameter: it is none.
 
     """
-    found = _AGO.fullmatch("".join(text.split()))
-    if not found or int(found[1]) == 0:
+    span = _AGO.fullmatch("".join(text.split()))
+    if not span or int(span[1]) == 0:
         raise typer.BadParameter(f"{text!r} is no time. Write 30m, 2h or 1d.")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(span[1]) * _UNITS[span[2]]
 
 
-def are_there(paths: list[Path] | None) -> list[Path] | None:
-    """Refuse names of which nothing has one. What `*` finds may be a link that leads nowhere."""
+def check_path(paths: list[Path] | None) -> list[Path] | None:
+    """Refuse paths of which none exists; a match of `*` may be a broken link."""
     if paths and not any(map(os.path.lexists, paths)):
         raise typer.BadParameter(f"Path {str(paths[0])!r} does not exist.")
     return paths
 
 
 def read_prompt(text: str) -> str:
-    """Return what names a prompt: a version, or a file that can be told from one.
+    """Return the name of a prompt: a version, or a file that cannot be taken for one.
 
     Raises:
         typer.BadParameter: it is a file that looks like a version.
@@ -157,7 +157,7 @@ def read_prompt(text: str) -> str:
 
 
 def prompt_versions(texts: Sequence[str] | None, example: str) -> dict[str, str]:
-    """Return the prompts that options name, by what they are for."""
+    """Return the versions of prompts that options name, by kind."""
     prompts = {}
     for text in texts or ():
         kind, _, version = text.partition("=")
@@ -179,19 +179,19 @@ def one_of(choices: Collection[str]) -> Callable[[str], str]:
 
 
 def chat_of(messages: Reference, chat: str | None) -> str:
-    """Return the chat of some messages, which may be named beside them.
+    """Return the chat of a range of messages, named in it or beside it.
 
     Raises:
         InvalidInput: no chat is named, or two are.
 
     """
-    named = messages.chat or chat
-    if not named:
+    chat_id = messages.chat or chat
+    if not chat_id:
         raise InvalidInput("Messages belong to a chat.", "Pass --chat as well, or write them as CHAT#3-7.")
-    if chat not in (None, named):
+    if chat not in (None, chat_id):
         what = write_reference(*messages)
         raise InvalidInput(f"{what} belongs to another chat than {chat!r}.", "Name one chat.")
-    return named
+    return chat_id
 
 
 def text_of(words: Sequence[str]) -> str:

@@ -3,12 +3,12 @@
 from datetime import datetime
 
 from holdfast_cli.commands.find import show_hits
-from holdfast_cli.commands.lookup import the_chat, titled
+from holdfast_cli.commands.lookup import mask_info, the_chat
 from holdfast_cli.commands.options import Options, ReadOptions
 from holdfast_cli.commands.parameters import ChatId
 from holdfast_cli.commands.render.outcomes import quiet
 from holdfast_cli.commands.render.screen import Part, count, plain, when
-from holdfast_cli.commands.where_option import MetaFilter, joined
+from holdfast_cli.commands.where_option import MetaFilter, join_filters
 
 
 def chats(
@@ -25,21 +25,21 @@ def chats(
     """
     archived = None if everything else False
     with options.open() as memory:
-        found = memory.chats(archived=archived, where=joined(where), limit=limit + 1, offset=offset)
-    shown, more = options.page(map(titled, found), limit, offset)
-    screen = options.answer({"chats": plain(shown), "more": more})
-    if not shown:
+        infos = memory.chats(archived=archived, where=join_filters(where), limit=limit + 1, offset=offset)
+    page, more = options.page(map(mask_info, infos), limit, offset)
+    screen = options.answer({"chats": plain(page), "more": more})
+    if not page:
         todo = "Import some: `holdfast import PATH…`. Archived ones: `holdfast chats --all`."
         options.say_nothing(screen, f"No chats{options.whose()} here.", todo)
         return
     columns: dict[str, list[Part]] = {
-        "chat": [one.id for one in shown],
-        "title": [f"{one.title} (archived)" if one.archived else one.title for one in shown],
-        "messages": [f"{one.messages:,}" for one in shown],
-        "tokens": [f"{one.tokens:,}" for one in shown],
-        "last message": [when(one.newest) for one in shown],
-        "agent": [one.agent for one in shown],
-        "channel": [one.channel for one in shown],
+        "chat": [info.id for info in page],
+        "title": [f"{info.title} (archived)" if info.archived else info.title for info in page],
+        "messages": [f"{info.messages:,}" for info in page],
+        "tokens": [f"{info.tokens:,}" for info in page],
+        "last message": [when(info.newest) for info in page],
+        "agent": [info.agent for info in page],
+        "channel": [info.channel for info in page],
     }
     screen.table(columns)
     screen.say_more(more)
@@ -51,11 +51,11 @@ def users(options: Options, *, limit: int | None = None) -> None:
     For example: holdfast chats users --db team.db
     """
     with options.open() as memory:
-        found, more = options.page(filter(None, memory.grants.users()), limit)
-    screen = options.answer({"users": found, "more": more})
-    for user in found:
+        names, more = options.page(filter(None, memory.grants.users()), limit)
+    screen = options.answer({"users": names, "more": more})
+    for user in names:
         screen.say(user)
-    if not found:
+    if not names:
         screen.say("No users here: all that is stored is what all users share.")
     screen.say_more(more)
 
@@ -79,8 +79,8 @@ def search(
         hits = memory.chat(chat).search(
             text, limit=limit + 1, regex=regex, since=since, secrets=options.secrets
         )
-    shown, more = options.page(hits, limit)
-    screen = show_hits(options, shown, {chat: title}, chat=chat, query=text, more=more)
+    page, more = options.page(hits, limit)
+    screen = show_hits(options, page, {chat: title}, chat=chat, query=text, more=more)
     screen.say_more(more)
     if not hits:
         screen.say(f"Nothing found in {chat}.")
@@ -138,8 +138,8 @@ def end(options: Options, *, chat: ChatId) -> None:
     """
     with quiet(), options.open() as memory:
         title = the_chat(options, memory, chat).title
-        queued = memory.chat(chat).end()
-    screen = options.answer({"chat": chat, "title": title, "jobs": plain(queued)})
+        jobs = memory.chat(chat).end()
+    screen = options.answer({"chat": chat, "title": title, "jobs": plain(jobs)})
     screen.say((title or chat, "bold"), f"  ({chat})")
-    screen.say(f"Queued {count(len(queued), 'job')}: {', '.join(job.id for job in queued)}.")
+    screen.say(f"Queued {count(len(jobs), 'job')}: {', '.join(job.id for job in jobs)}.")
     screen.say(f"→ Run them, with a model by --llm NAME: {options.line('work')}")

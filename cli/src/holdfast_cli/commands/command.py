@@ -26,7 +26,7 @@ WORDS = "holdfast.words"
 
 
 class Root(TyperGroup):
-    """The command line as a whole, which its answers may name again."""
+    """The root command; it keeps its words for the commands that answers suggest."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of typer
         """Parse the words of the command line, and keep them."""
@@ -40,29 +40,29 @@ def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
     first, *rest = own.parameters.values()
     make = cast("Callable[..., O]", first.annotation)
     shared = options_of(first.annotation)
-    rest = [_declared(function.__name__.rstrip("_"), one) for one in rest]
+    rest = [_declare(function.__name__.rstrip("_"), parameter) for parameter in rest]
 
     @wraps(function)
     def run(context: Context, **values: object) -> None:
         shared_values = {name: values.pop(name) for name in shared}
         here = {name: value for name, value in shared_values.items() if is_given(context, name)}
         if context.invoked_subcommand is not None:
-            # Of a group: what stands before a subcommand is meant for it.
+            # In a group, the options before a subcommand belong to the subcommand.
             if own_names := [name for name in values if is_given(context, name)]:
                 what = f"`{context.command_path} {context.invoked_subcommand}` does not take it."
                 raise typer.BadParameter(what, param_hint=f"--{own_names[0].replace('_', '-')}")
             context.find_root().obj.update(here)
             return
-        named = _before_command(context, shared) | here
-        options = make(**named, words=context.meta.get(WORDS, ()))
+        settings = _before_command(context, shared) | here
+        options = make(**settings, words=context.meta.get(WORDS, ()))
         with _edge():
-            if isinstance(options, Options) and "user" not in named:
+            if isinstance(options, Options) and "user" not in settings:
                 options = options.with_user()
             cast("Callable[..., None]", function)(options, **values)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     run.__signature__ = own.replace(  # type: ignore[attr-defined]  # what typer reads
-        parameters=[CONTEXT, *(one.replace(kind=keyword) for one in (*rest, *shared.values()))]
+        parameters=[CONTEXT, *(parameter.replace(kind=keyword) for parameter in (*rest, *shared.values()))]
     )
     run.__annotations__ = {}
     return run
@@ -73,12 +73,12 @@ def options_of(make: type[Output]) -> dict[str, inspect.Parameter]:
     """Find the options of a command among the fields of a class, by their names."""
     fields = inspect.signature(make).parameters
     return {
-        name: _declared(make.__name__, one) for name, one in fields.items() if name not in make.no_options
+        name: _declare(make.__name__, field) for name, field in fields.items() if name not in make.no_options
     }
 
 
-def _declared(owner: str, parameter: inspect.Parameter) -> inspect.Parameter:
-    """Return a parameter as it is declared for its command or class, or else for all."""
+def _declare(owner: str, parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a parameter with its declaration for a command or class, or else for all."""
     if hasattr(parameter.annotation, "__metadata__"):
         return parameter
     info = copy(PARAMETERS.get(f"{owner}.{parameter.name}") or PARAMETERS[parameter.name])
@@ -96,18 +96,18 @@ def is_given(context: Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _before_command(context: Context, known: Container[str]) -> dict[str, object]:
+def _before_command(context: Context, names: Container[str]) -> dict[str, object]:
     """Return the options that stand before the command.
 
     Raises:
         typer.BadParameter: the command has no such option.
 
     """
-    named: dict[str, object] = context.find_root().obj or {}
-    for name in named:
-        if name not in known:
+    options: dict[str, object] = context.find_root().obj or {}
+    for name in options:
+        if name not in names:
             raise typer.BadParameter(f"`{context.command_path}` does not take it.", param_hint=f"--{name}")
-    return named
+    return options
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def _edge() -> Iterator[None]:
         complain(in_options(error.what), in_options(error.todo))
         raise typer.Exit(1) from error
     except BrokenPipeError as error:
-        _drop_output()  # whoever read it wants no more
+        _drop_output()  # the reader has left
         raise typer.Exit(1) from error
     except OSError as error:
         _drop_output()
@@ -136,7 +136,7 @@ def _edge() -> Iterator[None]:
 
 
 def _drop_output() -> None:
-    """Let go of what stdout does not take, or Python would try once more at its end, and complain."""
+    """Discard the rest of the output, or Python would write it again on exit, and complain."""
     try:
         sys.stdout.flush()
     except OSError:

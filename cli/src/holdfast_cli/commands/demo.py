@@ -10,7 +10,7 @@ from holdfast.errors import InvalidInput
 from holdfast.port.texts import shorten_line
 from holdfast.types import Hit, Prompt, Window
 from holdfast.types.references import write_reference
-from holdfast_cli.commands.find import described, show_hit
+from holdfast_cli.commands.find import hit_data, show_hit
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.screen import Screen, count, plain, when
 from holdfast_cli.commands.show import show_account, show_omitted
@@ -24,7 +24,7 @@ _MEMORY = ":memory:"
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Reply:
     """A question, its hits, the rank of the answer (0 for none), and the seconds it took."""
 
     question: Question
@@ -46,18 +46,18 @@ def demo(options: Options) -> None:
         if memory.chats(agent="", archived=None, limit=1):
             what = f"{options.shown_location} has chats already."
             raise InvalidInput(what, "Give the demo a database of its own.")
-        # Loaded by who imports something.
+        # Only an import needs the importers.
         from holdfast_cli.formats.importing import import_paths
 
         with sessions() as path:
             report = import_paths(memory, path)
-        asked = [_ask(memory, question) for question in questions()]
+        replies = [_ask(memory, question) for question in questions()]
         chat = memory.chat(_CHAT)
         window, prompt = chat.window(_WINDOW), chat.prompt(_PROMPT, _QUERY)
         titles = {info.id: info.title for info in memory.chats(agent="", archived=None)}
     answers = [
-        {**asdict(one.question), "rank": one.rank or None, "hits": described(one.hits, titles)}
-        for one in asked
+        {**asdict(reply.question), "rank": reply.rank or None, "hits": hit_data(reply.hits, titles)}
+        for reply in replies
     ]
     numbers = {"chats": len(titles), "messages": report.added, "questions": answers}
     screen = options.answer({**numbers, "window": plain(window, _CHAT), "prompt": plain(prompt.tokens)})
@@ -71,37 +71,37 @@ def demo(options: Options) -> None:
         "A hit has a "
         "score from 0 to 1, and says why it was found; ✓ marks the one with the answer."
     )
-    _show_questions(screen, asked, titles)
+    _show_questions(screen, replies, titles)
     _show_window(screen, titles[_CHAT], window, prompt)
     _show_next(screen, options)
 
 
-def _ask(memory: Memory, question: Question) -> _Asked:
-    started = time.perf_counter()
+def _ask(memory: Memory, question: Question) -> _Reply:
+    start = time.perf_counter()
     hits = tuple(memory.recall(question.question, limit=_DEPTH))
-    seconds = time.perf_counter() - started
+    seconds = time.perf_counter() - start
     ranks = (
         n
         for n, hit in enumerate(hits, start=1)
         if hit.chat == question.answer_in and question.expect in hit.text
     )
-    return _Asked(question, hits, next(ranks, 0), seconds)
+    return _Reply(question, hits, next(ranks, 0), seconds)
 
 
-def _show_questions(screen: Screen, asked: Sequence[_Asked], titles: Mapping[str, str]) -> None:
-    for one in asked:
-        screen.say((f"\n{one.question.question}", "bold cyan"))
+def _show_questions(screen: Screen, replies: Sequence[_Reply], titles: Mapping[str, str]) -> None:
+    for reply in replies:
+        screen.say((f"\n{reply.question.question}", "bold cyan"))
         # The first hit, and the one with the answer.
-        for rank in sorted({1, one.rank} - {0})[: len(one.hits)]:
-            mark = "✓" if rank == one.rank else " "
-            hit = one.hits[rank - 1]
-            show_hit(screen, mark, hit, titles, one.question.expect)
-        if not one.rank:
+        for rank in sorted({1, reply.rank} - {0})[: len(reply.hits)]:
+            mark = "✓" if rank == reply.rank else " "
+            hit = reply.hits[rank - 1]
+            show_hit(screen, mark, hit, titles, reply.question.expect)
+        if not reply.rank:
             screen.say(f"The answer is not among the first {_DEPTH}.", indent=2)
-    first = sum(one.rank == 1 for one in asked)
-    usual = median(one.seconds for one in asked)
+    first = sum(reply.rank == 1 for reply in replies)
+    usual = median(reply.seconds for reply in replies)
     screen.say(
-        (f"\n{first} of {len(asked)} answers come first", "bold"),
+        (f"\n{first} of {len(replies)} answers come first", "bold"),
         f", at {usual * 1000:.1f} ms a question, without a model, a server or a key.",
     )
 

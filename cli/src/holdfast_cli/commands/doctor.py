@@ -24,13 +24,13 @@ _SIGNS = {"ok": ("ok", "green"), "note": ("note", "cyan"), "action": ("action", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examined(Options):
-    """Which memory is examined; nothing is opened to guess the user."""
+class DoctorOptions(Options):
+    """The memory to examine; it is not opened to guess the user."""
 
     guesses = False
 
 
-def doctor(options: Examined) -> None:
+def doctor(options: DoctorOptions) -> None:
     """Check that the hooks of coding agents run, answer in time, and reach the model.
 
     Reads the configurations and transcripts of the clients, and the journal of the hooks; prints no word of a
@@ -42,12 +42,12 @@ def doctor(options: Examined) -> None:
     runs = journal.read()
     root = project_of(Path.cwd()).root
     installed = installations(home, root)
-    if not options.named and (named := next((one.database for one in installed if one.database), "")):
-        # What the hooks work on, not what this shell would.
-        options = replace(options, db=named)
-    clients = {one.client for one in installed} | {run.client for run in runs if run.client in NAMES}
+    if not options.database and (db := next((entry.database for entry in installed if entry.database), "")):
+        # The database of the hooks, not that of this shell.
+        options = replace(options, db=db)
+    clients = {entry.client for entry in installed} | {run.client for run in runs if run.client in NAMES}
     versions = {name: version for name in sorted(clients) if (version := client_version(name))}
-    found = Evidences(
+    evidence = Evidences(
         runs=runs,
         installed=installed,
         deliveries=deliveries(runs, home),
@@ -57,7 +57,7 @@ def doctor(options: Examined) -> None:
         unwritable="" if journal.is_writable() else str(journal.folder()),
         switched_off=hooks_switch(home, root),
     )
-    report = examine(found, time.time())
+    report = examine(evidence, time.time())
     document = {
         "healthy": not report.needs_action,
         "database": options.shown_location,
@@ -70,7 +70,7 @@ def doctor(options: Examined) -> None:
 
 
 def _database(options: Options) -> FileState | str:
-    """Return the state of the database, which is neither made nor migrated if it is a file."""
+    """Return the state of the database, or an error; a file is neither made nor migrated."""
     if "://" not in options.location:
         return file_state(options.location)
     try:
@@ -86,20 +86,20 @@ def _render(screen: Screen, options: Options, report: HealthReport) -> None:
         ("versions", ", ".join(f"{name} {version}" for name, version in report.versions.items())),
         ("database", options.shown_location),
         ("journal", str(journal.path())),
-        ("projects", _counted(report.projects, "call")),
-        ("injected", _counted(report.tokens, "token")),
+        ("projects", _list_numbers(report.projects, "call")),
+        ("injected", _list_numbers(report.tokens, "token")),
     )
     if report.timings:
         screen.say()
-        limits = [f"{one.limit:,.0f}" if one.limit else "–" for one in report.timings]
+        limits = [f"{timing.limit:,.0f}" if timing.limit else "–" for timing in report.timings]
         screen.table(
             {
-                "client": [one.client for one in report.timings],
-                "event": [one.event for one in report.timings],
-                "calls": [f"{one.runs:,}" for one in report.timings],
-                "failed": [f"{one.failures:,}" for one in report.timings],
-                "p50 ms": [f"{one.p50:,.0f}" for one in report.timings],
-                "p95 ms": [f"{one.p95:,.0f}" for one in report.timings],
+                "client": [timing.client for timing in report.timings],
+                "event": [timing.event for timing in report.timings],
+                "calls": [f"{timing.runs:,}" for timing in report.timings],
+                "failed": [f"{timing.failures:,}" for timing in report.timings],
+                "p50 ms": [f"{timing.p50:,.0f}" for timing in report.timings],
+                "p95 ms": [f"{timing.p95:,.0f}" for timing in report.timings],
                 "limit ms": limits,
             }
         )
@@ -111,5 +111,5 @@ def _render(screen: Screen, options: Options, report: HealthReport) -> None:
             screen.say("→ ", check.todo, indent=18, hang=2)
 
 
-def _counted(numbers: Mapping[str, int], noun: str) -> str:
+def _list_numbers(numbers: Mapping[str, int], noun: str) -> str:
     return ", ".join(f"{name}: {count(number, noun)}" for name, number in list(numbers.items())[:10])

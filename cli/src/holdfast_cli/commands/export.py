@@ -14,11 +14,11 @@ from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast_cli.commands.lookup import the_chat
 from holdfast_cli.commands.options import Options
-from holdfast_cli.commands.render.screen import Screen, count, listed
+from holdfast_cli.commands.render.screen import Screen, count, tally
 
 
-class _Exported(NamedTuple):
-    """What was written, in words and as JSON, and sentences on what is missing."""
+class _Outcome(NamedTuple):
+    """The result of an export, in words and as JSON, and notes on what is missing."""
 
     what: str
     document: dict[str, object]
@@ -52,54 +52,52 @@ def export(
         raise InvalidInput("Markdown is no JSON.", "Leave out --json, or write to a file with -o.")
     target = _target(output, force=force, private=everything) if output else nullcontext(sys.stdout)
     with options.open() as memory, target as stream:
-        ids = [the_chat(options, memory, one).id for one in chat or ()]
+        ids = [the_chat(options, memory, name).id for name in chat or ()]
         sort = "feedback" if feedback else "records" if records else "everything" if everything else ""
-        done = _exported(memory, lines or stream, sort, format, ids or None)
+        outcome = _write(memory, lines or stream, sort, format, ids or None)
     if lines is None:
-        _report(options, done, output)
+        _report(options, outcome, output)
     else:
         sys.stdout.write("[" + ",\n".join(lines.getvalue().splitlines()) + "]\n")
 
 
-def _exported(memory: Memory, stream: TextIO, sort: str, format: str, chats: list[str] | None) -> _Exported:
-    """Write what is stored: "feedback", "records", "everything", or else chats."""
+def _write(memory: Memory, stream: TextIO, sort: str, format: str, chats: list[str] | None) -> _Outcome:
+    """Write an export: "feedback", "records", "everything", or else chats."""
     # Only an export needs the exporters.
     from holdfast_cli.formats import everything, feedback, record_markdown
 
     if sort == "feedback":
-        asked = feedback.export_feedback(memory, stream)
-        left = f"Left out, without a query or a message that helped: {asked.left_out:,}."
-        return _Exported(
-            count(asked.questions, "question"), asked._asdict(), [left] if asked.left_out else []
-        )
+        sums = feedback.export_feedback(memory, stream)
+        note = f"Left out, without a query or a message that helped: {sums.left_out:,}."
+        return _Outcome(count(sums.questions, "question"), sums._asdict(), [note] if sums.left_out else [])
     if sort == "records":
-        known = record_markdown.export_records(memory, stream)
-        left = f"Left out, by kind: {listed(known.left_out)}. With --all they are exported as well."
-        document = {"records": known.records, "left_out": dict(known.left_out)}
-        return _Exported(count(known.records, "record"), document, [left] if known.left_out else [])
+        totals = record_markdown.export_records(memory, stream)
+        note = f"Left out, by kind: {tally(totals.left_out)}. With --all they are exported as well."
+        document = {"records": totals.records, "left_out": dict(totals.left_out)}
+        return _Outcome(count(totals.records, "record"), document, [note] if totals.left_out else [])
     if sort == "everything":
         rows = dict(everything.export_everything(memory, stream))
         messages = rows.get("messages", 0)
-        return _Exported(listed(rows) or count(messages, "message"), {"messages": messages, "rows": rows}, [])
-    return _exported_chats(memory, stream, format, chats)
+        return _Outcome(tally(rows) or count(messages, "message"), {"messages": messages, "rows": rows}, [])
+    return _write_chats(memory, stream, format, chats)
 
 
-def _exported_chats(memory: Memory, stream: TextIO, format: str, chats: list[str] | None) -> _Exported:
+def _write_chats(memory: Memory, stream: TextIO, format: str, chats: list[str] | None) -> _Outcome:
     # Only an export needs the exporters.
     from holdfast_cli.formats.everything import LEFT_OUT
     from holdfast_cli.formats.export import ExportedChats, export_chats, export_chats_as
 
     if format:
-        done = export_chats_as(memory, stream, format, chats)
+        result = export_chats_as(memory, stream, format, chats)
     else:
-        done = ExportedChats(export_chats(memory, stream, chats))
-    document: dict[str, object] = {"messages": done.messages}
+        result = ExportedChats(export_chats(memory, stream, chats))
+    document: dict[str, object] = {"messages": result.messages}
     document["left_out"] = LEFT_OUT.replace(" and ", ", ").split(", ")
-    if done.left_out:
-        document["not_held"] = dict(done.left_out)
-    notes = [f"Not held by the format: {number:,} × {reason}." for reason, number in done.left_out.items()]
+    if result.left_out:
+        document["not_held"] = dict(result.left_out)
+    notes = [f"Not held by the format: {number:,} × {reason}." for reason, number in result.left_out.items()]
     notes.append(f"Left out: {LEFT_OUT}. With --all they are exported as well.")
-    return _Exported(count(done.messages, "message"), document, notes)
+    return _Outcome(count(result.messages, "message"), document, notes)
 
 
 def _check_export(unnamed: list[str] | None, chat: list[str] | None, format: str, *, whole: bool) -> None:
@@ -113,19 +111,19 @@ def _check_export(unnamed: list[str] | None, chat: list[str] | None, format: str
         raise InvalidInput(what, "Leave out --chat and --format.")
 
 
-def _report(options: Options, done: _Exported, output: Path | None) -> None:
+def _report(options: Options, outcome: _Outcome, output: Path | None) -> None:
     if options.json and output:
-        options.answer({**done.document, "file": str(output)})
+        options.answer({**outcome.document, "file": str(output)})
         return
     screen = Screen(sys.stderr)
-    screen.say(f"Exported {done.what}{options.whose()} to {output or 'stdout'}.")
-    for note in done.notes:
+    screen.say(f"Exported {outcome.what}{options.whose()} to {output or 'stdout'}.")
+    for note in outcome.notes:
         screen.say(note)
 
 
 @contextmanager
 def _target(path: Path, *, force: bool, private: bool) -> Iterator[TextIO]:
-    """Write a file whole or not at all: under another name beside it, which takes its place at the end."""
+    """Open a draft beside a file, which takes the place of the file if all of it is written."""
     path = path.resolve()
     if path.exists() and not (force and path.is_file()):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""The commands that search in all chats, and judge what was found: recall, why, feedback."""
+"""The commands that search in all chats, and rate hits: recall, why, feedback."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ from holdfast_cli.commands.options import Options, Output, ReadOptions
 from holdfast_cli.commands.quarantine import ways_out
 from holdfast_cli.commands.render.screen import Part, Screen, plain, when
 from holdfast_cli.commands.render.wording import in_options
-from holdfast_cli.commands.where_option import MetaFilter, joined
+from holdfast_cli.commands.where_option import MetaFilter, join_filters
 
-_OWN = frozenset({"user", "assistant", "system", "developer", "app"})  # whose words come from nowhere else
+_OWN = frozenset({"user", "assistant", "system", "developer", "app"})  # roles that write in their own words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindOptions(ReadOptions):
-    """The memory that is searched, and what for beside words. The fields are options."""
+    """The memory to search, and the filters. The fields are options."""
 
     source: list[str] | None = None
     kind: list[str] | None = None
@@ -46,11 +46,11 @@ class FindOptions(ReadOptions):
             "since": self.since,
             "until": self.until,
             "valid_at": self.valid_at,
-            "where": joined(self.where),
+            "where": join_filters(self.where),
         }
 
-    def asked(self) -> dict[str, Any]:
-        """Return all that a recall and its explanation are asked with."""
+    def keywords(self) -> dict[str, Any]:
+        """Return the keywords of a recall or its explanation."""
         prefer = "latest" if self.latest else None
         return {**self.filters(), "limit": self.limit, "prefer": prefer, "secrets": self.secrets}
 
@@ -64,7 +64,7 @@ def recall(options: FindOptions, *, query: list[str]) -> None:
     """
     text, chat = " ".join(query), options.chat
     with options.open(embed=True) as memory:
-        hits = memory.recall(text, **options.asked())
+        hits = memory.recall(text, **options.keywords())
         own = memory.scope.reference(memory.scope.space)
         titles = titles_of(memory, [with_space(hit, own).chat for hit in hits])
         if not hits and chat is not None and not find_chat(memory.scoped(user=""), chat):
@@ -94,7 +94,7 @@ def why(options: FindOptions, *, quoted: str, hit: str) -> None:
     For example: holdfast why "which exercise did my physio give me" porto-trip#3
     """
     with options.open(embed=True) as memory:
-        explanation = memory.explain(quoted, hit, **options.asked())
+        explanation = memory.explain(quoted, hit, **options.keywords())
     document = {**plain(explanation), "found": explanation.found, "lacks": list(explanation.lacks)}
     screen = options.answer(document)
     for line in str(explanation).splitlines():
@@ -116,7 +116,7 @@ def feedback(options: Options, *, quoted: str, hit: str, unhelpful: bool = False
 
 
 def _todo(*, empty: bool, filtered: bool) -> str:
-    """Return what to do where nothing was found."""
+    """Return a hint for a search without hits."""
     if empty:
         return "There is nothing to search yet: `holdfast import PATH…`, or `holdfast remember TEXT…`."
     if filtered:
@@ -125,7 +125,7 @@ def _todo(*, empty: bool, filtered: bool) -> str:
 
 
 def _further(options: Options, memory: Memory, hit: Hit) -> str:
-    """Name the command that shows more of a hit, which may be in what all users share."""
+    """Name the command that shows more of a hit, in the space of the hit."""
     whose = memory.scope.named(hit.space)
     if whose.space != memory.scope.space:
         options = replace(options, user=whose.user, project=whose.project, team=whose.team, reads=None)
@@ -138,12 +138,12 @@ def _further(options: Options, memory: Memory, hit: Hit) -> str:
 
 
 def show_hits(
-    options: Output, hits: Sequence[Hit], titles: Mapping[str, str], own: str = "", **asked: object
+    options: Output, hits: Sequence[Hit], titles: Mapping[str, str], own: str = "", **fields: object
 ) -> Screen:
-    """Answer with hits, of which those of others than the own space name theirs, and return the screen."""
+    """Answer with hits, each with its space unless that is the own one, and return the screen."""
     degraded = getattr(hits, "degraded", None)
     more = {"degraded": degraded} if degraded else {}
-    screen = options.answer({**asked, **more, "hits": described(hits, titles, own)})
+    screen = options.answer({**fields, **more, "hits": hit_data(hits, titles, own)})
     if degraded:
         screen.say((in_options(degraded), "yellow"))
     for place, hit in enumerate(hits, start=1):
@@ -152,18 +152,18 @@ def show_hits(
     return screen
 
 
-def described(hits: Sequence[Hit], titles: Mapping[str, str], own: str = "") -> list[dict[str, object]]:
-    """Make JSON-compatible data of hits, with the titles of their chats."""
-    named = [(hit.chat, with_space(hit, own)) for hit in hits]
-    return [{**plain(hit), "chat": chat, "title": titles.get(hit.chat, "")} for chat, hit in named]
+def hit_data(hits: Sequence[Hit], titles: Mapping[str, str], own: str = "") -> list[dict[str, object]]:
+    """Return the JSON data of hits, with the titles of their chats."""
+    pairs = [(hit.chat, with_space(hit, own)) for hit in hits]
+    return [{**plain(hit), "chat": chat, "title": titles.get(hit.chat, "")} for chat, hit in pairs]
 
 
 def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], focus: str = "") -> None:
-    """Print a hit: how sure, when, who, where, the words, why, and its flags if it comes from outside.
+    """Print a hit: score, time, actor, source, text, reasons, and the flags of words from outside.
 
-    Of a record: its kind, and where it was learned. Of a summary: which messages it stands for.
+    A record has its kind in place of the actor; a summary has the range of its messages.
     """
-    # The text analysis is loaded by who needs it.
+    # Only an excerpt needs the text analysis.
     from holdfast_cli.commands.render.excerpt import excerpt
 
     screen.say(

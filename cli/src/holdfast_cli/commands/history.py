@@ -6,7 +6,7 @@ from holdfast import Memory, View
 from holdfast.types import Record, Writer
 from holdfast_cli.commands.arguments import Points
 from holdfast_cli.commands.options import Options
-from holdfast_cli.commands.render.record_lines import called, change_of, show_change
+from holdfast_cli.commands.render.record_lines import change_of, kind_name, show_change
 from holdfast_cli.commands.render.screen import count, plain, when
 
 
@@ -21,14 +21,14 @@ def changes(
         if diff is not None:
             _diff(options, memory, diff)
             return
-        shown, more = options.page(memory.changes(kind=kind, limit=limit + 1), limit)
-    screen = options.answer({"changes": plain(shown), "more": more})
-    for change in shown:
+        page, more = options.page(memory.changes(kind=kind, limit=limit + 1), limit)
+    screen = options.answer({"changes": plain(page), "more": more})
+    for change in page:
         show_change(screen, change)
     screen.say_more(more)
-    if not shown:
-        filtered = kind or options.agent
-        todo = "Try fewer filters." if filtered else "Store something: `holdfast remember TEXT…`."
+    if not page:
+        is_filtered = kind or options.agent
+        todo = "Try fewer filters." if is_filtered else "Store something: `holdfast remember TEXT…`."
         options.say_nothing(screen, f"No changes{options.whose()} here.", todo)
 
 
@@ -36,9 +36,9 @@ def _diff(options: Options, memory: Memory, between: Points) -> None:
     before = memory.at(between.first.at)
     after = memory.at(between.last.at if between.last else memory.version())
     old, new = ({record.id: record for record in view.records()} for view in (before, after))
-    removed = [one for one in old.values() if one.id not in new]
-    changed = [(one, new[one.id]) for one in old.values() if one.id in new and one.text != new[one.id].text]
-    added = [one for one in new.values() if one.id not in old]
+    removed = [record for record in old.values() if record.id not in new]
+    changed = [(was, new[was.id]) for was in old.values() if was.id in new and was.text != new[was.id].text]
+    added = [record for record in new.values() if record.id not in old]
     screen = options.answer(
         {
             "from": before.version(),
@@ -46,15 +46,15 @@ def _diff(options: Options, memory: Memory, between: Points) -> None:
             "added": plain(added),
             "removed": plain(removed),
             "changed": [
-                {"id": two.id, "kind": two.kind, "before": one.text, "after": two.text}
-                for one, two in changed
+                {"id": latter.id, "kind": latter.kind, "before": former.text, "after": latter.text}
+                for former, latter in changed
             ],
         }
     )
     names = _name(before), f"version {after.version()}, now" if between.last is None else _name(after)
-    parts: list[tuple[Record, str, str]] = [(one, one.text, "") for one in removed]
-    parts += [(two, one.text, two.text) for one, two in changed]
-    parts += [(one, "", one.text) for one in added]
+    parts: list[tuple[Record, str, str]] = [(record, record.text, "") for record in removed]
+    parts += [(latter, former.text, latter.text) for former, latter in changed]
+    parts += [(record, "", record.text) for record in added]
     if not parts:
         screen.say(f"No difference{options.whose()} between {names[0]} and {names[1]}.")
         screen.say("→ `holdfast changes` lists all versions.")
@@ -62,7 +62,7 @@ def _diff(options: Options, memory: Memory, between: Points) -> None:
     screen.say((f"--- {names[0]}", "red"))
     screen.say((f"+++ {names[1]}", "green"))
     for record, was, now in parts:
-        screen.say((f"@@ {called(record.kind, record.target)} {record.id} @@", "cyan"))
+        screen.say((f"@@ {kind_name(record.kind, record.target)} {record.id} @@", "cyan"))
         screen.diff(was.split("\n") if was else [], now.split("\n") if now else [])
 
 
@@ -94,12 +94,12 @@ def rollback(options: Options, *, what: str, version: int, by: Writer = "user") 
         _report(options, memory, memory.rollback(what, version, by=by))
 
 
-def _report(options: Options, memory: Memory, written: Sequence[Record]) -> None:
-    made = [change_of(memory, record) for record in written]
-    screen = options.answer({"written": plain(written), "changes": plain(made)})
-    if not made:
+def _report(options: Options, memory: Memory, records: Sequence[Record]) -> None:
+    versions = [change_of(memory, record) for record in records]
+    screen = options.answer({"written": plain(records), "changes": plain(versions)})
+    if not versions:
         screen.say("Nothing to write: all of it is now as it was then.")
         return
-    screen.say((f"Wrote {count(len(made), 'new version')}:", "bold"))
-    for change in made:
+    screen.say((f"Wrote {count(len(versions), 'new version')}:", "bold"))
+    for change in versions:
         show_change(screen, change)

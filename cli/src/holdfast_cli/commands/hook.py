@@ -1,6 +1,6 @@
 """The command that coding agents call, for the help; `holdfast.__main__` takes a shorter way."""
 
-from holdfast_cli.commands.options import Options, given
+from holdfast_cli.commands.options import Options, args
 from holdfast_cli.hooks import entry
 
 
@@ -9,5 +9,5 @@ def hook(options: Options, *, event: str, client: str, wait: bool = False) -> No
 
     For example: holdfast hook prompt --client claude-code
     """
-    named = given(client=client, db=options.db or "", tenant=options.tenant, user=options.user, wait=wait)
-    entry.main([event, *named])
+    words = args(client=client, db=options.db or "", tenant=options.tenant, user=options.user, wait=wait)
+    entry.main([event, *words])

@@ -35,8 +35,8 @@ _HIDDEN = r"\1***"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Installing(Options):
-    """Which memory is installed. Whose it is must not depend on who else has one at the moment."""
+class InstallOptions(Options):
+    """The memory to install. Its user is not guessed: that would depend on who else has one today."""
 
     guesses = False
     # The project is that of the folder that the client works in.
@@ -44,7 +44,7 @@ class Installing(Options):
 
 
 class InstallCommand(TyperCommand):
-    """A command that explains `--user` alone, which elsewhere stands for the configuration of the user."""
+    """A command that explains a bare `--user`, which means the user's configuration in other programs."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of typer
         """Parse the words of the command line.
@@ -74,7 +74,7 @@ class _Change:
 
 
 def install(
-    options: Installing,
+    options: InstallOptions,
     *,
     client: str,
     in_project: bool = False,
@@ -110,7 +110,7 @@ def install(
         screen.say(f"→ {hint}", hang=2)
 
 
-def uninstall(options: Installing, *, client: str, in_project: bool = False, yes: bool = False) -> None:
+def uninstall(options: InstallOptions, *, client: str, in_project: bool = False, yes: bool = False) -> None:
     """Remove from a client what `holdfast install` added to it, and nothing else.
 
     The memory itself stays. For example: holdfast uninstall claude-code
@@ -118,17 +118,17 @@ def uninstall(options: Installing, *, client: str, in_project: bool = False, yes
     setup = Setup(project=project_root(Path.cwd()) if in_project else None)
     parts = installed(client, setup, rules=client == "cursor" and in_project)
     changes = [_change(path, group, added=False) for path, group in _by_file(parts)]
-    there = [change for change in changes if change.before is not None]
-    _write(options, there, yes=yes, private=False, added=False)
+    existing = [change for change in changes if change.before is not None]
+    _write(options, existing, yes=yes, private=False, added=False)
 
 
-def _setup(options: Installing, client: str, *, in_project: bool, read_only: bool, server: bool) -> Setup:
+def _setup(options: InstallOptions, client: str, *, in_project: bool, read_only: bool, server: bool) -> Setup:
     project = project_root(Path.cwd()) if in_project else None
     shared = in_project and client in NAMES and client_of(client).shared
-    # Of what others run as well, the environment of this user says nothing.
-    named = options.db if shared else options.named
+    # A file that others share must not depend on the environment of this user.
+    database = options.db if shared else options.database
     return Setup(
-        location=_absolute(options.location) if named else "",
+        location=_absolute(options.location) if database else "",
         tenant=options.tenant,
         user=options.user if options.user_was_named or not shared else "",
         agent=options.agent,
@@ -139,7 +139,7 @@ def _setup(options: Installing, client: str, *, in_project: bool, read_only: boo
 
 
 def _change(path: Path, parts: Sequence[Installed], *, added: bool) -> _Change:
-    """Return what changes in a file.
+    """Return the change of a file.
 
     Raises:
         Conflict: it cannot be changed without loss.
@@ -155,45 +155,45 @@ def _change(path: Path, parts: Sequence[Installed], *, added: bool) -> _Change:
 
 
 def _absolute(location: str) -> str:
-    """Name a file wherever the client starts."""
+    """Return a location that holds in whichever folder the client starts."""
     if location == ":memory:":
         raise InvalidInput("A memory in `:memory:` ends with each call.", "Name a file with --db.")
     return location if "://" in location else str(Path(location).absolute())
 
 
 def _by_file(parts: Sequence[Installed]) -> list[tuple[Path, list[Installed]]]:
-    """Return the parts by the file that they are in, which may be behind a link."""
+    """Group parts by their file, with links resolved."""
     groups: dict[Path, list[Installed]] = {}
     for part in parts:
         groups.setdefault(Path(os.path.realpath(part.path)), []).append(part)
     return list(groups.items())
 
 
-def _write(options: Installing, changes: Sequence[_Change], *, yes: bool, private: bool, added: bool) -> None:
+def _write(options: Options, changes: Sequence[_Change], *, yes: bool, private: bool, added: bool) -> None:
     screen = Screen(sys.stderr)
     todo = [change for change in changes if change.changes]
     for change in todo:
         # The password of a database is not shown, be it the new one or the one before.
         before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
-        screen.diff(before, after, str(change.path), shown=_without_passwords)
+        screen.diff(before, after, str(change.path), render=_without_passwords)
     if todo and not yes:
         names = ", ".join(str(change.path) for change in todo)
         confirm("Write it?", f"This changes {names}", "Pass --yes or --print." if added else "Pass --yes.")
-    kept = {
+    backups = {
         change.path: write_config(change.path, change.before, change.after, private=private)
         for change in todo
     }
-    _report(options, changes, kept, added=added)
+    _report(options, changes, backups, added=added)
 
 
 def _report(
-    options: Installing, changes: Sequence[_Change], kept: dict[Path, Path | None], *, added: bool
+    options: Options, changes: Sequence[_Change], backups: dict[Path, Path | None], *, added: bool
 ) -> None:
     rows = [
         {
             "path": str(change.path),
             "changed": change.changes,
-            "backup": str(backup) if (backup := kept.get(change.path)) else None,
+            "backup": str(backup) if (backup := backups.get(change.path)) else None,
         }
         for change in changes
     ]
@@ -209,7 +209,7 @@ def _report(
 
 
 def _hints(client: str, setup: Setup) -> list[str]:
-    """Return what is left to do."""
+    """Return hints on the steps that remain."""
     hints = ["Start the client anew, or have it read its configuration again."]
     if client == "codex":
         hints.append("Codex runs no hook that you have not trusted: call /hooks in it, and trust these.")
@@ -247,10 +247,10 @@ def _without_passwords(text: str) -> str:
 
 def _print(options: Options, parts: Sequence[Installed]) -> None:
     texts = [(str(part.path), part.entries.snippet(part.wanted)) for part in parts]
-    shown = [(path, _without_passwords(text)) for path, text in texts]
-    if shown != texts:
+    visible = [(path, _without_passwords(text)) for path, text in texts]
+    if visible != texts:
         Screen(sys.stderr).say("The password of the database is left out: put it where *** stands.")
-    options.answer({"files": [{"path": path, "add": text} for path, text in shown]})
-    for path, text in () if options.json else shown:
+    options.answer({"files": [{"path": path, "add": text} for path, text in visible]})
+    for path, text in () if options.json else visible:
         Screen(sys.stderr).say(f"This belongs into {path}:")
         sys.stdout.write(text)

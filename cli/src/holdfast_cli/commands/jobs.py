@@ -10,14 +10,14 @@ from holdfast.errors import InvalidInput
 from holdfast.port.handles import needs_model
 from holdfast.types import Job, JobStatus
 from holdfast_cli.commands.lookup import titles_of
-from holdfast_cli.commands.options import Options, given
+from holdfast_cli.commands.options import Options, args
 from holdfast_cli.commands.render.outcomes import calls_and_tokens, is_due, quiet, until
-from holdfast_cli.commands.render.screen import Part, count, fitted, plain, when
+from holdfast_cli.commands.render.screen import Part, count, fit, plain, when
 from holdfast_cli.commands.render.wording import in_options
 
 _STYLES = {"failed": "bold red", "running": "bold green"}
 _TITLE = 40  # columns of a title in a table
-_ASKED = "asked"  # the outcome of a call that has none yet
+_PENDING = "asked"  # the outcome of a call that has none yet
 
 
 def jobs(
@@ -33,31 +33,31 @@ def jobs(
         _retry(options, retry)
         return
     with quiet(), options.open() as memory:
-        found, more = options.page(memory.learning.jobs(status=status), limit)
-        titles = titles_of(memory, [job.chat for job in found])
-    screen = options.answer({"jobs": plain(found), "more": more})
-    if not found:
+        rows, more = options.page(memory.learning.jobs(status=status), limit)
+        titles = titles_of(memory, [job.chat for job in rows])
+    screen = options.answer({"jobs": plain(rows), "more": more})
+    if not rows:
         ends = options.line("chats", "end", "CHAT")
         todo = f"Queue some when a chat has ended: {ends}" if status in (None, "open") else ""
         options.say_nothing(screen, f"No {status or 'unfinished'} jobs{options.whose()} here.", todo)
         return
-    about = [titles.get(job.chat) or job.chat or ", ".join(job.records) for job in found]
+    about = [titles.get(job.chat) or job.chat or ", ".join(job.records) for job in rows]
     columns: dict[str, Sequence[Part]] = {
-        "id": [job.id for job in found],
-        "about": [fitted(text, _TITLE) for text in about],
-        "status": [(job.status, _STYLES.get(job.status, "")) for job in found],
-        "when": [_when(job) for job in found],
-        "failures": [str(job.attempts - (job.status == "running")) for job in found],
-        "cost": [calls_and_tokens(job) for job in found],
+        "id": [job.id for job in rows],
+        "about": [fit(text, _TITLE) for text in about],
+        "status": [(job.status, _STYLES.get(job.status, "")) for job in rows],
+        "when": [_when(job) for job in rows],
+        "failures": [str(job.attempts - (job.status == "running")) for job in rows],
+        "cost": [calls_and_tokens(job) for job in rows],
     }
     screen.table(columns, whole="id")
-    for job in found:
+    for job in rows:
         if job.error:
             screen.say((f"{job.id.removesuffix(':')}: ", "bold"), in_options(job.error), hang=4)
     screen.say_more(more)
-    if due := [job for job in found if is_due(job)]:
+    if due := [job for job in rows if is_due(job)]:
         screen.say(f"→ Run what is due: {_work(options, due)}")
-    if any(job.status == "failed" for job in found):
+    if any(job.status == "failed" for job in rows):
         screen.say(f"→ Retry one: {options.line('learn', 'jobs', '--retry', 'ID')}")
 
 
@@ -79,7 +79,7 @@ def _retry(options: Options, identity: str) -> None:
 
 def _work(options: Options, due: Sequence[Job]) -> str:
     """Return the command that runs some jobs."""
-    return options.line("work", *given(llm="NAME" if any(map(needs_model, due)) else ""))
+    return options.line("work", *args(llm="NAME" if any(map(needs_model, due)) else ""))
 
 
 def _when(job: Job) -> str:
@@ -95,13 +95,13 @@ def usage(options: Options, *, since: datetime | None = None, limit: int | None 
     For example: holdfast learn usage --since 7d
     """
     with quiet(), options.open() as memory:
-        found = memory.learning.usage(since)
-    lines, more = options.page(found.lines, limit)
+        report = memory.learning.usage(since)
+    lines, more = options.page(report.lines, limit)
     sums = ("calls", "prompt_tokens", "answer_tokens", "seconds", "counted")
-    summed = {name: getattr(found, name) for name in sums}
-    screen = options.answer({**plain(found), "lines": plain(lines), **summed, "more": more})
-    begins = f" since {when(found.since)}" if found.since else ""
-    if not found.calls:
+    totals = {name: getattr(report, name) for name in sums}
+    screen = options.answer({**plain(report), "lines": plain(lines), **totals, "more": more})
+    begins = f" since {when(report.since)}" if report.since else ""
+    if not report.calls:
         options.say_nothing(screen, f"No calls of models{options.whose()}{begins}.")
         return
     columns: dict[str, Sequence[Part]] = {
@@ -115,19 +115,19 @@ def usage(options: Options, *, since: datetime | None = None, limit: int | None 
     }
     screen.table(columns)
     screen.say_more(more)
-    tokens = f"{count(found.prompt_tokens, 'token')} of prompts, {found.answer_tokens:,} of answers"
-    calls = count(found.calls, "call")
-    screen.say(("\nTotal: ", "bold"), f"{calls}, {tokens}, {found.seconds:,.1f} s{begins}.")
-    screen.say((_counted(found), "dim"))
-    if any(line.outcome == _ASKED for line in found.lines):
-        asked = f"{_ASKED}: running, or killed; counted with the most that their answers may take."
-        screen.say((asked, "dim"))
+    tokens = f"{count(report.prompt_tokens, 'token')} of prompts, {report.answer_tokens:,} of answers"
+    calls = count(report.calls, "call")
+    screen.say(("\nTotal: ", "bold"), f"{calls}, {tokens}, {report.seconds:,.1f} s{begins}.")
+    screen.say((_token_source(report), "dim"))
+    if any(line.outcome == _PENDING for line in report.lines):
+        note = f"{_PENDING}: running, or killed; counted with the most that their answers may take."
+        screen.say((note, "dim"))
 
 
-def _counted(found: Usage) -> str:
-    """Return how many calls have their tokens counted by the provider."""
-    if found.counted == found.calls:
+def _token_source(report: Usage) -> str:
+    """Return a sentence on how many calls have their tokens counted by the provider."""
+    if report.counted == report.calls:
         return "The provider counted the tokens."
-    if not found.counted:
+    if not report.counted:
         return "The tokens are estimated."
-    return f"The provider counted the tokens of {found.counted:,} of them; the others are estimated."
+    return f"The provider counted the tokens of {report.counted:,} of them; the others are estimated."

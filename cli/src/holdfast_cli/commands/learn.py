@@ -8,7 +8,7 @@ from holdfast.kinds import Kind
 from holdfast.types.references import Reference
 from holdfast_cli.commands.arguments import chat_of, text_of
 from holdfast_cli.commands.lookup import the_chat, titles_of
-from holdfast_cli.commands.options import Options, given
+from holdfast_cli.commands.options import Options, args
 from holdfast_cli.commands.render import outcomes
 from holdfast_cli.commands.render.record_lines import flags
 from holdfast_cli.commands.render.screen import Screen, count, plain, when
@@ -41,25 +41,25 @@ def extract(
     span = (messages.first, messages.last) if messages else None
     if (text is None) == (chat is None):
         raise InvalidInput("It is not clear what to learn from.", "Pass a text, or --chat.")
-    said = text_of(text or ())
+    content = text_of(text or ())
     with outcomes.interruptible(), options.open(create=chat is None) as memory:
         if chat is not None:
             the_chat(options, memory, chat)
         with outcomes.thinking(llm):
             if chat is None:
-                done = memory.learning.extract(said, llm=llm)
+                result = memory.learning.extract(content, llm=llm)
             else:
-                done = memory.chat(chat).extract(messages=span, llm=llm)
-    screen = options.answer(plain(done))
-    number = outcomes.learned(done.records)
+                result = memory.chat(chat).extract(messages=span, llm=llm)
+    screen = options.answer(plain(result))
+    number = outcomes.count_new(result.records)
     heading = f"Learned {count(number, 'record')}:" if number else "Nothing new was learned."
-    screen.say((heading, "bold"), "" if number or done.job else f" {done.why}")
-    outcomes.show_records(screen, done.records, done.dropped)
-    if done.job:
-        screen.say((done.why, "red"))
-        screen.say(f"→ It is left to be done, as job {done.job}: {options.line('work', *given(llm=llm))}")
-    screen.facts(("model", outcomes.asked([done], llm) if done.calls else ""))
-    outcomes.fail([done.job] if done.job else [])
+    screen.say((heading, "bold"), "" if number or result.job else f" {result.why}")
+    outcomes.show_records(screen, result.records, result.dropped)
+    if result.job:
+        screen.say((result.why, "red"))
+        screen.say(f"→ It is left to be done, as job {result.job}: {options.line('work', *args(llm=llm))}")
+    screen.facts(("model", outcomes.model_use([result], llm) if result.calls else ""))
+    outcomes.fail([result.job] if result.job else [])
 
 
 def episodes(options: Options, *, query: list[str] | None = None, limit: int = 5) -> None:
@@ -69,14 +69,14 @@ def episodes(options: Options, *, query: list[str] | None = None, limit: int = 5
     """
     question = " ".join(query) if query else None
     with outcomes.interruptible(kept="", todo=""), options.open() as memory:
-        found = memory.learning.episodes(question, limit=limit + 1)
-        shown, more = options.page(found, limit)
-        titles = titles_of(memory, [record.chat for record in shown])
-        held = sum(one.kind == "episode" for one in memory.quarantine)
+        records = memory.learning.episodes(question, limit=limit + 1)
+        page, more = options.page(records, limit)
+        titles = titles_of(memory, [record.chat for record in page])
+        hidden = sum(record.kind == "episode" for record in memory.quarantine)
     screen = options.answer(
-        {"query": question, **plain(found), "episodes": plain(shown), "quarantined": held, "more": more}
+        {"query": question, **plain(records), "episodes": plain(page), "quarantined": hidden, "more": more}
     )
-    for record in shown:
+    for record in page:
         screen.say(
             (f"{when(record.at)}  ", "dim"),
             (titles.get(record.chat) or record.chat, "bold"),
@@ -85,13 +85,13 @@ def episodes(options: Options, *, query: list[str] | None = None, limit: int = 5
         )
         screen.say(f"{record.text}\n", indent=4)
     screen.say_more(more)
-    if not found:
-        written = f"{options.line('chats', 'end', 'CHAT')} && {options.line('work')}"
-        todo = "Try other words, or none." if question else f"Have one written: {written}"
+    if not records:
+        command = f"{options.line('chats', 'end', 'CHAT')} && {options.line('work')}"
+        todo = "Try other words, or none." if question else f"Have one written: {command}"
         what = f"No episodes{options.whose()} {'that answer this' if question else 'yet'}."
         options.say_nothing(screen, what, todo)
-    if held:
-        why = f"because their chats used external sources: {held:,}"
+    if hidden:
+        why = f"because their chats used external sources: {hidden:,}"
         screen.say((f"Quarantined, {why}. See: {options.line('quarantine')}", "yellow"))
 
 
@@ -118,21 +118,21 @@ def consolidate(options: Options, *, llm: str) -> None:
 def _learn_now(options: Options, kind: str, llm: str, run: Callable[[Memory], WorkResult]) -> None:
     with outcomes.interruptible(), options.open() as memory:
         with outcomes.thinking(llm):
-            done = run(memory)
-        screen = options.answer(outcomes.described(done))
-        outcomes.show_work(screen, options, done, {})
-        if done.noop:
+            result = run(memory)
+        screen = options.answer(outcomes.work_data(result))
+        outcomes.show_work(screen, options, result, {})
+        if result.noop:
             running = [job for job in memory.learning.jobs(status="running") if job.kind == kind]
             busy = max((job.due for job in running if job.due), default=None)
-            leased = f"another worker has its lease until {outcomes.until(busy)}"
-            why = leased if busy else "there is nothing to do"
+            lease = f"another worker has its lease until {outcomes.until(busy)}"
+            why = lease if busy else "there is nothing to do"
             screen.say(f"Nothing was done{options.whose()}: {why}.")
         else:
             screen.say("")
-            outcomes.show_cost(screen, [done], llm)
-        if done.records:
+            outcomes.show_cost(screen, [result], llm)
+        if result.records:
             screen.say((f"See the changes with their reasons: {options.line('changes')}", "dim"))
-    outcomes.fail((*done.postponed, *done.failed))
+    outcomes.fail((*result.postponed, *result.failed))
 
 
 def relearn(
@@ -179,40 +179,40 @@ def _learn_again(
     todo = "The same command begins again with the first."
     with outcomes.interruptible(kept, todo), options.open(kinds=kinds) as memory:
         with outcomes.thinking(llm):
-            found = memory.learning.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
-        titles = titles_of(memory, (*found.chats, *found.failed))
-    screen = options.answer(plain(found))
-    if found.chats or found.failed:
-        _show_differences(options, screen, found, titles, llm)
+            result = memory.learning.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
+        titles = titles_of(memory, (*result.chats, *result.failed))
+    screen = options.answer(plain(result))
+    if result.chats or result.failed:
+        _show_differences(options, screen, result, titles, llm)
     else:
         screen.say(f"Nothing was learned from chats yet{options.whose()}.")
         screen.say(f"→ Learn from one: {options.line('learn', 'extract', '--chat', 'CHAT', '--llm', llm)}")
 
 
 def _show_differences(
-    options: Options, screen: Screen, found: Relearning, titles: Mapping[str, str], llm: str
+    options: Options, screen: Screen, result: Relearning, titles: Mapping[str, str], llm: str
 ) -> None:
-    """Print what is learned differently, and the command that applies a dry run."""
-    for chat in (*found.chats, *found.failed):
-        _show_difference(screen, found, chat, titles.get(chat))
-    adds, removes = ("Added", "removed") if found.applied else ("Would add", "remove")
+    """Print the differences that a relearning makes, and the command that applies a dry run."""
+    for chat in (*result.chats, *result.failed):
+        _show_difference(screen, result, chat, titles.get(chat))
+    adds, removes = ("Added", "removed") if result.applied else ("Would add", "remove")
     screen.say(
-        (f"{adds} {len(found.added):,}, {removes} {len(found.removed):,}", "bold"),
-        f", kept {found.kept:,}: {count(len(found.chats), 'chat')}, with {found.prompt}.",
+        (f"{adds} {len(result.added):,}, {removes} {len(result.removed):,}", "bold"),
+        f", kept {result.kept:,}: {count(len(result.chats), 'chat')}, with {result.prompt}.",
     )
-    screen.facts(("model", outcomes.asked([found], llm)))
-    if found.applied and (found.added or found.removed):
+    screen.facts(("model", outcomes.model_use([result], llm)))
+    if result.applied and (result.added or result.removed):
         screen.say((f"Take back what was changed last, a chat each time: {options.line('undo')}", "dim"))
-    elif found.added or found.removed:
+    elif result.added or result.removed:
         screen.say(f"→ Apply it: {options.again(dry_run=False)}")
-    outcomes.fail(found.failed)
+    outcomes.fail(result.failed)
 
 
-def _show_difference(screen: Screen, found: Relearning, chat: str, title: str | None) -> None:
-    """Print what is learned differently from a chat, or why it failed."""
-    lines = [("−", "red", one) for one in found.removed if one.chat == chat]
-    lines += [("+", "green", one) for one in found.added if one.chat == chat]
-    error = found.failed.get(chat)
+def _show_difference(screen: Screen, result: Relearning, chat: str, title: str | None) -> None:
+    """Print the difference that a relearning makes for a chat, or why it failed."""
+    lines = [("−", "red", record) for record in result.removed if record.chat == chat]
+    lines += [("+", "green", record) for record in result.added if record.chat == chat]
+    error = result.failed.get(chat)
     if not (lines or error):
         return
     screen.say((title or chat, "bold"), (f"  ({chat})", "dim"))

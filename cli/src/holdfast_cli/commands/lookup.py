@@ -1,4 +1,4 @@
-"""Chats as commands name them: found by their ids, described by their titles."""
+"""Chats and messages by the ids and references that commands take."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,68 +14,68 @@ from holdfast_cli.commands.render.screen import Screen, count, when
 
 
 def find_chat(memory: Memory, chat: str) -> ChatInfo | None:
-    """Describe a chat of the user, of whichever agent; None if there is none, nor could be."""
+    """Describe a chat of the user, of any agent; None if there is none or the id is invalid."""
     try:
         info = memory.chat(chat).stats().info
     except InvalidInput:  # no id that a chat can have
         return None
-    return titled(info) if info else None
+    return mask_info(info) if info else None
 
 
 def the_chat(options: Options, memory: Memory, chat: str) -> ChatInfo:
-    """Describe the chat that is named.
+    """Describe a chat that must exist.
 
     Raises:
-        InvalidInput: there is none; it says which one may have been meant.
+        InvalidInput: there is none; the error names similar ones.
 
     """
-    if found := find_chat(memory, chat):
-        return found
-    memory.chat(chat)  # says what is wrong with what can be no id
-    if (named := chat.rpartition("#")[0]) and find_chat(memory, named):
+    if exact := find_chat(memory, chat):
+        return exact
+    memory.chat(chat)  # raises for an invalid id
+    if (prefix := chat.rpartition("#")[0]) and find_chat(memory, prefix):
         todo = "Count them from 1, the lower number first, such as '#3' or '#3-7' after the id."
-        raise InvalidInput(f"{chat!r} names no messages of the chat {named!r}.", todo)
-    known = map(titled, memory.chats(agent="", archived=None))
-    similar = [one.id for one in known if chat.lower() in f"{one.id} {one.title}".lower()]
-    meant = f"Did you mean {', '.join(similar[:3])}?" if similar else ""
-    todo = meant or options.others() or "`holdfast chats` lists those there are."
+        raise InvalidInput(f"{chat!r} names no messages of the chat {prefix!r}.", todo)
+    infos = map(mask_info, memory.chats(agent="", archived=None))
+    similar = [info.id for info in infos if chat.lower() in f"{info.id} {info.title}".lower()]
+    hint = f"Did you mean {', '.join(similar[:3])}?" if similar else ""
+    todo = hint or options.others() or "`holdfast chats` lists those there are."
     raise InvalidInput(f"There is no chat {chat!r}{options.whose()} here.", todo)
 
 
-def titled(info: ChatInfo) -> ChatInfo:
-    """Mask a title, of which older ones may hold credentials, and the metadata."""
+def mask_info(info: ChatInfo) -> ChatInfo:
+    """Mask credentials in the title and the metadata of a chat."""
     return replace(info, title=mask_name(info.title), meta=mask(dict(info.meta)))
 
 
 def titles_of(memory: Memory, chats: Iterable[str]) -> dict[str, str]:
-    """Find the titles of chats by their ids, which name their space where that is another one."""
-    found = {chat: find_chat(*in_its_space(memory, chat)) for chat in chats if chat}
-    return {chat: info.title for chat, info in found.items() if info}
+    """Find the titles of chats by their ids; an id in another space begins with that space."""
+    infos = {chat: find_chat(*in_its_space(memory, chat)) for chat in chats if chat}
+    return {chat: info.title for chat, info in infos.items() if info}
 
 
 def in_its_space(memory: Memory, name: str) -> tuple[Memory, str]:
-    """Return the memory of the space that a name begins with, and the rest of it; else both as they are."""
+    """Split the space off a name: return its memory and the rest, or both arguments as they are."""
     rest, space = split_space(name, memory.scope)
     others = further_memories(memory) if space else {}
     return others.get(name.partition(IN_SPACE)[0], memory), rest
 
 
 def with_space(hit: Hit, own: str) -> Hit:
-    """Return a hit whose chat is named with its space, where that is not the own one."""
+    """Put the space of a hit before its chat, unless it is the own one."""
     is_other = own and hit.chat and hit.space != own
     return replace(hit, chat=f"{hit.space}{IN_SPACE}{hit.chat}") if is_other else hit
 
 
-def messages_meant(memory: Memory, text: str) -> Reference | None:
-    """Read which messages are referred to; None if it is the id of a chat, which may look alike."""
-    said = read_reference(text)
-    return said if said and said.chat and find_chat(memory, text) is None else None
+def message_range(memory: Memory, text: str) -> Reference | None:
+    """Read a reference to messages; None if the text is the id of a chat, which may look alike."""
+    reference = read_reference(text)
+    return reference if reference and reference.chat and find_chat(memory, text) is None else None
 
 
 def head(screen: Screen, info: ChatInfo) -> None:
-    """Print which chat this is."""
+    """Print the title, size and period of a chat."""
     screen.say((info.title or info.id, "bold"), f"  ({info.id})")
     agent = f", agent {info.agent}" if info.agent else ""
     agent += f", channel {info.channel}" if info.channel else ""
-    counted = f"{count(info.messages, 'message')}, {count(info.tokens, 'token')}"
-    screen.say((f"{counted}, {when(info.oldest)} to {when(info.newest)}{agent}\n", "dim"))
+    totals = f"{count(info.messages, 'message')}, {count(info.tokens, 'token')}"
+    screen.say((f"{totals}, {when(info.oldest)} to {when(info.newest)}{agent}\n", "dim"))

@@ -7,7 +7,7 @@ import typer
 
 from holdfast_cli.commands.lookup import the_chat
 from holdfast_cli.commands.options import Options, Output
-from holdfast_cli.commands.render.screen import Screen, count, listed, plain, size, when
+from holdfast_cli.commands.render.screen import Screen, count, plain, size, tally, when
 
 
 def stats(options: Options, *, chat: str | None = None) -> None:
@@ -26,9 +26,9 @@ def stats(options: Options, *, chat: str | None = None) -> None:
     oldest = min((info.oldest for info in infos), default=None)
     newest = max((info.newest for info in infos), default=None)
     on_disk = _size_on_disk(options.location)
-    counted = {"chats": len(infos), "archived": archived, "messages": messages, "tokens": tokens}
+    totals = {"chats": len(infos), "archived": archived, "messages": messages, "tokens": tokens}
     period = {"oldest": plain(oldest), "newest": plain(newest)}
-    screen = options.answer({**counted, **period, "database": options.shown_location, "bytes": on_disk})
+    screen = options.answer({**totals, **period, "database": options.shown_location, "bytes": on_disk})
     screen.facts(
         ("chats", f"{len(infos):,}" + (f", {archived:,} of them archived" if archived else "")),
         ("messages", f"{messages:,}"),
@@ -43,20 +43,20 @@ def stats(options: Options, *, chat: str | None = None) -> None:
 def _chat_stats(options: Options, chat: str) -> None:
     with options.open() as memory:
         title = the_chat(options, memory, chat).title
-        counted = memory.chat(chat).stats()
+        totals = memory.chat(chat).stats()
     # `info` says what `holdfast chats` lists.
-    counts = {name: value for name, value in plain(counted).items() if name != "info"}
-    summarised = f", {counted.summarised:,} of them summarised" if counted.summarised else ""
+    counts = {name: value for name, value in plain(totals).items() if name != "info"}
+    summarised = f", {totals.summarised:,} of them summarised" if totals.summarised else ""
     options.answer({"chat": chat, "title": title, **counts}).facts(
         ("chat", f"{title} ({chat})"),
-        ("messages", f"{counted.messages:,}" + summarised),
-        ("tokens", f"{counted.stored_tokens:,} stored, {counted.context_tokens:,} as context"),
-        ("from", f"{when(counted.oldest)} to {when(counted.newest)}"),
+        ("messages", f"{totals.messages:,}" + summarised),
+        ("tokens", f"{totals.stored_tokens:,} stored, {totals.context_tokens:,} as context"),
+        ("from", f"{when(totals.oldest)} to {when(totals.newest)}"),
     )
 
 
 def _size_on_disk(location: str) -> int | None:
-    """Add up the file and what SQLite keeps beside it; a server does not say."""
+    """Return the bytes of a database with SQLite's files beside it; None for a server."""
     if "://" in location:
         return None
     files = (Path(location + ending) for ending in ("", "-wal", "-shm"))
@@ -71,19 +71,19 @@ def verify(options: Options, *, repair: bool = False) -> None:
     For example: holdfast verify --db agent.db
     """
     with options.open() as memory:
-        found = memory.verify(repair=repair)
-    screen = options.answer({"ok": found.ok, **plain(found)})
+        report = memory.verify(repair=repair)
+    screen = options.answer({"ok": report.ok, **plain(report)})
     if repair:
         screen.say(f"Built the search index again{options.whose()}.")
-    screen.say(f"Checked{options.whose()}: {listed(found.checked) or 'nothing, since nothing is stored'}.")
-    if found.unproven:
-        rows = count(found.unproven, "row")
+    screen.say(f"Checked{options.whose()}: {tally(report.checked) or 'nothing, since nothing is stored'}.")
+    if report.unproven:
+        rows = count(report.unproven, "row")
         screen.say(f"{rows} unproven: written with another key, or without one.")
-    _list_problems(screen, found.problems)
-    if found.ok:
+    _list_problems(screen, report.problems)
+    if report.ok:
         screen.say(("No problems.", "bold green"))
         return
-    screen.say(f"{count(len(found.problems), 'problem')}.")
+    screen.say(f"{count(len(report.problems), 'problem')}.")
     screen.say(
         "→ `holdfast verify --repair` repairs an index; for anything else restore a backup, or save what can "
         "be read with `holdfast salvage`."
@@ -92,8 +92,8 @@ def verify(options: Options, *, repair: bool = False) -> None:
 
 
 def _list_problems(screen: Screen, problems: Iterable[str]) -> None:
-    for one in problems:
-        screen.say(("✗ ", "bold red"), one)
+    for problem in problems:
+        screen.say(("✗ ", "bold red"), problem)
 
 
 def backup(options: Options, *, path: Path) -> None:
@@ -104,11 +104,11 @@ def backup(options: Options, *, path: Path) -> None:
     For example: holdfast backup agent-backup.db
     """
     with options.open() as memory:
-        found = memory.backup(path)
-    copied = path.stat().st_size
-    screen = options.answer({"file": str(path), "bytes": copied, **plain(found)})
-    screen.say(f"Copied {options.shown_location} to {path}, {size(copied)}, and checked it.")
-    _list_problems(screen, (f"As in the original: {problem}." for problem in found.problems))
+        report = memory.backup(path)
+    length = path.stat().st_size
+    screen = options.answer({"file": str(path), "bytes": length, **plain(report)})
+    screen.say(f"Copied {options.shown_location} to {path}, {size(length)}, and checked it.")
+    _list_problems(screen, (f"As in the original: {problem}." for problem in report.problems))
 
 
 def salvage(options: Output, *, damaged: Path, new: Path) -> None:
@@ -121,11 +121,11 @@ def salvage(options: Output, *, damaged: Path, new: Path) -> None:
     # Only for a file that is damaged.
     from holdfast.port.safekeeping import salvage as save
 
-    saved = save(damaged, new)
-    screen = options.answer({"file": str(new), **plain(saved)})
-    screen.say(f"Saved into {new}: {listed(saved.rows) or 'nothing'}.")
-    _list_problems(screen, saved.lost)
-    if not saved.lost:
+    report = save(damaged, new)
+    screen = options.answer({"file": str(new), **plain(report)})
+    screen.say(f"Saved into {new}: {tally(report.rows) or 'nothing'}.")
+    _list_problems(screen, report.lost)
+    if not report.lost:
         screen.say("Nothing that can be noticed is missing.")
         return
     screen.say("→ Look for the rest in a backup, if there is one.")

@@ -19,10 +19,10 @@ REQUEST_SECONDS, IDLE_SECONDS, MAX_SESSIONS = 30.0, 1_800.0, 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Serving(Options):
-    """Which memory is served, and how; the fields that follow are the options of HTTP.
+class ServeOptions(Options):
+    """The memory to serve, and the options of HTTP.
 
-    Whose it is must not depend on who else has one when the server starts.
+    Its user is not guessed: that would depend on who else has one when the server starts.
     """
 
     guesses = False
@@ -35,7 +35,7 @@ class Serving(Options):
     max_sessions: int = MAX_SESSIONS
 
 
-def mcp(options: Serving, *, read_only: bool = False, http: bool = False) -> None:
+def mcp(options: ServeOptions, *, read_only: bool = False, http: bool = False) -> None:
     """Serve the memory to agents over the Model Context Protocol.
 
     Without --http it uses standard input and output, as clients expect, which start it themselves: see
@@ -43,7 +43,7 @@ def mcp(options: Serving, *, read_only: bool = False, http: bool = False) -> Non
 
     For example: holdfast mcp --http --user ada
     """
-    defaults = Serving()
+    defaults = ServeOptions()
     of_http = ("host", "port", "remote", "request_seconds", "idle_seconds", "max_sessions")
     if not http and any(getattr(options, name) != getattr(defaults, name) for name in of_http):
         what = "--host, --port, --remote and the limits of requests and sessions are for HTTP."
@@ -63,7 +63,7 @@ def _serve_stdio(options: Options, *, read_only: bool) -> None:
         screen = Screen(sys.stderr)
         screen.say("Waiting for a client on standard input. Ctrl-C ends it.")
         screen.say(f"→ Clients start it themselves: {options.line('install', 'CLIENT')}")
-    with _prepared():
+    with _startup():
         # The SDK takes half a second to import.
         from holdfast.integrations.mcp.server import make_server
 
@@ -73,15 +73,15 @@ def _serve_stdio(options: Options, *, read_only: bool) -> None:
     with options.open(create=True, admin=False, embed=True) as memory:
         try:
             make_server(memory, read_only=read_only).run("stdio")
-        except ExceptionGroup as failed:
-            if failed.split(OSError)[1] is not None:
+        except ExceptionGroup as error:
+            if error.split(OSError)[1] is not None:
                 raise
             what = "The client takes no more answers: it is gone, or what it reads from is full."
-            raise Unavailable(what, "Start the client anew.") from failed
+            raise Unavailable(what, "Start the client anew.") from error
 
 
-def _serve_http(options: Serving, *, read_only: bool) -> None:
-    with _prepared():
+def _serve_http(options: ServeOptions, *, read_only: bool) -> None:
+    with _startup():
         from holdfast.integrations.mcp import http as mcp_http
         from holdfast.integrations.mcp.server import make_server
 
@@ -112,14 +112,14 @@ def _serve_http(options: Serving, *, read_only: bool) -> None:
 
 
 @contextmanager
-def _prepared() -> Iterator[None]:
-    """Log to stderr, since stdout is the protocol's, and do not look for garbage while much is imported."""
+def _startup() -> Iterator[None]:
+    """Log to stderr, since stdout is the protocol's, and collect no garbage during large imports."""
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
     )
     gc.disable()  # it would take a fifth of the time
     try:
         yield
-        gc.freeze()  # all of it stays, so it is not looked through later either
+        gc.freeze()  # imports stay: later collections skip them
     finally:
         gc.enable()

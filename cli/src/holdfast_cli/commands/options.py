@@ -25,7 +25,7 @@ _PARTS = ("tenant", "user", "agent", "project", "team")
 EMBED = "HOLDFAST_EMBED"  # the name of an embedder
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 T = TypeVar("T")
-_NAMED = 5  # users that a sentence names
+_MAX_NAMES = 5  # users that a sentence names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,16 +50,16 @@ class Output:
                 for before, word in pairs
                 if word.partition("=")[0] != flag and (before != flag or isinstance(value, bool))
             ]
-        return shlex.join(["holdfast", *words, *given(**changes), *self.words[at:]])
+        return shlex.join(["holdfast", *words, *args(**changes), *self.words[at:]])
 
     def page(
-        self, found: Iterable[T], limit: int | None, offset: int | None = None
+        self, results: Iterable[T], limit: int | None, offset: int | None = None
     ) -> tuple[list[T], str | None]:
         """Return the first `limit` results, and the command line that shows more, if there is more."""
-        shown = list(islice(found, None if limit is None else limit + 1))
-        if limit is None or len(shown) <= limit:
-            return shown, None
-        return shown[:limit], self.again(offset=offset + limit) if offset is not None else self.larger(limit)
+        rows = list(islice(results, None if limit is None else limit + 1))
+        if limit is None or len(rows) <= limit:
+            return rows, None
+        return rows[:limit], self.again(offset=offset + limit) if offset is not None else self.larger(limit)
 
     def larger(self, limit: int) -> str:
         """Write the command line for twice as many results."""
@@ -77,7 +77,7 @@ class Options(Output):
     """Which memory a command works on. The fields are the options, but for `no_options`."""
 
     no_options = Output.no_options | {"user_was_named"}
-    # Whether the only user there is may be taken for the one that was not named.
+    # Whether the only user of a database is taken where none is named.
     guesses: ClassVar[bool] = True
 
     db: str | None = None
@@ -90,8 +90,8 @@ class Options(Output):
     user_was_named: bool = True  # on the command line
 
     @property
-    def named(self) -> str:
-        """The database that was named; "" for the default."""
+    def database(self) -> str:
+        """The database that an option or the environment names; "" for the default."""
         return self.db or os.environ.get(DATABASE, "")
 
     @property
@@ -116,21 +116,21 @@ class Options(Output):
             Unavailable: there is no database yet.
 
         """
-        named = self.location
-        path = Path(named)
+        database = self.location
+        path = Path(database)
         # The default folder is made also where a client names it.
-        if create and "://" not in named and path == location.default_path() and not path.exists():
+        if create and "://" not in database and path == location.default_path() and not path.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not create and not location.is_there(named):
+        if not create and not location.is_there(database):
             raise Unavailable(
-                f"There is no database at {named}.",
+                f"There is no database at {database}.",
                 "Make one with `holdfast import PATH…` or `holdfast remember TEXT…`, or see a sample with "
                 "`holdfast demo`.",
             )
-        places = () if "://" in named else (path, path.absolute().parent)
+        places = () if "://" in database else (path, path.absolute().parent)
         return Memory(
-            named,
-            read_only=not create and not all(os.access(one, os.W_OK) for one in places),
+            database,
+            read_only=not create and not all(os.access(place, os.W_OK) for place in places),
             tenant=self.tenant,
             user=self.user,
             agent=self.agent,
@@ -146,11 +146,11 @@ class Options(Output):
     @property
     def project_name(self) -> str:
         """The project, "" for none."""
-        named = self.project or ("" if self.team else os.environ.get(PROJECT, ""))
-        return project_of(Path.cwd()).name if named == "." else named
+        name = self.project or ("" if self.team else os.environ.get(PROJECT, ""))
+        return project_of(Path.cwd()).name if name == "." else name
 
     def project_of(self, *, no_projects: bool) -> Callable[..., str]:
-        """Return what names the project of a file to import; none where all files go into one space."""
+        """Return a function from a file to its project: "" where all files go into one space."""
         # Only an import needs the importers.
         from holdfast_cli.hooks.session_logs import project_of_log
 
@@ -159,18 +159,18 @@ class Options(Output):
     def line(self, *words: object) -> str:
         """Write a command for the same memory, ready to be pasted into a shell but for a password."""
         return shlex.join(
-            ["holdfast", *map(str, words), *given(db=location.without_password(self.db or "")), *self.scope()]
+            ["holdfast", *map(str, words), *args(db=location.without_password(self.db or "")), *self.scope()]
         )
 
     def scope(self) -> list[str]:
         """Return the options that name the scope."""
-        named = {name: getattr(self, name) for name in _PARTS}
-        return [*given(**named), *(word for one in self.reads or () for word in ("--reads", one))]
+        parts = {name: getattr(self, name) for name in _PARTS}
+        return [*args(**parts), *(word for space in self.reads or () for word in ("--reads", space))]
 
     def whose(self) -> str:
         """Return the scope as the end of a sentence, "" for the default."""
-        named = {name: getattr(self, name) for name in _PARTS}
-        parts = [f"{name} {value!r}" for name, value in named.items() if value]
+        scope = {name: getattr(self, name) for name in _PARTS}
+        parts = [f"{name} {value!r}" for name, value in scope.items() if value]
         return f" for {', '.join(parts)}" if parts else ""
 
     def with_user(self) -> Self:
@@ -187,15 +187,15 @@ class Options(Output):
     def others(self) -> str:
         """Return a sentence that names the other users, "" if the user is one of them."""
         users = self._users()
-        named = [repr(user) for user in users if user]
-        if not named or (self.user and self.user in users):
+        names = [repr(user) for user in users if user]
+        if not names or (self.user and self.user in users):
             return ""
-        listed = f"{', '.join(named[:_NAMED])}{', …' if len(named) > _NAMED else ''}"
-        verb = "is" if len(named) == 1 else "are"
-        return f"There {verb} {count(len(named), 'user')} here: {listed}. Name one by --user."
+        sample = f"{', '.join(names[:_MAX_NAMES])}{', …' if len(names) > _MAX_NAMES else ''}"
+        verb = "is" if len(names) == 1 else "are"
+        return f"There {verb} {count(len(names), 'user')} here: {sample}. Name one by --user."
 
     def say_nothing(self, screen: Screen, what: str, todo: str = "") -> None:
-        """Print that nothing is there, and the users who may be meant, or else what to do."""
+        """Print that nothing is there, and a hint: other users, or else what to do."""
         screen.say(what)
         if not self.json and (hint := self.others() or todo):
             screen.say(f"→ {hint}", hang=2)
@@ -211,7 +211,7 @@ class Options(Output):
             return []
 
 
-def given(**options: str | bool | int | None) -> list[str]:
+def args(**options: str | bool | int | None) -> list[str]:
     """Write options as words of a command line; blank ones and flags that are not set are left out."""
     words = []
     for name, value in options.items():
@@ -226,9 +226,9 @@ class ReadOptions(Options):
 
     secrets: Literal["mask", "show"] = "mask"
 
-    def masked(self, found: T) -> T:
+    def mask(self, results: T) -> T:
         """Return results with the credentials in messages and summaries masked, unless they are shown."""
-        return mask(found) if self.secrets == "mask" else found
+        return mask(results) if self.secrets == "mask" else results
 
 
 def complain(what: str, todo: str = "") -> None:

@@ -14,7 +14,7 @@ from holdfast.kinds import KINDS
 from holdfast.types import ROLES, SOURCES, WRITERS, JobStatus
 from holdfast.types.grants import RIGHTS
 from holdfast_cli.commands.arguments import (
-    are_there,
+    check_path,
     one_of,
     read_duration,
     read_end,
@@ -232,7 +232,7 @@ PARAMETERS: dict[str, ArgumentInfo | OptionInfo] = {
     ),
     # To take in and out.
     "paths": Argument(
-        metavar="PATH", callback=are_there, help=f"Files, folders or zips; {CLAUDE_CODE} when none is given."
+        metavar="PATH", callback=check_path, help=f"Files, folders or zips; {CLAUDE_CODE} when none is given."
     ),
     "folders": Argument(metavar="FOLDER", exists=True, file_okay=False, help="Folders to watch."),
     "no_projects": Option(help="All into one heap, not sessions of agents into their projects."),

@@ -36,18 +36,18 @@ def resume(options: Output, *, here: bool = False) -> None:
     name, root = _place(here=here)
     ended = pauses.resume(name, root)
     project, folder = _place(here=True)
-    left = pauses.read().now(project, folder)
-    screen = options.answer({"project": name or None, "ended": ended, "paused": bool(left)})
+    active = pauses.read().now(project, folder)
+    screen = options.answer({"project": name or None, "ended": ended, "paused": bool(active)})
     what = name or "all projects"
     screen.say((f"Resumed {what}.", "bold") if ended else f"There was no pause of {what} to end.")
-    for one in left:
-        how = "holdfast resume --project" if one.project else "holdfast resume"
-        screen.say(f"Still paused here: {one.project or 'all projects'}. End it with `{how}`.")
+    for entry in active:
+        how = "holdfast resume --project" if entry.project else "holdfast resume"
+        screen.say(f"Still paused here: {entry.project or 'all projects'}. End it with `{how}`.")
 
 
 def _place(*, here: bool) -> tuple[str, str]:
     """Return name and root of the current project, or what stands for all."""
     if not here:
         return pauses.EVERYTHING, ""
-    found = project_of(Path.cwd())
-    return found.name, str(found.root)
+    project = project_of(Path.cwd())
+    return project.name, str(project.root)

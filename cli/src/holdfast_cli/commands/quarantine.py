@@ -18,8 +18,8 @@ from holdfast_cli.commands.arguments import chat_of
 from holdfast_cli.commands.lookup import the_chat
 from holdfast_cli.commands.options import Options, confirm
 from holdfast_cli.commands.render.messages import cut
-from holdfast_cli.commands.render.record_lines import called, learned, report
-from holdfast_cli.commands.render.screen import Part, Screen, listed, plain, when
+from holdfast_cli.commands.render.record_lines import kind_name, report, source_of
+from holdfast_cli.commands.render.screen import Part, Screen, plain, tally, when
 from holdfast_cli.commands.render.wording import in_options
 from holdfast_cli.hooks.project import PROJECT
 
@@ -52,23 +52,23 @@ def quarantine(
     with options.open() as memory:
         version = memory.version()
         if release is not None and to:
-            moved = memory.quarantine.release(release, to=to, by="user")
-            screen = options.answer({"record": plain(moved)})
-            screen.say(f"Released. It is in {moved.space} now, as {moved.id}.")
+            record = memory.quarantine.release(release, to=to, by="user")
+            screen = options.answer({"record": plain(record)})
+            screen.say(f"Released. It is in {record.space} now, as {record.id}.")
         elif release is not None:
             report(options, memory, memory.quarantine.release(release, by="user"), version)
         elif discard is not None:
             report(options, memory, memory.quarantine.discard(discard, by="user"), version)
         elif release_all:
-            released = memory.quarantine.release_all(chat=chat, by="user")
-            screen = options.answer({"released": plain(released)})
-            screen.say(f"Released {listed({'records': len(released)}) if released else 'nothing'}.")
+            records = memory.quarantine.release_all(chat=chat, by="user")
+            screen = options.answer({"released": plain(records)})
+            screen.say(f"Released {tally({'records': len(records)}) if records else 'nothing'}.")
         else:
             _list_quarantine(options, memory, chat, limit)
 
 
 def _as_written(memory: Memory, record: Record) -> Record:
-    """Return a quarantined record as it was written: by whom, when and why, whatever an `undo` says since."""
+    """Return a record with the writer, time and reason of its quarantine, not those of a later undo."""
     for change in memory.changes(id=record.id):
         if change.action == "quarantine":
             return replace(record, by=change.by, created=change.at, why=change.why)
@@ -76,14 +76,14 @@ def _as_written(memory: Memory, record: Record) -> Record:
 
 
 def _list_quarantine(options: Options, memory: Memory, chat: str | None, limit: int | None) -> None:
-    waiting = (_as_written(memory, one) for one in memory.quarantine if chat in (None, one.chat))
-    held, more = options.page(waiting, limit)
-    screen = options.answer({"quarantine": plain(held), "more": more})
-    for record in held:
+    queue = (_as_written(memory, record) for record in memory.quarantine if chat in (None, record.chat))
+    records, more = options.page(queue, limit)
+    screen = options.answer({"quarantine": plain(records), "more": more})
+    for record in records:
         _show_held(screen, record)
         screen.say("")
     screen.say_more(more)
-    if held:
+    if records:
         screen.say((ways_out(options, "ID"), "dim"))
     else:
         todo = "What looks like an instruction to the model lands here when anyone but the user writes it."
@@ -97,9 +97,9 @@ def ways_out(options: Options, identity: str) -> str:
 
 
 def _show_held(screen: Screen, record: Record) -> None:
-    source = learned(record)
+    source = source_of(record)
     screen.say(
-        (called(record.kind, record.target), "bold yellow"),
+        (kind_name(record.kind, record.target), "bold yellow"),
         (f"  {when(record.created)}  ", "dim"),
         "by ",
         (record.by, "bold"),
@@ -108,30 +108,30 @@ def _show_held(screen: Screen, record: Record) -> None:
         hang=4,
     )
     text, rest = cut(record.text, *_SHOWN)
-    parts, found = marked(text)
+    parts, findings = mark_findings(text)
     screen.say(*parts, indent=4)
     if rest:
         screen.say((f"… {rest} more: holdfast records {record.id} shows all", "dim"), indent=4)
-    screen.say((f"why: {record.why}{f' ({found})' if found else ''}", "dim"), indent=4)
+    screen.say((f"why: {record.why}{f' ({findings})' if findings else ''}", "dim"), indent=4)
     if record.replaces:
         screen.say((f"It would take the place of {record.replaces}.", "dim"), indent=4)
 
 
-def marked(text: str) -> tuple[list[Part], str]:
-    """Return a text with the guard's findings marked, invisible characters as codes, and their names."""
+def mark_findings(text: str) -> tuple[list[Part], str]:
+    """Mark the guard's findings in a text, with invisible characters as codes; return their names as well."""
     parts: list[Part] = []
     at = 0
-    findings = [one for one in safety.scan(text) if one.severity == "high"]
-    for one in findings:
-        start = max(at, one.start)
-        if one.end > start:
-            parts += [text[at:start], (safety.replace_invisible(text[start : one.end], _code), "bold yellow")]
-            at = one.end
-    return [*parts, text[at:]], ", ".join(dict.fromkeys(one.message for one in findings))
+    flags = [flag for flag in safety.scan(text) if flag.severity == "high"]
+    for flag in flags:
+        start = max(at, flag.start)
+        if flag.end > start:
+            parts += [text[at:start], (safety.replace_invisible(text[start : flag.end], _hex), "bold yellow")]
+            at = flag.end
+    return [*parts, text[at:]], ", ".join(dict.fromkeys(flag.message for flag in flags))
 
 
-def _code(found: re.Match[str]) -> str:
-    return "".join(f"\\u{{{ord(char):x}}}" for char in found.group())
+def _hex(match: re.Match[str]) -> str:
+    return "".join(f"\\u{{{ord(char):x}}}" for char in match.group())
 
 
 def erase(
@@ -159,7 +159,7 @@ def erase(
         raise InvalidInput("It is not clear what to erase.", todo)
     with options.open() as memory:
         if not yes and not files:
-            _ask(options, *_what_goes(_memories(memory, whole), chat, span, record))
+            _ask(options, *_extent(_memories(memory, whole), chat, span, record))
         try:
             receipt = memory.erase(
                 chat=chat, messages=span, record=record, rewrite=rewrite, by="user", **whole
@@ -177,7 +177,7 @@ def erase(
 
 # Any: keywords of `erase`.
 def _whole(options: Options) -> dict[str, Any]:
-    """Return what is erased as a whole, which only the command line names; {} for nothing.
+    """Return the user, project or team to erase, which only the command line names; {} for none.
 
     Raises:
         InvalidInput: a user is named there, and a project of the user in the environment.
@@ -196,31 +196,31 @@ def _whole(options: Options) -> dict[str, Any]:
 
 
 def _memories(memory: Memory, whole: Mapping[str, str]) -> list[Memory]:
-    """Return the memories of what is erased as a whole, or where a part is erased."""
+    """Return the memories of all spaces that an erasure concerns, the first for a part of one."""
     if not whole:
         return [memory.scoped(agent="")]
     if "team" in whole:
         return [memory.scoped(user="", agent="", team=whole["team"])]
     alone = memory.scoped(agent="", project=whole.get("project", ""), reads=())
     projects = alone.grants.projects() if "user" in whole else []
-    return [alone, *(alone.scoped(project=one) for one in projects)]
+    return [alone, *(alone.scoped(project=name) for name in projects)]
 
 
 def _ask(options: Options, what: str, counts: Mapping[str, int]) -> None:
-    """Name what will go, and go on only if it may."""
+    """Print what an erasure removes, and ask for consent."""
     if not any(counts.values()):
         return  # it is not there: `erase` says so
-    # Of whichever agent it is; a team is of no user.
+    # It concerns all agents; a team has no user.
     whose = replace(options, agent="", user="" if options.team else options.user).whose()
-    going = f"{what}{whose}, with {listed(counts)}."
+    going = f"{what}{whose}, with {tally(counts)}."
     Screen(sys.stderr).say(("This erases for ever: ", "bold red"), going)
     confirm("Erase it?", "This erases for ever", "Pass --yes.")
 
 
-def _what_goes(
+def _extent(
     memories: Sequence[Memory], chat: str | None, span: tuple[int, int] | None, record: str | None
 ) -> tuple[str, Mapping[str, int]]:
-    """Name what will go, and count it."""
+    """Return a name and the counts of what an erasure removes."""
     memory = memories[0]
     if chat is not None and span is not None:
         return f"messages {write_reference(chat, *span)}", _in_messages(memory, chat, *span)
@@ -229,37 +229,35 @@ def _what_goes(
     if record is not None:
         return f"record {record!r}", _in_record(memory, record)
     counts = Counter[str]()
-    for one in memories:
-        counts.update(_in_all(one))
+    for space in memories:
+        counts.update(_in_all(space))
     return "everything", counts
 
 
 def _in_chat(memory: Memory, chat: str) -> dict[str, int]:
-    found = {change.id for change in memory.changes() if change.version and change.chat == chat}
-    opened = memory.chat(chat)
+    ids = {change.id for change in memory.changes() if change.version and change.chat == chat}
+    handle = memory.chat(chat)
     return {
-        "messages": opened.stats().messages,
-        "summaries": len(opened.tree()),
-        "records": len(found),
-        "pad names": len(opened.scratchpad),
+        "messages": handle.stats().messages,
+        "summaries": len(handle.tree()),
+        "records": len(ids),
+        "pad names": len(handle.scratchpad),
     }
 
 
 def _in_messages(memory: Memory, chat: str, first: int, last: int) -> dict[str, int]:
-    said = memory.chat(chat).history(last - first + 1, after=first - 1) if 1 <= first <= last else []
-    known = [one for one in (*memory.records(chat=chat), *memory.quarantine) if one.chat == chat]
-    learned_there = [
-        one for one in known if one.messages and one.messages[0] <= last and first <= one.messages[1]
-    ]
-    gone = [one for one in said if one.seq <= last]
-    # With the words of a message goes every summary that was written when a model had seen them.
-    seen = [one for one in memory.chat(chat).tree() if gone and one.last >= gone[0].seq]
-    return {"messages": len(gone), "summaries": len(seen), "records": len(learned_there)}
+    history = memory.chat(chat).history(last - first + 1, after=first - 1) if 1 <= first <= last else []
+    records = [record for record in (*memory.records(chat=chat), *memory.quarantine) if record.chat == chat]
+    rows = [row for row in records if row.messages and row.messages[0] <= last and first <= row.messages[1]]
+    messages = [message for message in history if message.seq <= last]
+    # Every summary that was written after a model had seen these words goes as well.
+    summaries = [node for node in memory.chat(chat).tree() if messages and node.last >= messages[0].seq]
+    return {"messages": len(messages), "summaries": len(summaries), "records": len(rows)}
 
 
 def _in_record(memory: Memory, record: str) -> dict[str, int]:
-    waiting = [one.id for one in memory.quarantine if one.replaces == record]
-    versions = [len(memory.changes(id=one)) for one in (record, *waiting)]
+    candidates = [candidate.id for candidate in memory.quarantine if candidate.replaces == record]
+    versions = [len(memory.changes(id=identity)) for identity in (record, *candidates)]
     return {"records": sum(number > 0 for number in versions), "versions": sum(versions)}
 
 
@@ -276,7 +274,7 @@ def _in_all(memory: Memory) -> dict[str, int]:
 def _report(options: Options, receipt: Erasure) -> None:
     screen = options.answer({"receipt": plain(receipt)})
     if receipt.counts:
-        screen.say(("Erased for ever: ", "bold"), f"{listed(receipt.counts)}.")
+        screen.say(("Erased for ever: ", "bold"), f"{tally(receipt.counts)}.")
     screen.facts(
         ("receipt", receipt.id),
         ("what", receipt.what),

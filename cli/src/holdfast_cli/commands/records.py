@@ -8,16 +8,16 @@ from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.types import Writer
 from holdfast_cli.commands.arguments import Point, text_of
-from holdfast_cli.commands.lookup import messages_meant, the_chat
+from holdfast_cli.commands.lookup import message_range, the_chat
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.record_lines import report, show_history, show_record, show_table
 from holdfast_cli.commands.render.screen import plain, when
-from holdfast_cli.commands.where_option import MetaFilter, joined
+from holdfast_cli.commands.where_option import MetaFilter, join_filters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions(Options):
-    """What a record says beside its text. The fields are options."""
+    """The properties of a record beside its text. The fields are options."""
 
     category: str | None = None
     tag: list[str] | None = None
@@ -29,7 +29,7 @@ class RecordOptions(Options):
 
     # Any: keywords of many types.
     def properties(self) -> dict[str, Any]:
-        """Return what was given as the keywords of a writing call."""
+        """Return the properties as keywords of a call that writes."""
         return {
             "category": self.category or "",
             "tags": self.tag or (),
@@ -55,7 +55,7 @@ def remember(
     """
     with options.open(create=True) as memory:
         version = memory.version()
-        learned_in = messages_meant(memory, chat) if chat else None
+        learned_in = message_range(memory, chat) if chat else None
         record = memory.remember(
             text_of(text),
             kind,
@@ -92,18 +92,18 @@ def records(
     """
     # Any: of several types, as `Memory.records` takes them.
     filters: dict[str, Any] = {"kind": kind, "category": category, "tags": tag or None, "text": text}
-    filters |= {"target": target, "chat": chat, "valid_at": valid_at, "where": joined(where)}
+    filters |= {"target": target, "chat": chat, "valid_at": valid_at, "where": join_filters(where)}
     with options.open() as memory:
         if identity is not None:
             _show_one(options, memory, at, identity, text_only=text_only)
             return
-        found = (memory.at(at.at) if at else memory).records(**filters, limit=limit + 1, offset=offset)
-        if not found and chat is not None:
+        results = (memory.at(at.at) if at else memory).records(**filters, limit=limit + 1, offset=offset)
+        if not results and chat is not None:
             the_chat(options, memory, chat)
-    shown, more = options.page(found, limit, offset)
-    screen = options.answer({"records": plain(shown), "more": more})
-    if shown:
-        show_table(screen, shown)
+    page, more = options.page(results, limit, offset)
+    screen = options.answer({"records": plain(page), "more": more})
+    if page:
+        show_table(screen, page)
         screen.say_more(more)
     else:
         is_filtered = any((*filters.values(), at, offset, options.agent))
@@ -112,21 +112,21 @@ def records(
 
 
 def _show_one(options: Options, memory: Memory, at: Point | None, identity: str, *, text_only: bool) -> None:
-    """Show one record; by a view of a version, because a look from outside is no use of a note."""
+    """Show a record, read from a view of a version, since a look at a note must not count as a use."""
     view = memory.at(at.at if at else memory.version())
-    found, changes = view.get(identity), view.changes(id=identity)
-    if found and not changes:  # named by its kind
-        changes = view.changes(id=found.id)
-    if text_only and not found:
+    record, changes = view.get(identity), view.changes(id=identity)
+    if record and not changes:  # named by its kind
+        changes = view.changes(id=record.id)
+    if text_only and not record:
         # What it prints is the content of a file.
         todo = "`holdfast records` lists those there are, with their ids."
         raise InvalidInput(f"There is no record {identity!r}{options.whose()} here.", todo)
-    screen = options.answer({"record": plain(found), "versions": plain(changes)})
-    if found and text_only:
-        screen.say(found.text)
+    screen = options.answer({"record": plain(record), "versions": plain(changes)})
+    if record and text_only:
+        screen.say(record.text)
         return
-    if found:
-        show_record(screen, found, options)
+    if record:
+        show_record(screen, record, options)
     elif changes:
         last = changes[0]
         screen.say(f"{identity} is no more: {last.action} by {last.by}, {when(last.at)}.")
@@ -144,10 +144,10 @@ def replace(options: RecordOptions, *, what: str, text: list[str], kind: str | N
 
     For example: holdfast replace lisbon I live in Porto
     """
-    said = text_of(text)
+    content = text_of(text)
     with options.open() as memory:
         version = memory.version()
-        record = memory.replace(what, said, kind=kind, **options.properties())
+        record = memory.replace(what, content, kind=kind, **options.properties())
         report(options, memory, record, version)
 
 

@@ -36,13 +36,13 @@ def scratchpad(
             f"Names that begin with {_TEMPORARY!r} live in one process only, and each command is a process.",
             "Use another name for what is to be kept; credentials are not.",
         )
-    said = text_of(value) if name is not None and value else None
-    with options.open(create=said is not None) as memory:
+    content = text_of(value) if name is not None and value else None
+    with options.open(create=content is not None) as memory:
         pad = memory.scratchpad if chat is None else memory.chat(chat).scratchpad
-        if chat is not None and said is None and not pad:
+        if chat is not None and content is None and not pad:
             the_chat(options, memory, chat)
-        if name is not None and said is not None:
-            _put(options, pad, name, said)
+        if name is not None and content is not None:
+            _put(options, pad, name, content)
         elif name is not None or remove is not None:
             _show(options, pad, name or remove or "", remove=remove is not None)
         else:
@@ -50,10 +50,10 @@ def scratchpad(
 
 
 def _list(options: Options, pad: Scratchpad, search: str, limit: int | None) -> None:
-    shown, more = options.page(pad.search(search).items(), limit)
-    screen = options.answer({"pad": plain(dict(shown)), "more": more})
-    if shown:
-        screen.table({"name": [name for name, _ in shown], "value": [short(value) for _, value in shown]})
+    entries, more = options.page(pad.search(search).items(), limit)
+    screen = options.answer({"pad": plain(dict(entries)), "more": more})
+    if entries:
+        screen.table({"name": [name for name, _ in entries], "value": [short(value) for _, value in entries]})
         screen.say_more(more)
     else:
         like = "like that " if search else ""

@@ -9,7 +9,7 @@ from holdfast.port import prompts
 from holdfast.types import ChatInfo, Message, Prompt, Window
 from holdfast.types.references import Reference, write_reference
 from holdfast_cli.commands.arguments import chat_of
-from holdfast_cli.commands.lookup import head, in_its_space, messages_meant, the_chat
+from holdfast_cli.commands.lookup import head, in_its_space, message_range, the_chat
 from holdfast_cli.commands.options import ReadOptions
 from holdfast_cli.commands.parameters import ChatId
 from holdfast_cli.commands.render.messages import show_messages
@@ -30,39 +30,39 @@ def show(
 
     For example: holdfast show porto-trip, or holdfast show porto-trip#3-7
     """
-    with options.open() as opened:
-        memory, chat = in_its_space(opened, chat)
-        said = messages_meant(memory, chat)
-        if said and (before or after):
+    with options.open() as own:
+        memory, chat = in_its_space(own, chat)
+        reference = message_range(memory, chat)
+        if reference and (before or after):
             raise InvalidInput(
                 f"{chat} names its messages.", "Leave out --before and --after, or name a chat alone."
             )
-        if said:
-            show_said(options, memory, said, full=full)
+        if reference:
+            show_range(options, memory, reference, full=full)
             return
         info = the_chat(options, memory, chat)
         for end in filter(None, (before, after)):
             chat_of(end, chat)
-        found = memory.chat(chat).history(limit, before=before and before.first, after=after and after.first)
+        page = memory.chat(chat).history(limit, before=before and before.first, after=after and after.first)
         more = None
-        if found and after is not None and found[-1].seq < info.messages:
-            more = options.again(after=found[-1].seq)
-        elif found and after is None and found[0].seq > 1:
-            more = options.again(before=found[0].seq)
-        _show(options, info, found, more, full=full)
+        if page and after is not None and page[-1].seq < info.messages:
+            more = options.again(after=page[-1].seq)
+        elif page and after is None and page[0].seq > 1:
+            more = options.again(before=page[0].seq)
+        _show(options, info, page, more, full=full)
 
 
-def show_said(options: ReadOptions, memory: Memory, said: Reference, *, full: bool) -> None:
-    """Print the messages that are referred to."""
-    info = the_chat(options, memory, said.chat)
-    found = memory.chat(said.chat).history(after=said.first - 1, before=said.last + 1)
-    _show(options, info, found, None, full=full)
+def show_range(options: ReadOptions, memory: Memory, reference: Reference, *, full: bool) -> None:
+    """Print the messages of a reference."""
+    info = the_chat(options, memory, reference.chat)
+    messages = memory.chat(reference.chat).history(after=reference.first - 1, before=reference.last + 1)
+    _show(options, info, messages, None, full=full)
 
 
 def _show(
     options: ReadOptions, info: ChatInfo, messages: Sequence[Message], more: str | None, *, full: bool
 ) -> None:
-    messages = options.masked(messages)
+    messages = options.mask(messages)
     total = info.messages
     document = {"chat": info.id, "title": info.title, "total": total, "more": more}
     screen = options.answer({**document, "messages": plain(messages, info.id)})
@@ -74,8 +74,8 @@ def _show(
         first, last = messages[0].seq, messages[-1].seq
         earlier = f" Earlier: --before {quote(write_reference(info.id, first))}." if first > 1 else ""
         later = f" Later: --after {quote(write_reference(info.id, last))}." if last < total else ""
-        shown = write_reference(info.id, first, last)
-        screen.say((f"Messages {shown} of {total:,}.{earlier}{later}", "dim"))
+        span = write_reference(info.id, first, last)
+        screen.say((f"Messages {span} of {total:,}.{earlier}{later}", "dim"))
 
 
 def window(
@@ -88,13 +88,13 @@ def window(
     with options.open() as memory:
         prompts.leave_unanswered(memory)
         info = the_chat(options, memory, chat)
-        opened = memory.chat(chat)
+        handle = memory.chat(chat)
         prompt = None
         if query is not None:
-            prompt = options.masked(opened.prompt(budget, query, secrets=options.secrets))
-        selected = prompt.window if prompt else options.masked(opened.window(budget))
-    found = {"query": query, "prompt": plain(prompt, chat)} if prompt else {"window": plain(selected, chat)}
-    screen = options.answer({"chat": chat, **found})
+            prompt = options.mask(handle.prompt(budget, query, secrets=options.secrets))
+        selected = prompt.window if prompt else options.mask(handle.window(budget))
+    data = {"query": query, "prompt": plain(prompt, chat)} if prompt else {"window": plain(selected, chat)}
+    screen = options.answer({"chat": chat, **data})
     head(screen, info)
     if prompt and prompt.system:
         screen.say(("System text", "bold"))
@@ -109,32 +109,32 @@ def window(
 
 
 def show_omitted(screen: Screen, chat: str, selected: Window, *, gap: bool = True) -> None:
-    """Print what a window of a chat leaves out, and why, and what it shows placeholders for."""
-    for one in selected.omitted:
-        where = write_reference(chat, one.first, one.last)
-        what = f"{where}, {count(one.messages, 'message')}, {count(one.tokens, 'token')}"
-        screen.say((f"Left out: {what}: {one.why}", "yellow"))
+    """Print the omissions of a window, with their reasons, and its shortened messages."""
+    for omission in selected.omitted:
+        where = write_reference(chat, omission.first, omission.last)
+        what = f"{where}, {count(omission.messages, 'message')}, {count(omission.tokens, 'token')}"
+        screen.say((f"Left out: {what}: {omission.why}", "yellow"))
     for short in selected.shortened:
-        saved = f"{short.saved:,} of {count(short.tokens, 'token')} saved"
-        screen.say((f"Shortened: {write_reference(chat, short.seq)}: {saved}", "yellow"))
+        saving = f"{short.saved:,} of {count(short.tokens, 'token')} saved"
+        screen.say((f"Shortened: {write_reference(chat, short.seq)}: {saving}", "yellow"))
     if (selected.omitted or selected.shortened) and gap:
         screen.say("")
 
 
 def show_account(screen: Screen, selected: Window, prompt: Prompt | None) -> None:
-    """Print where the tokens went."""
-    shown = count(len(selected.messages), "message")
+    """Print the tokens of a window or a prompt by part."""
+    contents = count(len(selected.messages), "message")
     if selected.summaries:
-        shown = f"{count(len(selected.summaries), 'summary', 'summaries')}, {shown}"
+        contents = f"{count(len(selected.summaries), 'summary', 'summaries')}, {contents}"
     if prompt:
-        spent = prompt.tokens
+        tokens = prompt.tokens
         screen.say(
             ("Prompt: ", "bold"),
-            f"{spent['total']:,} of {count(spent['budget'], 'token')}: system {spent['system']:,}, known "
-            f"{spent['known']:,}, recalled {spent['recalled']:,} ({count(len(prompt.hits), 'turn')}), "
-            f"window {spent['window']:,} ({shown}), free {spent['free']:,}.",
+            f"{tokens['total']:,} of {count(tokens['budget'], 'token')}: system {tokens['system']:,}, known "
+            f"{tokens['known']:,}, recalled {tokens['recalled']:,} ({count(len(prompt.hits), 'turn')}), "
+            f"window {tokens['window']:,} ({contents}), free {tokens['free']:,}.",
         )
     else:
-        screen.say(("Window: ", "bold"), f"{shown}, {selected.tokens:,} of {selected.budget:,} tokens.")
+        screen.say(("Window: ", "bold"), f"{contents}, {selected.tokens:,} of {selected.budget:,} tokens.")
     if selected.over_budget:
         screen.say("What is always kept of a chat, its newest message at least, takes more than the budget.")

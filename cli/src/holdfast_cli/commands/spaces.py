@@ -29,16 +29,16 @@ def projects(options: Options, *, limit: int | None = None) -> None:
     folders = roots()
     with options.open() as memory:
         names, more = options.page(memory.grants.projects(), limit)
-        found = [_project(memory.scoped(project=name), name, folders.get(name)) for name in names]
-    screen = options.answer({"projects": [plain(one._asdict()) for one in found], "more": more})
+        rows = [_project(memory.scoped(project=name), name, folders.get(name)) for name in names]
+    screen = options.answer({"projects": [plain(row._asdict()) for row in rows], "more": more})
     columns: dict[str, list[Part]] = {
-        "project": [one.project for one in found],
-        "chats": [f"{one.chats:,}" for one in found],
-        "messages": [f"{one.messages:,}" for one in found],
-        "newest": [when(one.newest) for one in found],
-        "folder": [one.root or "–" for one in found],
+        "project": [row.project for row in rows],
+        "chats": [f"{row.chats:,}" for row in rows],
+        "messages": [f"{row.messages:,}" for row in rows],
+        "newest": [when(row.newest) for row in rows],
+        "folder": [row.root or "–" for row in rows],
     }
-    if found:
+    if rows:
         screen.table(columns)
     else:
         screen.say(f"No projects{options.whose()}.")
@@ -57,16 +57,16 @@ def grants(options: Options, *, limit: int | None = None) -> None:
     For example: holdfast grants --user ada
     """
     with options.open(admin=not options.user) as memory:
-        found, more = options.page(memory.grants, limit)
-    screen = options.answer({"grants": plain(found), "more": more})
+        rows, more = options.page(memory.grants, limit)
+    screen = options.answer({"grants": plain(rows), "more": more})
     columns: dict[str, list[Part]] = {
-        "space": [one.space for one in found],
-        "to": [one.to for one in found],
-        "rights": [one.rights for one in found],
-        "by": [one.by or "the application" for one in found],
-        "since": [when(one.at) for one in found],
+        "space": [grant.space for grant in rows],
+        "to": [grant.to for grant in rows],
+        "rights": [grant.rights for grant in rows],
+        "by": [grant.by or "the application" for grant in rows],
+        "since": [when(grant.at) for grant in rows],
     }
-    if found:
+    if rows:
         screen.table(columns)
     else:
         screen.say(f"Nothing is granted{options.whose()}.")
@@ -79,9 +79,9 @@ def add(options: Options, *, space: str, grantee: str, rights: Rights = "read") 
     For example: holdfast grants add project:shop --to user:bob --user ada
     """
     with options.open() as memory:
-        granted = memory.grants.add(space, to=grantee, rights=rights, by="user")
-    screen = options.answer({"grant": plain(granted)})
-    screen.say(f"{granted.to} may {granted.rights} {granted.space}.")
+        grant = memory.grants.add(space, to=grantee, rights=rights, by="user")
+    screen = options.answer({"grant": plain(grant)})
+    screen.say(f"{grant.to} may {grant.rights} {grant.space}.")
 
 
 def revoke(options: Options, *, space: str, grantee: str) -> None:

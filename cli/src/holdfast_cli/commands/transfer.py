@@ -13,7 +13,7 @@ from holdfast.errors import InvalidInput
 from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.parameters import CLAUDE_CODE
 from holdfast_cli.commands.render.outcomes import interruptible
-from holdfast_cli.commands.render.screen import Screen, count, listed, plain
+from holdfast_cli.commands.render.screen import Screen, count, plain, tally
 
 if TYPE_CHECKING:
     from holdfast_cli.formats.import_report import ImportReport, Skipped
@@ -65,12 +65,12 @@ def import_(
         raise typer.Exit(1)
 
 
-def _columns(mapped: Sequence[str]) -> dict[str, str]:
-    """Return the columns of fields as --map has them."""
+def _columns(pairs: Sequence[str]) -> dict[str, str]:
+    """Return the columns that --map names, by field."""
     columns: dict[str, str] = {}
-    for pair in ",".join(mapped).split(","):
-        field, given, column = pair.partition("=")
-        if not given or field in columns:
+    for pair in ",".join(pairs).split(","):
+        field, equals, column = pair.partition("=")
+        if not equals or field in columns:
             raise InvalidInput(
                 f"--map has {pair!r}.", "Write each field once, as in content=text,role=speaker."
             )
@@ -92,19 +92,19 @@ def _show_report(report: "ImportReport", options: Options, paths: Sequence[Path]
     screen = options.answer({**plain(report), "database": options.shown_location})
     if report.added or report.present:
         formats = ", ".join(report.formats)
-        there = f"; {count(report.present, 'message')} had been imported before" if report.present else ""
+        repeats = f"; {count(report.present, 'message')} had been imported before" if report.present else ""
         screen.say(
             (f"Imported {count(report.added, 'new message')}", "bold"),
-            f" of {count(report.sessions, 'chat')} ({formats}) in {report.seconds:.1f} s{there}.",
+            f" of {count(report.sessions, 'chat')} ({formats}) in {report.seconds:.1f} s{repeats}.",
         )
     elif not (report.records or report.records_present or report.edits):
         screen.say("There was nothing to import.")
     if report.records or report.records_present:
-        there = f"; {report.records_present:,} had been imported before" if report.records_present else ""
-        screen.say((f"Imported {count(report.records, 'record')}", "bold"), f"{there}.")
+        repeats = f"; {report.records_present:,} had been imported before" if report.records_present else ""
+        screen.say((f"Imported {count(report.records, 'record')}", "bold"), f"{repeats}.")
     _show_edits(screen, report)
     if others := {table: number for table, number in report.rows.items() if table != "messages"}:
-        screen.say(f"Brought back: {listed(others)}.")
+        screen.say(f"Brought back: {tally(others)}.")
     if report.renumbered:
         screen.say(f"Renumbered {count(report.renumbered, 'version')}, because there were some already.")
     screen.say(f"Into {options.shown_location}{options.whose()}.")
@@ -114,12 +114,12 @@ def _show_report(report: "ImportReport", options: Options, paths: Sequence[Path]
     if report.unchanged:
         screen.say(f"Not read again, since nothing changed in them: {count(report.unchanged, 'file')}.")
     if report.ignored:
-        endings = ", ".join(f"{n:,} {one or 'without an ending'}" for one, n in report.ignored.items())
+        endings = ", ".join(f"{n:,} {ending or 'without an ending'}" for ending, n in report.ignored.items())
         passed = count(report.ignored.total(), "file")
         screen.say(f"Passed over, by their endings: {passed} ({endings}).")
-    given = list(map(str, paths))
-    _show_skipped(screen, "Could not be read", [one for one in report.skipped if one.problem], given)
-    _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem], given)
+    names = list(map(str, paths))
+    _show_skipped(screen, "Could not be read", [skip for skip in report.skipped if skip.problem], names)
+    _show_skipped(screen, "Left out", [skip for skip in report.skipped if not skip.problem], names)
     if report.added:
         _show_next(screen, report, options)
 
@@ -135,8 +135,8 @@ def _show_next(screen: Screen, report: "ImportReport", options: Options) -> None
 def _show_edits(screen: Screen, report: "ImportReport") -> None:
     """Print what edits of records change, and the texts of both sides where they cannot."""
     if report.edits:
-        made = Counter(_EDITS[edit.action] for edit in report.edits)
-        screen.say(", ".join(f"{number:,} {name}" for name, number in made.items()) + ":")
+        counts = Counter(_EDITS[edit.action] for edit in report.edits)
+        screen.say(", ".join(f"{number:,} {name}" for name, number in counts.items()) + ":")
     for edit in report.edits:
         screen.say((f"{edit.action} ", "bold"), f"{edit.kind} {edit.id}", indent=2)
         for sign, text in (("-", edit.before), ("+", edit.after)):
@@ -144,17 +144,17 @@ def _show_edits(screen: Screen, report: "ImportReport") -> None:
                 screen.say(f"{sign} {line}", indent=4)
 
 
-def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"], given: Sequence[str]) -> None:
-    """Print what is missing by reason, most frequent first, with places to look at, and all paths given."""
+def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"], names: Sequence[str]) -> None:
+    """Print skipped places by reason, most frequent first: some of each, and all that were named."""
     by_reason: dict[str, list[Skipped]] = defaultdict(list)
-    for one in skipped:
-        by_reason[one.reason].append(one)
+    for skip in skipped:
+        by_reason[skip.reason].append(skip)
     if not by_reason:
         return
-    screen.say((f"\n{title}: {sum(one.count for one in skipped):,}", "bold yellow"))
-    for reason, group in sorted(by_reason.items(), key=lambda item: -sum(one.count for one in item[1])):
-        places = [f"{one.path}:{line}" if line else one.path for one in group for line in one.lines]
-        named = [place for n, place in enumerate(places) if n < _EXAMPLES or place in given]
-        more = ", …" if len(places) > len(named) else ""
-        screen.say(f"{sum(one.count for one in group):,} × {reason}", indent=2)
-        screen.say((", ".join(named) + more, "dim"), indent=6)
+    screen.say((f"\n{title}: {sum(skip.count for skip in skipped):,}", "bold yellow"))
+    for reason, group in sorted(by_reason.items(), key=lambda item: -sum(skip.count for skip in item[1])):
+        places = [f"{skip.path}:{line}" if line else skip.path for skip in group for line in skip.lines]
+        examples = [place for n, place in enumerate(places) if n < _EXAMPLES or place in names]
+        more = ", …" if len(places) > len(examples) else ""
+        screen.say(f"{sum(skip.count for skip in group):,} × {reason}", indent=2)
+        screen.say((", ".join(examples) + more, "dim"), indent=6)

@@ -33,29 +33,29 @@ def watch(options: Options, *, folders: list[Path], every: int = 5, no_projects:
         if not options.json:
             Screen().say((f"Looking for what is new every {every:,} s. Ctrl-C ends it.", "dim"))
         roots = [folder.resolve() for folder in folders]
-        found = FolderWatch(roots, memory, Privacy.read, project_of=project_of)
+        watcher = FolderWatch(roots, memory, Privacy.read, project_of=project_of)
 
         def look() -> None:
-            for seen in found.look():
-                _show(options, seen)
+            for file in watcher.look():
+                _show(options, file)
 
         repeat(look, every, f"Stopped watching. {_KEPT}")
 
 
-def _show(options: Options, seen: "Seen") -> None:
+def _show(options: Options, file: "Seen") -> None:
     if options.json:
-        say_line({"path": str(seen.path), "problem": seen.problem, **plain(seen.report)})
+        say_line({"path": str(file.path), "problem": file.problem, **plain(file.report)})
     else:
-        Screen().say((f"{datetime.now().astimezone():%H:%M:%S} ", "dim"), _line(seen))
+        Screen().say((f"{datetime.now().astimezone():%H:%M:%S} ", "dim"), _line(file))
     sys.stdout.flush()  # whoever reads it from a pipe is to see it now
 
 
-def _line(seen: "Seen") -> str:
-    report, parts = seen.report, []
+def _line(file: "Seen") -> str:
+    report, parts = file.report, []
     if report.added or report.records:
         formats = ", ".join(report.formats)
         kinds = {"new message": report.added, "new record": report.records}
         added = " and ".join(count(number, what) for what, number in kinds.items() if number)
         parts.append(f"{added} ({formats})")
-    parts += [f"{one.count:,} × {one.reason}" for one in report.skipped if one.problem or 0 in one.lines]
-    return f"{seen.path}: {'; '.join([*parts, *filter(None, [seen.problem])])}"
+    parts += [f"{skip.count:,} × {skip.reason}" for skip in report.skipped if skip.problem or 0 in skip.lines]
+    return f"{file.path}: {'; '.join([*parts, *filter(None, [file.problem])])}"

@@ -22,18 +22,18 @@ _OPERATORS = {
     "in": "$in",
     "not in": "$nin",
 }
-_QUOTED = r'"(?:[^"\\]|\\.)*+"'
+_STRING = r'"(?:[^"\\]|\\.)*+"'
 # A key with blanks or signs stands in quotes.
-_KEY = rf'\s*+({_QUOTED}|[^\s=<>!"~,;&|]++)'
+_KEY = rf'\s*+({_STRING}|[^\s=<>!"~,;&|]++)'
 # A value that begins like an operator, as in stars=>4, is a slip; in quotes it is one.
-_COMPARED = re.compile(rf"{_KEY}\s*+(>=|<=|!=|==|=|>|<)\s*+((?:[^\s=<>!].*+)?)", re.DOTALL)
-_LISTED = re.compile(rf"{_KEY}\s++(not\s++in|in)\s++(.*+)", re.DOTALL)
-_PRESENT = re.compile(rf"\s*+(!?){_KEY}\s*+", re.DOTALL)
+_COMPARISON = re.compile(rf"{_KEY}\s*+(>=|<=|!=|==|=|>|<)\s*+((?:[^\s=<>!].*+)?)", re.DOTALL)
+_CHOICE = re.compile(rf"{_KEY}\s++(not\s++in|in)\s++(.*+)", re.DOTALL)
+_PRESENCE = re.compile(rf"\s*+(!?){_KEY}\s*+", re.DOTALL)
 # What stands between commas; one within quotes parts nothing.
-_ITEM = re.compile(rf"\s*+({_QUOTED}(?=\s*+,)|[^,]*+)[^,]*+,")
-# What joins filters elsewhere, within a value without quotes.
-_JOINED = re.compile(r"(?:\s(?:and|or)\s|&&|\|\||[,;])\s*+[\w.]++\s*+[=<>!]", re.IGNORECASE)
-# More than those of any number that a filter takes.
+_ITEM = re.compile(rf"\s*+({_STRING}(?=\s*+,)|[^,]*+)[^,]*+,")
+# Several filters, joined as other languages do, in a value without quotes.
+_SEVERAL = re.compile(r"(?:\s(?:and|or)\s|&&|\|\||[,;])\s*+[\w.]++\s*+[=<>!]", re.IGNORECASE)
+# More than any number that a filter takes has.
 _MOST_DIGITS = 400
 
 
@@ -53,30 +53,30 @@ def read_where(text: str) -> MetaFilter:
         typer.BadParameter: it is none of these, or no filter.
 
     """
-    found: object = None
+    where: object = None
     if text.lstrip().startswith("{"):
-        found = _json(text)
-    elif compared := _COMPARED.fullmatch(text):
-        written = compared[3].strip()
-        value = _json(written)
-        if value == written and _JOINED.search(written):
+        where = _json(text)
+    elif comparison := _COMPARISON.fullmatch(text):
+        operand = comparison[3].strip()
+        value = _json(operand)
+        if value == operand and _SEVERAL.search(operand):
             todo = "give --where once for each, JSON for $or, or the value in quotes."
             raise typer.BadParameter(f"{text[:80]!r} is several filters: {todo}")
-        found = {_key(compared[1]): {_OPERATORS[compared[2]]: value}}
-    elif listed := _LISTED.fullmatch(text):
-        several = _items(listed[3])
-        found = several and {_key(listed[1]): {_OPERATORS[" ".join(listed[2].split())]: several}}
-    elif present := _PRESENT.fullmatch(text):
-        found = {_key(present[2]): {"$exists": not present[1]}}
-    if not isinstance(found, dict):
+        where = {_key(comparison[1]): {_OPERATORS[comparison[2]]: value}}
+    elif choice := _CHOICE.fullmatch(text):
+        several = _items(choice[3])
+        where = several and {_key(choice[1]): {_OPERATORS[" ".join(choice[2].split())]: several}}
+    elif presence := _PRESENCE.fullmatch(text):
+        where = {_key(presence[2]): {"$exists": not presence[1]}}
+    if not isinstance(where, dict):
         raise typer.BadParameter(
             f"{text[:80]!r} is no filter: write stars>=4, lang=de, lang in de,en, a key alone, or JSON."
         )
     try:
-        check_where(found)
+        check_where(where)
     except InvalidInput as error:
         raise typer.BadParameter(str(error)) from error
-    return MetaFilter(found)
+    return MetaFilter(where)
 
 
 def _json(text: str) -> object:
@@ -92,7 +92,7 @@ def _no_number(text: str) -> None:
 
 
 def _whole(text: str) -> float:
-    """Return a whole number; one that no filter takes as infinite, as a float of its size is."""
+    """Return an integer, or infinity for one that is too long for a filter."""
     return int(text) if len(text) <= _MOST_DIGITS else math.inf
 
 
@@ -105,15 +105,15 @@ def _key(text: str) -> str:
 
 
 def _items(text: str) -> list[object]:
-    """Return the values of a list: JSON, or what stands between commas; none where one of them is empty."""
+    """Return the values of a list, in JSON or between commas; none if one of them is empty."""
     values = _json(text)
     if isinstance(values, list):
         return values
-    words = [one.strip() for one in _ITEM.findall(f"{text},")]
+    words = [word.strip() for word in _ITEM.findall(f"{text},")]
     return [] if "" in words else list(map(_json, words))
 
 
-def joined(filters: Iterable[MetaFilter] | None) -> dict[str, object] | None:
-    """Return the filter that asks for all of some; None for none."""
-    several = [one.where for one in filters or ()]
+def join_filters(filters: Iterable[MetaFilter] | None) -> dict[str, object] | None:
+    """Join filters into one that requires all of them; None for none."""
+    several = [meta_filter.where for meta_filter in filters or ()]
     return {"$and": several} if several else None

@@ -13,17 +13,17 @@ from holdfast.port.handles import needs_model
 from holdfast.types import Job
 from holdfast_cli.commands.arguments import prompt_versions
 from holdfast_cli.commands.lookup import titles_of
-from holdfast_cli.commands.options import Options, complain, given
+from holdfast_cli.commands.options import Options, args, complain
 from holdfast_cli.commands.render import outcomes
 from holdfast_cli.commands.render.screen import Screen, count
 from holdfast_cli.commands.render.wording import in_options
 
-# Why a model fails that would fail the next jobs as well, and what is done about it.
+# Failures of a model that the next jobs would meet as well, each with its remedy.
 _FOR_ALL = {
     "authentication": ("the provider of the model does not accept the key", "Mend it, then go on"),
     "quota": ("a rate limit or a quota of the model is used up", "Wait, or raise it, then go on"),
 }
-# What jobs wait for, of one and of several.
+# What jobs wait for, in the singular and the plural.
 _DUE, _LATER, _STUCK, _ELSEWHERE = _WAITS = (
     ("is due", "are due"),
     ("waits", "wait, the first"),
@@ -54,53 +54,53 @@ class _Worker:
         if self.everyone:
             yield self.run(limit)
             return
-        left = limit
-        while left != 0:
-            done = self.run(1)
-            yield done
-            if done.noop or _stop(done):
+        rest = limit
+        while rest != 0:
+            result = self.run(1)
+            yield result
+            if result.noop or _stop(result):
                 return
-            left = None if left is None else left - 1
+            rest = None if rest is None else rest - 1
 
-    def titles(self, done: WorkResult) -> dict[str, str]:
+    def titles(self, result: WorkResult) -> dict[str, str]:
         """Find the titles of chats; none of everyone's, since chats of two users may have one id."""
-        jobs = (*done.done, *done.postponed, *done.failed)
+        jobs = (*result.done, *result.postponed, *result.failed)
         return {} if self.everyone else titles_of(self.memory, [job.chat for job in jobs])
 
-    def show(self, done: WorkResult) -> None:
+    def show(self, result: WorkResult) -> None:
         """Print the result of a turn, if there is any."""
-        if done.noop:
+        if result.noop:
             return
-        # Whoever has the job.
-        shown = replace(self.options, user="USER") if self.everyone else self.options
-        outcomes.show_work(Screen(), shown, done, self.titles(done))
+        # A job may be of any user.
+        options = replace(self.options, user="USER") if self.everyone else self.options
+        outcomes.show_work(Screen(), options, result, self.titles(result))
 
     def again(self) -> str:
         """Return the command that goes on."""
-        return self.options.line("work", *given(llm=self.llm, everyone=self.everyone))
+        return self.options.line("work", *args(llm=self.llm, everyone=self.everyone))
 
-    def embedded(self, results: Sequence[WorkResult]) -> str:
-        """Return how far the embedder has come, "" if it was not at work; nothing of everyone's."""
-        jobs = [job for one in results for job in (*one.done, *one.postponed, *one.failed)]
+    def embedding(self, results: Sequence[WorkResult]) -> str:
+        """Return the progress of the embedder; "" if it did not run, and for all users together."""
+        jobs = [job for result in results for job in (*result.done, *result.postponed, *result.failed)]
         if self.everyone or all(job.kind != outcomes.EMBED for job in jobs):
             return ""
         return "; ".join(
-            f"{one.done:,} of {one.total:,}, by {one.model}" for one in self.memory.learning.embedding()
+            f"{row.done:,} of {row.total:,}, by {row.model}" for row in self.memory.learning.embedding()
         )
 
-    def left(self) -> dict[tuple[str, str], list[Job]]:
+    def backlog(self) -> dict[tuple[str, str], list[Job]]:
         """Return the unfinished jobs by what they wait for; none of everyone's."""
-        left: dict[tuple[str, str], list[Job]] = defaultdict(list)
+        backlog: dict[tuple[str, str], list[Job]] = defaultdict(list)
         for job in () if self.everyone else self.memory.learning.jobs():
             if job.status == "failed" or self.options.agent not in ("", job.agent):
                 continue
             if job.status == "running" and not outcomes.is_due(job):
-                left[_ELSEWHERE].append(job)
+                backlog[_ELSEWHERE].append(job)
             elif self.llm is None and needs_model(job):
-                left[_STUCK].append(job)
+                backlog[_STUCK].append(job)
             else:
-                left[_DUE if outcomes.is_due(job) else _LATER].append(job)
-        return left
+                backlog[_DUE if outcomes.is_due(job) else _LATER].append(job)
+        return backlog
 
 
 def work(
@@ -131,37 +131,37 @@ def work(
         elif watch:
             _watch(worker, every)
         elif options.json:
-            done = worker.run(limit)
-            options.answer(outcomes.described(done))
-            outcomes.fail(done.failed)
+            result = worker.run(limit)
+            options.answer(outcomes.work_data(result))
+            outcomes.fail(result.failed)
         else:
             _work(worker, limit)
 
 
 def _work(worker: _Worker, limit: int | None) -> None:
     results = []
-    for done in worker.turns(limit):
-        worker.show(done)
-        results.append(done)
+    for result in worker.turns(limit):
+        worker.show(result)
+        results.append(result)
     screen = Screen()
     if stop := _stop(results[-1]):
         why, todo = _FOR_ALL[stop]
         screen.say(("Stopped", "bold yellow"), f": {why}.")
         screen.say(f"→ {todo}: {worker.again()}")
-    left = worker.left()
+    backlog = worker.backlog()
     _show_account(
-        screen, worker, results, "; ".join(_waiting(left, results[-1].waiting if worker.everyone else 0))
+        screen, worker, results, "; ".join(_clauses(backlog, results[-1].waiting if worker.everyone else 0))
     )
-    if not stop and left[_DUE]:
+    if not stop and backlog[_DUE]:
         screen.say(f"→ Go on: {worker.again()}")
-    if not stop and left[_STUCK]:
+    if not stop and backlog[_STUCK]:
         screen.say(f"→ Name a model: {worker.options.line('work', '--llm', 'NAME')}")
-    outcomes.fail([job for done in results for job in done.failed])
+    outcomes.fail([job for result in results for job in result.failed])
 
 
-def _stop(done: WorkResult) -> str:
+def _stop(result: WorkResult) -> str:
     """Return the reason why no more jobs are started, "" for none."""
-    return next((job.reason for job in done.postponed if job.reason in _FOR_ALL), "")
+    return next((job.reason for job in result.postponed if job.reason in _FOR_ALL), "")
 
 
 def _watch(worker: _Worker, every: int) -> None:
@@ -170,77 +170,77 @@ def _watch(worker: _Worker, every: int) -> None:
     if not as_json:
         Screen().say((f"Looking for work every {every:,} s. Ctrl-C ends it.", "dim"))
 
-    def show(done: WorkResult) -> None:
+    def show(result: WorkResult) -> None:
         if not as_json:
-            worker.show(done)
-            if stop := _stop(done):
+            worker.show(result)
+            if stop := _stop(result):
                 Screen().say(("Stopped until the next look", "bold yellow"), f": {_FOR_ALL[stop][0]}.")
-        elif not done.noop:
-            outcomes.say_line(outcomes.described(done))
+        elif not result.noop:
+            outcomes.say_line(outcomes.work_data(result))
 
-    stopped = "Stopped looking for work. What was learned until now is kept."
-    outcomes.repeat(lambda: look(worker.turns, show, every), every, stopped)
+    notice = "Stopped looking for work. What was learned until now is kept."
+    outcomes.repeat(lambda: look(worker.turns, show, every), every, notice)
 
 
 def look(turns: Callable[[], Iterable[WorkResult]], show: Callable[[WorkResult], None], every: int) -> None:
     """Run what is due until nothing is. A database that cannot be reached is left for the next time."""
     try:
-        for done in turns():
-            show(done)
+        for result in turns():
+            show(result)
             sys.stdout.flush()  # whoever reads it from a pipe is to see it now
     except Unavailable as error:
         complain(error.what, f"{in_options(error.todo)} It is tried again in {every:,} s.")
 
 
-def _waiting(left: Mapping[tuple[str, str], Sequence[Job]], of_all: int) -> Iterator[str]:
-    """Yield what is left, a clause for each reason."""
+def _clauses(backlog: Mapping[tuple[str, str], Sequence[Job]], of_all: int) -> Iterator[str]:
+    """Yield a clause on the unfinished jobs for each reason to wait."""
     if of_all:
         waits = "waits for its time" if of_all == 1 else "wait for their time"
         yield f"{count(of_all, 'job')} of all users {waits} or for a model"
     for how in _WAITS:
-        if jobs := left.get(how):
+        if jobs := backlog.get(how):
             first = min((job.due for job in jobs if job.due), default=None)
             end = f" until {outcomes.until(first)}" if how in (_LATER, _ELSEWHERE) else ""
             yield f"{count(len(jobs), 'job')} {how[len(jobs) > 1]}{end}"
 
 
-def _show_account(screen: Screen, worker: _Worker, results: Sequence[WorkResult], left: str) -> None:
+def _show_account(screen: Screen, worker: _Worker, results: Sequence[WorkResult], rest: str) -> None:
     """Print the results, and what is left."""
     options = worker.options
-    if not all(done.noop for done in results):
+    if not all(result.noop for result in results):
         screen.say("")
-        outcomes.show_cost(screen, results, worker.llm, worker.embedded(results))
-        if left:
-            screen.say(f"Left: {left}.")
-    elif left:
-        screen.say(f"Nothing is due{options.whose()}: {left}.")
+        outcomes.show_cost(screen, results, worker.llm, worker.embedding(results))
+        if rest:
+            screen.say(f"Left: {rest}.")
+    elif rest:
+        screen.say(f"Nothing is due{options.whose()}: {rest}.")
     else:
         ends = options.line("chats", "end", "CHAT")
         todo = f"A chat is learned from when it has been silent for a while, or after: {ends}"
         options.say_nothing(screen, f"Nothing is due{options.whose()}.", todo)
 
 
-def _report_estimate(worker: _Worker, found: WorkResult) -> None:
+def _report_estimate(worker: _Worker, estimate: WorkResult) -> None:
     options, llm = worker.options, worker.llm
-    screen = options.answer(outcomes.described(found))
-    if found.noop:
+    screen = options.answer(outcomes.work_data(estimate))
+    if estimate.noop:
         screen.say(f"Nothing is due{options.whose()}.")
         return
-    outcomes.show_jobs(screen, options, found, worker.titles(found))
+    outcomes.show_jobs(screen, options, estimate, worker.titles(estimate))
     screen.say("")
-    if found.records:
-        screen.say((f"Without a model it would learn {count(len(found.records), 'record')}:", "bold"))
-        outcomes.show_records(screen, found.records, {})
+    if estimate.records:
+        screen.say((f"Without a model it would learn {count(len(estimate.records), 'record')}:", "bold"))
+        outcomes.show_records(screen, estimate.records, {})
         screen.say("")
     if llm is None:
         screen.say("Without a model nothing would be asked.")
         screen.say(f"→ What one would be asked: {options.line('work', '--dry-run', '--llm', 'NAME')}")
-    elif not found.calls:
+    elif not estimate.calls:
         screen.say(f"{llm} would not be asked: none of it needs a model.")
         screen.say(f"→ Run it: {options.line('work')}")
     else:
-        prompts, answers = count(found.prompt_tokens, "token"), f"{found.answer_tokens:,}"
-        often = f"{llm} {count(found.calls, 'time')}"
+        prompts, answers = count(estimate.prompt_tokens, "token"), f"{estimate.answer_tokens:,}"
+        often = f"{llm} {count(estimate.calls, 'time')}"
         screen.say(
             ("It would ask ", "bold"), f"{often}: {prompts} of prompts, and about {answers} of answers."
         )

@@ -1,4 +1,4 @@
-"""The part of a message that shows why it was found, with the words that matched marked."""
+"""Excerpts of messages, with the words that match a query marked."""
 
 from bisect import bisect_left
 from collections.abc import Iterable

@@ -14,43 +14,43 @@ _STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "bold magenta
 
 
 def show_messages(screen: Screen, chat: str, messages: Iterable[Message], *, full: bool) -> None:
-    """Print messages of a chat one below the other; without `full` what is long is cut, and says so."""
+    """Print messages of a chat; without `full`, long texts are cut, with a note."""
     tools: dict[str, str] = {}
     for message in messages:
         tools.update((call.id, call.name) for call in message.calls)
-        answered = [tools[call] for call in message.answers if call in tools]
-        is_named = message.name in answered
+        names = [tools[call] for call in message.answers if call in tools]
+        is_named = message.name in names
         screen.say(
             (f"{write_reference(chat, message.seq)}  {when(message.at)}  ", "dim"),
             (message.actor, _STYLES.get(message.role, "bold")),
-            f"  result of {', '.join(answered)}" if answered and not is_named else "",
+            f"  result of {', '.join(names)}" if names and not is_named else "",
         )
         say_cut(screen, message.content, _TOOL_RESULT if message.role == "tool" else SPOKEN, full=full)
         for call in message.calls:
             arguments = call.arguments
             if not isinstance(arguments, str):
                 arguments = json.dumps(arguments, ensure_ascii=False)
-            shown = arguments if full or len(arguments) <= _ARGUMENTS else f"{arguments[:_ARGUMENTS]}…"
-            screen.say("→ ", (call.name, "bold"), f" {shown}", indent=4)
+            excerpt = arguments if full or len(arguments) <= _ARGUMENTS else f"{arguments[:_ARGUMENTS]}…"
+            screen.say("→ ", (call.name, "bold"), f" {excerpt}", indent=4)
         screen.say("")
 
 
 def say_cut(screen: Screen, text: str, size: tuple[int, int], *, full: bool) -> None:
     """Print a text, cut to a number of lines and characters unless `full`."""
-    shown, rest = (text, "") if full else cut(text, *size)
-    if shown:
-        screen.say(shown, indent=4)
+    excerpt, rest = (text, "") if full else cut(text, *size)
+    if excerpt:
+        screen.say(excerpt, indent=4)
     if rest:
         screen.say((f"… {rest} more: --full shows all", "dim"), indent=4)
 
 
 def cut(text: str, lines: int, characters: int) -> tuple[str, str]:
-    """Cut a text to a number of lines and characters; say how much that leaves out, or nothing."""
+    """Cut a text to a number of lines and characters; return the amount left out as well, or ""."""
     kept = "\n".join(text[: characters + 1].split("\n")[:lines])
     if len(kept) > characters:
         kept = kept[:characters]
     if len(kept) == len(text):
         return text, ""
-    left = text[len(kept) :]
-    more = left.count("\n")
-    return kept, count(more, "line") if more > 1 else count(len(left), "character")
+    rest = text[len(kept) :]
+    more = rest.count("\n")
+    return kept, count(more, "line") if more > 1 else count(len(rest), "character")

@@ -16,14 +16,14 @@ import typer
 from holdfast import Extraction, Relearning, WorkResult
 from holdfast.types import CompactionResult, Job, Record
 from holdfast_cli.commands.options import INTERRUPTED, Options, complain
-from holdfast_cli.commands.render.record_lines import called, place, short
+from holdfast_cli.commands.render.record_lines import kind_name, place, short
 from holdfast_cli.commands.render.screen import Part, Screen, count, plain, when
 from holdfast_cli.commands.render.wording import in_options
 
 Titles = Mapping[str, str]
 Cost = WorkResult | Extraction | Relearning | CompactionResult
 EMBED = "embed"
-_DATABASE_LOGGERS = ("psycopg", "psycopg.pool")  # tell at length of what our own errors tell in two lines
+_DATABASE_LOGGERS = ("psycopg", "psycopg.pool")  # they repeat at length what our errors say in two lines
 
 
 @contextmanager
@@ -55,14 +55,14 @@ def interruptible(
         signal.signal(signal.SIGTERM, before)
 
 
-def repeat(look: Callable[[], None], every: int, stopped: str) -> NoReturn:
-    """Look, wait, and look again, until an interrupt, which it answers."""
+def repeat(look: Callable[[], None], every: int, notice: str) -> NoReturn:
+    """Call `look` at intervals until an interrupt, and print a notice then."""
     try:
         while True:
             look()
             time.sleep(every)  # an interrupt ends it at once
     except KeyboardInterrupt as error:
-        Screen(sys.stderr).say(stopped)
+        Screen(sys.stderr).say(notice)
         raise typer.Exit(INTERRUPTED) from error
 
 
@@ -75,7 +75,7 @@ def thinking(llm: str | None) -> AbstractContextManager[object]:
     """Show a spinner on a terminal while a model works."""
     if llm is None:
         return nullcontext()
-    # Only what takes a while needs it.
+    # Loaded only for a spinner.
     from holdfast_cli.commands.render.progress import waiting
 
     return waiting(llm)
@@ -87,43 +87,43 @@ def is_due(job: Job) -> bool:
 
 
 def until(at: datetime | None) -> str:
-    """Write when something ends: today, the time alone."""
-    shown = when(at)
-    return shown[11:] if shown[:10] == when(datetime.now(UTC))[:10] else shown
+    """Write the end of a period; the time alone if it is today."""
+    clock = when(at)
+    return clock[11:] if clock[:10] == when(datetime.now(UTC))[:10] else clock
 
 
 def fail(unfinished: Sized) -> None:
-    """Exit with 1 if there is anything that was to be done and was not."""
+    """Exit with 1 if any work is unfinished."""
     if len(unfinished):
         raise typer.Exit(1)
 
 
-def described(done: WorkResult) -> dict[str, object]:
-    """Return the JSON form of a result of work."""
-    return {"noop": done.noop, **plain(done)}
+def work_data(result: WorkResult) -> dict[str, object]:
+    """Return the JSON data of a result of work."""
+    return {"noop": result.noop, **plain(result)}
 
 
-def show_work(screen: Screen, options: Options, done: WorkResult, titles: Titles) -> None:
-    """Print what was done: the jobs, each with what it came to, the records, and what was left out."""
-    show_jobs(screen, options, done, titles)
-    show_records(screen, done.records, done.dropped)
-    if done.done and not (done.records or done.notes):
-        embedded = done.done[0].kind == EMBED
-        screen.say(("embedded what was new" if embedded else "nothing new", "dim"), indent=4)
+def show_work(screen: Screen, options: Options, result: WorkResult, titles: Titles) -> None:
+    """Print a result of work: the jobs with their outcomes, the records, and what was left out."""
+    show_jobs(screen, options, result, titles)
+    show_records(screen, result.records, result.dropped)
+    if result.done and not (result.records or result.notes):
+        is_embedding = result.done[0].kind == EMBED
+        screen.say(("embedded what was new" if is_embedding else "nothing new", "dim"), indent=4)
 
 
-def show_jobs(screen: Screen, options: Options, done: WorkResult, titles: Titles) -> None:
+def show_jobs(screen: Screen, options: Options, result: WorkResult, titles: Titles) -> None:
     """Print a line for each job, or for several of one id, and below it the notes and the error."""
-    notes = list(done.notes)
-    for alike in _grouped((*done.done, *done.postponed, *done.failed)):
-        job = alike[0]
-        screen.say((job.kind, "bold"), *_about(alike, titles), *_ended(job), hang=4)
-        for one in alike:
-            own = [note for note in notes if note.startswith(f"{one.id}: ")]
+    notes = list(result.notes)
+    for group in _group((*result.done, *result.postponed, *result.failed)):
+        job = group[0]
+        screen.say((job.kind, "bold"), *_about(group, titles), *_ending(job), hang=4)
+        for member in group:
+            own = [note for note in notes if note.startswith(f"{member.id}: ")]
             for note in own:
                 notes.remove(note)
-                screen.say(note.removeprefix(f"{one.id}: "), indent=4)
-        for error in dict.fromkeys(one.error for one in alike if one.error):
+                screen.say(note.removeprefix(f"{member.id}: "), indent=4)
+        for error in dict.fromkeys(member.error for member in group if member.error):
             screen.say((in_options(error), "red"), indent=4)
         if job.status == "failed":
             screen.say(f"→ Retry it: {options.line('learn', 'jobs', '--retry', job.id)}", indent=4)
@@ -131,27 +131,27 @@ def show_jobs(screen: Screen, options: Options, done: WorkResult, titles: Titles
         screen.say(note)
 
 
-def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Put together the jobs that were done at once, and those that users have of one id."""
+def _group(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Group the jobs that ran together, and those of several users with one id."""
     groups: defaultdict[tuple[str, str], list[Job]] = defaultdict(list)
     for job in jobs:
         groups[job.kind if job.records else job.id, job.status].append(job)
     return list(groups.values())
 
 
-def _about(alike: Sequence[Job], titles: Titles) -> list[Part]:
+def _about(group: Sequence[Job], titles: Titles) -> list[Part]:
     """Return the subject of jobs: a chat, pairs of records, or an agent."""
-    job = alike[0]
+    job = group[0]
     if job.records:
-        return [f"  {count(len(alike), 'pair')} of records"]
-    several = f"  for {count(len(alike), 'user')}" if len(alike) > 1 else ""
+        return [f"  {count(len(group), 'pair')} of records"]
+    several = f"  for {count(len(group), 'user')}" if len(group) > 1 else ""
     if job.chat:
         title = titles.get(job.chat)
         return [f"  {title}" if title else "", (f"  ({job.chat})", "dim"), several]
     return [f"  agent {job.agent}" if job.agent else "", several]
 
 
-def _ended(job: Job) -> list[Part]:
+def _ending(job: Job) -> list[Part]:
     """Return how a job ended, unless it is done."""
     if job.status == "failed":
         return [(f"  failed after {count(job.attempts, 'attempt')}", "bold red")]
@@ -165,15 +165,15 @@ def show_records(screen: Screen, records: Iterable[Record], dropped: Mapping[str
     for record in records:
         screen.say(
             _sign(record),
-            (called(record.kind, record.target), "bold"),
+            (kind_name(record.kind, record.target), "bold"),
             f"  {short(record.text)}  ",
             (f"({', '.join(filter(None, _details(record)))})", "dim"),
             indent=4,
             hang=2,
         )
     if dropped:
-        counted = ", ".join(f"{number:,} {why}" for why, number in dropped.items())
-        screen.say((f"left out: {counted}", "dim"), indent=4)
+        reasons = ", ".join(f"{number:,} {why}" for why, number in dropped.items())
+        screen.say((f"left out: {reasons}", "dim"), indent=4)
 
 
 def _sign(record: Record) -> Part:
@@ -194,35 +194,35 @@ def _details(record: Record) -> Iterator[str]:
         yield record.why
 
 
-def learned(records: Iterable[Record]) -> int:
+def count_new(records: Iterable[Record]) -> int:
     """Count the records that say something new."""
     return sum(not record.retracted and record.action != "duplicate" for record in records)
 
 
-def show_cost(screen: Screen, results: Sequence[WorkResult], llm: str | None, embedded: str = "") -> None:
-    """Print what some work came to and what it took."""
+def show_cost(screen: Screen, results: Sequence[WorkResult], llm: str | None, embedding: str = "") -> None:
+    """Print the outcome of some work and its cost."""
     jobs = {
-        "done": sum(len(one.done) for one in results),
-        "to be retried": sum(len(one.postponed) for one in results),
-        "failed": sum(len(one.failed) for one in results),
+        "done": sum(len(result.done) for result in results),
+        "to be retried": sum(len(result.postponed) for result in results),
+        "failed": sum(len(result.failed) for result in results),
     }
     screen.facts(
         ("jobs", ", ".join(f"{number:,} {how}" for how, number in jobs.items() if number)),
-        ("learned", count(sum(learned(one.records) for one in results), "record")),
-        ("embedded", embedded),
-        ("model", asked(results, llm)),
-        ("took", f"{sum(one.seconds for one in results):.1f} s"),
+        ("learned", count(sum(count_new(result.records) for result in results), "record")),
+        ("embedded", embedding),
+        ("model", model_use(results, llm)),
+        ("took", f"{sum(result.seconds for result in results):.1f} s"),
     )
 
 
-def asked(costs: Sequence[Cost], llm: str | None) -> str:
-    """Write which model was asked, how often, and for how many tokens."""
+def model_use(costs: Sequence[Cost], llm: str | None) -> str:
+    """Write the name of the model, its calls and its tokens."""
     if llm is None:
         return "none"
-    calls = sum(one.calls for one in costs)
+    calls = sum(cost.calls for cost in costs)
     if not calls:
         return f"{llm}, not asked"
-    prompts, answers = sum(one.prompt_tokens for one in costs), sum(one.answer_tokens for one in costs)
+    prompts, answers = sum(cost.prompt_tokens for cost in costs), sum(cost.answer_tokens for cost in costs)
     return f"{llm}, {count(calls, 'call')}, {count(prompts, 'token')} of prompts, {answers:,} of answers"
 
 

@@ -1,4 +1,4 @@
-"""The progress of what takes a while: a bar on a terminal that goes away at its end, silent elsewhere."""
+"""Progress bars, which go away at their end; nothing is shown without a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,7 @@ def _bar(label: str) -> Progress:
 def reading(paths: Sequence[Path]) -> Iterator[Callable[[str, int], None]]:
     """Show how much of some files has been read.
 
-    Call what it returns with the file that is being read and the number of messages so far.
+    Call the function that it returns with the path of a file and the number of messages so far.
     """
     with _bar("{task.fields[messages]:,} messages") as bar:
         sizes = {} if bar.disable else {str(file): file.stat().st_size for file in _files(paths)}
@@ -40,9 +40,9 @@ def reading(paths: Sequence[Path]) -> Iterator[Callable[[str, int], None]]:
         def show(path: str, messages: int) -> None:
             # A file counts as read when the next one begins.
             nonlocal last
-            done = sizes.pop(last, 0) if path != last else 0
+            advance = sizes.pop(last, 0) if path != last else 0
             last = path
-            bar.update(task, advance=done, messages=messages, description=safe(Path(path).name)[:40])
+            bar.update(task, advance=advance, messages=messages, description=safe(Path(path).name)[:40])
 
         yield show
 
@@ -51,21 +51,21 @@ def reading(paths: Sequence[Path]) -> Iterator[Callable[[str, int], None]]:
 def shrinking(tokens: int, target: int) -> Iterator[Callable[[CompactionResult], None]]:
     """Show how far a chat has shrunk from the tokens that it took towards its target.
 
-    Call what it returns with the account so far.
+    Call the function that it returns with the result so far.
     """
     with _bar("{task.fields[tokens]:,} tokens, towards {task.fields[target]:,}") as bar:
         task = bar.add_task("", total=max(1, tokens - target), tokens=tokens, target=target)
-        yield lambda done: bar.update(
+        yield lambda result: bar.update(
             task,
-            completed=done.tokens_before - done.tokens_after,
-            tokens=done.tokens_after,
-            description=count(len(done.summaries), "summary", "summaries"),
+            completed=result.tokens_before - result.tokens_after,
+            tokens=result.tokens_after,
+            description=count(len(result.summaries), "summary", "summaries"),
         )
 
 
 @contextmanager
 def waiting(llm: str) -> Iterator[None]:
-    """Show that a model is waited for, and for how long already."""
+    """Show a spinner with the seconds since a model was asked."""
     with _bar("{task.elapsed:,.0f} s") as bar:
         bar.add_task(f"waiting for {safe(llm)}", total=None)
         yield

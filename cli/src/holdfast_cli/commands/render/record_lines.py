@@ -1,4 +1,4 @@
-"""Records: tables, one with its source, outcomes, changes."""
+"""Records on a screen: tables, a record in full, outcomes of writes, changes."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from holdfast_cli.commands.options import Options
 from holdfast_cli.commands.render.screen import Part, Screen, count, plain, when
 
 _SHORT = 160  # characters of a text in a list
-_OWN = ("user", "agent", "app")  # whose words come from nowhere else
+_OWN = ("user", "agent", "app")  # writers with words of their own
 _QUOTE = "quote"  # of the metadata, the words that a record rests on
 
 
@@ -22,34 +22,34 @@ def change_of(memory: Memory, record: Record) -> Change:
 
 
 def report(options: Options, memory: Memory, record: Record, since: int) -> None:
-    """Answer with what became of a record since a version: written, or a duplicate."""
-    written = record.version > since
-    before = change_of(memory, record).before if written else record.text
-    screen = options.answer({"record": plain(record), "before": before, "written": written})
-    what = f" {called(record.kind, record.target)} {record.id}: "
-    if not written:
+    """Answer with the outcome of a write after a version: a change, or a known record."""
+    is_new = record.version > since
+    before = change_of(memory, record).before if is_new else record.text
+    screen = options.answer({"record": plain(record), "before": before, "written": is_new})
+    what = f" {kind_name(record.kind, record.target)} {record.id}: "
+    if not is_new:
         screen.say("Nothing to change:", what, "it says so already.")
     elif record.action == "duplicate":
-        said = f"Already known, now said {count(record.evidence, 'time')}:"
-        screen.say((said, "bold"), what, short(record.text))
+        note = f"Already known, now said {count(record.evidence, 'time')}:"
+        screen.say((note, "bold"), what, short(record.text))
     elif record.action == "quarantine":
         screen.say(("In quarantine:", "bold yellow"), what, record.why)
     else:
         why = f"  ({record.why})" if record.why else ""
         after = None if record.retracted else record.text
-        done = f"{record.action.removesuffix('e').capitalize()}ed:"  # added, updated, replaced, …
-        screen.say((done, "bold"), what, *step(before, after), (why, "dim"))
+        verb = f"{record.action.removesuffix('e').capitalize()}ed:"  # added, updated, replaced, …
+        screen.say((verb, "bold"), what, *step(before, after), (why, "dim"))
     if record.action == "quarantine":
         release = options.line("quarantine", "--release", record.id)
         screen.say(f"→ It is in no recall and no prompt until the user releases it: {release}")
-    elif "secret" in record.flags and written:
+    elif "secret" in record.flags and is_new:
         screen.say(("A credential was cut out of it before it was stored.", "yellow"))
     if record.action == "retract":
         screen.say((f"Bring it back: {options.line('undo')}", "dim"))
 
 
-def called(kind: str, target: str = "") -> str:
-    """Name what a record is."""
+def kind_name(kind: str, target: str = "") -> str:
+    """Write the kind of a record, with its target."""
     return f"{kind} ({target})" if target else kind
 
 
@@ -59,16 +59,16 @@ def short(text: str) -> str:
 
 
 def step(before: str | None, after: str | None) -> list[Part]:
-    """Write how a text changed, in one line; both sides show where they part."""
+    """Write the change of a text in one line, cut so that the difference shows."""
     if before is None or after is None or before == after:
         return [short(after if after is not None else before or "")]
-    return [(_from_where(before, after), "red"), " → ", (_from_where(after, before), "green")]
+    return [(_cut_shared(before, after), "red"), " → ", (_cut_shared(after, before), "green")]
 
 
-def _from_where(text: str, other: str) -> str:
-    """Leave out a long beginning that both texts have."""
+def _cut_shared(text: str, other: str) -> str:
+    """Cut from a text a long beginning that it shares with another."""
     same = next(
-        (place for place, (one, two) in enumerate(zip(text, other, strict=False)) if one != two),
+        (at for at, (mine, theirs) in enumerate(zip(text, other, strict=False)) if mine != theirs),
         min(len(text), len(other)),
     )
     start = text.rfind(" ", 0, max(0, same - _SHORT // 4)) + 1 if same > _SHORT // 2 else 0
@@ -98,18 +98,18 @@ def show_change(screen: Screen, change: Change) -> None:
 def show_table(screen: Screen, records: Sequence[Record]) -> None:
     """Print records as a table, with the columns that say something about any of them."""
     columns: dict[str, Sequence[Part]] = {
-        "id": [one.id for one in records],
-        "kind": [called(one.kind, one.target) for one in records],
-        "text": [short(one.text) for one in records],
-        "category": [one.category for one in records],
-        "tags": [", ".join(one.tags) for one in records],
-        "priority": [str(one.priority) if one.priority != 5 else "" for one in records],
-        "said": [f"{one.evidence}×" if one.evidence > 1 else "" for one in records],
-        "true": [valid(one) for one in records],
-        "flags": [", ".join(flags(one, verbose=screen.verbose)) for one in records],
-        "agent": [one.agent for one in records],
-        "by": [one.by for one in records],
-        "written": [when(one.created) for one in records],
+        "id": [record.id for record in records],
+        "kind": [kind_name(record.kind, record.target) for record in records],
+        "text": [short(record.text) for record in records],
+        "category": [record.category for record in records],
+        "tags": [", ".join(record.tags) for record in records],
+        "priority": [str(record.priority) if record.priority != 5 else "" for record in records],
+        "said": [f"{record.evidence}×" if record.evidence > 1 else "" for record in records],
+        "true": [valid(record) for record in records],
+        "flags": [", ".join(flags(record, verbose=screen.verbose)) for record in records],
+        "agent": [record.agent for record in records],
+        "by": [record.by for record in records],
+        "written": [when(record.created) for record in records],
     }
     screen.table(columns, whole="id")
 
@@ -122,13 +122,13 @@ def valid(record: Record) -> str:
 
 
 def flags(record: Record, *, verbose: bool = False) -> list[str]:
-    """Name what the guard found in a record from outside, and whether it was let out of quarantine."""
+    """Return the guard's flags of a record from outside, and its trust unless it is trusted."""
     if record.trust != "trusted":
         return [*record.flags, record.trust]
-    return [one for one in record.flags if verbose or one == CONFLICT or record.by not in _OWN]
+    return [flag for flag in record.flags if verbose or flag == CONFLICT or record.by not in _OWN]
 
 
-def learned(record: Record) -> str:
+def source_of(record: Record) -> str:
     """Return the source of a record."""
     chat = f"chat {place(record)}" if record.chat else ""
     sources = [part for part in (record.source, *record.sources) if part]
@@ -136,31 +136,32 @@ def learned(record: Record) -> str:
 
 
 def place(record: Record | Wording) -> str:
-    """Name the chat that a record was learned in, and the messages; nothing if it was learned elsewhere."""
+    """Write the source of a record: messages, or a chat, or "" for neither."""
     return write_reference(record.chat, *record.messages) if record.messages else record.chat
 
 
-def _again(one: Wording, text: str) -> str:
-    """Return the wordings and messages of a record's duplicates."""
-    words, where = "" if one.text == text else short(one.text), place(one)
+def _cite(wording: Wording, text: str) -> str:
+    """Return the text of a duplicate, if it differs, and its messages."""
+    words, where = "" if wording.text == text else short(wording.text), place(wording)
     return f"{words} ({where})" if words and where else words or where
 
 
 def show_record(screen: Screen, record: Record, options: Options) -> None:
     """Print all of a record, and how to read the messages that it comes from."""
-    screen.say((called(record.kind, record.target), "bold"), (f"  ({record.id})", "dim"))
+    screen.say((kind_name(record.kind, record.target), "bold"), (f"  ({record.id})", "dim"))
     screen.say(f"{record.text}\n", indent=4)
     why = f": {record.why}" if record.why else ""
     meta = {name: value for name, value in record.meta.items() if name != _QUOTE}
+    wordings = (_cite(wording, record.text) for wording in record.wordings)
     screen.facts(
         (
             "written",
             f"{when(record.created)} by {record.by}, version {record.version} ({record.action}{why})",
         ),
-        ("learned", learned(record)),
+        ("learned", source_of(record)),
         ("quote", f"“{record.meta[_QUOTE]}”" if record.meta.get(_QUOTE) else ""),
         ("said", count(record.evidence, "time")),
-        ("also", "; ".join(filter(None, dict.fromkeys(_again(one, record.text) for one in record.wordings)))),
+        ("also", "; ".join(filter(None, dict.fromkeys(wordings)))),
         ("true", valid(record)),
         ("category", record.category),
         ("tags", ", ".join(record.tags)),

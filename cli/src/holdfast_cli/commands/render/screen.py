@@ -1,4 +1,4 @@
-"""What a person or a program reads: text from anywhere, made harmless, for a terminal, a pipe, or as JSON."""
+"""Safe output of text from anywhere, for a terminal, a pipe, or as JSON."""
 
 import json
 import re
@@ -104,7 +104,7 @@ class Screen:
         least = _LEAST_CUT if cut else max((_LEAST_WRAPPED, *words))
         if not self.wraps or room >= min(widths[wide], least):
             if cut and self.wraps:
-                cells[wide] = [Text(fitted(cell.plain, room)) for cell in cells[wide]]
+                cells[wide] = [Text(fit(cell.plain, room)) for cell in cells[wide]]
             widths[wide] = min(widths[wide], room)
             for line in self._grid(cells, widths):
                 self.say(line)
@@ -124,7 +124,7 @@ class Screen:
         for head, text, margin in zip(heads[1:], below[1:], margins or repeat(""), strict=False):
             self.say(head, hang=4)
             if cut and text:
-                self.say((margin, "dim"), fitted(text.plain, self.console.width - len(margin)))
+                self.say((margin, "dim"), fit(text.plain, self.console.width - len(margin)))
             elif text:
                 self.say(text, indent=4)
 
@@ -141,7 +141,7 @@ class Screen:
         return [Text.from_ansi(line) for line in capture.get().splitlines()]
 
     def facts(self, *facts: tuple[str, str]) -> None:
-        """Print what is so, a line each: a name and its value. Blank values are omitted."""
+        """Print names with their values, a line each. Blank values are omitted."""
         for name, value in facts:
             if value:
                 self.say((f"{name:<10}", "bold"), value, hang=10)
@@ -152,9 +152,9 @@ class Screen:
         after: Sequence[str],
         name: str = "",
         *,
-        shown: Callable[[str], str] = str,
+        render: Callable[[str], str] = str,
     ) -> None:
-        """Print two texts as a unified diff, each line as `shown` returns it.
+        """Print two texts as a unified diff, each line as `render` returns it.
 
         Without a name, its head is omitted, and that of a single hunk.
         """
@@ -162,7 +162,7 @@ class Screen:
         if not name:
             lines = lines[2:] if sum(line.startswith("@@") for line in lines) > 1 else lines[3:]
         for line in lines:
-            self.say((shown(line), {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
+            self.say((render(line), {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
 
     def say_more(self, more: str | None) -> None:
         """Print how to list the rest, if there is more."""
@@ -180,7 +180,7 @@ def _line(part: Part) -> Text:
     return Text(" ".join(text.plain.split()), text.style)
 
 
-def fitted(line: str, width: int) -> str:
+def fit(line: str, width: int) -> str:
     """Cut a line to so many columns of a terminal, at a word if there is one near."""
     text = Text(line[: 2 * width])
     if text.cell_len <= width:
@@ -199,7 +199,7 @@ def answer(document: Mapping[str, object] | Sequence[object]) -> None:
 
 
 def plain(value: object, chat: str = "") -> Any:
-    """Make JSON-compatible data of results: the fields of each type by their names, times in ISO 8601.
+    """Return the JSON data of results: the fields of each type by their names, times in ISO 8601.
 
     Summaries have their `kind`; what refers to messages has a `ref`. A message does not know its `chat`: pass
     it. The original payload of a message is left out; `holdfast export` has it.
@@ -220,20 +220,20 @@ def plain(value: object, chat: str = "") -> Any:
 
 
 def _fields(value: Any, chat: str) -> dict[str, Any]:
-    told = {one.name: plain(getattr(value, one.name), chat) for one in fields(value) if one.name != "raw"}
+    data = {f.name: plain(getattr(value, f.name), chat) for f in fields(value) if f.name != "raw"}
     if isinstance(value, Record | Hit) and not _is_of_several(value):
-        del told["space"]
+        del data["space"]
     reference = _reference(value, chat)
-    return {**told, "ref": reference} if reference else told
+    return {**data, "ref": reference} if reference else data
 
 
 def _is_of_several(value: Record | Hit) -> bool:
-    """Return whether a hit or a record was read among those of several spaces."""
+    """Return whether a hit or a record comes from a search in several spaces."""
     return "nearness" in value.why if isinstance(value, Hit) else bool(value.space)
 
 
 def _reference(value: object, chat: str) -> str:
-    """Refer to the messages that something is, stands for, or was learned in; "" if there are none."""
+    """Return the reference of a value to its messages: itself, its range or its source; "" for none."""
     if isinstance(value, Message | Shortened):
         return write_reference(chat, value.seq) if chat and value.seq else ""
     if isinstance(value, Summary):
@@ -250,7 +250,7 @@ def _reference(value: object, chat: str) -> str:
 
 
 def when(at: datetime | None) -> str:
-    """Write a time as the clock on the wall shows it."""
+    """Write a time in the local time zone."""
     if at is None:
         return "–"
     try:
@@ -260,7 +260,7 @@ def when(at: datetime | None) -> str:
 
 
 def period(since: datetime, until: datetime) -> str:
-    """Write a period as the clock on the wall shows it; a day is named once."""
+    """Write a period in the local time zone; a day is named once."""
     first, last = when(since), when(until)
     if first == last:
         return first
@@ -272,7 +272,7 @@ def count(number: int, noun: str, nouns: str = "") -> str:
     return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
-def listed(counts: Mapping[str, int]) -> str:
+def tally(counts: Mapping[str, int]) -> str:
     """Return counts with their names: 1 message, 2 summaries. Zeros are omitted."""
     return ", ".join(
         count(number, "summary" if name == "summaries" else name.removesuffix("s"), name)

@@ -1,4 +1,4 @@
-"""Summaries on a screen: one with its text, and all of a chat as a tree."""
+"""Summaries on a screen: with their texts, or as the tree of a chat."""
 
 import re
 from collections import Counter, defaultdict
@@ -9,9 +9,9 @@ from typing import NamedTuple
 from holdfast.types import Summary
 from holdfast.types.references import write_reference
 from holdfast_cli.commands.render.messages import SPOKEN, say_cut
-from holdfast_cli.commands.render.screen import Part, Screen, count, fitted, period, safe, when
+from holdfast_cli.commands.render.screen import Part, Screen, count, fit, period, safe, when
 
-_PIPED = 120  # characters of a text where no terminal limits it
+_PIPE_LIMIT = 120  # characters of a text where no terminal limits it
 _DAY = re.compile(r"\d{1,2} \w+ \d{4}")  # the heading that a summary without a model begins with
 _DOUBTFUL = ("aggressive", "capped")
 
@@ -29,19 +29,19 @@ class Rest(NamedTuple):
 
 def show_summaries(screen: Screen, summaries: Iterable[Summary], *, full: bool) -> None:
     """Print summaries as messages are printed; without `full`, long ones are cut."""
-    for one in summaries:
-        show_head(screen, one)
-        say_cut(screen, one.text, SPOKEN, full=full)
+    for summary in summaries:
+        show_head(screen, summary)
+        say_cut(screen, summary.text, SPOKEN, full=full)
         screen.say("")
 
 
-def show_head(screen: Screen, one: Summary) -> None:
+def show_head(screen: Screen, node: Summary) -> None:
     """Print the range and the properties of a summary."""
-    how = f"{one.kind}, {count(one.tokens, 'token')}, {one.level}"
+    how = f"{node.kind}, {count(node.tokens, 'token')}, {node.level}"
     screen.say(
-        (f"{write_reference(one.chat, one.first, one.last)}  {period(one.since, one.until)}  ", "dim"),
+        (f"{write_reference(node.chat, node.first, node.last)}  {period(node.since, node.until)}  ", "dim"),
         ("summary", "bold yellow"),
-        f"  {one.id}  ",
+        f"  {node.id}  ",
         (f"({how})", "dim"),
     )
 
@@ -50,50 +50,50 @@ def show_tree(
     screen: Screen, summaries: Sequence[Summary], rest: Rest | None, limit: int | None = None
 ) -> None:
     """Draw summaries as a tree, and at the end the messages that none covers."""
-    drawn: list[Summary | Rest] = [*summaries, *([rest] if rest else [])]
-    of_one_day = len({when(time)[:10] for one in drawn for time in (one.since, one.until)}) == 1
+    entries: list[Summary | Rest] = [*summaries, *([rest] if rest else [])]
+    of_one_day = len({when(time)[:10] for entry in entries for time in (entry.since, entry.until)}) == 1
     rows = list(_branches(summaries))[:limit]
     names: list[Part] = [
-        (f"{branch}{one.id}", "bold yellow" if one.level in _DOUBTFUL else "bold") for branch, _, one in rows
+        (f"{edge}{node.id}", "bold yellow" if node.level in _DOUBTFUL else "bold") for edge, _, node in rows
     ]
-    texts = [fitted(beginning(one.text), _PIPED) for *_, one in rows]
-    shown: list[Summary | Rest] = [one for *_, one in rows]
+    texts = [fit(beginning(node.text), _PIPE_LIMIT) for *_, node in rows]
+    nodes: list[Summary | Rest] = [node for *_, node in rows]
     if rest:
         names.append(("not summarised", "bold cyan"))
         texts.append(f"{count(rest.messages, 'message')}, as written")
-        shown.append(rest)
+        nodes.append(rest)
     columns: dict[str, Sequence[Part]] = {
         "summary": names,
-        "messages": [write_reference("", one.first, one.last) for one in shown],
-        "times" if of_one_day else "dates": [_times(one, of_one_day=of_one_day) for one in shown],
-        "tokens": [f"{one.tokens:,}" for one in shown],
-        "level": [*(one.level for *_, one in rows), *([""] if rest else [])],
+        "messages": [write_reference("", node.first, node.last) for node in nodes],
+        "times" if of_one_day else "dates": [_times(node, of_one_day=of_one_day) for node in nodes],
+        "tokens": [f"{node.tokens:,}" for node in nodes],
+        "level": [*(node.level for *_, node in rows), *([""] if rest else [])],
         "text": texts,
     }
     screen.table(columns, cut="text", margins=[*(below for _, below, _ in rows), "   "])
 
 
 def _branches(summaries: Sequence[Summary]) -> Iterator[tuple[str, str, Summary]]:
-    """Yield each summary with what is drawn before it, and before its text on the next line."""
+    """Yield each summary with its branch, and with the margin of the line below."""
     children: dict[str, list[Summary]] = defaultdict(list)
-    for one in sorted(summaries, key=lambda one: one.first):
-        children[one.parent].append(one)
+    for summary in sorted(summaries, key=lambda summary: summary.first):
+        children[summary.parent].append(summary)
 
     def walk(parent: str, margin: str) -> Iterator[tuple[str, str, Summary]]:
-        for place, one in enumerate(children[parent], start=1):
+        for place, child in enumerate(children[parent], start=1):
             branch, below = ("└─ ", "   ") if place == len(children[parent]) else ("├─ ", "│  ")
             if not parent:
                 branch = below = ""
-            bar = "│  " if children[one.id] else "   "
-            yield margin + branch, margin + below + bar, one
-            yield from walk(one.id, margin + below)
+            bar = "│  " if children[child.id] else "   "
+            yield margin + branch, margin + below + bar, child
+            yield from walk(child.id, margin + below)
 
     return walk("", "")
 
 
-def _times(one: Summary | Rest, *, of_one_day: bool) -> str:
-    """Write a period in short: of a chat of one day the clock, of others the days."""
-    first, last = ((when(time)[11:] if of_one_day else when(time)[:10]) for time in (one.since, one.until))
+def _times(node: Summary | Rest, *, of_one_day: bool) -> str:
+    """Write a period in short: clock times in a chat of one day, else dates."""
+    first, last = ((when(time)[11:] if of_one_day else when(time)[:10]) for time in (node.since, node.until))
     if first == last:
         return first
     return f"{first}–{last}" if of_one_day else f"{first} – {last[5:] if last[:4] == first[:4] else last}"
@@ -107,4 +107,4 @@ def beginning(text: str) -> str:
 
 def levels(summaries: Iterable[Summary]) -> Mapping[str, int]:
     """Count how many summaries came about at each level."""
-    return dict(Counter(one.level for one in summaries))
+    return dict(Counter(summary.level for summary in summaries))

@@ -1,4 +1,4 @@
-"""What the library says to who writes Python, in the words of the command line."""
+"""Messages of the library in the words of the command line."""
 
 import re
 
