@@ -133,7 +133,7 @@ def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     assert "→ Set OPENAI_API_KEY in the environment" in cli.complaint(*options, "openai-chat:served")
     assert "→ Name the provider as well" in cli.complaint(*options, "gibberish")
     assert "is blank" in cli.complaint(*options, "")
-    monkeypatch.setitem(sys.modules, "pydantic_ai.exceptions", None)
+    monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
     assert "pip install '.[llm]'" in cli.complaint(*options, "openai-chat:served")
     assert cli.json("tree", "voyage")["summaries"] == []
 
