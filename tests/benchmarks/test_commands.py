@@ -130,7 +130,11 @@ def sales(tmp_path: Path) -> Path:
                     f"{who} sold the {one} and a {two}."
                     for one, two in zip(THINGS, reversed(THINGS), strict=True)
                 ],
-                [(f"Who sold the {thing} of {who}?", who, [n], 4) for n, thing in enumerate(THINGS)],
+                # Each thing is named in two messages.
+                [
+                    (f"Who sold the {thing} of {who}?", who, [n, len(THINGS) - 1 - n], 4)
+                    for n, thing in enumerate(THINGS)
+                ],
                 name,
             )
             for name, who in (("conv-1", "Ada"), ("conv-2", "Eve"))
