@@ -147,7 +147,8 @@ def tested(run: Run) -> tuple[bool, str]:
 
 def make(folder: Path, run: Run) -> tuple[bool, str]:
     """Make the environment of a run, unless it is there; return whether it is, and what was printed."""
-    wanted = ["--editable", f".[{run.extra},postgres]", *TESTS_NEED, *FRAMEWORKS[run.extra].needs]
+    ours = "--editable", f".[{run.extra},postgres]", "--editable", "./cli"
+    wanted = [*ours, *TESTS_NEED, *FRAMEWORKS[run.extra].needs]
     if run.end == "lowest":
         wanted += lowest(run.extra)
     noted = folder / "wanted.txt"

@@ -6,5 +6,4 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    blocks = re.findall(r"```python\n(.*?)```", Path(sys.argv[1]).read_text("utf-8"), re.DOTALL)
-    exec(compile("\n".join(blocks), "README.md", "exec"), {})
+    exec("\n".join(re.findall(r"```python\n(.*?)```", Path(sys.argv[1]).read_text("utf-8"), re.DOTALL)), {})
