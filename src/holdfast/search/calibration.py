@@ -42,8 +42,8 @@ class Calibration(NamedTuple):
         if not len(likely):
             return likely
         best = (likely[0] / (1 - likely[0]) / np.exp(self.constant)) ** (1 / self.slope)
-        found: Floats = best * np.exp(-((np.log(likely[0] / likely) / self.decay) ** 2))
-        return found
+        scores: Floats = best * np.exp(-((np.log(likely[0] / likely) / self.decay) ** 2))
+        return scores
 
 
 BY_WORDS: dict[Source, Calibration] = {

@@ -30,7 +30,7 @@ _ABOVE = 5
 _FIRST = 100
 
 
-class Found(NamedTuple):
+class Candidate(NamedTuple):
     """A document, the query, and the sources searched together; `place` is that of the document's source."""
 
     document: Document
@@ -91,7 +91,7 @@ def _reference(what: Hit | str, scope: Scope) -> tuple[str, str]:
     return split_space(check_name(what, "The reference", longest=3 * MAX_NAME), scope)
 
 
-def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filters) -> Found:
+def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filters) -> Candidate:
     """Return the document of a reference; a hidden one counts as missing."""
     # The chats of two spaces may have one name.
     reference, wanted = _reference(what, reader.scope)
@@ -103,24 +103,24 @@ def _look_up(reader: SearchReader, query: Query, what: Hit | str, filters: Filte
             searched = replace(filters, sources=filters.sources | {source})
             for group in reader.matched(space, query, searched):
                 for place, (view, _) in enumerate(group):
-                    one = (
+                    document = (
                         view.source.look_up(view, reference, filters) if view.source.name == source else None
                     )
-                    if one is not None and identity in (None, one.hit.id):
-                        return Found(one, space, query, group, place)
+                    if document is not None and identity in (None, document.hit.id):
+                        return Candidate(document, space, query, group, place)
     raise InvalidInput(
         f"{shown(reference if identity else what)} was not found in this scope.",
         "Pass a hit, a message as CHAT#N or SPACE|CHAT#N, or the id of a record or a summary.",
     )
 
 
-def _label(candidate: Found, scope: Scope) -> Document:
+def _label(candidate: Candidate, scope: Scope) -> Document:
     hit = candidate.document.hit
     hit = replace(hit, space=scope.reference(candidate.space), flags=flags_like(hit))
     return candidate.document._replace(hit=hit)
 
 
-def _failed_filters(candidate: Found, filters: Filters, own_space: str) -> tuple[str, ...]:
+def _failed_filters(candidate: Candidate, filters: Filters, own_space: str) -> tuple[str, ...]:
     """Return the names of the filters that a document does not pass."""
     document, view = candidate.document, candidate.view
     source = view.source.name
@@ -143,7 +143,7 @@ def _failed_filters(candidate: Found, filters: Filters, own_space: str) -> tuple
 def _find_rank(
     reader: SearchReader, query: Query, filters: Filters, wanted: Hit | None
 ) -> tuple[list[Hit], int | None]:
-    """Return the best hits of any score, as many as it takes to find one of them, and its rank."""
+    """Return the best hits of any score, down to the wanted one at least, and its rank."""
     # Among as many hits as a recall returns, the rank is exactly that of the recall.
     limit = filters.limit
     while True:
@@ -159,7 +159,7 @@ def _identity(hit: Hit) -> tuple[str, str, str, int, str]:
     return hit.source, hit.id, hit.chat, hit.seq, hit.space
 
 
-def _words(candidate: Found) -> tuple[ExplainedWord, ...]:
+def _words(candidate: Candidate) -> tuple[ExplainedWord, ...]:
     """Return the words of the query, in its order, each with its places in the document.
 
     Of a query with too many terms, only those that count. No words for a record whose words are not indexed.
@@ -181,7 +181,7 @@ def _words(candidate: Found) -> tuple[ExplainedWord, ...]:
     return tuple(every[word] for word in written if word in every)
 
 
-def _places(candidate: Found, term: QueryTerm) -> list[Place]:
+def _places(candidate: Candidate, term: QueryTerm) -> list[Place]:
     """Return the places of a term in a document."""
     doc, columns = candidate.document.number, candidate.view.columns
     around: list[int] = []

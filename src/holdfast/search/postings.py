@@ -41,7 +41,7 @@ class QueryTerm(NamedTuple):
 
 
 class Postings:
-    """The postings of terms given by their hashes: how many places have each, on demand which documents.
+    """The postings of terms, given by their hashes: how many places have each, and on demand the documents.
 
     With a mask, of the documents that it lets pass.
     """
@@ -109,15 +109,15 @@ class Postings:
                 frequencies.append(np.array(newest[1]))
                 starts.append(self._first)
             sizes.append(self._counts[n])
-        found = np.concatenate(places, dtype=np.int64)
-        found += np.repeat(np.array(starts, np.int64), [len(some) for some in places[1:]])
+        positions = np.concatenate(places, dtype=np.int64)
+        positions += np.repeat(np.array(starts, np.int64), [len(some) for some in places[1:]])
         counted = np.concatenate(frequencies, dtype=np.float64)
         if self._mask is not None:
-            kept = self._mask.take(self._columns.documents(found))
+            kept = self._mask.take(self._columns.documents(positions))
             ends_of = np.cumsum([0, *sizes])
             sizes = np.diff(np.cumsum([0, *kept]).take(ends_of)).tolist()
-            found, counted = found[kept], counted[kept]
-        return self._columns.by_document(found, counted, sizes)
+            positions, counted = positions[kept], counted[kept]
+        return self._columns.by_document(positions, counted, sizes)
 
 
 class Searched(NamedTuple):
@@ -134,7 +134,7 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
     A word that no source has is a term as well: it tells how much of the query is not found. A word that
     names a speaker counts less as a word. The synonyms of a word are looked up as if they were one.
     """
-    found: list[list[QueryTerm]] = [[] for _ in sources]
+    by_source: list[list[QueryTerm]] = [[] for _ in sources]
     total = sum(source.documents for source in sources)
     count = len(query.words)
     having = [sum(counts) for counts in zip(*(source.postings.counts for source in sources), strict=True)]
@@ -149,25 +149,25 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
         word, everywhere = query.words[n], [of_source[n] for of_source in said]
         is_name = any(word.term in source.names for source in sources)
         weight = word.weight * (weights.WEIGHTS.name_as_word if is_name else 1.0)
-        rarity = weights.inverse_frequency(total, sum(len(one.docs) for one in everywhere))
-        for into, one, other in zip(found, everywhere, output, strict=True):
-            into.append(QueryTerm(word.written, one, weight, rarity, other))
+        rarity = weights.inverse_frequency(total, sum(len(postings.docs) for postings in everywhere))
+        for into, spoken, other in zip(by_source, everywhere, output, strict=True):
+            into.append(QueryTerm(word.written, spoken, weight, rarity, other))
     share = weights.WEIGHTS.related * min(1.0, weights.WEIGHTS.short / query.length)
     for word, terms in zip(query.words, groups, strict=True):
         together = [
-            _joined([of_source[n] for n in terms], source.documents)
+            _join_synonyms([of_source[n] for n in terms], source.documents)
             for of_source, source in zip(said, sources, strict=True)
         ]
-        if any(len(one.docs) for one in together):
-            rarity = weights.inverse_frequency(total, sum(len(one.docs) for one in together))
-            for into, group in zip(found, together, strict=True):
+        if any(len(postings.docs) for postings in together):
+            rarity = weights.inverse_frequency(total, sum(len(postings.docs) for postings in together))
+            for into, group in zip(by_source, together, strict=True):
                 into.append(QueryTerm(f"{LIKE}{word.written}", group, share * word.weight, rarity))
-    if any(found):
+    if any(by_source):
         rarity = weights.inverse_frequency(total, 0)
         missing = [word for word, number in zip(query.words, having, strict=False) if not number]
-        for into in found:
+        for into in by_source:
             into += [QueryTerm(word.written, NOTHING, word.weight, rarity) for word in missing[:MAX_TERMS]]
-    return found
+    return by_source
 
 
 def _synonyms(query: Query, having: Sequence[int]) -> list[list[int]]:
@@ -175,28 +175,28 @@ def _synonyms(query: Query, having: Sequence[int]) -> list[list[int]]:
     groups: list[list[int]] = []
     first = len(query.words)
     for word, own in zip(query.words, having, strict=False):
-        found = [one for one in range(first, first + len(word.related)) if having[one]]
+        synonyms = [n for n in range(first, first + len(word.related)) if having[n]]
         first += len(word.related)
-        groups.append(found if own else found[:_NEAREST])
+        groups.append(synonyms if own else synonyms[:_NEAREST])
     return groups
 
 
-def _joined(synonyms: Sequence[TermPostings], documents: int) -> TermPostings:
+def _join_synonyms(synonyms: Sequence[TermPostings], documents: int) -> TermPostings:
     """Join the postings of synonyms, the likeliest first, while they are few enough to tell anything."""
     room = max(_RELATED, documents * _RELATED // 100_000)
     chosen = []
-    for found in synonyms:
-        if 0 < len(found.docs) <= room:
-            chosen.append(found)
-            room -= len(found.docs)
+    for synonym in synonyms:
+        if 0 < len(synonym.docs) <= room:
+            chosen.append(synonym)
+            room -= len(synonym.docs)
     if len(chosen) < 2:
         return chosen[0] if chosen else NOTHING
-    inside = [one.passages for one in chosen if one.passages is not None]
-    passages = _united(inside) if inside else None
-    return TermPostings(*_united([(one.docs, one.frequencies) for one in chosen]), passages)
+    inside = [postings.passages for postings in chosen if postings.passages is not None]
+    passages = _union(inside) if inside else None
+    return TermPostings(*_union([(postings.docs, postings.frequencies) for postings in chosen]), passages)
 
 
-def _united(lists: Sequence[tuple[Numbers, Floats]]) -> tuple[Numbers, Floats]:
+def _union(lists: Sequence[tuple[Numbers, Floats]]) -> tuple[Numbers, Floats]:
     """Join lists of rising numbers, and add up what belongs to each."""
     numbers, places = np.unique(np.concatenate([docs for docs, _ in lists]), return_inverse=True)
     values = np.concatenate([values for _, values in lists])

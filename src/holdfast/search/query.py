@@ -75,13 +75,13 @@ class Query:
 
 
 def has_words(query: str) -> bool:
-    """Return whether there is a letter or a digit in a query, so that what it finds can be shown unasked."""
+    """Return whether a query has a letter or a digit; only then may its hits be shown unasked."""
     tokens = analyze.tokens(query)
     return any(analyze.split(token) for token in tokens if not analyze.is_symbol(token))
 
 
 def is_searchable(query: str) -> bool:
-    """Return whether there is anything in a query that can be searched for: words, or else emoji."""
+    """Return whether a query has anything to search for: words, or else emoji."""
     return bool(analyze.tokens(query)) and bool(_words(query))
 
 

@@ -89,8 +89,8 @@ class Search:
             if each is None:
                 return Hits(reader.find(query, filters), reader.degraded)
             kinds = [kind for kind in each if filters.kinds is None or kind in filters.kinds]
-            found = [reader.find(query, replace(filters, kinds=frozenset((kind,)))) for kind in kinds]
-            hits = sorted(chain.from_iterable(found), key=lambda hit: -hit.score)
+            lists = [reader.find(query, replace(filters, kinds=frozenset((kind,)))) for kind in kinds]
+            hits = sorted(chain.from_iterable(lists), key=lambda hit: -hit.score)
             return Hits(hits, reader.degraded)
 
     def similar(
@@ -98,7 +98,7 @@ class Search:
     ) -> list[tuple[Record, float]]:
         """Return the records of the scope's own space that share most with a draft.
 
-        With each stands by how many deviations it stands out in meaning, 0 where that is not asked. They are
+        Each has the number of deviations by which it stands out in meaning, 0 without `by_meaning`. They are
         of its kind, target and agent. They are chosen among the `NEAREST` of its kind, so that the
         cost does not grow with what is stored.
         """
@@ -137,8 +137,8 @@ class Search:
     def _one_read(
         self, scope: Scope, spaces: Iterable[str], filters: Filters, meaning: QueryVector | None
     ) -> Iterator[SearchReader]:
-        named = [one for one in SEARCHED if one.name in filters.sources and filters.limit]
-        sources = [WAITING if one is RECORDS and filters.trust else one for one in named]
+        named = [source for source in SEARCHED if source.name in filters.sources and filters.limit]
+        sources = [WAITING if source is RECORDS and filters.trust else source for source in named]
         indexes = {space: [self._index(space, source) for source in sources] for space in spaces}
         ahead = [] if filters.where is None else self._read_metadata(indexes, filters.where)
         for _ in range(_ATTEMPTS):
@@ -160,14 +160,14 @@ class Search:
                     # This may take long: nothing but this index waits for it.
                     with index.lock:
                         state = segments.index_state(self._database, space)
-                        self._refresh(space, index, state, self._stored(space, meaning))
+                        self._refresh(space, index, state, self._vector_set(space, meaning))
         raise Unavailable("Others write faster than the index can be kept up.", "Try again.")
 
     def _read_metadata(
         self, indexes: Mapping[str, Iterable[Index[Any]]], where: Where
     ) -> list[tuple[MetaMasks, KnownMetadata]]:
         """Read what a filter needs while others use the indexes, for `KnownMetadata.take`."""
-        found = []
+        copies = []
         for space, some in indexes.items():
             state = segments.index_state(self._database, space)
             for index in some:
@@ -176,11 +176,11 @@ class Search:
                         known = index.meta.known.copy()
                     known.refresh()
                     known.read(where, getattr(state, index.source.name))
-                    found.append((index.meta, known))
-        return found
+                    copies.append((index.meta, known))
+        return copies
 
-    def _stored(self, space: str, meaning: QueryVector | None) -> vectors.VectorSet | None:
-        """Return the set of vectors that a query is compared with, None if it is not."""
+    def _vector_set(self, space: str, meaning: QueryVector | None) -> vectors.VectorSet | None:
+        """Return the vectors of a space to compare a query with; None for a query without a vector."""
         if meaning is None or meaning.vector is None:
             return None
         return vectors.set_of(self._database, space, meaning.model)
@@ -190,7 +190,7 @@ class Search:
         states = {
             space: segments.index_state(self._database, space) for space, some in indexes.items() if some
         }
-        stored = {space: self._stored(space, meaning) for space in states}
+        stored = {space: self._vector_set(space, meaning) for space in states}
         if not all(
             index.is_near(states[space])
             and ((of := stored[space]) is None or index.has_near_vectors(of, states[space]))
@@ -261,7 +261,7 @@ class Matched(NamedTuple):
 
 
 class SearchReader:
-    """Some indexes as of one read of the database, which is open as long as this is in use."""
+    """A reader of some indexes as of one read of the database, which is open as long as the reader."""
 
     def __init__(
         self,
@@ -293,15 +293,15 @@ class SearchReader:
         best = dict(zip(messages, ranking.best, strict=True))
 
         def find(space: str, wanted: Filters) -> Iterator[Hit | RankedMessage]:
-            yield from (one for one in best.get(space, ()) if one.score >= wanted.min_score)
+            yield from (message for message in best.get(space, ()) if message.score >= wanted.min_score)
             for group in matched[space]:
                 for view, terms in group:
                     if view.source.find is not None and (terms or view.near):
                         yield from view.source.find(view, query, terms, wanted)
 
         chosen = nearness.joined(self.scope, spaces, filters, find)
-        read = ranking.read([one for one, _ in chosen if isinstance(one, RankedMessage)])
-        hits = ((one if isinstance(one, Hit) else read.get(one), place) for one, place in chosen)
+        read = ranking.read([ranked for ranked, _ in chosen if isinstance(ranked, RankedMessage)])
+        hits = ((ranked if isinstance(ranked, Hit) else read.get(ranked), place) for ranked, place in chosen)
         return [nearness.labelled(hit, self.scope, spaces, place) for hit, place in hits if hit is not None]
 
     @property
@@ -312,7 +312,7 @@ class SearchReader:
     def matched(self, space: str, query: Query, filters: Filters) -> Iterator[list[Matched]]:
         """Yield the views of each group of sources in a space, with the terms of the query."""
         as_of = filters.as_of_in(space)
-        indexes = {one.source.name: one for one in self._indexes[space] if one.covered}
+        indexes = {index.source.name: index for index in self._indexes[space] if index.covered}
         for group in _GROUPS:
             names = [
                 source.name for source in group if source.name in filters.sources and source.name in indexes
@@ -324,7 +324,7 @@ class SearchReader:
             yield list(map(Matched, views, terms))
 
     def _view(self, index: Index[Any], terms: Sequence[int], as_of: AsOf) -> SourceView[Any]:
-        """Return a source as it is seen, with its vectors if the query has one of as many numbers."""
+        """Return the view of a source, with its vectors if the query has one of their dimension."""
         view, meaning = index.view(terms, self.scope.agent, as_of), self._meaning
         kept = index.vectors
         if meaning is None or meaning.vector is None or kept is None:
@@ -346,11 +346,11 @@ class SearchReader:
         (index,) = self._indexes[space]
         view = self._view(index, query.terms, filters.as_of_in(space))
         (matched,) = match(query, [view.searched])
-        found = record_source.best(view, query, matched, filters)[1] if matched or view.near else []
+        pairs = record_source.best(view, query, matched, filters)[1] if matched or view.near else []
         if view.near is None or not len(view.near.matrix):
-            return [(record, 0.0) for _, record in found]
-        standing = view.near.standing([ranked.doc for ranked, _ in found])
-        return [(record, stands) for (_, record), stands in zip(found, standing, strict=True)]
+            return [(record, 0.0) for _, record in pairs]
+        deviations = view.near.standing([ranked.doc for ranked, _ in pairs])
+        return [(record, stands) for (_, record), stands in zip(pairs, deviations, strict=True)]
 
     def release(self) -> None:
         """Release the indexes after the last recall, so that others need not wait for the end of the read."""

@@ -30,7 +30,7 @@ class Forest:
 
     @classmethod
     def load(cls, package: str, name: str) -> Forest:
-        """Return the forest that is a file of a package."""
+        """Load a forest from a file of a package."""
         packed = load_arrays(package, name)
         return cls(
             {str(column): place for place, column in enumerate(packed["columns"])},

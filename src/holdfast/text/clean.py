@@ -47,9 +47,9 @@ def each_text(value: object, change: Callable[[str], str]) -> object:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
-        return {each_text(key, change): each_text(one, change) for key, one in value.items()}
+        return {each_text(key, change): each_text(part, change) for key, part in value.items()}
     if isinstance(value, list):
-        return [each_text(one, change) for one in value]
+        return [each_text(part, change) for part in value]
     return value
 
 

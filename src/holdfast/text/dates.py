@@ -55,10 +55,10 @@ def find_dates(text: str) -> list[PartialDate]:
     [PartialDate(year=2022, month=7, day=None)]
     """
     lower = text.lower() if text.isascii() else fold(text)
-    found = [_date(year, int(month), day) for year, month, day in _ISO.findall(lower)]
+    dates = [_date(year, int(month), day) for year, month, day in _ISO.findall(lower)]
     if not lower.isascii():
-        found += [_date(year, int(month), day) for year, month, day in _UNSPACED.findall(lower)]
-    found += [_date(year, int(month), day) for day, month, year in _DOTTED.findall(lower)]
+        dates += [_date(year, int(month), day) for year, month, day in _UNSPACED.findall(lower)]
+    dates += [_date(year, int(month), day) for day, month, year in _DOTTED.findall(lower)]
     for match in _WRITTEN.finditer(lower):
         day_before, month, day_after, year = match.groups()
         day = day_before or day_after
@@ -68,10 +68,10 @@ def find_dates(text: str) -> list[PartialDate]:
             and not _BEFORE_MONTH.search(lower[max(0, match.start(2) - _REACH) : match.start(2)])
         ):
             continue
-        found.append(_date(year, _MONTHS[month], day))
-    if not found:
-        found = [PartialDate(int(year)) for year in _YEAR.findall(lower)]
-    return [date for date in dict.fromkeys(found) if date is not None]
+        dates.append(_date(year, _MONTHS[month], day))
+    if not dates:
+        dates = [PartialDate(int(year)) for year in _YEAR.findall(lower)]
+    return [date for date in dict.fromkeys(dates) if date is not None]
 
 
 def _date(year: str | None, month: int, day: str | None) -> PartialDate | None:
@@ -100,17 +100,17 @@ def spans(date: PartialDate, first_year: int, last_year: int) -> list[tuple[int,
     With a day: that day 1, three days around it 0.7, the rest of the month 0.4, since people date things
     roughly.
     """
-    found: list[tuple[int, int, float]] = []
+    ranges: list[tuple[int, int, float]] = []
     years = [date.year] if date.year is not None else range(first_year, last_year + 1)
     for year in years:
         if date.month is None:
-            found.append((month_start(year, 1), month_start(year + 1, 1), 1.0))
+            ranges.append((month_start(year, 1), month_start(year + 1, 1), 1.0))
             continue
         start, end = month_start(year, date.month), month_start(year, date.month + 1)
-        found.append((start, end, 1.0 if date.day is None else 0.4))
+        ranges.append((start, end, 1.0 if date.day is None else 0.4))
         if date.day is not None:
             midnight = start + (date.day - 1) * DAY
-            found.append((max(start, midnight - 3 * DAY), min(end, midnight + 4 * DAY), 0.7))
+            ranges.append((max(start, midnight - 3 * DAY), min(end, midnight + 4 * DAY), 0.7))
             if midnight < end:  # 29 February is not in every year
-                found.append((midnight, midnight + DAY, 1.0))
-    return found
+                ranges.append((midnight, midnight + DAY, 1.0))
+    return ranges

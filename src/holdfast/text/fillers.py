@@ -38,12 +38,12 @@ def fillers() -> dict[str, frozenset[str]]:
 
 def foreign(words: Sequence[str]) -> frozenset[str]:
     """Return the words without content of the language of a text; none for English."""
-    found = fillers()
-    counts = {language: sum(map(found[language].__contains__, words)) for language in _LANGUAGES}
+    lists = fillers()
+    counts = {language: sum(map(lists[language].__contains__, words)) for language in _LANGUAGES}
     best = max(counts.values())
-    if not best or best <= sum(map(found["empty"].__contains__, words)):
+    if not best or best <= sum(map(lists["empty"].__contains__, words)):
         return frozenset()
-    return frozenset().union(*(found[language] for language, count in counts.items() if count == best))
+    return frozenset().union(*(lists[language] for language, count in counts.items() if count == best))
 
 
 @cache

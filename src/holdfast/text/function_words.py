@@ -31,7 +31,7 @@ def inside_runs() -> re.Pattern[str]:
 
 
 @cache
-def _spaced() -> dict[str, frozenset[str]]:
+def _sets() -> dict[str, frozenset[str]]:
     return {language: frozenset(_lists()[language]) for language in _SPACED}
 
 
@@ -44,8 +44,8 @@ def foreign_stop_words(words: Iterable[str], english: AbstractSet[str]) -> froze
     True
     """
     own = set(words)
-    counts = {language: len((own & listed) - english) for language, listed in _spaced().items()}
+    counts = {language: len((own & listed) - english) for language, listed in _sets().items()}
     best = max(counts.values())
     if best < _FEWEST or best <= len(own & english):
         return frozenset()
-    return frozenset().union(*(_spaced()[language] for language, count in counts.items() if count == best))
+    return frozenset().union(*(_sets()[language] for language, count in counts.items() if count == best))

@@ -63,24 +63,24 @@ def load_object(text: str) -> dict[str, Any]:
 
 def load_texts(text: str) -> tuple[str, ...]:
     """Return the list of texts of a JSON text as `load` does; raise TypeError for another value."""
-    if isinstance(value := load(text), list) and all(isinstance(one, str) for one in value):
+    if isinstance(value := load(text), list) and all(isinstance(part, str) for part in value):
         return tuple(value)
     raise TypeError(f"{type(value).__name__} stands for a list of texts")
 
 
-def same_json(one: object, other: object) -> bool:
+def same_json(left: object, right: object) -> bool:
     """Return whether two JSON values are equal, where NaN equals NaN."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same_json(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_json, one, other))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same_json(part, right[key]) for key, part in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same_json, left, right))
     # Only NaN differs from itself.
-    return one == other or (one != one and other != other)  # noqa: PLR0124
+    return left == right or (left != left and right != right)  # noqa: PLR0124
 
 
 def _too_deep(value: object) -> bool:
     level = [value]
     for _ in range(_DEEPEST):
         holders = [part for part in level if isinstance(part, dict | list)]
-        level = [part for one in holders for part in (one.values() if isinstance(one, dict) else one)]
+        level = [part for node in holders for part in (node.values() if isinstance(node, dict) else node)]
     return any(isinstance(part, dict | list) for part in level)

@@ -8,19 +8,19 @@ from typing import cast
 
 
 class LatePattern:
-    """A pattern that is compiled when something of it is first asked for."""
+    """A regular expression that is compiled at the first use of one of its attributes."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
 
     def __getattr__(self, name: str) -> object:
-        found: object = getattr(re.compile(self._pattern), name)
+        member: object = getattr(re.compile(self._pattern), name)
         # From now on it is found at once.
-        setattr(self, name, found)
-        return found
+        setattr(self, name, member)
+        return member
 
 
 @cache
 def late_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a regular expression that is compiled when it is first used; the same one for the same text."""
+    """Return a regular expression, compiled at its first use; the same object for equal patterns."""
     return cast("re.Pattern[str]", LatePattern(pattern))

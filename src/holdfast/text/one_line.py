@@ -157,7 +157,7 @@ def _blocks(text: str) -> Iterator[_Block]:
     kind: _Kind = "text"
     lines: list[str] = []
     is_list = False
-    for line in _unfenced(text):
+    for line in _lines_without_code(text):
         new, rest = _classify(line, is_list=is_list)
         is_list = is_list or new == "item"
         if lines and (not rest or new != "text" or kind in {"heading", "row"}):
@@ -170,7 +170,7 @@ def _blocks(text: str) -> Iterator[_Block]:
         yield _Block(kind, "\n".join(lines))
 
 
-def _unfenced(text: str) -> Iterator[str]:
+def _lines_without_code(text: str) -> Iterator[str]:
     """Yield the lines of a text with fenced code replaced by a blank line."""
     fence = ""
     for line in map(_without_quote, text.splitlines()):
@@ -188,8 +188,8 @@ def _unfenced(text: str) -> Iterator[str]:
 
 
 def _without_quote(line: str) -> str:
-    found = _QUOTE.match(line) if line else None
-    return line[found.end() :].rstrip() if found else line
+    quote = _QUOTE.match(line) if line else None
+    return line[quote.end() :].rstrip() if quote else line
 
 
 def _fence(line: str) -> re.Match[str] | None:
@@ -204,10 +204,10 @@ def _fence(line: str) -> re.Match[str] | None:
 def _marker(line: str, *, is_list: bool) -> int:
     """Return the length of the list markers at the start of a line; a list starts with 1."""
     end = 0
-    while found := _BULLET.match(line, end) or _NUMBER.match(line, end):
-        if found.lastindex and not is_list and int(found[1]) > 1:
+    while marker := _BULLET.match(line, end) or _NUMBER.match(line, end):
+        if marker.lastindex and not is_list and int(marker[1]) > 1:
             break
-        end = found.end()
+        end = marker.end()
     return end
 
 
@@ -227,15 +227,15 @@ def _classify(line: str, *, is_list: bool) -> tuple[_Kind, str]:
 def _inline(block: _Block) -> str:
     codes: list[str] = []
 
-    def masked(span: re.Match[str]) -> str:
+    def mask(span: re.Match[str]) -> str:
         # Three backticks are a fence in one line.
         codes.append(" " if len(span[1]) > 2 else span[2].strip())
         return _MASK
 
-    text = _CODE_SPAN.sub(masked, block.text)
+    text = _CODE_SPAN.sub(mask, block.text)
     if block.kind == "row":
         text = ", ".join(cell.strip() for cell in text.split("|") if cell.strip())
-    text = _IMAGE.sub(lambda found: found[1] or IMAGE, text)
+    text = _IMAGE.sub(lambda image: image[1] or IMAGE, text)
     text = _LINK.sub(r"\1", text)
     for marked in _EMPHASIS:
         text = marked.sub(r"\1", text)
@@ -244,29 +244,29 @@ def _inline(block: _Block) -> str:
 
 
 def _without_filler(line: str) -> str:
-    rest = line[found.end() :].lstrip() if (found := _FILLER.match(line)) else ""
+    rest = line[filler.end() :].lstrip() if (filler := _FILLER.match(line)) else ""
     return rest if any(char.isalnum() for char in rest) else line
 
 
 def _sentence_end(line: str, longest: int) -> int:
     """Return the last end of a sentence in the second half of the line; 0 if there is none."""
     best = 0
-    for found in _END.finditer(line, longest // 2, longest):
-        end = found.end()
-        if 2 * end > longest and _ends_sentence(line, found, end) and not _is_inside(line, end):
+    for stop in _END.finditer(line, longest // 2, longest):
+        end = stop.end()
+        if 2 * end > longest and _ends_sentence(line, stop, end) and not _is_inside(line, end):
             best = end
     return best
 
 
-def _ends_sentence(line: str, found: re.Match[str], end: int) -> bool:
-    mark, after = found["narrow"], line[end]
+def _ends_sentence(line: str, stop: re.Match[str], end: int) -> bool:
+    mark, after = stop["narrow"], line[end]
     if mark is None:
         return after not in _CLOSERS + "。！？｡"
     if not after.isspace() or ".." in mark:
         return False
     if mark != ".":
         return True
-    start = found.start()
+    start = stop.start()
     word = line[line.rfind(" ", max(0, start - 20), start) + 1 : start].lstrip("([{\"'“‘«").lower()
     if word in _ABBREVIATIONS or _INITIALS.fullmatch(word):
         return False

@@ -84,7 +84,7 @@ class Pattern:
         self._cached = 0
 
     def find(self, text: str) -> int | None:
-        """Return where the first match to be complete ends; None for no match."""
+        """Return the end of the match that is complete first; None for no match."""
         state = self._state(frozenset(), _BEGIN)
         for at, character in enumerate(text):
             following = state.get(character)
@@ -112,10 +112,10 @@ class Pattern:
         return token
 
     def _choice(self) -> Build:
-        choices = [self._sequence()]
+        parts = [self._sequence()]
         while self._token("choice"):
-            choices.append(self._sequence())
-        return choices[0] if len(choices) == 1 else lambda after: self._fork(*(one(after) for one in choices))
+            parts.append(self._sequence())
+        return parts[0] if len(parts) == 1 else lambda after: self._fork(*(part(after) for part in parts))
 
     def _sequence(self) -> Build:
         parts: list[Build] = []
@@ -147,7 +147,7 @@ class Pattern:
         times = self._token("times")
         if times is None:
             return part
-        return self._repeated(part, *self._bounds(times))
+        return self._repeat(part, *self._bounds(times))
 
     def _character(self, token: re.Match[str]) -> Build:
         written = token["one"] or self._plain_set(token["set"])
@@ -180,7 +180,7 @@ class Pattern:
 
     # Building the automaton
 
-    def _repeated(self, part: Build, low: int, high: int | None) -> Build:
+    def _repeat(self, part: Build, low: int, high: int | None) -> Build:
         def build(after: int) -> int:
             first = after
             if high is None:
@@ -231,8 +231,8 @@ class Pattern:
                 left += step.next
         following = _FOUND
         if 0 not in reached:
-            fitting = (self._steps[one] for one in reached if character)
-            after = frozenset(one.next[0] for one in fitting if one.fits and one.fits.fullmatch(character))
+            steps = (self._steps[n] for n in reached if character)
+            after = frozenset(edge.next[0] for edge in steps if edge.fits and edge.fits.fullmatch(character))
             if self._cached > _MAX_CACHED:
                 self._states.clear()
                 self._cached = 0

@@ -98,7 +98,7 @@ def _by_elements(text: str, joints: str) -> Iterator[tuple[str, bool]]:
 def _by_lines(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the lines of a text, and whether each is output."""
     lines = _LINE.findall(text)
-    listed = _listed(lines)
+    runs = _numbered_lines(lines)
     fence = ""
     for place, line in enumerate(lines):
         mark = _FENCE.match(line)
@@ -110,21 +110,21 @@ def _by_lines(text: str) -> Iterator[tuple[str, bool]]:
             fence = mark[1]
             yield line, True
         else:
-            yield line, place in listed or (line.rstrip().endswith("}") and bool(_JSON_LINE.fullmatch(line)))
+            yield line, place in runs or (line.rstrip().endswith("}") and bool(_JSON_LINE.fullmatch(line)))
 
 
-def _listed(lines: list[str]) -> set[int]:
+def _numbered_lines(lines: list[str]) -> set[int]:
     """Return the places of lines in runs of numbered ones."""
-    found: set[int] = set()
+    places: set[int] = set()
     run: list[int] = []
     for place, line in enumerate([*lines, ""]):
         if _NUMBERED.match(line):
             run.append(place)
             continue
         if len(run) >= _LISTING:
-            found.update(run)
+            places.update(run)
         run = []
-    return found
+    return places
 
 
 def passages(text: str) -> list[str]:

@@ -51,19 +51,19 @@ def sentences(text: str) -> list[str]:
     >>> sentences("We met Dr. Lee. She uses v1.2 now!\n- buy milk")
     ['We met Dr. Lee.', 'She uses v1.2 now!', 'buy milk']
     """
-    found: list[str] = []
+    pieces: list[str] = []
     for line in _lines(text):
         if not _HAS_LETTER.search(line):
             continue
         if line[0] in "`c" and (_QUOTED.fullmatch(line) or _CALL.fullmatch(line)):
-            found.append(line)
+            pieces.append(line)
         else:
-            for sentence in _split(line):
+            for sentence in _split_line(line):
                 if len(sentence) <= LONGEST:
-                    found.append(sentence)
+                    pieces.append(sentence)
                 else:
-                    found.extend(_pieces(sentence))
-    return found
+                    pieces.extend(_pieces(sentence))
+    return pieces
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -89,7 +89,7 @@ def _lines(text: str) -> Iterator[str]:
         yield held
 
 
-def _split(line: str) -> Iterator[str]:
+def _split_line(line: str) -> Iterator[str]:
     start = 0
     for match in _END.finditer(line):
         end = match.end()

@@ -22,7 +22,7 @@ def shorten_line(text: str, width: int) -> str:
 
 
 def shorten_middle(text: str, most: int, count: CountTokens, line: str) -> str:
-    """Return the beginning and the end of a text around a line on what is left out, of at most `most` tokens.
+    """Shorten a text to at most `most` tokens: its beginning and end, around a line on what is left out.
 
     Both end at a word; "" if not even the line fits.
     """

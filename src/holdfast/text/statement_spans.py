@@ -28,7 +28,7 @@ class Span(NamedTuple):
 
 
 def spans(text: str) -> Iterator[Span]:
-    """Yield where the statements of a text stand; what is in code blocks is none."""
+    """Yield the spans of the statements of a text, without code blocks."""
     start, fence = 0, ""
     for line in text.splitlines(keepends=True):
         bare = line.rstrip()
@@ -48,13 +48,13 @@ def _of_line(text: str, start: int, end: int) -> Iterator[Span]:
     if item:
         start = item.end()
     if kind == "row":
-        yield from _one(text, start, end, kind)
+        yield from _span(text, start, end, kind)
         return
     for stop in _STOP.finditer(text, start, end):
         if _ends(text, start, stop):
-            yield from _one(text, start, stop.end(), kind)
+            yield from _span(text, start, stop.end(), kind)
             start = stop.end()
-    yield from _one(text, start, end, kind)
+    yield from _span(text, start, end, kind)
 
 
 def _kind(marker: str) -> str:
@@ -77,7 +77,7 @@ def _ends(text: str, start: int, stop: re.Match[str]) -> bool:
     )
 
 
-def _one(text: str, start: int, end: int, kind: str) -> Iterator[Span]:
+def _span(text: str, start: int, end: int, kind: str) -> Iterator[Span]:
     piece = text[start:end]
     bare = piece.strip(" \t\r\f\v|")
     if any(map(str.isalnum, bare)):

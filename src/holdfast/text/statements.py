@@ -52,34 +52,34 @@ def statements(text: str, *, by_user: bool, is_work: bool = False) -> list[Plain
     In a session of work what is liked, and what is only noted, is of the moment.
 
     >>> said = "Thanks! From now on, answer in French. Is it done?"
-    >>> [(one.kind, said[one.start : one.end]) for one in statements(said, by_user=True)]
+    >>> [(kind, said[start:end]) for start, end, kind in statements(said, by_user=True)]
     [('order', 'From now on, answer in French.')]
     """
-    sentences = [one for one in spans(text) if one.line not in ("row", "quote", "heading")]
-    found: dict[int, PlainStatement] = {}
+    sentences = [sentence for sentence in spans(text) if sentence.line not in ("row", "quote", "heading")]
+    by_start: dict[int, PlainStatement] = {}
     done = 0
     for place, span in enumerate(sentences):
         if span.start < done or span.end - span.start > _LONGEST or _SHOWN.match(text, span.start, span.end):
             continue
         said = _plain(text, span)
         is_cited = by_user and _after(said, "cites") is not None
-        first = _asked(text, sentences, place, said, is_work=is_work) if by_user and not is_cited else None
+        first = _request(text, sentences, place, said, is_work=is_work) if by_user and not is_cited else None
         if is_cited or (by_user and first is None and _points(text, sentences, place, said)):
             # Somebody's text stands behind this sentence, or in another paragraph before the last one.
             if span is not sentences[-1] or not _has("reworks", said):
                 break
-            items = {one.start for one in sentences if one.line == "item"}
+            items = {sentence.start for sentence in sentences if sentence.line == "item"}
             return sorted(
-                one
-                for one in found.values()
-                if one.start not in items and "\n\n" not in text[one.end : span.start]
+                statement
+                for statement in by_start.values()
+                if statement.start not in items and "\n\n" not in text[statement.end : span.start]
             )
         if first:
             done = _listed_until(text, sentences, place) if _OPEN.search(said) else span.end
-            found[first.start] = PlainStatement(first.start, done, "request")
-        elif span.start not in found and (kind := _kind(said, by_user=by_user, is_work=is_work)):
-            found[span.start] = PlainStatement(span.start, span.end, kind)
-    return sorted(found.values())
+            by_start[first.start] = PlainStatement(first.start, done, "request")
+        elif span.start not in by_start and (kind := _kind(said, by_user=by_user, is_work=is_work)):
+            by_start[span.start] = PlainStatement(span.start, span.end, kind)
+    return sorted(by_start.values())
 
 
 def takes_back(sentence: str, *more: Literal["negates", "corrects"]) -> bool:
@@ -97,7 +97,7 @@ def takes_back(sentence: str, *more: Literal["negates", "corrects"]) -> bool:
 
 
 def revokes(sentence: str) -> bool:
-    """Return whether a sentence ends something that was said, of which it has a word."""
+    """Return whether a sentence ends something said before, and repeats a word of it."""
     return _after(sentence[:_LONGEST].replace("’", "'"), "revokes") is not None
 
 
@@ -130,19 +130,19 @@ def _plain(text: str, span: Span) -> str:
 def _listed_until(text: str, sentences: list[Span], place: int) -> int:
     """Return the end of what follows a colon: the next sentence, and those behind it on the same line."""
     start, (_, end, _), *others = sentences[place].start, *sentences[place + 1 :]
-    for one in others:
-        if "\n" in text[end : one.start] or one.end - start > _LONGEST:
+    for span in others:
+        if "\n" in text[end : span.start] or span.end - start > _LONGEST:
             break
-        end = one.end
+        end = span.end
     return end
 
 
-def _asked(text: str, sentences: list[Span], place: int, said: str, *, is_work: bool) -> Span | None:
-    """Return where begins what a sentence asks to be remembered: there, or in the sentence before it."""
+def _request(text: str, sentences: list[Span], place: int, said: str, *, is_work: bool) -> Span | None:
+    """Return the sentence with which a request to remember begins: this one, or the one before it."""
     if _QUOTED.fullmatch(said) or _has("unsaid", said):
         return None
     here, is_question = sentences[place], _QUESTION.search(said) is not None and not _has("begs", said)
-    for start in (0, *(one.end() for one in _CLAUSE.finditer(said))):
+    for start in (0, *(clause.end() for clause in _CLAUSE.finditer(said))):
         content = _after(said[start:], "asks")
         is_aside = is_work and _after(said[start:], "asides") is not None
         is_there = place + 1 < len(sentences) if _OPEN.search(said) else _WORD.search(content or "")
@@ -195,7 +195,7 @@ def _stands_alone(said: str, content: str) -> bool:
     """Return whether a sentence is understood without another one."""
     rest = _form("whole").sub(" ", content)
     near = max((word.end() for word in [*_WORD.finditer(rest)][:_NEAR]), default=0)
-    leans = any(one.start() < near for one in _form("leans").finditer(rest))
+    leans = any(match.start() < near for match in _form("leans").finditer(rest))
     return not leans and not _has("unreal", said)
 
 
@@ -221,30 +221,30 @@ def _ends(said: str, name: str) -> bool:
 def _after(said: str, name: str) -> str | None:
     """Return what follows a form at the beginning of a sentence or after filler; None if it is not there."""
     for start in _starts(said.strip()):
-        if found := _form(name).match(start):
-            return start[found.end() :]
+        if match := _form(name).match(start):
+            return start[match.end() :]
     return None
 
 
 def _starts(said: str) -> Iterator[str]:
     """Yield a sentence, and what is left of it after each filler at its beginning."""
     yield said
-    while (found := _form("filler").match(said)) and found.end() < len(said):
-        said = said[found.end() :].lstrip(" ,.!:;…—–-、，！。")
+    while (match := _form("filler").match(said)) and match.end() < len(said):
+        said = said[match.end() :].lstrip(" ,.!:;…—–-、，！。")
         yield said
 
 
 @cache
 def _form(name: str) -> re.Pattern[str]:
-    joined = re.sub(r"'(?=(?:m|ve|t)\b)|(?<=let)'(?=s\b)", "'?", _joined(name))
+    wordings = re.sub(r"'(?=(?:m|ve|t)\b)|(?<=let)'(?=s\b)", "'?", _alternatives(name))
     # Ranges of letters take long to compile where case is ignored.
     edge = rf"(?-i:(?<!{_LETTER})|(?!{_LETTER}))"
-    return re.compile(f"{edge}(?:{joined}){edge}", re.IGNORECASE)
+    return re.compile(f"{edge}(?:{wordings}){edge}", re.IGNORECASE)
 
 
-def _joined(name: str) -> str:
-    joined = "|".join(line.partition(": ")[2] for line in _lines() if line.startswith(f"{name}: "))
-    return re.sub(r"<(\w+)>", lambda found: f"(?:{_joined(found[1])})", joined)
+def _alternatives(name: str) -> str:
+    wordings = "|".join(line.partition(": ")[2] for line in _lines() if line.startswith(f"{name}: "))
+    return re.sub(r"<(\w+)>", lambda part: f"(?:{_alternatives(part[1])})", wordings)
 
 
 @cache

@@ -10,7 +10,7 @@ from holdfast.text.tables import table_lines
 
 @lru_cache(maxsize=4_096)
 def related(word: str) -> tuple[str, ...]:
-    """Return the normal forms of the words related to one in its normal form; none for most.
+    """Return the words related to a word, all in their normal forms; most words have none.
 
     >>> related("sibl")
     ('brother', 'sister', 'twin')
@@ -20,6 +20,6 @@ def related(word: str) -> tuple[str, ...]:
 
 @cache
 def _table() -> dict[str, str]:
-    """Return the words related to each, by its normal form; few are asked for, and brought into theirs."""
+    """Return the words related to each normal form; they are normalised when they are looked up."""
     lines = (line.partition(":") for line in table_lines("holdfast.text", "synonyms.txt"))
     return {analyze.normal(head.strip()): words for head, _, words in lines}

@@ -23,13 +23,13 @@ def table_lines(package: str, name: str) -> list[str]:
 
 
 def headed_lists(package: str, name: str) -> list[tuple[list[str], list[str]]]:
-    """Return the lines of a table with a colon: the words before it, and the list, by commas, after it."""
-    found = []
+    """Return the lines of a table with a colon: the words before it, and the list after it, by commas."""
+    lists = []
     for line in table_lines(package, name):
         head, colon, listed = line.partition(":")
         if colon:
-            found.append((head.split(), [part.strip() for part in listed.split(",") if part.strip()]))
-    return found
+            lists.append((head.split(), [part.strip() for part in listed.split(",") if part.strip()]))
+    return lists
 
 
 def load_arrays(package: str, name: str) -> dict[str, NDArray[Any]]:

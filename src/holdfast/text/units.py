@@ -40,27 +40,27 @@ AMOUNTS = {"hundred": 100.0} | {
 }
 
 
-def _numbered(text: str, start: int = 0) -> dict[str, int]:
+def _number_words(text: str, start: int = 0) -> dict[str, int]:
     """Return the number of each word; `|` separates the words of two numbers."""
     return {word: number for number, words in enumerate(text.split("|"), start) for word in words.split()}
 
 
-NUMBER_WORDS = _numbered(
+NUMBER_WORDS = _number_words(
     "zero null cero|one eins uno|two zwei dos deux twee dois|three drei tres trois tre drie|four vier "
     "cuatro quatre quattro quatro|five funf cinco cinq cinque vijf|six sechs seis sei zes|seven sieben "
     "siete sept sette zeven sete|eight acht ocho huit otto oito|nine neun nueve neuf nove negen|ten zehn "
     "diez dix dieci tien dez|eleven elf|twelve zwolf "
     "dozen|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty"
 ) | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
-ORDINALS = _numbered("first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth", 1)
-WEEKDAYS = _numbered(
+ORDINALS = _number_words("first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth", 1)
+WEEKDAYS = _number_words(
     "monday mon montag lunes lundi lunedi maandag segunda 月曜|tuesday tue tues dienstag martes mardi "
     "martedi dinsdag terca|wednesday wed mittwoch miercoles mercredi mercoledi woensdag quarta|thursday "
     "thu thur thurs donnerstag jueves jeudi giovedi donderdag quinta|friday fri freitag viernes vendredi "
     "venerdi vrijdag sexta|saturday sat samstag sabado samedi sabato zaterdag|sunday sun sonntag domingo "
     "dimanche domenica zondag"
 )
-MONTHS = _numbered(
+MONTHS = _number_words(
     "january stycznia января jan januar enero janvier gennaio januari janeiro|february lutego февраля "
     "feb februar febrero fevrier febbraio februari fevereiro|march marca марта mar marz marzo mars maart "
     "marco|april kwietnia апреля apr abril avril aprile|may maja мая mai mayo maggio mei maio|june "

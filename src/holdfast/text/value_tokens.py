@@ -79,7 +79,7 @@ def with_day_ranges(text: str) -> str:
 
 @cache
 def _day_ranges() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Return the ranges of days in the two orders, and how they are written out."""
+    """Return the patterns of ranges of days, in both orders, each with its replacement."""
     months = "|".join(sorted((month for month in MONTHS if len(month) > 2), key=len, reverse=True))
     joint = r"\s?(?:[-–—]|\b(?:to|until|through|and|bis|al|au)\b)\s?"
     day = r"(\d{1,2})"
@@ -90,16 +90,16 @@ def _day_ranges() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 
 def _raw(text: str) -> list[ValueToken]:
-    found: list[ValueToken] = []
+    tokens: list[ValueToken] = []
     start = True
     place = 0
     while match := _PLAIN.match(text, place) or _TOKEN.search(text, place):
         place = match.end()
         kind, written = str(match.lastgroup), match.group(str(match.lastgroup))
         made = _read_token(kind, written)
-        found.extend((made[0]._replace(start=True), *made[1:]) if start and made else made)
+        tokens.extend((made[0]._replace(start=True), *made[1:]) if start and made else made)
         start = kind == "mark" and written in '.!?;:"“。'
-    return found
+    return tokens
 
 
 @lru_cache(maxsize=16_384)
@@ -205,19 +205,19 @@ SPECIAL = _OPENING | WEEKDAYS.keys() | {f"{day}s" for day in WEEKDAYS} | _TIMES.
 
 def _join(raw: list[ValueToken]) -> list[ValueToken]:
     """Join the tokens of one value: a number and its unit; a day, a month and a year; five o'clock."""
-    found: list[ValueToken] = []
+    tokens: list[ValueToken] = []
     place = 0
     while place < len(raw):
         if raw[place].kind == "word" and raw[place].key not in _OPENING:
-            found.append(raw[place])
+            tokens.append(raw[place])
             place += 1
             continue
         value, length = _date_at(raw, place) or _number_at(raw, place) or (raw[place], 1)
         if value.start != raw[place].start:
             value = value._replace(start=raw[place].start)
-        found.append(value)
+        tokens.append(value)
         place += length
-    return found
+    return tokens
 
 
 def _word(raw: list[ValueToken], place: int) -> str:
@@ -306,13 +306,13 @@ def _ordinal(token: ValueToken) -> tuple[ValueToken, int] | None:
     return None
 
 
-def same_value(one: str, other: str) -> bool:
+def same_value(key: str, other: str) -> bool:
     """Return whether two keys name one value; of dates, the parts that both have must agree.
 
     >>> same_value("date:-5-3", "date:2024-5-3"), same_value("date:2023-5-3", "date:2024-5-3")
     (True, False)
     """
-    if not (one.startswith("date:") and other.startswith("date:")):
-        return one == other
-    parts = zip(one.split("-"), other.split("-"), strict=True)
+    if not (key.startswith("date:") and other.startswith("date:")):
+        return key == other
+    parts = zip(key.split("-"), other.split("-"), strict=True)
     return all(a == b or "" in (a, b) or "date:" in (a, b) for a, b in parts)
