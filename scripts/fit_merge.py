@@ -47,7 +47,7 @@ WRONG = (0.01, 0.009, 0.007, 0.006, 0.005, 0.008)  # shares of all pairs; the la
 
 
 class Example(NamedTuple):
-    """What two texts look like, how they relate, whose they are, and how much that counts."""
+    """The features of two texts, their label, author and weight."""
 
     features: Features
     label: int
@@ -71,19 +71,19 @@ def main() -> None:
     parser.add_argument("--sessions", type=Path, nargs="*", default=[], help="files of conversations")
     options = parser.parse_args()
     pairs = [
-        pair for path in sorted((ROOT / "tests/data/merge").glob("tune_*.jsonl")) for pair in _read(path)
+        pair for path in sorted((ROOT / "tests/data/merge").glob("tune_*.jsonl")) for pair in _pairs(path)
     ]
     labelled = [_example(pair) for pair in pairs]
-    derived = [*_exchanged(pairs, labelled), *_beside(pairs), *_unrelated(options.sessions)]
+    derived = [*_exchange(pairs, labelled), *_beside(pairs), *_sample_unrelated(options.sessions)]
     counts = Counter(name for example in labelled for name, value in example.features.items() if value)
     columns = {name: place for place, name in enumerate(sorted(n for n in counts if counts[n] >= RAREST))}
     if options.across:
         _judge_across(labelled, derived, columns)
     else:
-        _write(_fitted([*labelled, *derived], columns), columns)
+        _write(_fit([*labelled, *derived], columns), columns)
 
 
-def _read(path: Path) -> list[Pair]:
+def _pairs(path: Path) -> list[Pair]:
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
     return [Pair(row["old"], row["new"], row["label"], row["group"]) for row in rows]
 
@@ -93,16 +93,16 @@ def _label(pair: Pair) -> int:
 
 
 def _example(pair: Pair) -> Example:
-    values = _seen(pair.old, pair.new)
+    values = _compare(pair.old, pair.new)
     share = PLAIN.get(pair.author, 1.0) * (SLOT if values["slot"] else 1)
     return Example(values, _label(pair), pair.author, share)
 
 
-def _seen(old: str, new: str) -> Features:
+def _compare(old: str, new: str) -> Features:
     return features(parse_text(old), parse_text(new))
 
 
-def _exchanged(pairs: list[Pair], labelled: list[Example]) -> list[Example]:
+def _exchange(pairs: list[Pair], labelled: list[Example]) -> list[Example]:
     """Exchange the texts of pairs that are new, of duplicates with as many words, and of plain updates.
 
     A plain update differs in one value and tells of no change.
@@ -110,7 +110,7 @@ def _exchanged(pairs: list[Pair], labelled: list[Example]) -> list[Example]:
     return [
         Example(values, example.label, pair.author, EXCHANGED * (SLOT if values["slot"] else 1))
         for pair, example in zip(pairs, labelled, strict=True)
-        for values in [_seen(pair.new, pair.old)]
+        for values in [_compare(pair.new, pair.old)]
         if pair.label in ("new", "unsure")
         or (pair.label == "update" and example.features["slot"] and not _tells(example.features))
         or (pair.label == "duplicate" and example.features["new words"] >= example.features["old words"])
@@ -130,7 +130,7 @@ def _beside(pairs: list[Pair]) -> list[Example]:
         near = _nearness([parse_text(pair.old) for pair in own], [parse_text(pair.new) for pair in own])
         for pair, row in zip(own, near, strict=True):
             nearest = [own[place].old for place in np.argsort(-row, kind="stable")[:8]]
-            others = (_seen(old, pair.new) for old in dict.fromkeys(nearest) if old != pair.old)
+            others = (_compare(old, pair.new) for old in dict.fromkeys(nearest) if old != pair.old)
             apart = (
                 values
                 for values in others
@@ -143,15 +143,15 @@ def _beside(pairs: list[Pair]) -> list[Example]:
 def _nearness(olds: list[ParsedText], news: list[ParsedText]) -> NDArray[np.float32]:
     """Return how many of their stems texts share, as a share of those of both together, shape (new, old)."""
     places = {root: place for place, root in enumerate(sorted({r for t in (*olds, *news) for r in t.roots}))}
-    one, other = (np.zeros((len(texts), len(places)), np.float32) for texts in (olds, news))
-    for rows, texts in ((one, olds), (other, news)):
+    left, right = (np.zeros((len(texts), len(places)), np.float32) for texts in (olds, news))
+    for rows, texts in ((left, olds), (right, news)):
         for row, text in zip(rows, texts, strict=True):
             row[[places[root] for root in text.roots]] = 1
-    near: NDArray[np.float32] = other @ one.T / (1 + one.sum(axis=1) + other.sum(axis=1)[:, None])
+    near: NDArray[np.float32] = right @ left.T / (1 + left.sum(axis=1) + right.sum(axis=1)[:, None])
     return near
 
 
-def _unrelated(paths: list[Path]) -> list[Example]:
+def _sample_unrelated(paths: list[Path]) -> list[Example]:
     """Put each of some sentences of conversations beside the nearest of those before it in the same file."""
     rng, examples = random.Random(35), list[Example]()
     for path in paths:
@@ -171,7 +171,7 @@ def _sentences(path: Path) -> Iterator[str]:
     """Yield the sentences of a session of coding, or of a person's dialogues in the format of RealMem."""
     text = path.read_text("utf-8")
     rows = [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else []
-    rows = rows or [turn for one in json.loads(text)["dialogues"] for turn in one["dialogue_turns"]]
+    rows = rows or [turn for talk in json.loads(text)["dialogues"] for turn in talk["dialogue_turns"]]
     for row in rows:
         if isinstance(row.get("content"), str):
             for sentence in re.split(r"(?<=[.?!])\s+|\n+", row["content"]):
@@ -188,7 +188,7 @@ def _matrix(examples: list[Example], columns: dict[str, int]) -> NDArray[np.floa
     return rows
 
 
-def _fitted(examples: list[Example], columns: dict[str, int]) -> list[HistGradientBoostingClassifier]:
+def _fit(examples: list[Example], columns: dict[str, int]) -> list[HistGradientBoostingClassifier]:
     """Boost trees, several times over: their mean varies less. The settings were chosen across authors."""
     rows = _matrix(examples, columns)
     labels = [example.label for example in examples]
@@ -223,7 +223,7 @@ def _judge_across(labelled: list[Example], derived: list[Example], columns: dict
     others = np.array([example.author for example in derived])
     for author in sorted(set(authors)):
         rest = [e for e in (*labelled, *derived) if e.author != author]
-        models = _fitted(rest, columns)
+        models = _fit(rest, columns)
         for out, examples, of in ((likely, labelled, authors), (aside, derived, others)):
             chosen = [e for e in examples if e.author == author]
             if chosen:

@@ -14,7 +14,7 @@ BUDGETS = {
     "store": 5_170,
     "llm": 1_205,
     "search": 3_307,
-    "dedup": 1_358,
+    "dedup": 1_353,
     "records": 1_742,
     "prompt": 1_698,
     "compaction": 1_860,

@@ -49,15 +49,15 @@ def test_what_is_near_in_meaning_is_at_most_left_in_doubt(
 ) -> None:
     alone = relate(text, known)
     numbers = st.lists(st.floats(-10, 10), min_size=len(known), max_size=len(known))
-    near = relate(text, known, standing=data.draw(numbers))
+    near = relate(text, known, prominence=data.draw(numbers))
     assert near == alone or (near.kind == "unsure" and alone.kind in ("new", "unsure"))
-    assert relate(text, known, standing=[2.9] * len(known)) == alone
+    assert relate(text, known, prominence=[2.9] * len(known)) == alone
 
 
 def test_what_stands_out_in_meaning_is_not_simply_new() -> None:
     old, new = "User supports Borussia Dortmund", "User is a BVB fan"
-    assert relate(new, [old], standing=[0.5]).kind == "new"
-    assert relate(new, [old], standing=[6.0]).kind == "unsure"
+    assert relate(new, [old], prominence=[0.5]).kind == "new"
+    assert relate(new, [old], prominence=[6.0]).kind == "unsure"
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

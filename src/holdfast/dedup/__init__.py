@@ -1,7 +1,7 @@
-"""How a new text relates to known ones, or to one: `relate`, `classify`. What joining loses: `loses`, `adds`.
+"""Relations of a new text to known ones (`relate`, `classify`), and values lost or added (`loses`, `adds`).
 
 Texts are parsed and compared, and boosted trees fitted to labelled pairs decide: no model, no network. Other
-rooms import nothing but what stands here.
+rooms import only the names below.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DEFAULT = Thresholds()
 def classify(old: str, new: str, thresholds: Thresholds = _DEFAULT) -> Comparison:
     """Return whether a new text repeats an old one, updates it, or says something different.
 
-    A wrong update takes a fact out of use, so what is in doubt is "different"; `why` says that it is.
+    A wrong update takes a fact out of use, so a doubtful text is "different"; `why` gives the reason.
 
     >>> classify("The flag is off", "The flag is on").kind
     'update'
@@ -34,11 +34,11 @@ def relate(
     text: str,
     known: Sequence[str],
     thresholds: Thresholds = _DEFAULT,
-    standing: Sequence[float] = (),
+    prominence: Sequence[float] = (),
 ) -> Relation:
     """Return how a text relates to the most relevant of the known ones; `merge.py` decides.
 
-    `standing` says of each by how many deviations its embedding is nearer to that of the text than others.
+    `prominence` has, for each, the deviations by which its embedding is nearer to the text than most are.
 
     >>> relate("The user has moved to Lisbon.", ["The user has a dog.", "The user lives in Berlin."]).kind
     'update'
@@ -46,7 +46,7 @@ def relate(
     # numpy and the tables are loaded by the first comparison.
     from holdfast.dedup import merge
 
-    return merge.relate(text, known, thresholds, standing)
+    return merge.relate(text, known, thresholds, prominence)
 
 
 def loses(text: str, texts: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""What two statements share and in what they differ."""
+"""Alignment of two statements: the items that they share, and those of each alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.text.value_tokens import same_value
 
 Pair = tuple[ContentItem, ContentItem]
 VALUES = frozenset({"number", "version", "time", "date", "weekday"})
-# Letters of a word that may stand for a longer one: chem, conf.
+# Letters, at least, of an abbreviation: chem, conf.
 _SHORTENED = 4
 _THOUSANDS = re.compile(r"\d{1,3}[.]\d{3}")
 _TIMES = frozenset({"time", "date", "weekday"})
@@ -24,17 +24,17 @@ class Alignment(NamedTuple):
     new: list[ContentItem]
 
 
-def same(one: ContentItem, other: ContentItem) -> bool:
+def same(item: ContentItem, other: ContentItem) -> bool:
     """Return whether two items may mean one thing."""
-    if not one.keys.isdisjoint(other.keys):
+    if not item.keys.isdisjoint(other.keys):
         return True
-    if "word" in (one.kind, other.kind) and {one.kind, other.kind} <= {"word", "first"}:
-        a, b = sorted((one.text.lower(), other.text.lower()), key=len)
+    if "word" in (item.kind, other.kind) and {item.kind, other.kind} <= {"word", "first"}:
+        a, b = sorted((item.text.lower(), other.text.lower()), key=len)
         return len(a) >= _SHORTENED and b.startswith(a)
-    if one.kind == other.kind == "number":
-        return _whole(one) in other.keys or _whole(other) in one.keys
-    if one.kind == other.kind == "date":
-        return same_value(next(iter(one.keys)), next(iter(other.keys)))
+    if item.kind == other.kind == "number":
+        return _whole(item) in other.keys or _whole(other) in item.keys
+    if item.kind == other.kind == "date":
+        return same_value(next(iter(item.keys)), next(iter(other.keys)))
     return False
 
 
@@ -52,41 +52,41 @@ def difference(old: Statement, new: Statement) -> Alignment:
     come = list(new.items)
     gone: list[ContentItem] = []
     for item in old.items:
-        found = next((other for other in come if same(item, other)), None)
-        if found is None:
+        partner = next((other for other in come if same(item, other)), None)
+        if partner is None:
             gone.append(item)
         else:
-            come.remove(found)
-            both.append((item, found))
+            come.remove(partner)
+            both.append((item, partner))
     # A concept that one statement names twice needs no second partner.
     gone = [item for item in gone if item.kind != "concept" or not any(same(item, b) for _, b in both)]
     come = [item for item in come if item.kind != "concept" or not any(same(item, a) for a, _ in both)]
     return Alignment(both, gone, come)
 
 
-def alike(one: ContentItem, other: ContentItem) -> str:
+def alike(old: ContentItem, new: ContentItem) -> str:
     """Return the type that two differing items share: a kind of value, a class, name, id; "" for words."""
-    if one.kind in VALUES or other.kind in VALUES:
-        return _alike_values(one, other)
-    shared = one.classes & other.classes
+    if old.kind in VALUES or new.kind in VALUES:
+        return _alike_values(old, new)
+    shared = old.classes & new.classes
     if shared:
         return max(shared, key=lambda label: (label.endswith("!"), label))
-    if one.kind == other.kind == "id":
+    if old.kind == new.kind == "id":
         return "id"
-    if {one.kind, other.kind} <= {"name", "first"} or (
-        "name" in (one.kind, other.kind) and (one.classes or other.classes)
+    if {old.kind, new.kind} <= {"name", "first"} or (
+        "name" in (old.kind, new.kind) and (old.classes or new.classes)
     ):
         return "name"
     return ""
 
 
-def _alike_values(one: ContentItem, other: ContentItem) -> str:
-    if {one.kind, other.kind} <= {"number", "version"}:
-        if one.before == other.before == "at":
+def _alike_values(old: ContentItem, new: ContentItem) -> str:
+    if {old.kind, new.kind} <= {"number", "version"}:
+        if old.before == new.before == "at":
             return "time"
-        return "number" if one.unit == other.unit else "amount" if not (one.unit and other.unit) else ""
-    if {one.kind, other.kind} == {"number", "time"} and not (one.unit or other.unit):
+        return "number" if old.unit == new.unit else "amount" if not (old.unit and new.unit) else ""
+    if {old.kind, new.kind} == {"number", "time"} and not (old.unit or new.unit):
         return "time"
-    if {one.kind, other.kind} <= _TIMES:
-        return "time" if one.kind == other.kind or "time" not in (one.kind, other.kind) else ""
+    if {old.kind, new.kind} <= _TIMES:
+        return "time" if old.kind == new.kind or "time" not in (old.kind, new.kind) else ""
     return ""

@@ -38,7 +38,7 @@ class Cue:
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """The wordings of change in a text, and how many of its words they cover."""
+    """The wordings of change in a text, and the number of words they cover."""
 
     all: tuple[Cue, ...]
     covered: int
@@ -85,7 +85,7 @@ def find_cues(words: tuple[str, ...]) -> Cues:
     for place, word in enumerate(stemmed):
         # A set would have another order in every process.
         starts = dict.fromkeys((word, words[place]))
-        for phrase, kind, side in (found for start in starts for found in table.get(start, ())):
+        for phrase, kind, side in (entry for start in starts for entry in table.get(start, ())):
             end = _fits(phrase, stemmed, words, place)
             if end:
                 cues[Cue(kind, side, place, end, _is_denied(words, place))] = None

@@ -1,4 +1,4 @@
-"""Features of two texts, as named numbers: what they share, what is left of each, and how they are worded."""
+"""Features of two texts, as named numbers: shared items, remaining items and wordings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WEAK = frozenset(
 _WORDS = frozenset("again longer never new no not now since t to too was".split())
 _SHARED_WORDS = frozenset("and for has in is likes on the".split())
 _DENYING = frozenset("not no never none without isn doesn don cannot nobody t".split())
-# Words at most in the one place where two texts differ.
+# Words at most in the only place where two texts differ.
 _SLOT = 3
 # Words that deny; "no" only where a text begins with it, since it stands for "in the" in Portuguese.
 _NEVER = frozenset("not never without nobody isn doesn don cannot nicht nie kein keine jamais nunca".split())
@@ -45,11 +45,11 @@ _OTHER = (
     "new plan",
     "old event",
 )
-# Features of a value of which a thing has one at a time, whatever else is known of it.
+# Features of a value that a thing has only one of at a time.
 _PLAIN = ("value of newest", "state of rank", "slot of switch at end", "exchanged over")
 # Words at most of two short values together.
 _SHORT = 4
-# The place of something missing.
+# The place of missing words.
 _GAP = -0.5
 
 
@@ -80,7 +80,7 @@ def _add_traits(values: Features, side: str, statement: Statement) -> None:
 
 
 def _add_shared(values: Features, old: Statement, new: Statement, parts: Alignment) -> None:
-    """Add what both have, and in what order and sense."""
+    """Add the shared items, with their order and sense."""
     solid = [pair for pair in parts.both if not pair[0].light]
     values["shared"] = len(solid)
     for a, b in solid:
@@ -105,7 +105,7 @@ def _add_shared(values: Features, old: Statement, new: Statement, parts: Alignme
 
 
 def _add_remaining(values: Features, side: str, left: Iterable[ContentItem]) -> None:
-    """Add what one text has alone."""
+    """Add the items of one text alone."""
     for item in left:
         if item.light:
             continue
@@ -156,7 +156,7 @@ def _add_opposed(values: Features, parts: Alignment) -> None:
 
 
 def _has_numbered(left: Sequence[ContentItem]) -> bool:
-    """Return whether a number stands right behind what has it."""
+    """Return whether a number directly follows the thing it belongs to."""
     return any(
         b.kind in ("number", "version") and b.place == a.place + 1 and not _is_relation(a)
         for a, b in pairwise(left)
@@ -164,7 +164,7 @@ def _has_numbered(left: Sequence[ContentItem]) -> bool:
 
 
 def _add_exchanged(values: Features, old: ContentItem, new: ContentItem) -> None:
-    """Add whether the one item that each text has alone may stand for the other one."""
+    """Add whether the only remaining items of both texts may replace each other."""
     label = alike(old, new)
     values["exchanged"] = 1
     values["exchanged of a type"] = bool(label) and label[-1] != "?"
@@ -181,7 +181,7 @@ def _type(label: str) -> str:
 
 
 def _add_cues(values: Features, old: ParsedText, new: ParsedText, parts: Alignment) -> None:
-    """Add the wordings of change, and whether the old text has what they speak of."""
+    """Add the wordings of change, and whether they concern items of the old text."""
     before = {(cue.kind, cue.side) for cue in old.cues.all if not cue.denied}
     for cue in new.cues.all:
         state = "denied" if cue.denied else "told"
@@ -202,7 +202,7 @@ def _add_cues(values: Features, old: ParsedText, new: ParsedText, parts: Alignme
 
 
 def _add_coverage(values: Features, side: str, text: ParsedText, other: ParsedText) -> None:
-    """Add how far another text covers the words of content of a text, and what it does not cover."""
+    """Add the share of a text's words of content that another text covers, and the uncovered words."""
     alone = [number for number, root in enumerate(text.stems) if root not in other.roots]
     far = [number for number in alone if text.content[number][:FAMILY] not in other.families]
     count = len(text.content)
@@ -219,17 +219,17 @@ def _add_coverage(values: Features, side: str, text: ParsedText, other: ParsedTe
 
 
 def _add_word_differences(values: Features, old: ParsedText, new: ParsedText) -> None:
-    """Add where the two differ as sequences of words, and by which function words."""
-    one, other = old.words, new.words
-    start = _common_length(one, other)
-    end = _common_length(one[start:][::-1], other[start:][::-1])
-    slots = one[start : len(one) - end], other[start : len(other) - end]
+    """Add the differences of the word sequences: place, length and function words."""
+    olds, news = old.words, new.words
+    start = _common_length(olds, news)
+    end = _common_length(olds[start:][::-1], news[start:][::-1])
+    slots = olds[start : len(olds) - end], news[start : len(news) - end]
     gone, come, both = old.known - new.known, new.known - old.known, old.known & new.known
     values["same start"] = start
     values["same end"] = end
     values["old slot"] = len(slots[0])
     values["new slot"] = len(slots[1])
-    values["slot of the whole"] = (len(slots[0]) + len(slots[1])) / max(1, len(one) + len(other))
+    values["slot of the whole"] = (len(slots[0]) + len(slots[1])) / max(1, len(olds) + len(news))
     values["same words"] = 2 * len(both) / max(1, len(old.known) + len(new.known))
     values["words gone"] = len(gone)
     values["words come"] = len(come)
@@ -239,7 +239,7 @@ def _add_word_differences(values: Features, old: ParsedText, new: ParsedText) ->
         for word in words:
             values[f"{sign}{word}"] = 1
     values["denied"] = len(new.known & _DENYING) - len(old.known & _DENYING)
-    values["exchanged over"] = is_exchanged(one, other)
+    values["exchanged over"] = is_exchanged(olds, news)
     if 0 < len(slots[0]) <= _SLOT and 0 < len(slots[1]) <= _SLOT:
         _add_slot(values, old, new, start, slots)
 
@@ -251,7 +251,7 @@ def _add_slot(
     start: int,
     slots: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> None:
-    """Add what stands in the one place where two texts differ: two values of one thing, or two things."""
+    """Add the features of the only place where two texts differ: two values of one thing, or two things."""
     values |= slot_features(old, new, start, slots)
     other = any(values[name] for name in _OTHER)
     past = values["slot of past"] or (values["old past"] and values["new past"])
@@ -270,9 +270,9 @@ def _is_denied(text: ParsedText) -> bool:
     return text.words[0] == "no" or not _NEVER.isdisjoint(text.words)
 
 
-def _common_length(one: Sequence[str], other: Sequence[str]) -> int:
+def _common_length(words: Sequence[str], others: Sequence[str]) -> int:
     """Return the length of the common beginning of two sequences."""
     return next(
-        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
-        min(len(one), len(other)),
+        (place for place, (a, b) in enumerate(zip(words, others, strict=False)) if a != b),
+        min(len(words), len(others)),
     )

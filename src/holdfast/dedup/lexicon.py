@@ -55,9 +55,9 @@ def openings() -> dict[str, tuple[Meaning | None, Phrases]]:
     flags: dict[tuple[str, ...], set[str]] = defaultdict(set)
     classes: dict[str, set[str]] = defaultdict(set)
     senses: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for line, (head, listed) in enumerate(headed_lists("holdfast.dedup", "paraphrases.txt")):
+    for line, (head, body) in enumerate(headed_lists("holdfast.dedup", "paraphrases.txt")):
         name, marks = _label(head)
-        for sense, wordings in enumerate(",".join(listed).split("|")):
+        for sense, wordings in enumerate(",".join(body).split("|")):
             for phrase in map(stems, wordings.split(",")):
                 if phrase:
                     keys[phrase].add(f"={name}")
@@ -73,13 +73,13 @@ def openings() -> dict[str, tuple[Meaning | None, Phrases]]:
                 senses[member].add(" ".join(member))
             for key in keys[member] | {f"={written}"}:
                 classes[key].add(label)
-    found: dict[str, tuple[Meaning | None, Phrases]] = {}
+    table: dict[str, tuple[Meaning | None, Phrases]] = {}
     for phrase in sorted(keys, key=len, reverse=True):
         labels = frozenset(label for key in keys[phrase] for label in classes.get(key, ()))
         entry = Meaning(frozenset(keys[phrase]), frozenset(flags[phrase]), labels, frozenset(senses[phrase]))
-        _, longer = found.setdefault(phrase[0], (None, {}))
+        _, longer = table.setdefault(phrase[0], (None, {}))
         if len(phrase) == 1:
-            found[phrase[0]] = (entry, longer)
+            table[phrase[0]] = (entry, longer)
         else:
             longer.setdefault(phrase[1], []).append((phrase, entry))
-    return found
+    return table

@@ -1,4 +1,4 @@
-"""The decision how a new text relates to known ones: a duplicate, an update, unsure, or new.
+"""Classification of a new text against known ones: a duplicate, an update, unsure, or new.
 
 Both texts are parsed (`parsed_text.py`) and compared (`features.py`). Boosted trees fitted to labelled pairs
 (`scripts/fit_merge.py`) give the likelihood of each relation. A wrong update destroys a fact, so doubt stays
@@ -29,36 +29,36 @@ _COMPARED = 4
 _TIE = 0.95
 
 
-# Of the classes, where the one value of a thing differs: on and off, the latest version, its floor. The
-# fitted pairs have too few of these; all 100 among them are updates.
+# Likelihoods of the classes where the only value of a thing differs: on and off, the latest version, its
+# floor. The fitted pairs have too few of these; all 100 among them are updates.
 _PLAIN = (0.0, 0.05, 0.95)
-# Of two things with a number each, of what was, of one of some, of what is denied of both, neither takes the
-# place of the other one.
+# Features that exclude an update: two things with a number each, past facts, one of several things, two
+# denials.
 _NO_UPDATE = ("two numbered", "both past", "slot of some", "slot of denial")
 # Deviations by which an embedding stands out a little, and altogether: chance hardly gives the first.
 _STANDS_OUT = (3.0, 5.0)
 # A reason at the end of a text.
 _REASON = re.compile(r",?\s(?:because|weil|parce que|porque)\s[^.;!?]*(?=[.;!?]?\s*\Z)", re.IGNORECASE)
-# How much an update counts that is told in other words, of those that stand in the one place where two texts
-# differ: 0.83 of them counts as 0.765 of these does.
+# Weight of an update in other words, relative to an update in the only place where two texts differ: 0.83
+# counts as 0.765.
 _IN_OTHER_WORDS = 0.92
 _NEW = Relation("new", None, "nothing like it is stored")
 
 
-def relate(text: str, known: Sequence[str], limits: Thresholds, standing: Sequence[float] = ()) -> Relation:
+def relate(text: str, known: Sequence[str], limits: Thresholds, prominence: Sequence[float] = ()) -> Relation:
     """Return how a text relates to the known ones; see `holdfast.dedup.relate`."""
-    found = _related(text, known, limits, standing)
-    if found.kind in ("duplicate", "update"):
-        return found
-    # What was chosen for one reason may be chosen anew for another, or for none.
-    bare, *others = (_REASON.sub("", one) for one in (text, *known))
+    relation = _relate(text, known, limits, prominence)
+    if relation.kind in ("duplicate", "update"):
+        return relation
+    # The same choice may be made again for another reason, or for none.
+    bare, *others = (_REASON.sub("", whole) for whole in (text, *known))
     if (bare, *others) == (text, *known):
-        return found
-    again = _related(bare, others, limits, standing)
-    return again if again.kind == "update" else found
+        return relation
+    again = _relate(bare, others, limits, prominence)
+    return again if again.kind == "update" else relation
 
 
-def _related(text: str, known: Sequence[str], limits: Thresholds, standing: Sequence[float]) -> Relation:
+def _relate(text: str, known: Sequence[str], limits: Thresholds, prominence: Sequence[float]) -> Relation:
     new = parse_text(text)
     olds = [parse_text(other) for other in known]
     for place, old in enumerate(olds):
@@ -70,31 +70,31 @@ def _related(text: str, known: Sequence[str], limits: Thresholds, standing: Sequ
             return Relation("duplicate", place, "it says the same")
     if not near:
         return _NEW
-    likely = _judged([olds[place] for place in near], new)
-    if any(standing):
-        # What means much the same is no news, but may be another value: nearness alone leaves a doubt.
-        likely[:, 1] *= 1 - np.interp([standing[place] for place in near], _STANDS_OUT, (0, 1))
-    return _decided(likely, near, limits)
+    likely = _likelihoods([olds[place] for place in near], new)
+    if any(prominence):
+        # A text of a near meaning is not new, but may give another value: nearness alone leaves a doubt.
+        likely[:, 1] *= 1 - np.interp([prominence[place] for place in near], _STANDS_OUT, (0, 1))
+    return _decide(likely, near, limits)
 
 
 def classify(old: str, new: str, limits: Thresholds) -> Comparison:
     """Return how two texts relate; see `holdfast.dedup.classify`."""
-    one, other = parse_text(old), parse_text(new)
-    if says_literally(one, other):
+    older, newer = parse_text(old), parse_text(new)
+    if says_literally(older, newer):
         return Comparison("duplicate", "the same words", 1.0, 0.0)
-    if not (_is_comparable(one) and _is_comparable(other)):
+    if not (_is_comparable(older) and _is_comparable(newer)):
         return Comparison("different", "a text is too long or has no words of content", 0.0, 0.0)
-    if repeats(one, other):
+    if repeats(older, newer):
         return Comparison("duplicate", "it says the same", 1.0, 0.0)
-    likely = _judged([one], other)
-    relation = _decided(likely, [0], limits)
+    likely = _likelihoods([older], newer)
+    relation = _decide(likely, [0], limits)
     why = "neither the same nor another value" if relation.kind == "new" else relation.why
     return Comparison(
         "update" if relation.kind == "update" else "different", why, float(likely[0, 0]), float(likely[0, 2])
     )
 
 
-def _judged(olds: Sequence[ParsedText], new: ParsedText) -> _Likely:
+def _likelihoods(olds: Sequence[ParsedText], new: ParsedText) -> _Likely:
     """Return the probability of each class for each known text, shape (texts, classes)."""
     examples = [features(old, new) for old in olds]
     likely = _forest().judge(examples)
@@ -108,8 +108,8 @@ def _judged(olds: Sequence[ParsedText], new: ParsedText) -> _Likely:
     return likely
 
 
-def _decided(likely: _Likely, places: Sequence[int], limits: Thresholds) -> Relation:
-    """Return the likeliest update, else the greatest doubt."""
+def _decide(likely: _Likely, places: Sequence[int], limits: Thresholds) -> Relation:
+    """Choose the likeliest update, else the greatest doubt."""
     same, new, changed = likely.T
     first = int(changed.argmax())
     if changed[first] > limits.update:
@@ -130,13 +130,13 @@ def _nearest(olds: Sequence[ParsedText], new: ParsedText) -> list[int]:
     short = [place for place, old in enumerate(olds) if _is_comparable(old)]
     if len(short) <= _COMPARED:
         return short
-    best = sorted(short, key=lambda place: -_common(olds[place], new))[:_COMPARED]
+    best = sorted(short, key=lambda place: -_count_common(olds[place], new))[:_COMPARED]
     return sorted(best)
 
 
-def _common(one: ParsedText, other: ParsedText) -> int:
+def _count_common(old: ParsedText, new: ParsedText) -> int:
     """Count the words and the meanings that two texts share."""
-    return len(one.roots & other.roots) + len(one.statement.keys & other.statement.keys)
+    return len(old.roots & new.roots) + len(old.statement.keys & new.statement.keys)
 
 
 def _is_comparable(text: ParsedText) -> bool:

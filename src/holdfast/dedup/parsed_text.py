@@ -21,7 +21,7 @@ FUNCTION = frozenset(
     "as that this it its their his her my our your i we they he she user s users not no n t will would "
     "can could should must than then so but if when who which there".split()
 )
-# It has a "now" that tells of no change.
+# Its "now" marks no change.
 _SOMETIMES = re.compile(r"\b[Nn]ow and (?:then|again)\b")
 # Letters that two words of one family share: commuter, commute.
 FAMILY = 5
@@ -34,20 +34,20 @@ class ParsedText:
     text: str
     statement: Statement
     cues: Cues
-    # All, in lower case, numbers as well.
+    # All words in lower case, and numbers.
     words: tuple[str, ...]
-    # Of each word, unless it begins the text.
+    # Whether each word, but the first of the text, has a capital.
     capital: tuple[bool, ...]
-    # Of the words of content among all.
+    # The indexes of the words of content among all words.
     places: tuple[int, ...]
     content: tuple[str, ...]
-    # Of the words of content.
-    stems: tuple[str, ...]
-    # The words.
-    known: frozenset[str]
     # The stems of the words of content.
+    stems: tuple[str, ...]
+    # The distinct words.
+    known: frozenset[str]
+    # The distinct stems.
     roots: frozenset[str]
-    # The first letters of the words of content that have enough of them.
+    # The first letters of the longer words of content.
     families: frozenset[str]
 
     def stems_of(self, span: slice) -> tuple[str, ...]:
@@ -61,8 +61,8 @@ def parse_text(text: str) -> ParsedText:
     if "ow and " in text:
         text = _SOMETIMES.sub("sometimes", text)
     statement = parse_statement(text)
-    found = _WORD.findall(text)
-    words = tuple(word.lower() for word in found)
+    matches = _WORD.findall(text)
+    words = tuple(word.lower() for word in matches)
     empty = FUNCTION | foreign(words)
     places = [place for place, word in enumerate(words) if word not in empty]
     content = tuple(words[place] for place in places)
@@ -72,7 +72,7 @@ def parse_text(text: str) -> ParsedText:
         statement,
         find_cues(statement.words),
         words,
-        tuple(place > 0 and word[0].isupper() for place, word in enumerate(found)),
+        tuple(place > 0 and word[0].isupper() for place, word in enumerate(matches)),
         tuple(places),
         content,
         stems,

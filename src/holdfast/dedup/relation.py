@@ -1,4 +1,4 @@
-"""How a new text relates to the known ones that it was compared with."""
+"""Results of a comparison of a new text with known ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 RelationKind = Literal["new", "duplicate", "update", "unsure"]
 T = TypeVar("T")
 SEVERAL = "it may update one of several"
-"""Why a text is unsure that gives another value of more than one."""
+"""The reason of "unsure" for a text that may update more than one known text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Relation:
     why: str
 
     def choose(self, known: Sequence[T]) -> T | None:
-        """Return the one of the known things that the new text relates to; None for "new"."""
+        """Return the known thing that the new text relates to; None for "new"."""
         return None if self.index is None else known[self.index]
 
 

@@ -1,8 +1,8 @@
-"""Whether a text says what another one says: nothing less, nothing more, of nobody else.
+"""Detection of repetitions: two texts that say the same, no more and no less, of the same things.
 
 A rule, not a likelihood: all content of both texts is the same word or a listed wording of the same sense, in
-an order that tells the same, and what is written exactly (`writing.py`) is written alike. What says the same
-in words that no table has is kept beside it.
+an order that tells the same, and exact parts (`writing.py`) are written alike. A text that says the same
+in words outside the tables is kept beside it.
 """
 
 from __future__ import annotations
@@ -43,31 +43,31 @@ _BE = frozenset("is are be been being was were am has have had does did".split()
 _HAVE = frozenset("has have had".split())
 _RELATING = frozenset({"=have", "=use"})
 _RELATIONS = frozenset({"verb", "many", "light"})
-# Words that two texts may have apart.
+# Words, at most, that only one of two texts has.
 _APART = 4
 
 
 def says_literally(old: ParsedText, new: ParsedText) -> bool:
-    """Return whether two texts have the same words, whatever their usual case and punctuation."""
-    one, other = old.statement, new.statement
-    if one.long or other.long:
+    """Return whether two texts have the same words; usual case and punctuation do not count."""
+    older, newer = old.statement, new.statement
+    if older.long or newer.long:
         return old.text.split() == new.text.split()
-    return one.plain == other.plain and (old.text == new.text or is_written_alike(old.text, new.text))
+    return older.plain == newer.plain and (old.text == new.text or is_written_alike(old.text, new.text))
 
 
 def repeats(old: ParsedText, new: ParsedText) -> bool:
-    """Return whether each of two texts covers all that the other one says, as it is written there."""
+    """Return whether each of two texts covers all of the other one, exact parts as written."""
     old, new = (parse_text(_in_full(text.text)) for text in (old, new))
-    one, other = old.statement, new.statement
-    parts = difference(one, other)
+    older, newer = old.statement, new.statement
+    parts = difference(older, newer)
     return (
         bool(parts.both)
-        and all(_says_the_same(item, one, same, other) for item, same in parts.both)
-        and all(_says_nothing(item, other) for item in parts.old)
-        and all(_says_nothing(item, one) for item in parts.new)
+        and all(_says_the_same(item, older, same, newer) for item, same in parts.both)
+        and all(_says_nothing(item, newer) for item in parts.old)
+        and all(_says_nothing(item, older) for item in parts.new)
         and not (parts.old and parts.new)
-        and one.traits & _TRAITS == other.traits & _TRAITS
-        and _tells_alike(one, other)
+        and older.traits & _TRAITS == newer.traits & _TRAITS
+        and _tells_alike(older, newer)
         and not _is_denial(old, new)
         and is_written_alike(old.text, new.text)
         and _has_same_order(old, new, parts.both)
@@ -81,29 +81,29 @@ def _in_full(text: str) -> str:
     return text
 
 
-def _says_the_same(one: ContentItem, old: Statement, other: ContentItem, new: Statement) -> bool:
+def _says_the_same(older: ContentItem, old: Statement, newer: ContentItem, new: Statement) -> bool:
     """Return whether two items of two statements say the same, in whatever words.
 
     The same word has to have the same form: an operator is no operation, and one brother not several.
     """
-    if one.negated != other.negated or _tense(one) != _tense(other):
+    if older.negated != newer.negated or _tense(older) != _tense(newer):
         return False
     said, again = (
-        text.words[item.place : item.place + item.length] for item, text in ((one, old), (other, new))
+        text.words[item.place : item.place + item.length] for item, text in ((older, old), (newer, new))
     )
-    form, form_again = _forms(one, said), _forms(other, again)
-    is_number_same = _is_plural(one, form) == _is_plural(other, form_again)
-    if one.kind == "concept" == other.kind:
+    form, form_again = _forms(older, said), _forms(newer, again)
+    is_number_same = _is_plural(older, form) == _is_plural(newer, form_again)
+    if older.kind == "concept" == newer.kind:
         roots, roots_again = ({*map(stem, words)} - short_words() for words in (said, again))
         if not roots.isdisjoint(roots_again):
             return {*form} - short_words() == {*form_again} - short_words()
-        return not one.senses.isdisjoint(other.senses) and is_number_same
-    is_value = one.kind in VALUES and (one.kind != "weekday" or is_number_same)
-    return (is_value or form == form_again) and not one.keys.isdisjoint(other.keys)
+        return not older.senses.isdisjoint(newer.senses) and is_number_same
+    is_value = older.kind in VALUES and (older.kind != "weekday" or is_number_same)
+    return (is_value or form == form_again) and not older.keys.isdisjoint(newer.keys)
 
 
 def _forms(item: ContentItem, words: Sequence[str]) -> tuple[str, ...]:
-    """Return words in lower case, a verb that somebody says of themselves as of another person."""
+    """Return words in lower case, verbs of the first person in the form of the third."""
     written = tuple(words) if item.kind == "concept" else (item.text.lower(),)
     if item.before in _words("speakers"):
         return (written[0].removesuffix("s") + "s", *written[1:])
@@ -118,7 +118,7 @@ def _is_plural(item: ContentItem, words: Sequence[str]) -> bool:
 
 
 def _tense(item: ContentItem) -> str:
-    """Return whether a verb tells what happened, in English: designed, was designed; not is designed."""
+    """Return the tense of an English verb: "past" for designed and was designed, not for is designed."""
     is_verb = item.kind == "word" or item.flags & {"verb", "one"}
     if not is_verb or not item.keys.isdisjoint(_words("empty")):
         return ""
@@ -138,7 +138,7 @@ def _is_passive(item: ContentItem) -> bool:
 
 
 def _says_nothing(item: ContentItem, other: Statement) -> bool:
-    """Return whether a statement says the same without an item as another one that has none like it.
+    """Return whether an item without a partner in the other statement adds nothing to what that one says.
 
     Whose dog it is may be told by "has"; but who has a doctor is not one.
     """
@@ -150,30 +150,30 @@ def _says_nothing(item: ContentItem, other: Statement) -> bool:
 
 
 def _is_one_of(statement: Statement) -> bool:
-    """Return whether a statement says that somebody is one of some."""
+    """Return whether a statement calls somebody one of several."""
     articles, are = _words("indefinite"), _words("linking")
     return any(word in are and after in articles for word, after in pairwise(statement.words))
 
 
 def _is_denial(old: ParsedText, new: ParsedText) -> bool:
-    """Return whether one of two texts denies what the other says in the same words."""
+    """Return whether one of two texts denies the other in the same words."""
     denials, aside = _words("denials"), _words("denials") | _words("beside")
     count = sum(word in denials for word in (*old.words, *new.words))
-    one, other = (
+    old_roots, new_roots = (
         {root for word, root in zip(text.content, text.stems, strict=True) if word not in aside}
         for text in (old, new)
     )
-    return count % 2 == 1 and one == other
+    return count % 2 == 1 and old_roots == new_roots
 
 
 def _tells_alike(old: Statement, new: Statement) -> bool:
     """Return whether two statements have the same persons, times and places, and are as sure."""
-    one, other = old.bare_words, new.bare_words
-    come, gone = (other - one) & _words("relating"), (one - other) & _words("relating")
+    older, newer = old.bare_words, new.bare_words
+    come, gone = (newer - older) & _words("relating"), (older - newer) & _words("relating")
     telling = _words("telling") | fillers()["now"] | fillers()["stop"]
     return (
-        one & telling == other & telling
-        and one.isdisjoint(_words("roughly")) == other.isdisjoint(_words("roughly"))
+        older & telling == newer & telling
+        and older.isdisjoint(_words("roughly")) == newer.isdisjoint(_words("roughly"))
         and not (come and gone)
         and {_is_of_one(old), _is_of_one(new)} != {True, False}
         and not _tells_apart(old, new)
@@ -187,43 +187,43 @@ def _is_of_one(statement: Statement) -> bool | None:
     return alone if alone != together else None
 
 
-def _tells_apart(one: Statement, other: Statement) -> bool:
-    """Return whether a statement tells what was where the other tells what is, or of one of some it has."""
-    words, others = {*one.words}, {*other.words}
+def _tells_apart(statement: Statement, other: Statement) -> bool:
+    """Return whether one statement is past and the other present, or one says "is a" and the other "has"."""
+    words, others = {*statement.words}, {*other.words}
     past, present = _words("past"), _words("present")
     if words & past and others & present and not (words & present or others & past):
         return True
-    return bool(_HAVE & others) and _is_one_of(one) and not _is_one_of(other)
+    return bool(_HAVE & others) and _is_one_of(statement) and not _is_one_of(other)
 
 
 def _has_same_order(old: ParsedText, new: ParsedText, both: Sequence[Pair]) -> bool:
-    """Return whether two texts tell who does what to whom, and what follows from what, in the same order.
+    """Return whether two texts have actors, objects, causes and effects in the same order.
 
     The same words may stand in another order only in the list at the end of what somebody likes, speaks or
     has, in a statement turned round its verb (the X is Y, Y is the X; X leads Y, Y is led by X), or where a
     time or place leads.
     """
-    one, other = _sequence(old.text), _sequence(new.text)
-    if not (_owners(one) <= _owners(other) or _owners(other) <= _owners(one)):
+    older, newer = _sequence(old.text), _sequence(new.text)
+    if not (_owners(older) <= _owners(newer) or _owners(newer) <= _owners(older)):
         return False
     is_ordered = any(OPERATOR.search(text.text) for text in (old, new)) or not _stems(
         "connecting"
-    ).isdisjoint((*one, *other))
-    if is_ordered or _is_contrast(one) or _is_contrast(other):
+    ).isdisjoint((*older, *newer))
+    if is_ordered or _is_contrast(older) or _is_contrast(newer):
         marks = _words("marks")
-        return [word for word in one if word not in marks] == [word for word in other if word not in marks]
-    come, gone = Counter(one) - Counter(other), Counter(other) - Counter(one)
+        return [word for word in older if word not in marks] == [word for word in newer if word not in marks]
+    come, gone = Counter(older) - Counter(newer), Counter(newer) - Counter(older)
     apart = come + gone
     if apart.total() > _APART or not short_words() | fillers()["now"] | _words("marks") >= apart.keys():
         return _is_rotated(both)
     if any("many" in item.flags or item.keys & _RELATING for item, _ in both):
-        one, other = _with_sorted_list(one), _with_sorted_list(other)
-    a, b = ([word for word in words if word not in apart] for words in (one, other))
+        older, newer = _with_sorted_list(older), _with_sorted_list(newer)
+    a, b = ([word for word in words if word not in apart] for words in (older, newer))
     if _words("by").isdisjoint(come) != _words("by").isdisjoint(gone):
         return _is_turned(a, b, frozenset(a))
     if any(_is_passive(item) != _is_passive(same) for item, same in both):
         return False
-    is_definite = any({one.kind, other.kind} & {"name", "id", *VALUES} for one, other in both)
+    is_definite = any({item.kind, same.kind} & {"name", "id", *VALUES} for item, same in both)
     fronted = frozenset(a) if "there" in apart else _stems("leading")
     return (
         a == b
@@ -235,11 +235,11 @@ def _has_same_order(old: ParsedText, new: ParsedText, both: Sequence[Pair]) -> b
 
 
 def _is_rotated(both: Sequence[Pair]) -> bool:
-    """Return whether what two texts speak of follows in the same order, from whichever on.
+    """Return whether the things of two texts are in the same cyclic order.
 
     Where a verb relates them, names and the user have to stand in the same order from the first on.
     """
-    things = [other.place for one, other in both if not one.flags & _RELATIONS]
+    things = [b.place for a, b in both if not a.flags & _RELATIONS]
     falls = sum(before > after for before, after in zip(things, [*things[1:], *things[:1]], strict=True))
     actors = [b.place for a, b in both if "name" in (a.kind, b.kind) or "=user" in a.keys]
     has_verb = any("verb" in a.flags or a.kind == "word" for a, _ in both)
@@ -247,12 +247,12 @@ def _is_rotated(both: Sequence[Pair]) -> bool:
 
 
 def _is_contrast(words: Sequence[str]) -> bool:
-    """Return whether something is told from something else: tea, not coffee."""
+    """Return whether words contrast two things: tea, not coffee."""
     return any(word == "not" and before in _words("joining") for before, word in pairwise(words))
 
 
 def _owners(words: Sequence[str]) -> set[str]:
-    """Return whose things are spoken of: my boss, Ann's boss, their boss."""
+    """Return the owners of things: my boss, Ann's boss, their boss."""
     return {before for before, word in pairwise(words) if word == "'s"} | _stems("possessive") & {*words}
 
 
@@ -271,30 +271,30 @@ def _sequence(text: str) -> tuple[str, ...]:
 
 
 def _with_sorted_list(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return words with those of a list at the end in one order: tea and coffee, coffee and tea.
+    """Return words with the list at their end sorted: tea and coffee, coffee and tea.
 
     Numbers are left as they are: 32 and 64 may count different things.
     """
     start = len(words) - 1
     while start >= 2 and (words[start - 1] == "," or words[start - 1] in _words("joining")):
         start -= 2
-    listed = sorted(words[start::2])
-    if len(listed) < 2 or "#" in {word[0] for word in listed}:
+    entries = sorted(words[start::2])
+    if len(entries) < 2 or "#" in {word[0] for word in entries}:
         return words
-    return (*words[:start], *listed)
+    return (*words[:start], *entries)
 
 
-def _is_turned(one: Sequence[str], other: Sequence[str], verbs: AbstractSet[str]) -> bool:
+def _is_turned(words: Sequence[str], other: Sequence[str], verbs: AbstractSet[str]) -> bool:
     return any(
-        one[place] in verbs and [*one[place + 1 :], one[place], *one[:place]] == list(other)
-        for place in range(len(one))
+        words[place] in verbs and [*words[place + 1 :], words[place], *words[:place]] == list(other)
+        for place in range(len(words))
     )
 
 
-def _is_fronted(one: Sequence[str], other: Sequence[str], leading: AbstractSet[str]) -> bool:
-    """Return whether the end of a text, which tells a place or a time, stands at the beginning of another."""
+def _is_fronted(words: Sequence[str], other: Sequence[str], leading: AbstractSet[str]) -> bool:
+    """Return whether the place or time at the end of a text begins the other one."""
     return any(
-        one[place] in leading and [*one[place:], *one[:place]] == list(other) for place in range(1, len(one))
+        words[cut] in leading and [*words[cut:], *words[:cut]] == list(other) for cut in range(1, len(words))
     )
 
 

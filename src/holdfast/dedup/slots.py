@@ -1,4 +1,4 @@
-"""The one place where two texts differ: what kind of value stands there, and whether its frame has one."""
+"""Features of the only place where two texts differ: the type of its values, and the words around it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST = 4
 def slot_features(
     old: ParsedText, new: ParsedText, start: int, slots: tuple[Words, Words]
 ) -> dict[str, float]:
-    """Return which values two texts have in the one place where they differ, and what stands beside it.
+    """Return the features of the only place where two texts differ, and of the words beside it.
 
     `start` is the index of the first word of both slots.
     """
@@ -37,7 +37,7 @@ def slot_features(
     bare = tuple(word for word in stemmed if word not in _LINKING)
     kind = _type(old, new, start, slots)
     is_counted = kind in ("number", "ordinal")
-    has_rank = is_counted and (_ranked(before[-1:]) or _ranked(after[:1]))
+    has_rank = is_counted and (_names_rank(before[-1:]) or _names_rank(after[:1]))
     newest = any(_has_phrase(words, "newest") for words in (before, after))
     at_start = _ARTICLES.issuperset(before)
     verb_before, verb_after = not _BE.isdisjoint(before), not _BE.isdisjoint(after)
@@ -56,7 +56,7 @@ def slot_features(
         "slot of rank": has_rank and not is_subject,
         "value of newest": newest and kind == "number" and (is_the or (verb_before and not after)),
         "state of rank": has_rank and verb_before and not is_subject,
-        "slot of past": not _listed("past").isdisjoint((*before, *after)),
+        "slot of past": not _list_words("past").isdisjoint((*before, *after)),
         "slot of switch at end": kind == "switch" and not after,
         "slot of value": _is_key(old, start) and not after,
         "slot at start": at_start,
@@ -68,7 +68,7 @@ def slot_features(
 
 
 def _wordings(stemmed: Words) -> dict[str, float]:
-    """Return which of the listed wordings stand before a value."""
+    """Return the features of the listed wordings before a value."""
     bare = stemmed
     while bare and bare[-1] in _ARTICLES:
         bare = bare[:-1]
@@ -86,40 +86,35 @@ def _is_value(text: ParsedText, start: int) -> bool:
     return text.words[start - 1] in _IS or ("keyed" in text.statement.traits and start <= _KEY)
 
 
-def is_exchanged(one: Words, other: Words) -> bool:
-    """Return whether two things that a preference relates have changed places: tabs over spaces."""
-    return (
-        len(one) == len(other)
-        and one != other
-        and sorted(one) == sorted(other)
-        and _has_phrase(one, "between")
-    )
+def is_exchanged(old: Words, new: Words) -> bool:
+    """Return whether a preference has its two things exchanged: tabs over spaces."""
+    return len(old) == len(new) and old != new and sorted(old) == sorted(new) and _has_phrase(old, "between")
 
 
 def _type(old: ParsedText, new: ParsedText, start: int, slots: tuple[Words, Words]) -> str:
     """Return the type of two values, "other" when they have none in common."""
-    found = [_types(text, start, slot) for text, slot in ((old, slots[0]), (new, slots[1]))]
+    types = [_types(text, start, slot) for text, slot in ((old, slots[0]), (new, slots[1]))]
     if frozenset((" ".join(slots[0]), " ".join(slots[1]))) in _switches():
         return "switch"
-    return next((name for name in _TYPES if name in found[0] and name in found[1]), "other")
+    return next((name for name in _TYPES if name in types[0] and name in types[1]), "other")
 
 
 def _types(text: ParsedText, start: int, slot: Words) -> set[str]:
     digits = [word[0].isdigit() for word in slot]
-    found = set[str]()
+    types = set[str]()
     if all(word in _words("ordinal") for word in slot):
-        found.add("ordinal")
+        types.add("ordinal")
     if digits[0]:
         rest = slot[1:]
-        found.add("ordinal" if rest and rest[0] in _words("suffix") else "code" if rest else "number")
+        types.add("ordinal" if rest and rest[0] in _words("suffix") else "code" if rest else "number")
     if len(slot) > 1 and any(digits):
-        found.add("code")
+        types.add("code")
     if all(text.capital[start : start + len(slot)]):
-        found.add("name")
-    return found
+        types.add("name")
+    return types
 
 
-def _ranked(words: Words) -> bool:
+def _names_rank(words: Words) -> bool:
     """Return whether a word next to a value is one for a rank; the suffix of an ordinal may stand between."""
     return any(stem(word) in _words("rank") or word in _words("rank") for word in words)
 
@@ -145,21 +140,21 @@ def _has_phrase(words: Words, name: str) -> bool:
 
 
 @cache
-def _listed(name: str) -> frozenset[str]:
-    found = headed_lists("holdfast.dedup", "slots.txt")
-    return frozenset(word for head, body in found if head == [name] for word in body)
+def _list_words(name: str) -> frozenset[str]:
+    lists = headed_lists("holdfast.dedup", "slots.txt")
+    return frozenset(word for head, body in lists if head == [name] for word in body)
 
 
 @cache
 def _words(name: str) -> frozenset[str]:
-    return _listed(name) | frozenset(map(stem, _listed(name)))
+    return _list_words(name) | frozenset(map(stem, _list_words(name)))
 
 
 @cache
 def _phrases(name: str) -> frozenset[Words]:
-    return frozenset(map(stems, _listed(name)))
+    return frozenset(map(stems, _list_words(name)))
 
 
 @cache
 def _switches() -> frozenset[frozenset[str]]:
-    return frozenset(frozenset(pair.split()) for pair in _listed("switch"))
+    return frozenset(frozenset(pair.split()) for pair in _list_words("switch"))

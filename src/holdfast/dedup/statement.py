@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Characters of a text that is parsed; a longer one is compared for equality only.
+# Characters, at most, of a text to parse; longer texts are compared for equality only.
 LONGEST = 2_000
 _NONE: frozenset[str] = frozenset()
 

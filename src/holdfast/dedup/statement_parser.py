@@ -17,7 +17,7 @@ from holdfast.text import analyze
 from holdfast.text.fillers import fillers, foreign, stem, weak_words
 from holdfast.text.value_tokens import ValueToken, tokenize
 
-# Tokens of a text; one with more is compared for equality only.
+# Tokens, at most, of a text to parse; longer texts are compared for equality only.
 _MAX_TOKENS = 300
 _BE = frozenset(
     "is are was were be been am has have had will can does do should must may ist sind war hat es est "
@@ -36,7 +36,7 @@ def parse_statement(text: str) -> Statement:
     if len(text) > LONGEST or len(tokens) > _MAX_TOKENS:
         return Statement(tuple(analyze.fold(text).split()), long=True)
     reader = _Reader(tokens, [*(token.key for token in tokens), ""])
-    items = tuple(_merged(reader.read()))
+    items = tuple(_merge_items(reader.read_items()))
     keys = frozenset(
         key
         for item in items
@@ -47,22 +47,22 @@ def parse_statement(text: str) -> Statement:
     return Statement(plain, items, frozenset(reader.traits), keys=keys, words=tuple(reader.keys[:-1]))
 
 
-def _merged(items: list[ContentItem]) -> list[ContentItem]:
-    """Return items without repetitions, the characters of an unknown word of an unspaced script joined."""
-    found: list[ContentItem] = []
+def _merge_items(items: list[ContentItem]) -> list[ContentItem]:
+    """Drop repeated items, and join the characters of unknown words of unspaced scripts."""
+    distinct: list[ContentItem] = []
     for item in items:
-        last = found[-1] if found else None
+        last = distinct[-1] if distinct else None
         if last and item.kind == last.kind == "cjk" and item.place == last.place + len(last.text):
-            found[-1] = replace(last, text=last.text + item.text, keys=frozenset({last.text + item.text}))
-        elif not any(item.keys == other.keys and item.negated == other.negated for other in found):
-            found.append(item)
-    return found
+            distinct[-1] = replace(last, text=last.text + item.text, keys=frozenset({last.text + item.text}))
+        elif not any(item.keys == other.keys and item.negated == other.negated for other in distinct):
+            distinct.append(item)
+    return distinct
 
 
 @dataclass(slots=True)
 class _Reader:
     tokens: list[ValueToken]
-    # Of the tokens; the last one is empty, and is what stands before the first and behind the last token.
+    # The keys of the tokens and an empty one, which also precedes the first token (index -1).
     keys: list[str]
     traits: set[str] = field(default_factory=set)
     _items: list[ContentItem] = field(default_factory=list)
@@ -73,7 +73,7 @@ class _Reader:
     _empty: frozenset[str] = frozenset()
     _stems: list[str] = field(default_factory=list)
 
-    def read(self) -> list[ContentItem]:
+    def read_items(self) -> list[ContentItem]:
         """Return the items of the tokens, and collect the traits of the statement."""
         kinds, keys = fillers(), self.keys[:-1]
         self._empty = kinds["empty"] | kinds["cjk"] | foreign(keys)
@@ -203,7 +203,7 @@ class _Reader:
         self._negate = False
 
     def _is_function_word(self, key: str, place: int) -> bool:
-        """Return whether a word has no content of its own, and keep what it does to others."""
+        """Return whether a word has no content of its own, and keep its effect on others."""
         kinds = fillers()
         if key in _BE and self._verb < 0 and self._items:
             self._verb = place
@@ -243,14 +243,14 @@ class _Reader:
 
 
 def _word_kind(token: ValueToken) -> str:
-    """Return whether a word is a name; "first" if it may be none, since it begins a sentence."""
+    """Return "name" or "word"; "first" for a capital at the beginning of a sentence."""
     if not token.text[:1].isupper():
         return "word"
     return "first" if token.start and not token.text[1:2].isupper() else "name"
 
 
 def _is_past(word: str, before: str) -> bool:
-    """Return whether a word is a verb in the past without `is` or `has` before it: it happened once."""
+    """Return whether a word is a verb in the past tense, without `is` or `has` before it: a single event."""
     if word in ("was", "were"):
         return True
     return word.endswith("ed") and before not in _BEFORE_PARTICIPLES and stem(word) != word

@@ -1,4 +1,4 @@
-"""Value preservation: whether a text that stands for others loses none of their values and adds none."""
+"""Value preservation: whether a text in place of others loses or adds values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two texts must have alike as they are written, before one can be called a repetition of the other.
+"""Comparison of two texts as written: the parts that a repetition must have unchanged.
 
 Numbers as written, signs, symbols, emoji, paths, flags and words with their case. Comparison by meaning folds
 all of this away: 3.10 and 3.1, `-v` and `-V`, O+ and O-, PATH and path.
@@ -19,7 +19,7 @@ from holdfast.text.units import UNITS
 from holdfast.text.value_tokens import UNSPACED, tokenize, with_day_ranges
 
 _AROUND, _BEHIND = "\"'“”‘’„«»‹›()[]{}`", ".,;:!?…"
-# What stands for more than itself: a bracket within or around one of several words, a mark of a pattern.
+# Marks with a meaning: a bracket within or around one of several words, a mark of a pattern.
 _MARKED = re.compile(r"[][(){}<>|*]|\?.|^[^'\"]*\d['\"′″]|^\w'$")
 _EMPHASIS = re.compile(r"(\*\*)(?=\S)([^*]+)(?<=\S)\1(?!\w)")
 _WORDS = re.compile(r"[^\W\d_]+(?:['’.-][^\W\d_]+)*")
@@ -33,7 +33,7 @@ _QUOTED = re.compile(r"[\"“„«](?=\S)([^\"“”„«»]*\s[^\"“”„«»
 _CODE, _A_FEW = re.compile(r"`([^`]*\s[^`]*)`"), re.compile(r"\b[Aa] (?:few|little)\b")
 _LITERAL = re.compile(r"['\"](?:null|none|nil|true|false|\d+)['\"]", re.IGNORECASE)
 _NO_FORMULA = re.compile(r"[^][(){}+*/-]")
-# Between two things, what stands for a relation: which comes first tells which is which.
+# A mark of a relation between two things, whose order counts.
 OPERATOR = re.compile(r"\S\s(?:[-=~]+>|<[-=~]+|[+*/=<>→←↔⇒≤≥]|[=!]==?|vs\.?)\s\S|(?:\b\w|[)\d])\s[-–]\s")
 _NO_WORD = re.compile(r"[-–—·•|]+|°[CF]?|[:!?«»…]")
 _BESIDE_NUMBERS = re.compile(r"(?<=\d)\s+(?=[€$£¥%])|(?<=[€$£¥])\s+(?=\d)")
@@ -56,25 +56,25 @@ def is_written_alike(old: str, new: str) -> bool:
     >>> is_written_alike("Requires Python 3.10", "Requires Python 3.1")
     False
     """
-    one, other = (with_day_ranges(normalized("NFC", text).replace("’", "'")) for text in (old, new))
-    if list(_exact(one)) != list(_exact(other)) or bool(_QUESTION.search(one)) != bool(
-        _QUESTION.search(other)
+    older, newer = (with_day_ranges(normalized("NFC", text).replace("’", "'")) for text in (old, new))
+    if list(_exact_parts(older)) != list(_exact_parts(newer)) or bool(_QUESTION.search(older)) != bool(
+        _QUESTION.search(newer)
     ):
         return False
-    quoted, quoted_too = _QUOTED.findall(one), _QUOTED.findall(other)
+    quoted, quoted_too = _QUOTED.findall(older), _QUOTED.findall(newer)
     return (
-        set(_values(one)) == set(_values(other))
-        and _accented(one) == _accented(other)
-        and _shape(one) == _shape(other)
+        set(_values(older)) == set(_values(newer))
+        and _accented_words(older) == _accented_words(newer)
+        and _shape(older) == _shape(newer)
         and (not quoted or not quoted_too or quoted == quoted_too)
-        and _unspaced(one) == _unspaced(other)
-        and not _differ_in_case(one, other)
+        and _unspaced_characters(older) == _unspaced_characters(newer)
+        and not _differ_in_case(older, newer)
         and ("\n" not in old.strip() + new.strip() or old.split("\n") == new.split("\n"))
     )
 
 
-def _exact(text: str) -> Iterator[str]:
-    """Yield what is neither a word nor a number: in it each character and its case may count."""
+def _exact_parts(text: str) -> Iterator[str]:
+    """Yield the parts that are neither words nor numbers, where each character and its case may count."""
     is_loud = text.isupper()
     plain = _BESIDE_NUMBERS.sub("", _EMPHASIS.sub(r"\2", text.replace("−", "-").replace("\ufe0f", "")))
     for pattern in (_INTERVAL, _CODE, _LITERAL, _A_FEW):
@@ -82,8 +82,8 @@ def _exact(text: str) -> Iterator[str]:
     if OPERATOR.search(text):
         yield _NO_FORMULA.sub("", text)
     for chunk in plain.split():
-        # What is nothing but a mark may be what the statement is about.
-        bare = _stripped(chunk) or chunk.strip("\"'“”‘’„`") or chunk
+        # A lone mark may be the subject of the statement.
+        bare = _strip_marks(chunk) or chunk.strip("\"'“”‘’„`") or chunk
         if _MARKED.search(chunk):
             yield chunk.rstrip(".,;:!")
         if not bare or _NO_WORD.fullmatch(bare) or _NUMBER.fullmatch(bare) or _UNSPACED.search(bare):
@@ -106,7 +106,7 @@ def short_words() -> frozenset[str]:
     return FUNCTION | fillers()["empty"] | {"us"}
 
 
-def _stripped(chunk: str) -> str:
+def _strip_marks(chunk: str) -> str:
     while (bare := chunk.strip(_AROUND).rstrip(_BEHIND).lstrip("¿¡")) != chunk:
         chunk = bare
     return chunk
@@ -117,7 +117,7 @@ def _has_usual_case(word: str) -> bool:
 
 
 def _shape(text: str) -> list[str]:
-    """Return the symbols between words and the words that stand there in more than one case, in order."""
+    """Return the words written in more than one case, and the symbols between words, in order."""
     words = [word for word in _WORDS.findall(text) if word.lower() not in _ANY_CASE]
     written = {word.lower(): word for word in words}
     cases = [word for word in words if written[word.lower()] != word]
@@ -129,7 +129,7 @@ def _shape(text: str) -> list[str]:
 
 
 def _values(text: str) -> Iterator[str]:
-    """Yield the keys of values; of a plain number with a point or a leading zero, how it is written."""
+    """Yield the keys of values; plain numbers with a point or a leading zero as written."""
     for token in tokenize(text):
         if token.kind in VALUES:
             written = _THOUSANDS.sub("", token.text)
@@ -140,34 +140,34 @@ def _values(text: str) -> Iterator[str]:
             yield f"#{written}" if is_plain and is_code else token.key + number
 
 
-def _differ_in_case(one: str, other: str) -> bool:
+def _differ_in_case(old: str, new: str) -> bool:
     """Return whether two texts have the same units or words in another case: 5 mW, 5 MW; PATH, path."""
-    units = [{unit for unit in _UNIT.findall(text) if unit.lower() in UNITS} for text in (one, other)]
+    units = [{unit for unit in _UNIT.findall(text) if unit.lower() in UNITS} for text in (old, new)]
     if units[0] != units[1] and {u.lower() for u in units[0]} == {u.lower() for u in units[1]}:
         return True
     # The first word of a sentence has its capital from there.
-    begins = [word.lower() for text in (one, other) for found in _BEGINNING.findall(text) for word in found]
-    written, written_too = ({w for w in _cased(text) if w.lower() not in begins} for text in (one, other))
-    if one.islower() or other.islower():
+    begins = [word.lower() for text in (old, new) for pair in _BEGINNING.findall(text) for word in pair]
+    written, written_too = ({w for w in _word_forms(text) if w.lower() not in begins} for text in (old, new))
+    if old.islower() or new.islower():
         # Whoever writes no capitals at all means none by it.
         written, written_too = ({w for w in words if not w.istitle()} for words in (written, written_too))
     apart = written ^ written_too
     return len({word.lower() for word in apart}) < len(apart)
 
 
-def _cased(text: str) -> list[str]:
-    """Return the words of a text in whose case something may lie; what is shouted has that of a name."""
+def _word_forms(text: str) -> list[str]:
+    """Return the words whose case may matter; shouted words in the case of names."""
     calm = "" if text.isupper() else _SHOUTED.sub(lambda shouted: shouted[0].lower(), text)
     words = [word.removesuffix("'s") for word in _WORDS.findall(calm) if word.lower() not in _ANY_CASE]
     return [word.title() if word.isupper() and len(word) >= _LONG else word for word in words]
 
 
-def _accented(text: str) -> set[str]:
-    """Return the words with letters beside those of English, which comparison by meaning folds: año, ano."""
+def _accented_words(text: str) -> set[str]:
+    """Return the words with accented or foreign letters, which comparison by meaning folds: año, ano."""
     return {word.lower() for word in _WORDS.findall(text) if not word.isascii()}
 
 
-def _unspaced(text: str) -> list[str]:
-    """Return the characters of scripts without spaces, in which order alone tells who does what."""
+def _unspaced_characters(text: str) -> list[str]:
+    """Return the characters of scripts without spaces in order, which alone tells who does what."""
     empty = fillers()["cjk"]
     return [character for character in _UNSPACED.findall(text) if character not in empty]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Ask something; the answer is the message of the chat `answer_in` that has the words `expect`."""
+    """A question, answered by the message of the chat `answer_in` that has the words `expect`."""
 
     question: str
     answer_in: str
@@ -18,7 +18,7 @@ class Question:
 
 def questions() -> list[Question]:
     """Read the questions, in the order in which they are asked."""
-    return [Question(**one) for one in json.loads(_file("questions.json").read_text("utf-8"))]
+    return [Question(**row) for row in json.loads(_file("questions.json").read_text("utf-8"))]
 
 
 def sessions() -> AbstractContextManager[Path]:
