@@ -188,7 +188,7 @@ def _is_of_one(statement: Statement) -> bool | None:
 
 
 def _tells_apart(statement: Statement, other: Statement) -> bool:
-    """Return whether a statement is of the past and the other of the present, or only one is of one of several."""
+    """Return whether one statement is past and the other present, or one says "is a" and the other "has"."""
     words, others = {*statement.words}, {*other.words}
     past, present = _words("past"), _words("present")
     if words & past and others & present and not (words & present or others & past):
