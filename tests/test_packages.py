@@ -49,7 +49,7 @@ def test_without_the_command_line_python_says_how_to_install_it(tmp_path: Path) 
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == f"error: {MissingExtra.of('cli', ' ./cli')}\n"
+    assert ended.stderr == f"Error: {MissingExtra.of('cli', ' ./cli')}\n"
 
 
 def test_how_to_install_an_extra_is_said_in_one_place() -> None:

@@ -10,5 +10,5 @@ if __name__ == "__main__":
     except ModuleNotFoundError as error:
         if error.name != "holdfast_cli":
             raise
-        sys.exit(f"error: {MissingExtra.of('cli', ' ./cli')}")
+        sys.exit(f"Error: {MissingExtra.of('cli', ' ./cli')}")
     main()
