@@ -290,6 +290,8 @@ class ChatReader:
             return []
         from holdfast.search.filters import check
         from holdfast.search.query import parse
+        from holdfast.text.analyze import hash_same
+        from holdfast.text.prose import split
 
         wanted = check(
             sources=("message", "record"),
@@ -299,15 +301,13 @@ class ChatReader:
         )
         shown_whole = {kind.name for kind in self.kinds.values() if kind.heading and not kind.prompt_budget}
         # What is shown is in the order of time, and what is newest is in the window.
-        hits = read.find(parse(query), replace(wanted, later=None))
+        hits = read.find(parse(query), replace(wanted, later=None, echo=hash_same(*split("user", query))))
         read.release()
-        question = (self.scope.reference(self.scope.space), self.chat, query.strip())
         left = [
             hit
             for hit in hits
             if hit.kind not in shown_whole
             and hit.id not in shown_already
-            and (hit.space, hit.chat, hit.text.strip()) != question
         ]
         return list(map(masked_hit, left)) if is_masked(options.secrets) else left
 

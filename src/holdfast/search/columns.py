@@ -47,6 +47,7 @@ class TermPostings(NamedTuple):
 _COMMON: dict[str, type[np.generic]] = {
     "words": np.uint32,
     "at": np.int64,
+    "same": np.uint64,
     "chat": np.int32,
     "actor": np.int32,
     "tells_time": np.bool_,
@@ -56,13 +57,15 @@ _COMMON: dict[str, type[np.generic]] = {
 class Columns(ABC):
     """One entry per document, at the place of its number; place 0 stands for no document.
 
-    `chat` and `actor` point into `chats` (chat, agent) and `actors` (role, name).
+    `chat` and `actor` point into `chats` (chat, agent) and `actors` (role, name). `same` is equal for texts
+    that say the same, 0 for an empty one.
     """
 
     KINDS: ClassVar[dict[str, type[np.generic]]] = _COMMON
 
     words: NDArray[np.uint32]
     at: NDArray[np.int64]
+    same: NDArray[np.uint64]
     chat: NDArray[np.int32]
     actor: NDArray[np.int32]
     tells_time: Mask
@@ -115,6 +118,7 @@ class Columns(ABC):
         passages = segment.passages.astype(np.int64)
         words = np.add.reduceat(segment.words, np.cumsum(passages) - passages)
         self.words[new], self.at[new], self.tells_time[new] = words, segment.at, segment.tells_time
+        self.same[new] = segment.same
         self.chat[new] = self._number(segment.chats, self.chats)[segment.chat]
         self.actor[new] = self._number_actors(segment.actors)[segment.actor]
         self.last = last
@@ -137,6 +141,7 @@ class Columns(ABC):
             self._number_actors((actor,))
         words = sum(terms.words)
         self.words[number], self.at[number], self.tells_time[number] = words, document.at, terms.tells_time
+        self.same[number] = terms.same
         self.chat[number], self.actor[number] = chat, self.actors[actor]
         self.last = number
         self.total_words += max(words, 1)

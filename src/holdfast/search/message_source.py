@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
     from holdfast.store.records import AsOf
 
+# What is left of the score of a message that is the question itself.
+_GIVES_WAY = 0.5
 # The number of years in which a date without a year is searched.
 _MAX_YEARS = 50
 
@@ -63,11 +65,15 @@ class MessageRanking:
 
     def __init__(self, matches: Sequence[MatchedMessages], filters: Filters) -> None:
         self._views = [match.view for match in matches]
-        limit = max(filters.limit, DEPTH) if any(view.near for view in self._views) else filters.limit
+        # One more, because the question itself gives way.
+        limit = max(filters.limit, DEPTH) if any(view.near for view in self._views) else filters.limit + 1
         corpora = [_corpus(match, filters) for match in matches]
         self._scores = rank.score(corpora, limit, filters.later)
         begin = end = first = 0
         shares = self._scores.shares
+        self._copies: dict[tuple[int, int], tuple[int, int]] = {}
+        # The largest share of the words of the query that a message has, from 0 to 1.
+        self.most = float(shares.max(initial=0.0))
         # The messages of each space, best first.
         self.best: list[list[RankedMessage]] = []
         for place, view in enumerate(self._views):
@@ -75,7 +81,11 @@ class MessageRanking:
             end = begin + int(self._scores.docs[begin:].searchsorted(last))
             passing = partial(_masks, view, filters=filters)
             docs = self._scores.docs[begin:end] - first
-            ranks = ranking(view, docs, shares[begin:end], passing, filters.limit)[:]
+            own = shares[begin:end]
+            same = view.columns.same.take(docs)
+            own[same == matches[place].query.same] *= _GIVES_WAY
+            own *= rank.first_of_equals(same, own)
+            ranks = ranking(view, docs, own, passing, filters.limit)[:]
             likely = probabilities(view, ranks, filters.min_score)
             self.best.append(
                 [
@@ -188,6 +198,8 @@ def _masks(
     if filters.outside is not None:
         allowed = [filters.is_outside(chat) for chat, _ in columns.chats]
         yield "outside", np.array(allowed, bool).take(columns.chat[docs])
+    if filters.echo:
+        yield "echo", columns.same[docs] != filters.echo
     if filters.roles is not None:
         allowed = [role in filters.roles for role, _ in columns.actors]
         yield "roles", np.array(allowed, bool).take(columns.actor[docs])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from holdfast.errors import InvalidInput
 from holdfast.text import analyze
 from holdfast.text.dates import PartialDate, find_dates
 from holdfast.text.function_words import foreign_stop_words
+from holdfast.text.requests import points_back, split_request
 from holdfast.text.synonyms import related
 
 # Terms of a query; of a longer one the rarest count.
@@ -56,7 +57,9 @@ class Word(NamedTuple):
 class Query:
     """A parsed query. `roles` are those that its pronouns point at.
 
-    `length` is the number of its words; one that counts for less than one is less of a word.
+    `length` is the number of its words; one that counts for less than one is less of a word. `request` is the
+    part of it that asks and `setting` the rest, where it has both, and `same` is `hash_same` of a
+    question, which answers nothing; `points_back` is whether it asks about that.
     """
 
     words: tuple[Word, ...]
@@ -64,6 +67,10 @@ class Query:
     roles: frozenset[str]
     asks_time: bool
     dates: tuple[PartialDate, ...]
+    same: int = 0
+    request: Query | None = None
+    setting: Query | None = None
+    points_back: bool = False
 
     @property
     def terms(self) -> list[int]:
@@ -100,6 +107,16 @@ def parse(query: str) -> Query:
             "The query has no letters or digits to search for.",
             "Ask a question, or name some words to look for.",
         )
+    request, setting = split_request(query)
+    return replace(
+        _parse(query, words),
+        request=_parse(request, asking) if (asking := _words(request)) else None,
+        setting=_parse(setting, others) if (others := _words(setting)) else None,
+        points_back=points_back(request),
+    )
+
+
+def _parse(query: str, words: tuple[Word, ...]) -> Query:
     lower = query.lower() if query.isascii() else analyze.fold(query)
     roles = {role for role, pronoun in _PRONOUNS.items() if _length(words) <= SHORT and pronoun.search(lower)}
     return Query(
@@ -108,6 +125,7 @@ def parse(query: str) -> Query:
         roles=frozenset(roles),
         asks_time=bool(_ASKS_TIME.search(lower)),
         dates=tuple(find_dates(query)[:MAX_DATES]),
+        same=analyze.hash_same(query) if query.rstrip().endswith(("?", "？")) else 1,
     )
 
 

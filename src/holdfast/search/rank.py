@@ -168,12 +168,22 @@ def _in_reach(
 
 def _floors(scores: Scores, every: Corpora, limit: int) -> list[float]:
     """Return the score of each space that a document needs to be among its `limit` best."""
+    total = scores.total * first_of_equals(every.take("same", scores.docs), scores.total)
     bounds = pairwise(every.bounds(scores.docs))
-    return [_floor(scores.total[start:end], limit) for start, end in bounds]
+    return [_floor(total[start:end], limit) for start, end in bounds]
+
+
+def first_of_equals(same: NDArray[np.uint64], scores: Floats) -> Mask:
+    """Return a mask of the documents that are the best of those that say the same; of equal ones, the last."""
+    order = np.lexsort((np.arange(len(same)), scores, same))
+    ends = np.append(same[order][1:] != same[order][:-1], True) if len(same) else np.zeros(0, bool)
+    first = np.zeros(len(same), bool)
+    first[order] = ends
+    return first | (same == 0)
 
 
 def _floor(total: Floats, limit: int) -> float:
-    if not len(total) >= limit > 0:
+    if not np.count_nonzero(total) >= limit > 0:
         return 0.0
     # A little less, for the rounding of products.
     return float(np.partition(total, -limit)[-limit]) * (1 - weights.WEIGHTS.later) * (1 - 1e-9)

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Unavailable
@@ -42,6 +42,10 @@ CACHE_BYTES = 512 * 2**20
 NEAREST = 256
 _NOTHING = "Found by words alone: this embedder has embedded nothing here yet. Run `learning.work`."
 _OTHER_SIZE = "Found by words alone: the embedder has changed the size of its vectors. Give it another name."
+# The words of a setting that one message has by chance: one, and one in so many.
+BY_CHANCE, ONE_IN = 1.0, 20
+# Hits by a prompt and by its request that are compared, at least.
+ASKED_TWICE = 50
 # How often a read is begun anew because others have meanwhile written more than a memtable takes.
 _ATTEMPTS = 100
 # A word has one weight in all sources of a group. Summaries repeat what messages say: their words have a
@@ -260,6 +264,23 @@ class Matched(NamedTuple):
     terms: list[QueryTerm]
 
 
+def _messages(
+    matched: Mapping[str, Sequence[Sequence[Matched]]], query: Query
+) -> dict[str, MatchedMessages]:
+    """Return what a query matches among the messages of each space."""
+    return {
+        space: MatchedMessages(view, query, terms)
+        for space, groups in matched.items()
+        for group in groups
+        for view, terms in group
+        if view.source is MESSAGES and (terms or view.near)
+    }
+
+
+def _key(hit: Hit) -> tuple[str, str, str, int, str]:
+    return hit.source, hit.id, hit.chat, hit.seq, hit.space
+
+
 class SearchReader:
     """A reader of some indexes as of one read of the database, which is open as long as the reader."""
 
@@ -278,17 +299,44 @@ class SearchReader:
         self.degraded = meaning.degraded if meaning else None
 
     def find(self, query: Query, filters: Filters) -> list[Hit]:
-        """Return the hits of a query in all spaces, best first; see `Memory.recall`."""
+        """Return the hits of a query in all spaces, best first; see `Memory.recall`.
+
+        A prompt with a setting is ranked by its request alone, unless the setting is what it is about; a
+        score is the larger of both probabilities, as far as that keeps the order.
+        """
+        if query.request is None:
+            return self._find(query, filters)
+        every = replace(filters, min_score=0.0, limit=max(filters.limit, ASKED_TWICE))
+        by_request = self._find(query.request, every)
+        likely = {_key(hit): hit.score for hit in by_request}
+        hits = [
+            replace(hit, score=max(hit.score, likely.pop(_key(hit), 0.0))) for hit in self._find(query, every)
+        ]
+        if query.points_back or self._is_told_of(query.setting, filters):
+            least = accumulate((hit.score for hit in hits), min)
+            hits = [replace(hit, score=score) for hit, score in zip(hits, least, strict=True)]
+        else:
+            hits += [hit for hit in by_request if _key(hit) in likely]
+            hits.sort(key=lambda hit: -hit.score)
+        return [hit for hit in hits[: filters.limit] if hit.score >= filters.min_score]
+
+    def _is_told_of(self, setting: Query | None, filters: Filters) -> bool:
+        """Return whether a message has more of the words of a setting than small talk has by chance."""
+        if setting is None:
+            return False
+        matched = self._matched_everywhere(setting, replace(filters, sources=frozenset(("message",)), limit=1))
+        ranking = MessageRanking(list(_messages(matched, setting).values()), replace(filters, limit=1))
+        return ranking.most * setting.length > BY_CHANCE + setting.length / ONE_IN
+
+    def _matched_everywhere(self, query: Query, filters: Filters) -> dict[str, list[list[Matched]]]:
         # A chat belongs to its space; another space may have one of the same name.
         spaces = self.spaces if filters.chat is None else self.spaces[:1]
-        matched = {space: list(self.matched(space, query, filters)) for space in spaces}
-        messages = {
-            space: MatchedMessages(view, query, terms)
-            for space, groups in matched.items()
-            for group in groups
-            for view, terms in group
-            if view.source is MESSAGES and (terms or view.near)
-        }
+        return {space: list(self.matched(space, query, filters)) for space in spaces}
+
+    def _find(self, query: Query, filters: Filters) -> list[Hit]:
+        matched = self._matched_everywhere(query, filters)
+        spaces = tuple(matched)
+        messages = _messages(matched, query)
         ranking = MessageRanking(list(messages.values()), filters)
         best = dict(zip(messages, ranking.best, strict=True))
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from holdfast.text import analyze
 
 # The analysis, and the layout below.
-VERSION = analyze.VERSION * 100 + 3
+VERSION = analyze.VERSION * 100 + 4
 _MAGIC = b"HFSEG\x00\x00\x01"
 # The most that a byte holds; a higher frequency of a term in a document is stored as this.
 MAX_FREQUENCY = 255
@@ -25,6 +25,7 @@ _EARLIEST, _LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
 _LAYOUT: tuple[tuple[str, type[np.generic], str], ...] = (
     ("terms", np.uint64, "terms"),
     ("at", np.int64, "count"),
+    ("same", np.uint64, "count"),
     ("offsets", np.uint32, "offsets"),
     ("places", np.uint32, "postings"),
     ("words", np.uint32, "passages"),
@@ -66,7 +67,7 @@ class Segment:
     as many `frequencies`. A place is that of a passage among all passages of the documents, and `words` are
     those of each. The terms of output are marked with `analyze.OUTPUT`, and have the place of the first
     passage. Columns: one entry per document; `output` are its words of output, `chat` and `actor` point into
-    `chats` (chat, agent) and `actors` (role, name).
+    `chats` (chat, agent) and `actors` (role, name), and `same` is equal for texts that say the same.
     """
 
     first: int
@@ -78,6 +79,7 @@ class Segment:
     passages: NDArray[np.uint32]
     output: NDArray[np.uint32]
     at: NDArray[np.int64]
+    same: NDArray[np.uint64]
     chat: NDArray[np.uint32]
     actor: NDArray[np.uint32]
     tells_time: NDArray[np.uint8]
@@ -219,13 +221,14 @@ def read_words(text: str) -> tuple[list[int], int, bool]:
 
 
 class DocumentTerms(NamedTuple):
-    """The hashes of the terms of each passage and of the output, and the words of each."""
+    """The hashes of the terms of each passage and of the output, the words of each, and that of all of it."""
 
     passages: list[list[int]]
     words: list[int]
     output: list[int]
     output_words: int
     tells_time: bool
+    same: int
 
 
 def read_document(document: IndexedDocument) -> DocumentTerms:
@@ -238,6 +241,7 @@ def read_document(document: IndexedDocument) -> DocumentTerms:
         [term ^ analyze.OUTPUT for term in output],
         output_words,
         any(tells_time for _, _, tells_time in said),
+        analyze.hash_same("\n".join(document.passages), document.output),
     )
 
 
@@ -273,6 +277,7 @@ def build(documents: Sequence[IndexedDocument]) -> Segment:
         chat=np.array([chats.setdefault((d.chat, d.agent), len(chats)) for d in documents], np.uint32),
         actor=np.array([actors.setdefault((d.role, d.name), len(actors)) for d in documents], np.uint32),
         tells_time=np.array([entry.tells_time for entry in entries], np.uint8),
+        same=np.array([entry.same for entry in entries], np.uint64),
         chats=tuple(chats),
         actors=tuple(actors),
     )
@@ -286,7 +291,7 @@ def merge(parts: Sequence[Segment]) -> Segment:
     actors: dict[tuple[str, str], int] = {}
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("words", "passages", "output", "at", "tells_time")
+        for name in ("words", "passages", "output", "at", "same", "tells_time")
     }
     before = np.cumsum([0, *(len(part.words) for part in parts)], dtype=np.uint32)
     return _assemble(

@@ -29,6 +29,8 @@ STOP_WORDS = frozenset(
     "they this to was will with i you he she we me him her us my your his our its from has have had do does "
     "did been were am so just what which who whom when where why how".split()
 )
+# Words without which a text says the same.
+_COURTESY = frozenset("please thanks thx bitte danke merci gracias hey hi hello".split())
 # What follows an apostrophe: she's, don't, I'm, they'd, we'll, you're, I've.
 _TAILS = {"s", "t", "m", "d", "ll", "re", "ve"}
 _TIME_WORDS = frozenset(
@@ -227,6 +229,21 @@ def _irregular() -> dict[str, str]:
         base, *forms = line.split()
         table.update(dict.fromkeys(forms, base))
     return table
+
+
+def hash_same(said: str, output: str = "") -> int:
+    """Return the 64-bit hash of what a text says, without case, marks and words of courtesy; 0 if it is empty.
+
+    A question differs from a statement of the same words.
+
+    >>> hash_same("Please use tabs!") == hash_same("use tabs, thanks"), hash_same("You won.") == hash_same("You won?")
+    (True, False)
+    """
+    every = tokens(said.lower() if said.isascii() else fold(said))
+    words = [word for word in every if word not in _COURTESY] or every
+    if not words:
+        return hash_term(said.strip() + output) if said.strip() or output else 0
+    return hash_term(" ".join([*words, "?" if said.rstrip().endswith(("?", "？")) else "", output]))
 
 
 def hash_term(term: str) -> int:

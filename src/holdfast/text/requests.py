@@ -1,0 +1,69 @@
+"""The part of a prompt that asks, among greetings, a setting, and what was pasted."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.text.analyze import STOP_WORDS, split, tokens
+from holdfast.text.sentences import sentences, without_filler
+
+_QUESTION = re.compile(r"[?？؟;;՞⁇]+[\s\"'”’»」』)）*_~]*$|[吗嗎呢][。!！]?$|か[。!！]?$")
+# A request to be told something, and a question without its mark.
+_TELL_ME = re.compile(
+    r"(?:please |kindly |can you |could you |just |now |so |and |then )*(?:(?:tell|remind|show) me\b|"
+    r"i(?:'d| would) like to know\b|i(?:'m| am| was) wondering\b|sag mir\b|zeig mir\b|erinnere mich\b|"
+    r"dime\b|recuérdame\b|dis-moi\b|rappelle-moi\b|dimmi\b|ricordami\b)",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(r"(?:so |and |but )?(?:what|when|where|who|whose|which|why|how)\b", re.IGNORECASE)
+# What points back at the sentences before it.
+_POINTS_BACK = re.compile(
+    r"\b(?:this|these|those|it|them|such|above|same)\b|\bthat(?=\W*$|\W+(?:is|was|one|get|up|set|look|work)\b)",
+    re.IGNORECASE,
+)
+# The words of a question that asks nothing of a memory: how are you, can I ask you a quick question?
+_COURTESY = frozenset(
+    "hi hey hello dear friend good morning afternoon evening day today going doing feeling thing things up s "
+    "okay ok well so quick question questions ask something anything minute moment second sec help me please "
+    "thanks thank could would can may got get one more little let know about here there again".split()
+)
+# What leads to a question in the same sentence: "Quick question for you: where …?"
+_LEAD = re.compile(r"^[^:–—]{1,60}(?::|\s[–—-])\s+(?=\S)")
+
+
+def split_request(text: str) -> tuple[str, str]:
+    """Return the sentences of a prompt that ask, and all others; ("", "") where these are not two parts.
+
+    A question mark, or words that ask to be told, make a sentence ask; one of nothing but courtesy does not.
+
+    >>> split_request("Hi, how are you? The weather is awful. Where does Anna live?")
+    ('Where does Anna live?', 'Hi, how are you? The weather is awful.')
+    """
+    every = sentences(text)
+    asking = [sentence for sentence in every if _asks(sentence)]
+    asking = asking or [sentence for sentence in every if _ASKS.match(without_filler(sentence))]
+    requests = [_without_lead(sentence) for sentence in asking]
+    others = [sentence for sentence in every if sentence not in asking]
+    return (" ".join(requests), " ".join(others)) if requests and requests != every else ("", "")
+
+
+def points_back(request: str) -> bool:
+    """Return whether a request is about what was said before it: what about this, how do I fix it?"""
+    return _POINTS_BACK.search(request) is not None
+
+
+def _asks(sentence: str) -> bool:
+    request = without_filler(sentence)
+    is_question = _QUESTION.search(sentence) or _TELL_ME.match(request)
+    return bool(is_question) and not _is_courtesy(request)
+
+
+def _without_lead(sentence: str) -> str:
+    request = without_filler(sentence)
+    lead = _LEAD.match(request)
+    return request[lead.end() :] if lead and _is_courtesy(lead[0]) else request
+
+
+def _is_courtesy(text: str) -> bool:
+    words = [word for token in tokens(text) for word in split(token)]
+    return all(word in STOP_WORDS or word in _COURTESY for word in words)
