@@ -137,7 +137,7 @@ def score(corpora: Sequence[Corpus], limit: int, later: Later | None) -> Scores:
             for corpus, (start, end) in spaces
         )
     docs = in_reach(limit, partial(exact, bonus=bonus), mask, bonus)
-    scores = exact(docs, bonus=bonus)
+    scores = raise_lenders(exact(docs, bonus=bonus), every, limit, mask, partial(exact, bonus=bonus))
     return scores if later is None else raise_later(scores, every, limit, later)
 
 
@@ -187,6 +187,38 @@ def _floor(total: Floats, limit: int) -> float:
         return 0.0
     # A little less, for the rounding of products.
     return float(np.partition(total, -limit)[-limit]) * (1 - weights.WEIGHTS.later) * (1 - 1e-9)
+
+
+def raise_lenders(
+    scores: Scores, every: Corpora, limit: int, mask: Mask | None, exact: Callable[[Numbers], Scores]
+) -> Scores:
+    """Raise the message with words of the query above one that has none and scores by standing beside it."""
+    floors = every.each(_floors(scores, every, limit), scores.docs)
+    borrowers = scores.docs[~_own(scores) & (scores.total >= floors) & (scores.total > 0)]
+    if not len(borrowers):
+        return scores
+    around = np.stack(every.around(borrowers)[1:])
+    # Document 0 of a space stands for no neighbour.
+    there = ~np.isin(around, every.documents)
+    if mask is not None:
+        there &= mask.take(around)
+    if not np.isin(around[there], scores.docs).all():
+        scores = exact(np.union1d(scores.docs, around[there]))
+    total, places = scores.total.copy(), np.where(there, scores.docs.searchsorted(around), 0)
+    lent = np.where(there & _own(scores).take(places), scores.total.take(places), 0.0)
+    some = lent.max(axis=0) > 0
+    lenders = places[lent.argmax(axis=0), np.arange(len(borrowers))]
+    levels = scores.total.take(scores.docs.searchsorted(borrowers)) * _ABOVE
+    np.maximum.at(total, lenders[some], levels[some])
+    return replace(scores, total=total, bonuses={**scores.bonuses, "own words": total - scores.total})
+
+
+def _own(scores: Scores) -> Mask:
+    """Return a mask of the messages that have a word of the query themselves."""
+    none = np.zeros(len(scores.docs), bool)
+    said = none if scores.said is None else scores.said.any(axis=0)
+    own: Mask = said | (scores.bonuses.get("output", none) > 0)
+    return own
 
 
 def raise_later(scores: Scores, every: Corpora, limit: int, later: Later) -> Scores:
