@@ -12,6 +12,7 @@ from holdfast.text.dates import PartialDate, find_dates
 from holdfast.text.function_words import foreign_stop_words
 from holdfast.text.requests import points_back, split_request
 from holdfast.text.synonyms import related
+from holdfast.text.word_forms import any_forms, forms, languages
 
 # Terms of a query; of a longer one the rarest count.
 MAX_TERMS = 256
@@ -22,6 +23,7 @@ SHORT = 16
 # What the other spelling of a word counts: it stands in the same messages, most often.
 _SPELLED_OUT = 0.3
 
+_LETTERS = re.compile(r"[^\W\d_]+")
 _ASKS_TIME = re.compile(
     r"\b(?:when|how (?:long|recently|often)|what (?:date|day|month|year|time)"
     r"|which (?:date|day|month|year|week)"
@@ -142,7 +144,11 @@ def _words(query: str) -> tuple[Word, ...]:
     written: dict[str, str] = {}
     stops: dict[str, float] = {}
     symbols: dict[str, float] = {}
-    tokens = [(token, analyze.weigh(token)) for token in analyze.tokens(query)]
+    # What is another writing of a term.
+    variants: dict[str, list[str]] = {}
+    every = analyze.tokens(query)
+    tokens = [(token, analyze.weigh(token)) for token in every]
+    others = _forms(every)
     foreign = foreign_stop_words((word for _, words in tokens for word, _ in words), analyze.STOP_WORDS)
     for token, words in tokens:
         for word, weight in words:
@@ -155,16 +161,36 @@ def _words(query: str) -> tuple[Word, ...]:
         if whole:
             counts[whole] = counts.get(whole, 0) + 1
             written.setdefault(whole, token)
+        last = whole or (analyze.normal(words[-1][0]) if words else token)
+        variants.setdefault(last, []).extend(analyze.variants(token))
         spelled = analyze.spelled_out(token)
         if spelled and spelled not in counts:
             counts[spelled], written[spelled] = _SPELLED_OUT, token
+    for number in analyze.joined_numbers(query):
+        counts[number], written[number] = _SPELLED_OUT, number
     terms = counts or stops or symbols
     return tuple(
         Word(
             analyze.hash_term(term),
             written[term],
             float(count),
-            tuple((analyze.hash_term(other), other) for other in related(term) if other not in terms),
+            (
+                *(
+                    (analyze.hash_term(other), other)
+                    for other in (*variants.get(term, ()), *related(term))
+                    if other not in terms
+                ),
+                *((form, written[term]) for form in others.get(written[term], ())),
+            ),
         )
         for term, count in terms.items()
     )
+
+
+def _forms(tokens: list[str]) -> dict[str, list[int]]:
+    """Return the stems of the words of a query in other languages than English, by the folded word."""
+    words = [word for token in tokens for word in _LETTERS.findall(token)]
+    spoken = languages(words)
+    if not spoken and any(word.lower() in analyze.STOP_WORDS for word in words):
+        return {analyze.fold(word): forms(word, ()) for word in words if not word.isascii()}
+    return {analyze.fold(word): any_forms(word, spoken) for word in words}

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.text import analyze
+from holdfast.text.word_forms import forms, languages
 
 # The analysis, and the layout below.
 VERSION = analyze.VERSION * 100 + 4
@@ -212,11 +213,17 @@ def read_words(text: str) -> tuple[list[int], int, bool]:
     terms: list[int] = []
     words, tells_time = 0, False
     analyze_token = analyze.analyze
-    for token in analyze.tokens(text):
+    every = analyze.tokens(text)
+    spoken = languages(every)
+    is_english = text.isascii() and not spoken
+    for token in every:
         hashes, counted, tells = analyze_token(token)
         terms.extend(hashes)
+        if not is_english:
+            terms.extend(forms(token, spoken))
         words += counted
         tells_time = tells_time or tells
+    terms.extend(map(analyze.hash_term, analyze.joined_numbers(text)))
     return terms, words, tells_time
 
 

@@ -19,7 +19,7 @@ from holdfast.text.clean import normalized
 from holdfast.text.late_pattern import late_pattern
 from holdfast.text.tables import table_lines
 
-VERSION = 4
+VERSION = 5
 
 # What marks the hash of a term of output, so that it is another than that of the word as somebody says it.
 OUTPUT = 0x9E3779B97F4A7C15
@@ -64,6 +64,16 @@ _PLAIN = str.maketrans(
 )
 
 
+# Marks that are not seen inside a word: soft hyphens, joints and spaces without width.
+_INVISIBLE = late_pattern(r"[\u00ad\u200b-\u200d\u2060\ufeff]")
+_HEX = re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,64}", re.IGNORECASE)
+_SHORT_HASH = 7  # digits, as git shortens a hash
+_LONGEST_JOINED = 12  # letters of a word that is also written in parts: CI/CD, e-mail
+# Groups of digits that may be one number, of a telephone or a card; not a date.
+_GROUPS = re.compile(r"(?<![\w.,-])(?!(?:19|20)\d\d[-/.])\d{1,6}(?:[ .()/-]{1,3}\d{2,6}){1,6}(?![\w,-])")
+_DIGITS_JOINED = range(7, 20)
+
+
 class Token(NamedTuple):
     """A token of a text as terms: their hashes, the words it counts for, and whether it names a time."""
 
@@ -76,7 +86,7 @@ def tokens(text: str) -> list[str]:
     """Return the tokens of a text in NFC: words, identifiers, paths, numbers, emoji."""
     if text.isascii():
         return _ASCII_TOKEN.findall(text)
-    return _token().findall(normalized("NFC", text))
+    return _token().findall(_INVISIBLE.sub("", normalized("NFC", text)))
 
 
 @cache
@@ -106,7 +116,7 @@ def _analyze(token: str) -> Token:
     if not token.isascii():
         tells_time = tells_time or unspaced.tells_time(fold(token))
     spelled = spelled_out(token)
-    terms = [*words, *others, *([whole] if whole else []), *([spelled] if spelled else [])]
+    terms = [*words, *others, *([whole] if whole else []), *([spelled] if spelled else []), *variants(token)]
     return Token(tuple(hash_term(term) for term in terms), len(words), tells_time)
 
 
@@ -144,7 +154,7 @@ def weigh(token: str) -> list[tuple[str, float]]:
         else:
             parts.extend(
                 (word, 0 if word in STOP_WORDS else weight)
-                for word, weight in unspaced.split_mixed(fold(part))
+                for word, weight in unspaced.split_mixed(fold(part).translate(_simplified()))
             )
     return parts
 
@@ -201,6 +211,31 @@ def spelled_out(token: str) -> str | None:
     return None if spelled == lower else normal(fold(spelled))
 
 
+def variants(token: str) -> list[str]:
+    """Return the terms of a token as it is also written: a short hash, or joined.
+
+    >>> variants("CI/CD"), variants("4f1db21c9a77")
+    (['cicd'], ['hash 4f1db21'])
+    """
+    if _HEX.fullmatch(token):
+        return [f"hash {token[:_SHORT_HASH].lower()}"]
+    parts = _JOINTS.split(token)
+    joined = "".join(parts)
+    if len(parts) > 1 and len(joined) <= _LONGEST_JOINED and joined.isalpha() and not _APOSTROPHE.search(token):
+        return [normal(fold(joined))]
+    return []
+
+
+def joined_numbers(text: str) -> list[str]:
+    """Return the numbers that are written in groups of digits, joined.
+
+    >>> joined_numbers("Call +49 (30) 123-4567 on 2024-05-06.")
+    ['49301234567']
+    """
+    joined = ("".join(filter(str.isdigit, run)) for run in _GROUPS.findall(text))
+    return [number for number in joined if len(number) in _DIGITS_JOINED]
+
+
 def normal(word: str) -> str:
     """Return the normal form of a word: went → go, running → run.
 
@@ -215,6 +250,13 @@ def normal(word: str) -> str:
 def is_irregular(word: str) -> bool:
     """Return whether a word is another form of an irregular verb or noun: went, taken, children."""
     return word in _irregular()
+
+
+@cache
+def _simplified() -> dict[int, str]:
+    """Return the simplified characters for traditional Chinese ones."""
+    pairs = " ".join(table_lines("holdfast.text", "traditional.txt")).split()
+    return {ord(traditional): simplified for traditional, simplified in pairs}
 
 
 @cache

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from functools import cache
 
 from holdfast.text.tables import headed_lists
 
-_SPACED = ("de", "es", "fr", "pt", "it", "nl")
+_SPACED = ("de", "es", "fr", "pt", "it", "nl", "sv", "da", "no", "fi", "pl", "cs", "hu", "ro", "tr")
 _UNSPACED = ("zh", "ja", "ko", "th")
 _FEWEST = 2  # words of a language that tell it
 
@@ -35,6 +36,11 @@ def _sets() -> dict[str, frozenset[str]]:
     return {language: frozenset(_lists()[language]) for language in _SPACED}
 
 
+def count_by_language(words: AbstractSet[str], english: AbstractSet[str]) -> Counter[str]:
+    """Return the number of function words of each language that English has not among some folded words."""
+    return Counter({language: len((words & listed) - english) for language, listed in _sets().items()})
+
+
 def foreign_stop_words(words: Iterable[str], english: AbstractSet[str]) -> frozenset[str]:
     """Return the stop words of the language of a query, by their share of its words, which are folded.
 
@@ -44,7 +50,7 @@ def foreign_stop_words(words: Iterable[str], english: AbstractSet[str]) -> froze
     True
     """
     own = set(words)
-    counts = {language: len((own & listed) - english) for language, listed in _sets().items()}
+    counts = count_by_language(own, english)
     best = max(counts.values())
     if best < _FEWEST or best <= len(own & english):
         return frozenset()
