@@ -93,6 +93,11 @@ class Index(Generic[C]):
         of_space = self.source, self._database, self._space, agent, self.columns, visible, searched
         return SourceView(*of_space, meta=self.meta)
 
+    def words_near(self, word: str) -> list[tuple[int, str]]:
+        """Return the words of the texts that one may be a slip for, with the number of wrong letters."""
+        every = [part.vocabulary for part in self.parts]
+        return [near for some in (*every, self._memtable.vocabulary) for near in some.near(word)]
+
     def has_near_vectors(self, vectors: VectorSet, state: stored.IndexState) -> bool:
         """Return whether `refresh_vectors` only has to add a few vectors."""
         return self._vectors_of(vectors.model).is_near(vectors, self._newest(state))

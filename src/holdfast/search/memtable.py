@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from holdfast.search.vocabulary import Vocabulary
 from holdfast.search.segment import MAX_FREQUENCY, DocumentTerms, IndexedDocument, read_document
 
 
@@ -15,6 +16,7 @@ class Memtable:
         self._postings: dict[int, tuple[list[int], list[int]]] = {}
         # The passages of all documents.
         self.places = 0
+        self._words: set[str] = set()
         # The approximate memory of the texts and the lists, in bytes.
         self.nbytes = 0
 
@@ -24,6 +26,7 @@ class Memtable:
         for place, terms in [*enumerate(content.passages, self.places), (self.places, content.output)]:
             self._add(terms, place)
         self.documents.append(document)
+        self._words |= content.vocabulary
         self.nbytes += sum(map(len, document.passages)) + len(document.output)
         self.places += len(content.passages)
         return content
@@ -34,6 +37,11 @@ class Memtable:
             places, frequencies = self._postings.setdefault(term, ([], []))
             places.append(place)
             frequencies.append(min(frequency, MAX_FREQUENCY))
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words that may be looked up by their letters; few."""
+        return Vocabulary(sorted(self._words))
 
     def postings(self, term: int) -> tuple[list[int], list[int]]:
         """Return the places of the passages with a term, rising, and its frequency in each."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -73,6 +74,16 @@ class Query:
     request: Query | None = None
     setting: Query | None = None
     points_back: bool = False
+
+    def with_slips(self, meant: Mapping[int, Sequence[str]]) -> Query:
+        """Return the query with the words that some of its words, by their terms, may be slips for."""
+        words = tuple(
+            word._replace(related=tuple((analyze.hash_term(analyze.normal(other)), other) for other in others))
+            if (others := meant.get(word.term))
+            else word
+            for word in self.words
+        )
+        return replace(self, words=words)
 
     @property
     def terms(self) -> list[int]:

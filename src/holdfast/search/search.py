@@ -26,6 +26,7 @@ from holdfast.search.query import Query, has_words, parse
 from holdfast.search.record_source import RECORDS, WAITING
 from holdfast.search.source import SearchSource, SourceView
 from holdfast.search.summary_source import SUMMARIES
+from holdfast.search.vocabulary import may_be_slip
 from holdfast.store import grants, segments, vectors
 from holdfast.types import Hit, Hits, Record, Scope
 
@@ -46,6 +47,8 @@ _OTHER_SIZE = "Found by words alone: the embedder has changed the size of its ve
 BY_CHANCE, ONE_IN = 1.0, 20
 # Hits by a prompt and by its request that are compared, at least.
 ASKED_TWICE = 50
+# The words of a query that may be misspelt, and those that each may stand for.
+MAX_SLIPS, _NEAREST = 8, 3
 # How often a read is begun anew because others have meanwhile written more than a memtable takes.
 _ATTEMPTS = 100
 # A word has one weight in all sources of a group. Summaries repeat what messages say: their words have a
@@ -264,6 +267,23 @@ class Matched(NamedTuple):
     terms: list[QueryTerm]
 
 
+def _slips(
+    query: Query, views: Sequence[SourceView[Any]], indexes: Sequence[Index[Any]]
+) -> dict[int, list[str]]:
+    """Return the nearest words of the texts for each word of a query that none of them has in any form."""
+    having = [sum(counts) for counts in zip(*(view.searched.postings.counts for view in views), strict=True)]
+    meant, first = {}, len(query.words)
+    for word, own in zip(query.words, having, strict=False):
+        forms = having[first : first + len(word.related)]
+        first += len(word.related)
+        if not own and not any(forms) and may_be_slip(word.written) and len(meant) < MAX_SLIPS:
+            near = {other: slips for index in indexes for slips, other in index.words_near(word.written)}
+            least = min(near.values(), default=0)
+            if closest := sorted(other for other, slips in near.items() if slips == least):
+                meant[word.term] = closest[:_NEAREST]
+    return meant
+
+
 def _messages(
     matched: Mapping[str, Sequence[Sequence[Matched]]], query: Query
 ) -> dict[str, MatchedMessages]:
@@ -368,6 +388,9 @@ class SearchReader:
             if not names:
                 continue
             views = [self._view(indexes[name], query.terms, as_of) for name in names]
+            if meant := _slips(query, views, [indexes[name] for name in names]):
+                query = query.with_slips(meant)
+                views = [self._view(indexes[name], query.terms, as_of) for name in names]
             terms = match(query, [view.searched for view in views])
             yield list(map(Matched, views, terms))
 

@@ -6,11 +6,13 @@ import json
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.search.vocabulary import Vocabulary, words_of
 from holdfast.text import analyze
 from holdfast.text.word_forms import forms, languages
 
@@ -36,6 +38,7 @@ _LAYOUT: tuple[tuple[str, type[np.generic], str], ...] = (
     ("actor", np.uint32, "count"),
     ("frequencies", np.uint8, "postings"),
     ("tells_time", np.uint8, "count"),
+    ("letters", np.uint8, "letters"),
 )
 
 
@@ -69,6 +72,7 @@ class Segment:
     those of each. The terms of output are marked with `analyze.OUTPUT`, and have the place of the first
     passage. Columns: one entry per document; `output` are its words of output, `chat` and `actor` point into
     `chats` (chat, agent) and `actors` (role, name), and `same` is equal for texts that say the same.
+    `letters` are the words that may be looked up by their letters, as lines in UTF-8.
     """
 
     first: int
@@ -84,6 +88,7 @@ class Segment:
     chat: NDArray[np.uint32]
     actor: NDArray[np.uint32]
     tells_time: NDArray[np.uint8]
+    letters: NDArray[np.uint8]
     chats: tuple[tuple[str, str], ...]
     actors: tuple[tuple[str, str], ...]
 
@@ -96,6 +101,11 @@ class Segment:
     def last(self) -> int:
         """The number of the last document."""
         return self.first + self.count - 1
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The words that may be looked up by their letters, in order."""
+        return Vocabulary(self.letters.tobytes().decode().split())
 
     @property
     def nbytes(self) -> int:
@@ -130,6 +140,7 @@ class Segment:
                 "terms": len(self.terms),
                 "postings": len(self.places),
                 "passages": len(self.words),
+                "letters": len(self.letters),
                 "chats": self.chats,
                 "actors": self.actors,
             }
@@ -168,13 +179,14 @@ def _decode(body: bytes) -> tuple[Segment, int]:
         raise BadSegment("it does not begin as a segment does")
     size = int.from_bytes(body[8:16], "little")
     header = json.loads(body[16 : 16 + size])
-    lengths = {key: int(header[key]) for key in ("count", "terms", "postings", "passages")}
+    lengths = {key: int(header[key]) for key in ("count", "terms", "postings", "passages", "letters")}
     lengths["offsets"] = lengths["terms"] + 1
     position = 16 + size + -(16 + size) % 8
     arrays: dict[str, Any] = {}
     for name, kind, length in _LAYOUT:
         arrays[name] = np.frombuffer(body, np.dtype(kind).newbyteorder("<"), lengths[length], position)
         position += arrays[name].nbytes
+    arrays["letters"].tobytes().decode()
     chats = tuple((str(name), str(agent)) for name, agent in header["chats"])
     actors = tuple((str(role), str(name)) for role, name in header["actors"])
     return Segment(first=int(header["first"]), chats=chats, actors=actors, **arrays), position
@@ -236,6 +248,7 @@ class DocumentTerms(NamedTuple):
     output_words: int
     tells_time: bool
     same: int
+    vocabulary: set[str]
 
 
 def read_document(document: IndexedDocument) -> DocumentTerms:
@@ -249,6 +262,7 @@ def read_document(document: IndexedDocument) -> DocumentTerms:
         output_words,
         any(tells_time for _, _, tells_time in said),
         analyze.hash_same("\n".join(document.passages), document.output),
+        words_of(token for passage in document.passages for token in analyze.tokens(passage)),
     )
 
 
@@ -285,9 +299,14 @@ def build(documents: Sequence[IndexedDocument]) -> Segment:
         actor=np.array([actors.setdefault((d.role, d.name), len(actors)) for d in documents], np.uint32),
         tells_time=np.array([entry.tells_time for entry in entries], np.uint8),
         same=np.array([entry.same for entry in entries], np.uint64),
+        letters=_letters(set().union(*(entry.vocabulary for entry in entries))),
         chats=tuple(chats),
         actors=tuple(actors),
     )
+
+
+def _letters(words: set[str]) -> NDArray[np.uint8]:
+    return np.frombuffer("\n".join(sorted(words)).encode(), np.uint8)
 
 
 def merge(parts: Sequence[Segment]) -> Segment:
@@ -307,6 +326,7 @@ def merge(parts: Sequence[Segment]) -> Segment:
         np.concatenate([part.places + start for part, start in zip(parts, before, strict=False)]),
         np.concatenate([part.frequencies for part in parts]),
         **columns,
+        letters=_letters(set().union(*(part.vocabulary.words for part in parts))),
         chat=np.concatenate([_renumber(part.chat, part.chats, chats) for part in parts]),
         actor=np.concatenate([_renumber(part.actor, part.actors, actors) for part in parts]),
         chats=tuple(chats),

@@ -18,6 +18,17 @@ def related(word: str) -> tuple[str, ...]:
     return tuple(analyze.normal(other) for other in _table().get(word, "").split())
 
 
+def is_known(word: str) -> bool:
+    """Return whether a word, or another form of it, is in the thesaurus."""
+    return analyze.is_irregular(word) or analyze.normal(word) in _words()
+
+
+@cache
+def _words() -> frozenset[str]:
+    table = _table()
+    return frozenset(table).union(*({analyze.normal(word) for word in words.split()} for words in table.values()))
+
+
 @cache
 def _table() -> dict[str, str]:
     """Return the words related to each normal form; they are normalised when they are looked up."""
