@@ -301,7 +301,7 @@ class ChatReader:
         )
         shown_whole = {kind.name for kind in self.kinds.values() if kind.heading and not kind.prompt_budget}
         # What is shown is in the order of time, and what is newest is in the window.
-        hits = read.find(parse(query), replace(wanted, later=None, echo=hash_same(*split("user", query))))
+        hits = read.find(parse(query, self.clock()), replace(wanted, later=None, echo=hash_same(*split("user", query))))
         read.release()
         left = [
             hit

@@ -117,7 +117,7 @@ class RecordReads(Handle):
         # numpy is loaded by the first recall.
         from holdfast.search.query import parse
 
-        parsed = parse(query)
+        parsed = parse(query, reader.clock(), checked.since, checked.until)
         near = reader.vector_of(query, meaning, checked) if limit else None
         behind = reader.embed_missing() if check_flag(fresh, "fresh") else None
         hits = reader.search().recall(reader.scope, parsed, checked, near, each)
@@ -186,7 +186,7 @@ class RecordReads(Handle):
 
         checked = reader.check_filters(limit, wanted)
         near = reader.vector_of(query, meaning, checked)
-        explanation = explain(reader.search(), reader.scope, query, what, checked, near)
+        explanation = explain(reader.search(), reader.scope, query, what, checked, near, reader.clock())
         if not masked:
             return explanation
         above = tuple(map(masked_hit, explanation.outranked_by))

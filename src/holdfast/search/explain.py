@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,7 @@ def explain(
     what: Hit | str,
     filters: Filters,
     meaning: QueryVector | None = None,
+    now: datetime | None = None,
 ) -> Explanation:
     """Return the reasons why a document is a hit of a query or not; see `Memory.explain`.
 
@@ -59,7 +61,7 @@ def explain(
         InvalidInput: the query has nothing to search for, or the scope has no such document.
 
     """
-    parsed = parse(query)
+    parsed = parse(query, now, filters.since, filters.until)
     searched = Filters(sources=frozenset(SOURCES), trust=filters.trust, where=filters.where)
     with search.one_read(scope, searched, meaning) as reader:
         candidate = _look_up(reader, parsed, what, filters)

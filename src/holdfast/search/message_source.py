@@ -170,12 +170,13 @@ def _actors_of_roles(columns: MessageColumns, roles: frozenset[str]) -> frozense
 
 
 def _date_spans(columns: MessageColumns, query: Query) -> tuple[tuple[int, int, float], ...]:
-    if not query.dates:
+    if not query.names_time:
         return ()
     times = columns.at[1 : columns.last + 1]
     first, last = (from_micros(int(time)).year for time in (times.min(), times.max()))
     first = max(first, last - _MAX_YEARS)
-    return tuple(span for date in query.dates for span in spans(date, first, last))
+    named = (span for date in query.dates for span in spans(date, first, last, query.zone))
+    return (*((start, end, 1.0) for start, end in query.spans), *named)
 
 
 def _mask(view: SourceView[MessageColumns], filters: Filters) -> Mask | None:

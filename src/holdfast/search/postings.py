@@ -162,7 +162,7 @@ def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
             rarity = weights.inverse_frequency(total, sum(len(postings.docs) for postings in together))
             for into, group in zip(by_source, together, strict=True):
                 into.append(QueryTerm(f"{LIKE}{word.written}", group, share * word.weight, rarity))
-    if any(by_source):
+    if any(by_source) or query.names_time:
         rarity = weights.inverse_frequency(total, 0)
         missing = [word for word, number in zip(query.words, having, strict=False) if not number]
         for into in by_source:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
 
 from holdfast.errors import InvalidInput
 from holdfast.text import analyze
 from holdfast.text.dates import PartialDate, find_dates
 from holdfast.text.function_words import foreign_stop_words
+from holdfast.text.relative_days import find_spans
 from holdfast.text.requests import points_back, split_request
 from holdfast.text.synonyms import related
 from holdfast.text.word_forms import any_forms, forms, languages
+from holdfast.types import MAX_COUNT
 
+# The query for all that was said in a span of time.
+EVERYTHING = "*"
 # Terms of a query; of a longer one the rarest count.
 MAX_TERMS = 256
 # Dates of a query; of a longer one the first count.
@@ -60,7 +65,8 @@ class Word(NamedTuple):
 class Query:
     """A parsed query. `roles` are those that its pronouns point at.
 
-    `length` is the number of its words; one that counts for less than one is less of a word. `request` is the
+    `dates` are those that it names, in the `zone` of who asks, and `spans` those by the clock, as (from,
+    before) in microseconds. `length` is the number of its words; one that counts for less than one is less of a word. `request` is the
     part of it that asks and `setting` the rest, where it has both, and `same` is `hash_same` of a
     question, which answers nothing; `points_back` is whether it asks about that.
     """
@@ -70,6 +76,8 @@ class Query:
     roles: frozenset[str]
     asks_time: bool
     dates: tuple[PartialDate, ...]
+    spans: tuple[tuple[int, int], ...] = ()
+    zone: tzinfo = UTC
     same: int = 0
     request: Query | None = None
     setting: Query | None = None
@@ -84,6 +92,11 @@ class Query:
             for word in self.words
         )
         return replace(self, words=words)
+
+    @property
+    def names_time(self) -> bool:
+        """Whether it names a day or a span of time."""
+        return bool(self.dates or self.spans)
 
     @property
     def terms(self) -> list[int]:
@@ -105,8 +118,13 @@ def is_searchable(query: str) -> bool:
     return bool(analyze.tokens(query)) and bool(_words(query))
 
 
-def parse(query: str) -> Query:
-    """Return the parsed query; every character of it is plain text.
+def parse(
+    query: str, now: datetime | None = None, since: int | None = None, until: int | None = None
+) -> Query:
+    """Return the parsed query; every character of it is plain text, but for `*` alone with a span of time.
+
+    `now` is when it is asked, in the zone whose days are meant; without it no day is named by the clock.
+    `since` and `until` are the filters of that name: between them, `*` is everything.
 
     Raises:
         InvalidInput: it is not text, or has no letters, digits or emoji.
@@ -115,6 +133,10 @@ def parse(query: str) -> Query:
     if not isinstance(query, str):
         raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
     words = _words(query)
+    if query.strip() == EVERYTHING and (since, until) != (None, None):
+        every = Word(analyze.hash_term(EVERYTHING), EVERYTHING, 1.0)
+        span = since or -MAX_COUNT, MAX_COUNT if until is None else until
+        return Query((every,), 1.0, frozenset(), asks_time=False, dates=(), spans=(span,))
     if not words:
         raise InvalidInput(
             "The query has no letters or digits to search for.",
@@ -122,14 +144,14 @@ def parse(query: str) -> Query:
         )
     request, setting = split_request(query)
     return replace(
-        _parse(query, words),
-        request=_parse(request, asking) if (asking := _words(request)) else None,
-        setting=_parse(setting, others) if (others := _words(setting)) else None,
+        _parse(query, words, now),
+        request=_parse(request, asking, now) if (asking := _words(request)) else None,
+        setting=_parse(setting, others, now) if (others := _words(setting)) else None,
         points_back=points_back(request),
     )
 
 
-def _parse(query: str, words: tuple[Word, ...]) -> Query:
+def _parse(query: str, words: tuple[Word, ...], now: datetime | None) -> Query:
     lower = query.lower() if query.isascii() else analyze.fold(query)
     roles = {role for role, pronoun in _PRONOUNS.items() if _length(words) <= SHORT and pronoun.search(lower)}
     return Query(
@@ -138,6 +160,8 @@ def _parse(query: str, words: tuple[Word, ...]) -> Query:
         roles=frozenset(roles),
         asks_time=bool(_ASKS_TIME.search(lower)),
         dates=tuple(find_dates(query)[:MAX_DATES]),
+        spans=tuple(find_spans(query, now)[:MAX_DATES]) if now else (),
+        zone=now.tzinfo or UTC if now else UTC,
         same=analyze.hash_same(query) if query.rstrip().endswith(("?", "？")) else 1,
     )
 

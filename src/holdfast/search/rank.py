@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 # A raised score is just above the other one, by more than is lost by rounding.
 _ABOVE = 1 + 1e-12
+# The share of the best score possible that a message is worth by nothing but the day that is asked for.
+_OF_THE_DAY = 0.25
+# The messages of a day or a span that are looked at without a word of the query; of more, the newest.
+_MOST_OF_A_SPAN = 4_096
 # The number of earlier messages that a later one is compared with.
 _LOOKED_AT = 32
 
@@ -129,14 +133,18 @@ def score(corpora: Sequence[Corpus], limit: int, later: Later | None) -> Scores:
     bonus = None
     if any(corpus.focus.dates for corpus in corpora):
         best = exact(in_reach(1, exact))
-        spaces = zip(corpora, pairwise(every.bounds(best.docs)), strict=True)
+        spaces = zip(corpora, sums.ceilings, pairwise(every.bounds(best.docs)), strict=True)
         bonus = every.together(
             weights.WEIGHTS.date
-            * float(best.total[start:end].max(initial=0.0))
+            * max(float(best.total[start:end].max(initial=0.0)), _OF_THE_DAY * ceiling)
             * _fit(corpus.columns, corpus.focus.dates)
-            for corpus, (start, end) in spaces
+            * _substance(corpus.columns.words[: corpus.columns.last + 1])
+            for corpus, ceiling, (start, end) in spaces
         )
     docs = in_reach(limit, partial(exact, bonus=bonus), mask, bonus)
+    if bonus is not None:
+        of_span = np.flatnonzero((bonus > 0) if mask is None else (bonus > 0) & mask)
+        docs = np.union1d(docs, of_span[-_MOST_OF_A_SPAN:])
     scores = raise_lenders(exact(docs, bonus=bonus), every, limit, mask, partial(exact, bonus=bonus))
     return scores if later is None else raise_later(scores, every, limit, later)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import MAXYEAR, UTC, datetime
+from datetime import MAXYEAR, UTC, datetime, tzinfo
 from typing import NamedTuple
 
 from holdfast.text.analyze import fold
@@ -31,6 +31,8 @@ _WRITTEN = re.compile(
     rf"\b(?:{_DAY}\s+(?:of\s+)?)?({_MONTH})\b\.?(?(1)|(?:\s+{_DAY}\b(?!\d))?)(?:,?\s*(?:of\s+)?((?:19"
     rf"|20)\d\d)\b)?"
 )
+# As in the United States, unless only the second number can be a month.
+_SLASHED = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/((?:19|20)\d\d)(?![\d/])", re.ASCII)
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b", re.ASCII)
 # "may" is mostly a verb: it is a month after one of these, or beside a day or a year.
 _BEFORE_MONTH = late_pattern(
@@ -59,6 +61,9 @@ def find_dates(text: str) -> list[PartialDate]:
     if not lower.isascii():
         dates += [_date(year, int(month), day) for year, month, day in _UNSPACED.findall(lower)]
     dates += [_date(year, int(month), day) for day, month, year in _DOTTED.findall(lower)]
+    for first, second, year in _SLASHED.findall(lower):
+        month, day = (second, first) if int(first) > 12 else (first, second)
+        dates.append(_date(year, int(month), day))
     for match in _WRITTEN.finditer(lower):
         day_before, month, day_after, year = match.groups()
         day = day_before or day_after
@@ -86,15 +91,17 @@ def _date(year: str | None, month: int, day: str | None) -> PartialDate | None:
     return date if date.day is None or 1 <= date.day <= days else None
 
 
-def month_start(year: int, month: int) -> int:
+def month_start(year: int, month: int, zone: tzinfo = UTC) -> int:
     """Return the start of a month in microseconds since the epoch; month 13 is in the next year."""
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
     if year > MAXYEAR:
         return _END_OF_TIME
-    return int(datetime(year, month, 1, tzinfo=UTC).timestamp()) * 1_000_000
+    return int(datetime(year, month, 1, tzinfo=zone).timestamp()) * 1_000_000
 
 
-def spans(date: PartialDate, first_year: int, last_year: int) -> list[tuple[int, int, float]]:
+def spans(
+    date: PartialDate, first_year: int, last_year: int, zone: tzinfo = UTC
+) -> list[tuple[int, int, float]]:
     """Return the spans of a date within some years, as (from, before, weight from 0 to 1).
 
     With a day: that day 1, three days around it 0.7, the rest of the month 0.4, since people date things
@@ -104,9 +111,9 @@ def spans(date: PartialDate, first_year: int, last_year: int) -> list[tuple[int,
     years = [date.year] if date.year is not None else range(first_year, last_year + 1)
     for year in years:
         if date.month is None:
-            ranges.append((month_start(year, 1), month_start(year + 1, 1), 1.0))
+            ranges.append((month_start(year, 1, zone), month_start(year + 1, 1, zone), 1.0))
             continue
-        start, end = month_start(year, date.month), month_start(year, date.month + 1)
+        start, end = month_start(year, date.month, zone), month_start(year, date.month + 1, zone)
         ranges.append((start, end, 1.0 if date.day is None else 0.4))
         if date.day is not None:
             midnight = start + (date.day - 1) * DAY

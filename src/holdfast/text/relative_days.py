@@ -1,0 +1,86 @@
+"""Days that a query names by the clock: yesterday, last week, vor drei Tagen, 上周, in spring."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from functools import cache
+
+from holdfast.text.analyze import fold
+from holdfast.text.tables import headed_lists
+from holdfast.text.units import NUMBER_WORDS, WEEKDAYS
+
+_FARTHEST = 36_500  # days
+
+
+def find_spans(text: str, now: datetime) -> list[tuple[int, int]]:
+    """Return the spans of time that a query names by the clock, as (from, before) in microseconds.
+
+    `now` is the time of the query, in the zone whose days are meant. A week begins on Monday, a season with
+    its first month, north of the equator; a weekday is the last one before today.
+    """
+    lower = fold(text)
+    days = dict.fromkeys(span for pattern, kind in _patterns() for span in _found(pattern, kind, lower, now.date()))
+    return [(_micros(first, now), _micros(last, now)) for first, last in days]
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], str]]:
+    """Return the patterns of `relative_days.txt`, each with what it names."""
+    weekdays = "|".join(sorted((day for day in WEEKDAYS if len(day) > 3), key=len, reverse=True))
+    number = "|".join([r"\d{1,4}", *NUMBER_WORDS, "a", "an", "a few", "ein", "eine", "einem", "einer", "un", "une", "uno", "una"])
+    patterns = []
+    for (kind, *_), listed in headed_lists("holdfast.text", "relative_days.txt"):
+        for written in listed:
+            filled = fold(written).replace("number", f"({number})").replace("weekday", f"({weekdays})")
+            edge = r"\b" if written[0].isascii() else ""
+            patterns.append((re.compile(f"{edge}{filled}{edge}"), kind))
+    return patterns
+
+
+def _found(pattern: re.Pattern[str], kind: str, text: str, today: date) -> Iterator[tuple[date, date]]:
+    for match in pattern.finditer(text):
+        given = match[1] if pattern.groups else ""
+        count = int(given) if given.isdigit() else int(NUMBER_WORDS.get(given, 1))
+        if kind == "weekday":
+            back = (today.weekday() - WEEKDAYS[given] - 1) % 7 + 1
+            yield today - timedelta(back), today - timedelta(back - 1)
+        elif count <= _FARTHEST:
+            yield _span(kind, count, today)
+
+
+def _span(kind: str, count: int, today: date) -> tuple[date, date]:
+    """Return the first day of a span, and the day after it."""
+    unit, _, back = kind.partition("-")
+    ago = count if back == "n" else int(back or 0)
+    if unit == "day":
+        return today - timedelta(ago), today - timedelta(ago - 1)
+    if unit == "since":
+        return today - timedelta(ago), today + timedelta(1)
+    if unit == "week":
+        monday = today - timedelta(today.weekday() + 7 * ago)
+        return monday, monday + timedelta(7)
+    if unit == "weekend":
+        saturday = today - timedelta(today.weekday() + 2 + 7 * (ago - 1))
+        return saturday, saturday + timedelta(2)
+    if unit == "month":
+        return _month(today, ago), _month(today, ago - 1)
+    if unit == "year":
+        return date(today.year - ago, 1, 1), date(today.year - ago + 1, 1, 1)
+    first = _SEASONS[unit]
+    # The one that began last.
+    months = (today.month - first) % 12 + 12 * (ago if today.month - first < 3 and today.month >= first else 0)
+    return _month(today, months), _month(today, months - 3)
+
+
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
+
+
+def _month(today: date, ago: int) -> date:
+    months = 12 * today.year + today.month - 1 - ago
+    return date(months // 12, months % 12 + 1, 1)
+
+
+def _micros(day: date, now: datetime) -> int:
+    return int(datetime.combine(day, time(), now.tzinfo).timestamp()) * 1_000_000
