@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from holdfast.handle import MemoryHandle
 from holdfast.kinds import Kind, table
-from holdfast.runtime import Runtime, check_policy, check_settings, checked_clock, embedder_of, guard_model
+from holdfast.runtime import (
+    Runtime,
+    check_policy,
+    check_settings,
+    check_zone,
+    checked_clock,
+    embedder_of,
+    guard_model,
+)
 from holdfast.safety.guard import check_name_is_open
 from holdfast.store.connect import open_database
 from holdfast.store.database import Durability
@@ -63,6 +71,8 @@ class Memory(MemoryHandle):
         count_tokens: counts the tokens of a text: a function, or the name of a model or an encoding, with the
             extra `tiktoken`: "openai:gpt-5-mini". By default an estimate from the number of characters.
         clock: returns the time, for messages that come without one.
+        zone: the zone of its days, a name such as "Europe/Berlin" or a tzinfo: prompts and tools show its
+            times, filters and questions name its days. By default that of the machine.
         kinds: rows of policy for kinds of your own, or in place of those of `holdfast.kinds`.
         learning: how it learns in the background, and limits for models; see `holdfast.Learning`.
         policy: how windows and prompts are made and chats compacted, where none is named there. None for
@@ -101,6 +111,7 @@ class Memory(MemoryHandle):
         durability: Durability = "full",
         count_tokens: CountBy = estimate_tokens,
         clock: Callable[[], datetime] = _now,
+        zone: str | tzinfo | None = None,
         kinds: Kind | Iterable[Kind] = (),
         learning: Learning | None = None,
         policy: Policy | None = None,
@@ -115,7 +126,7 @@ class Memory(MemoryHandle):
         check_policy(policy)
         check_settings(learning)
         model, embedder = guard_model(guard), embedder_of(embed)
-        count, time = counter(count_tokens), checked_clock(clock)
+        count, time = counter(count_tokens), checked_clock(clock, check_zone(zone))
         only_reads = check_flag(read_only, "read_only")
         database = open_database(location, durability, check_key(key), read_only=only_reads)
         runtime = Runtime(database, count, time, rows, learning, policy, guard=model, embedder=embedder)

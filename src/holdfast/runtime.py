@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -281,19 +281,59 @@ class Runtime:
             self.database.close()
 
 
-def checked_clock(clock: Callable[[], datetime]) -> Callable[[], datetime]:
-    """Return a clock that raises InvalidInput where the given one returns no time, or none in UTC."""
+def checked_clock(clock: Callable[[], datetime], zone: tzinfo) -> Callable[[], datetime]:
+    """Return a clock of a zone that raises InvalidInput where the given one returns no time, or none in UTC."""
 
     def now() -> datetime:
         at: object = clock()
         if not isinstance(at, datetime):
             raise InvalidInput(f"`clock` returned {shown(at)}.", "Let it return a datetime.")
         check_time(at)
-        return at
+        try:
+            return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(zone)
+        except OverflowError:  # at an end of the calendar
+            return at
 
     if not callable(clock):
         raise InvalidInput(f"`clock` is {shown(clock)}.", "Pass a function that returns a datetime.")
     return now
+
+
+def check_zone(zone: str | tzinfo | None) -> tzinfo:
+    """Return a zone by its name, such as "Europe/Berlin"; for None that of the machine.
+
+    Raises:
+        InvalidInput: there is none of that name, or it is of another type.
+
+    """
+    if isinstance(zone, tzinfo):
+        return zone
+    if zone is not None and not isinstance(zone, str):
+        raise InvalidInput(f"`zone` is {shown(zone)}.", 'Pass a name such as "Europe/Berlin", or a tzinfo.')
+    name = _zone_of_machine() if zone is None else zone
+    if name in ("", "UTC", "Etc/UTC"):
+        return UTC
+    # Slow to import, and most servers have UTC.
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:  # a name that is unknown, or no name
+        if zone is None:
+            return datetime.now().astimezone().tzinfo or UTC
+        raise InvalidInput(
+            f"There is no zone {shown(zone)}.", 'Pass a name such as "Europe/Berlin".'
+        ) from error
+
+
+def _zone_of_machine() -> str:
+    """Return the name of the zone of this machine, "" if it says none."""
+    if name := os.environ.get("TZ"):
+        return name.lstrip(":")
+    try:
+        return os.readlink("/etc/localtime").rpartition("zoneinfo/")[2]
+    except OSError:
+        return ""
 
 
 def check_settings(learning: Learning | None) -> None:

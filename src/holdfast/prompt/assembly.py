@@ -16,7 +16,7 @@ from holdfast.messages.message_tokens import message_tokens
 from holdfast.prompt.build import Format, Images, PromptOptions, build, conversation
 from holdfast.prompt.knowledge_block import known_at
 from holdfast.prompt.oversize import Placeholders
-from holdfast.prompt.recall_block import hit_limit
+from holdfast.prompt.recall_block import hit_limit, in_zone
 from holdfast.prompt.selector import expected_messages, selector
 from holdfast.prompt.window import SUMMARISED, Policy, at_budget, check_policy, with_tail, within
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
@@ -301,13 +301,14 @@ class ChatReader:
         )
         shown_whole = {kind.name for kind in self.kinds.values() if kind.heading and not kind.prompt_budget}
         # What is shown is in the order of time, and what is newest is in the window.
-        hits = read.find(parse(query, self.clock()), replace(wanted, later=None, echo=hash_same(*split("user", query))))
+        hits = read.find(
+            parse(query, self.clock()), replace(wanted, later=None, echo=hash_same(*split("user", query)))
+        )
         read.release()
         left = [
-            hit
+            in_zone(hit, self.clock().tzinfo)
             for hit in hits
-            if hit.kind not in shown_whole
-            and hit.id not in shown_already
+            if hit.kind not in shown_whole and hit.id not in shown_already
         ]
         return list(map(masked_hit, left)) if is_masked(options.secrets) else left
 

@@ -5,7 +5,8 @@ What was said together is dated once, and long texts are cut.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
@@ -68,9 +69,10 @@ def fit(
     """Return the best hits that fit `room` tokens as one block.
 
     One that does not fit does not hide those after it. Each is written and counted once. `chat` is the space
-    and the id of the chat that it is for; entries are `named` by their spaces where several are read.
+    and the id of the chat that it is for; entries are `named` by their spaces where several are read. Times are
+    those of the zone that hits have.
     """
-    frame = count(f"{_OPEN}\n{_CLOSE}")
+    frame = count(f"{_opening(hits[:1])}\n{_CLOSE}")
     if not hits or frame > room:
         return RecallBlock((), "", not hits)
     writer = _Writer(chat, named, max(LONGEST, int(room * _SHARE)), count)
@@ -155,7 +157,20 @@ def write(entries: Iterable[RecallEntry]) -> str:
         parts[-1].append(entry)
     parts.sort(key=lambda part: (part[0].hit.source == "message", part[0].hit.at, part[0].group))
     lines = [line for part in parts for line in (_heading(part[0]), *(entry.text for entry in part))]
-    return "\n".join((_OPEN, *lines, _CLOSE)) if lines else ""
+    return "\n".join((_opening([parts[0][0].hit]), *lines, _CLOSE)) if lines else ""
+
+
+def _opening(hits: Sequence[Hit]) -> str:
+    zones = {str(hit.at.tzinfo) for hit in hits} - {"UTC"}
+    return f"{_OPEN} Times are those of {zones.pop()}." if zones else _OPEN
+
+
+def in_zone(hit: Hit, zone: tzinfo | None) -> Hit:
+    """Return a hit with its time in a zone; an end of the calendar stays as it is."""
+    try:
+        return replace(hit, at=hit.at.astimezone(zone or UTC))
+    except OverflowError:
+        return hit
 
 
 def _order(entry: RecallEntry) -> tuple[str, str, datetime, int, str]:
@@ -164,7 +179,7 @@ def _order(entry: RecallEntry) -> tuple[str, str, datetime, int, str]:
 
 
 def _heading(entry: RecallEntry) -> str:
-    time = entry.hit.at.astimezone(UTC).isoformat(" ", "minutes")[:16]
+    time = entry.hit.at.isoformat(" ", "minutes")[:16]
     return f"[{time}, {entry.group}]" if entry.group else f"[{time}]"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Denied, InvalidInput
@@ -100,7 +100,8 @@ class RecordReader:
             wanted["kinds"] = [kind.name for kind in known]
         if wanted.get("valid_at") is None:
             wanted["valid_at"] = self.at.time or self.clock()
-        return filters.check(limit=limit, as_of=self.at.moments, **wanted)
+        zone = self.clock().tzinfo or UTC
+        return filters.check(limit=limit, as_of=self.at.moments, zone=zone, **wanted)
 
     def vector_of(self, query: str, weight: float | None, wanted: filters.Filters) -> QueryVector | None:
         """Return the query as a vector; None for what has none, or as of an earlier version: scores stay."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Literal
 
 from holdfast.errors import InvalidInput, shown
@@ -24,6 +24,7 @@ from holdfast.types import (
     check_name,
     check_several,
 )
+from holdfast.types.checks import to_time
 from holdfast.types.where import Where, check_where
 
 Later = Literal["chat", "all"]
@@ -93,8 +94,11 @@ def check(
     min_score: float = 0.0,
     prefer: Prefer | None = None,
     as_of: Mapping[str, AsOf] | None = None,
+    zone: tzinfo = UTC,
 ) -> Filters:
     """Return the filters of a recall; see `Memory.recall`. As of an earlier version no summaries are found.
+
+    Days are those of the zone; `until` a day is until its end.
 
     Raises InvalidInput if one is of the wrong type, or no source can have all of them.
     """
@@ -107,8 +111,8 @@ def check(
         kinds=None if kinds is None else _names(kinds, "kinds"),
         tags=None if tags is None else _names(tags, "tags"),
         trust="untrusted" if _is_given(trust, "trust", "untrusted") else None,
-        since=_micros(since, "since"),
-        until=_micros(until, "until"),
+        since=None if since is None else to_micros(to_time(since, "since", zone)),
+        until=None if until is None else to_micros(to_time(until, "until", zone, ends=True)),
         valid_at=as_time(valid_at, "valid_at"),
         where=check_where(where),
         limit=check_count(limit, "limit"),
@@ -147,11 +151,6 @@ def check_share(value: object, name: str) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
         raise InvalidInput(f"`{name}` is {shown(value)}.", "Use a number from 0 to 1.")
     return value
-
-
-def _micros(value: object, what: str) -> int | None:
-    time = as_time(value, what)
-    return None if time is None else to_micros(time)
 
 
 def _names(values: object, what: str, allowed: Sequence[str] = ()) -> frozenset[str]:

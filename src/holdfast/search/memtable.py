@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from holdfast.search.vocabulary import Vocabulary
 from holdfast.search.segment import MAX_FREQUENCY, DocumentTerms, IndexedDocument, read_document
+from holdfast.search.vocabulary import Vocabulary
 
 
 class Memtable:

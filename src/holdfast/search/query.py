@@ -86,7 +86,9 @@ class Query:
     def with_slips(self, meant: Mapping[int, Sequence[str]]) -> Query:
         """Return the query with the words that some of its words, by their terms, may be slips for."""
         words = tuple(
-            word._replace(related=tuple((analyze.hash_term(analyze.normal(other)), other) for other in others))
+            word._replace(
+                related=tuple((analyze.hash_term(analyze.normal(other)), other) for other in others)
+            )
             if (others := meant.get(word.term))
             else word
             for word in self.words

@@ -284,9 +284,7 @@ def _slips(
     return meant
 
 
-def _messages(
-    matched: Mapping[str, Sequence[Sequence[Matched]]], query: Query
-) -> dict[str, MatchedMessages]:
+def _messages(matched: Mapping[str, Sequence[Sequence[Matched]]], query: Query) -> dict[str, MatchedMessages]:
     """Return what a query matches among the messages of each space."""
     return {
         space: MatchedMessages(view, query, terms)
@@ -344,7 +342,9 @@ class SearchReader:
         """Return whether a message has more of the words of a setting than small talk has by chance."""
         if setting is None:
             return False
-        matched = self._matched_everywhere(setting, replace(filters, sources=frozenset(("message",)), limit=1))
+        matched = self._matched_everywhere(
+            setting, replace(filters, sources=frozenset(("message",)), limit=1)
+        )
         ranking = MessageRanking(list(_messages(matched, setting).values()), replace(filters, limit=1))
         return ranking.most * setting.length > BY_CHANCE + setting.length / ONE_IN
 

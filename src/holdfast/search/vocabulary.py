@@ -88,5 +88,6 @@ def count_slips(word: str, other: str, most: int) -> int:
     if word[:2] == other[1::-1] and len(word) > 1:
         ways.append((word[2:], other[2:]))
     return 1 + min(
-        (count_slips(one, two, most - 1) for one, two in ways if abs(len(one) - len(two)) < most), default=most
+        (count_slips(one, two, most - 1) for one, two in ways if abs(len(one) - len(two)) < most),
+        default=most,
     )

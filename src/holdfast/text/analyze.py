@@ -221,7 +221,12 @@ def variants(token: str) -> list[str]:
         return [f"hash {token[:_SHORT_HASH].lower()}"]
     parts = _JOINTS.split(token)
     joined = "".join(parts)
-    if len(parts) > 1 and len(joined) <= _LONGEST_JOINED and joined.isalpha() and not _APOSTROPHE.search(token):
+    if (
+        len(parts) > 1
+        and len(joined) <= _LONGEST_JOINED
+        and joined.isalpha()
+        and not _APOSTROPHE.search(token)
+    ):
         return [normal(fold(joined))]
     return []
 

@@ -21,7 +21,9 @@ def find_spans(text: str, now: datetime) -> list[tuple[int, int]]:
     its first month, north of the equator; a weekday is the last one before today.
     """
     lower = fold(text)
-    days = dict.fromkeys(span for pattern, kind in _patterns() for span in _found(pattern, kind, lower, now.date()))
+    days = dict.fromkeys(
+        span for pattern, kind in _patterns() for span in _found(pattern, kind, lower, now.date())
+    )
     return [(_micros(first, now), _micros(last, now)) for first, last in days]
 
 
@@ -29,7 +31,23 @@ def find_spans(text: str, now: datetime) -> list[tuple[int, int]]:
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
     """Return the patterns of `relative_days.txt`, each with what it names."""
     weekdays = "|".join(sorted((day for day in WEEKDAYS if len(day) > 3), key=len, reverse=True))
-    number = "|".join([r"\d{1,4}", *NUMBER_WORDS, "a", "an", "a few", "ein", "eine", "einem", "einer", "un", "une", "uno", "una"])
+    number = "|".join(
+        [
+            r"\d{1,4}",
+            *NUMBER_WORDS,
+            "a",
+            "an",
+            "a few",
+            "ein",
+            "eine",
+            "einem",
+            "einer",
+            "un",
+            "une",
+            "uno",
+            "una",
+        ]
+    )
     patterns = []
     for (kind, *_), listed in headed_lists("holdfast.text", "relative_days.txt"):
         for written in listed:
@@ -70,7 +88,9 @@ def _span(kind: str, count: int, today: date) -> tuple[date, date]:
         return date(today.year - ago, 1, 1), date(today.year - ago + 1, 1, 1)
     first = _SEASONS[unit]
     # The one that began last.
-    months = (today.month - first) % 12 + 12 * (ago if today.month - first < 3 and today.month >= first else 0)
+    months = (today.month - first) % 12 + 12 * (
+        ago if today.month - first < 3 and today.month >= first else 0
+    )
     return _month(today, months), _month(today, months - 3)
 
 

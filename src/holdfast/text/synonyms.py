@@ -26,7 +26,9 @@ def is_known(word: str) -> bool:
 @cache
 def _words() -> frozenset[str]:
     table = _table()
-    return frozenset(table).union(*({analyze.normal(word) for word in words.split()} for words in table.values()))
+    return frozenset(table).union(
+        *({analyze.normal(word) for word in words.split()} for words in table.values())
+    )
 
 
 @cache

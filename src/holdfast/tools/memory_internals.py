@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from holdfast.contract import Provider, Session
@@ -29,6 +30,7 @@ class MemoryInternals(Protocol):
     count_tokens: CountTokens
     events: Any
     prompts: Any
+    clock: Callable[[], datetime]
 
     def database_of(self, scope: Scope) -> Database:
         """Return the database as a scope may use it."""

@@ -8,8 +8,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
 from hashlib import blake2s
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from holdfast.errors import InvalidInput
 from holdfast.tools.results import as_json
@@ -52,12 +53,27 @@ def _foreign() -> InvalidInput:
     )
 
 
+def _in_zone(item: ItemT, zone: tzinfo) -> ItemT:
+    """Return an item with its time in a zone, which its offset names."""
+    at = getattr(item, "at", "")
+    if zone is UTC or not at:
+        return item
+    local = datetime.fromisoformat(at).astimezone(zone).isoformat(timespec="minutes")
+    return replace(cast("Any", item), at=local)
+
+
 class Page:
     """A page of the results of one call: its start, the items that fit, and the cursor of the next page."""
 
     def __init__(
-        self, cap: int, count: Callable[[str], int], cursor: str | None, call: Iterable[object]
+        self,
+        cap: int,
+        count: Callable[[str], int],
+        cursor: str | None,
+        call: Iterable[object],
+        zone: tzinfo = UTC,
     ) -> None:
+        self._zone = zone
         self._room = cap - _AROUND
         self._count = count
         text = json.dumps([*call], default=str)
@@ -111,7 +127,7 @@ class Page:
         """
         taken: list[ItemT] = []
         room = self._room
-        for item in items:
+        for item in (_in_zone(every, self._zone) for every in items):
             begun = self.start.character if not taken else 0
             rest = _part(item, field, begun, None) if begun else item
             cost = self._cost(rest)

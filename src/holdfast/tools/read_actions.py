@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from holdfast.text.tokens import estimate_tokens
 from holdfast.tools import memory_internals as memories
 from holdfast.tools import render
 from holdfast.tools.json_schema import Range, quoted_argument
+from holdfast.tools.memory_internals import internals_of
 from holdfast.tools.paging import LEAST, Page, PageStart
 from holdfast.tools.permissions import Action, Permissions, available, call, locked_parts, part_of, takes
 from holdfast.tools.results import ExpandPage, MemoryItem, RecallPage, SessionItem, SessionPage
@@ -191,7 +192,12 @@ class ReadActions:
     def _page(self, cursor: str | None, *call: object) -> Page:
         """Return the page of a call at a cursor."""
         scope = repr(getattr(self._provider, "scope", ""))
-        return Page(self._cap, self._count, cursor, (self._provider.name, scope, self._session, *call))
+        call = (self._provider.name, scope, self._session, *call)
+        return Page(self._cap, self._count, cursor, call, self._zone())
+
+    def _zone(self) -> tzinfo:
+        internals = internals_of(self._provider)
+        return (internals.clock().tzinfo if internals else None) or UTC
 
     def recall(
         self,
@@ -199,7 +205,7 @@ class ReadActions:
         limit: Limit = 10,
         kind: Annotated[str | None, "message, summary, or a kind of record"] = None,
         since: Annotated[str | None, "ISO date"] = None,
-        until: Annotated[str | None, "ISO date, exclusive"] = None,
+        until: Annotated[str | None, "ISO date, until its end"] = None,
         where: Annotated[str | None, 'JSON filter on metadata: {"stars": {"$gte": 4}}'] = None,
         cursor: Cursor = None,
     ) -> RecallPage:
@@ -214,8 +220,8 @@ class ReadActions:
         filters = {
             "sources": (kind,) if kind in _CONVERSATION else None,
             "kinds": (kind,) if kind and kind not in _CONVERSATION else None,
-            "since": _time(since, "since"),
-            "until": _time(until, "until"),
+            "since": _day_or_time(since, "since"),
+            "until": _day_or_time(until, "until"),
             "where": _filter(where),
         }
         view = self._in_view()
@@ -449,11 +455,11 @@ def _filter(text: str | None) -> object:
     return where
 
 
-def _time(text: str | None, what: str) -> datetime | None:
-    if text is None:
-        return None
+def _day_or_time(text: str | None, what: str) -> str | None:
+    """Return the text of a day or a time; the memory knows in which zone it is."""
     try:
-        time = datetime.fromisoformat(text.strip())
+        if text is not None:
+            datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise InvalidInput(f"`{what}` is no date.", "Write it as 2026-01-31 or 2026-01-31T09:00.") from error
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return text

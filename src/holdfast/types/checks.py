@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import MAXYEAR, UTC, datetime, timedelta, tzinfo
 
 from holdfast.errors import InvalidInput, shown
 
@@ -103,8 +103,10 @@ def as_time(value: object, what: str) -> datetime | None:
     return None if value is None else to_time(value, what)
 
 
-def to_time(value: object, what: str) -> datetime:
-    """Return `value`, a time or its text in ISO 8601, as a time; without an offset it is UTC.
+def to_time(value: object, what: str, zone: tzinfo = UTC, *, ends: bool = False) -> datetime:
+    """Return `value`, a time or its text in ISO 8601, as a time; without an offset it is one of the zone.
+
+    A day is its beginning or, where it `ends` something, the beginning of the next one.
 
     Raises:
         InvalidInput: it is neither.
@@ -118,7 +120,9 @@ def to_time(value: object, what: str) -> datetime:
         raise InvalidInput(
             f"`{what}` is {shown(value)}, not a time.", "Pass a datetime, or text such as 2026-01-31T09:00."
         )
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    time = time if time.tzinfo else time.replace(tzinfo=zone)
+    is_day = ends and isinstance(value, str) and len(value.strip()) == len("2026-01-31")
+    return time + timedelta(1) if is_day and time.year < MAXYEAR else time
 
 
 def check_range(messages: object, chat: str) -> Range | None:
