@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Closed, InvalidInput, shown
@@ -282,7 +283,7 @@ class Runtime:
 
 
 def checked_clock(clock: Callable[[], datetime], zone: tzinfo) -> Callable[[], datetime]:
-    """Return a clock of a zone that raises InvalidInput where the given one returns no time, or none in UTC."""
+    """Return a clock of a zone; it raises InvalidInput where the given one returns no time of UTC."""
 
     def now() -> datetime:
         at: object = clock()
@@ -331,7 +332,7 @@ def _zone_of_machine() -> str:
     if name := os.environ.get("TZ"):
         return name.lstrip(":")
     try:
-        return os.readlink("/etc/localtime").rpartition("zoneinfo/")[2]
+        return str(Path("/etc/localtime").readlink()).rpartition("zoneinfo/")[2]
     except OSError:
         return ""
 

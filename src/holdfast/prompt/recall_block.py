@@ -69,8 +69,8 @@ def fit(
     """Return the best hits that fit `room` tokens as one block.
 
     One that does not fit does not hide those after it. Each is written and counted once. `chat` is the space
-    and the id of the chat that it is for; entries are `named` by their spaces where several are read. Times are
-    those of the zone that hits have.
+    and the id of the chat that it is for; entries are `named` by their spaces where several are read. Times
+    are those of the zone that hits have.
     """
     frame = count(f"{_opening(hits[:1])}\n{_CLOSE}")
     if not hits or frame > room:

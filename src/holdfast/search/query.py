@@ -66,9 +66,9 @@ class Query:
     """A parsed query. `roles` are those that its pronouns point at.
 
     `dates` are those that it names, in the `zone` of who asks, and `spans` those by the clock, as (from,
-    before) in microseconds. `length` is the number of its words; one that counts for less than one is less of a word. `request` is the
-    part of it that asks and `setting` the rest, where it has both, and `same` is `hash_same` of a
-    question, which answers nothing; `points_back` is whether it asks about that.
+    before) in microseconds. `length` is the number of its words; one that counts for less than one is less
+    of a word. `same` is `hash_same` of a question, which answers nothing. `request` is the part of it that
+    asks and `setting` the rest, where it has both; `points_back` is whether it asks about that.
     """
 
     words: tuple[Word, ...]

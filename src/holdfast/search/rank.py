@@ -182,12 +182,13 @@ def _floors(scores: Scores, every: Corpora, limit: int) -> list[float]:
 
 
 def first_of_equals(same: NDArray[np.uint64], scores: Floats) -> Mask:
-    """Return a mask of the documents that are the best of those that say the same; of equal ones, the last."""
+    """Return a mask of the best of the documents that say the same; of equal scores, the last."""
     order = np.lexsort((np.arange(len(same)), scores, same))
     ends = np.append(same[order][1:] != same[order][:-1], True) if len(same) else np.zeros(0, bool)
     first = np.zeros(len(same), bool)
     first[order] = ends
-    return first | (same == 0)
+    mask: Mask = first | (same == 0)
+    return mask
 
 
 def _floor(total: Floats, limit: int) -> float:

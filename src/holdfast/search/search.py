@@ -272,7 +272,8 @@ def _slips(
 ) -> dict[int, list[str]]:
     """Return the nearest words of the texts for each word of a query that none of them has in any form."""
     having = [sum(counts) for counts in zip(*(view.searched.postings.counts for view in views), strict=True)]
-    meant, first = {}, len(query.words)
+    meant: dict[int, list[str]] = {}
+    first = len(query.words)
     for word, own in zip(query.words, having, strict=False):
         forms = having[first : first + len(word.related)]
         first += len(word.related)

@@ -13,7 +13,7 @@ from holdfast.text.synonyms import is_known
 
 # Letters of a word that may be misspelt, and of one in which two letters may be wrong; at most.
 SHORTEST, TWO_WRONG, LONGEST = 5, 8, 30
-_BITS = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
+_BITS = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 
 
 def words_of(tokens: Iterable[str]) -> set[str]:
@@ -22,7 +22,7 @@ def words_of(tokens: Iterable[str]) -> set[str]:
 
 
 def may_be_slip(word: str) -> bool:
-    """Return whether a word of a query, which no text has, may be misspelt: of letters, and none that is known."""
+    """Return whether a word of a query, which no text has, may be misspelt: letters, and unknown."""
     return SHORTEST <= len(word) <= LONGEST and word.isalpha() and not is_known(word)
 
 

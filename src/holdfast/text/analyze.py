@@ -261,7 +261,7 @@ def is_irregular(word: str) -> bool:
 def _simplified() -> dict[int, str]:
     """Return the simplified characters for traditional Chinese ones."""
     pairs = " ".join(table_lines("holdfast.text", "traditional.txt")).split()
-    return {ord(traditional): simplified for traditional, simplified in pairs}
+    return {ord(pair[0]): pair[1] for pair in pairs}
 
 
 @cache
@@ -279,12 +279,14 @@ def _irregular() -> dict[str, str]:
 
 
 def hash_same(said: str, output: str = "") -> int:
-    """Return the 64-bit hash of what a text says, without case, marks and words of courtesy; 0 if it is empty.
+    """Return the 64-bit hash of what a text says, without case, marks and courtesy; 0 if it is empty.
 
     A question differs from a statement of the same words.
 
-    >>> hash_same("Please use tabs!") == hash_same("use tabs, thanks"), hash_same("You won.") == hash_same("You won?")
-    (True, False)
+    >>> hash_same("Please use tabs!") == hash_same("use tabs, thanks")
+    True
+    >>> hash_same("You won.") == hash_same("You won?")
+    False
     """
     every = tokens(said.lower() if said.isascii() else fold(said))
     words = [word for word in every if word not in _COURTESY] or every

@@ -48,7 +48,7 @@ def split_request(text: str) -> tuple[str, str]:
 
 
 def points_back(request: str) -> bool:
-    """Return whether a request is about what was said before it: what about this, how do I fix it?"""
+    """Return whether a request is about what stands before it, as "how do I fix it?" is."""
     return _POINTS_BACK.search(request) is not None
 
 

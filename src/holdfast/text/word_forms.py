@@ -1,8 +1,8 @@
 """Other forms of a word in other languages than English: the stems of the language that a text is in.
 
 The language of a word is told by its script, that of a text in Latin letters by its function words and
-letters. Stems are terms beside the word as it is written, named by their language, so that an English text has
-none. Hebrew has no stems here: a word stands without its article or preposition as well.
+letters. Stems are terms beside the word as it is written, named by their language, so that an English text
+has none. Hebrew has no stems here: a word stands without its article or preposition as well.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _STEMMERS = _LATIN | {language: name for language, name, _ in _BY_SCRIPT if name
 _LETTERS = {
     "łąęśźżćń": ("pl",), "ěřůťďň": ("cs",), "őű": ("hu",), "ğşı": ("tr",), "ß": ("de",), "ñ¿": ("es",),
     "ãõ": ("pt",), "șță": ("ro",), "å": ("sv", "da", "no"), "æø": ("da", "no"), "äö": ("de", "sv", "fi"),
-    "ü": ("de", "tr", "hu"), "œêçû": ("fr",), "òì": ("it",), "àèù": ("fr", "it"), "áíóú": ("es", "pt", "hu", "cs"),
-    "é": ("fr", "es", "pt", "it", "hu", "cs"),
+    "ü": ("de", "tr", "hu"), "œêçû": ("fr",), "òì": ("it",), "àèù": ("fr", "it"),
+    "áíóú": ("es", "pt", "hu", "cs"), "é": ("fr", "es", "pt", "it", "hu", "cs"),
 }  # fmt: skip
 # Words that none of the other languages has: a text that begins with one of them is English.
 _ENGLISH = frozenset("the and you this that with my have it they your what not from can i'm".split())

@@ -59,7 +59,7 @@ def _in_zone(item: ItemT, zone: tzinfo) -> ItemT:
     if zone is UTC or not at:
         return item
     local = datetime.fromisoformat(at).astimezone(zone).isoformat(timespec="minutes")
-    return replace(cast("Any", item), at=local)
+    return cast("ItemT", replace(cast("Any", item), at=local))
 
 
 class Page:
