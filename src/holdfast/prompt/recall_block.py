@@ -113,7 +113,7 @@ class _Writer:
             text = f"- {_mark(hit)}{_body(own_start(text, hit.role))}"
         else:
             group = self._chat(hit.space, hit.chat)
-            text = f"- {_mark(hit)}{self._speaker(hit.actor)}{_body(text)}"
+            text = f"- {_mark(hit)}{self._speaker(hit.actor)}{_body(text)}{_again(hit)}"
         group = f"{self._space(hit.space)}{group}".removesuffix(", ")
         return RecallEntry(hit, group, int(hit.at.timestamp()), text, self._count(f"{text}\n"))
 
@@ -165,10 +165,16 @@ def _opening(hits: Sequence[Hit]) -> str:
     return f"{_OPEN} Times are those of {zones.pop()}." if zones else _OPEN
 
 
+def _again(hit: Hit) -> str:
+    """Return how often a text was said, and when last."""
+    return f" (said {hit.times} times, last on {hit.last:%Y-%m-%d})" if hit.last else ""
+
+
 def in_zone(hit: Hit, zone: tzinfo | None) -> Hit:
     """Return a hit with its time in a zone; an end of the calendar stays as it is."""
     try:
-        return replace(hit, at=hit.at.astimezone(zone or UTC))
+        last = hit.last and hit.last.astimezone(zone or UTC)
+        return replace(hit, at=hit.at.astimezone(zone or UTC), last=last)
     except OverflowError:
         return hit
 

@@ -44,7 +44,8 @@ class Filters:
     since the epoch. `later` says where later messages come first among nearly equal ones: in each chat, in
     all of them, or nowhere. `echo` is `hash_same` of a text that no hit may say, 0 for none. `as_of` maps the
     name of a space to the version and the message as of which it is read; other spaces are read as of now.
-    `candidates` bounds the number of records that are read to find `limit` of them. With `trust`, records are those in quarantine.
+    `candidates` bounds the number of records that are read to find `limit` of them. With `trust`, records are
+    those in quarantine.
     """
 
     sources: frozenset[str] = frozenset(("message", "record"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,6 +65,7 @@ class MessageRanking:
     """The best messages of some spaces for a query; only hits are read."""
 
     def __init__(self, matches: Sequence[MatchedMessages], filters: Filters) -> None:
+        self._filters = filters
         self._views = [match.view for match in matches]
         # One more, because the question itself gives way.
         limit = max(filters.limit, DEPTH) if any(view.near for view in self._views) else filters.limit + 1
@@ -71,7 +73,6 @@ class MessageRanking:
         self._scores = rank.score(corpora, limit, filters.later)
         begin = end = first = 0
         shares = self._scores.shares
-        self._copies: dict[tuple[int, int], tuple[int, int]] = {}
         # The largest share of the words of the query that a message has, from 0 to 1.
         self.most = float(shares.max(initial=0.0))
         # The messages of each space, best first.
@@ -100,16 +101,42 @@ class MessageRanking:
     def read(self, chosen: Sequence[RankedMessage]) -> dict[RankedMessage, Hit]:
         """Return messages as hits, without those whose row is lost."""
         stored: dict[tuple[int, int], tuple[str, Message]] = {}
+        copies: dict[tuple[int, int], tuple[int, int]] = {}
         for place, view in enumerate(self._views):
             if docs := [ranked.rank.doc for ranked in chosen if ranked.place == place]:
                 for doc, chat, message in log.by_docs(view.database, view.space, docs):
                     stored[place, doc] = chat, message
+                copies |= {(place, doc): told for doc, told in _copies(view, docs, self._filters).items()}
         why = reasons(self._scores, [ranked.rank for ranked in chosen])
         return {
-            ranked: message_hit(ranked.score, reason, *stored[key])
+            ranked: _told_again(message_hit(ranked.score, reason, *stored[key]), *copies.get(key, (1, 0)))
             for ranked, reason in zip(chosen, why, strict=True)
             if (key := (ranked.place, ranked.rank.doc)) in stored
         }
+
+
+def _copies(
+    view: SourceView[MessageColumns], docs: Sequence[int], filters: Filters
+) -> dict[int, tuple[int, int]]:
+    """Return for messages that others repeat how many say the same, and the time of the last one."""
+    columns = view.columns
+    same = columns.same[: columns.last + 1]
+    # Nearly all are said once: one look at all texts tells.
+    every = np.flatnonzero(np.isin(same, [texts for doc in docs if (texts := same[doc])]))
+    if len(every) == len(docs):
+        return {}
+    masks = [mask for _, mask in _masks(view, every, filters)]
+    every = every[np.logical_and.reduce(masks)] if masks else every
+    told: dict[int, tuple[int, int]] = {}
+    for doc in docs:
+        of_text = every[same.take(every) == same[doc]]
+        if len(of_text) > 1:
+            told[doc] = len(of_text), int(columns.at.take(of_text).max())
+    return told
+
+
+def _told_again(hit: Hit, times: int, last: int) -> Hit:
+    return hit if times == 1 else replace(hit, times=times, last=from_micros(last))
 
 
 def _corpus(match: MatchedMessages, filters: Filters) -> rank.Corpus:

@@ -66,7 +66,8 @@ class Hit:
     `wordings` are other words in which a record was said, and by which it is found as well. Credentials in
     the text and the name are masked, unless the recall asked to show them; `Chat.history` has the words as
     they were said. `space` says whose it is, as `reads` names it: "user", "tenant",
-    "project:shop", "team:core".
+    "project:shop", "team:core". Of messages that say the same, one is a hit: `times` counts them, and `last`
+    is when that was said last.
     """
 
     source: Source
@@ -84,6 +85,8 @@ class Hit:
     flags: tuple[str, ...] = field(default=(), kw_only=True)
     wordings: tuple[str, ...] = field(default=(), kw_only=True)
     space: str = field(default="", kw_only=True)
+    times: int = field(default=1, kw_only=True)
+    last: datetime | None = field(default=None, kw_only=True)
 
     __repr__ = brief
 
