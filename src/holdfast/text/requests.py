@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from holdfast.text.analyze import STOP_WORDS, split, tokens
+from holdfast.text.analyze import STOP_WORDS, tokens
+from holdfast.text.analyze import split as words_of
+from holdfast.text.prose import split
 from holdfast.text.sentences import sentences, without_filler
 
 _QUESTION = re.compile(r"[?？؟;;՞⁇]+[\s\"'”’»」』)）*_~]*$|[吗嗎呢][。!！]?$|か[。!！]?$")
@@ -35,16 +37,21 @@ def split_request(text: str) -> tuple[str, str]:
     """Return the sentences of a prompt that ask, and all others; ("", "") where these are not two parts.
 
     A question mark, or words that ask to be told, make a sentence ask; one of nothing but courtesy does not.
+    Where none asks, what was pasted is apart from what is said about it.
 
     >>> split_request("Hi, how are you? The weather is awful. Where does Anna live?")
     ('Where does Anna live?', 'Hi, how are you? The weather is awful.')
     """
-    every = sentences(text)
+    said, pasted = split("user", text)
+    every = sentences(said)
     asking = [sentence for sentence in every if _asks(sentence)]
     asking = asking or [sentence for sentence in every if _ASKS.match(without_filler(sentence))]
     requests = [_without_lead(sentence) for sentence in asking]
     others = [sentence for sentence in every if sentence not in asking]
-    return (" ".join(requests), " ".join(others)) if requests and requests != every else ("", "")
+    if pasted.strip():
+        others.append(pasted)
+        requests = requests or every
+    return (" ".join(requests), " ".join(others)) if requests and requests != sentences(text) else ("", "")
 
 
 def points_back(request: str) -> bool:
@@ -65,5 +72,5 @@ def _without_lead(sentence: str) -> str:
 
 
 def _is_courtesy(text: str) -> bool:
-    words = [word for token in tokens(text) for word in split(token)]
+    words = [word for token in tokens(text) for word in words_of(token)]
     return all(word in STOP_WORDS or word in _COURTESY for word in words)
