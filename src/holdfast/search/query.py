@@ -227,7 +227,7 @@ def _words(query: str) -> tuple[Word, ...]:
 def _forms(tokens: list[str]) -> dict[str, list[int]]:
     """Return the stems of the words of a query in other languages than English, by the folded word."""
     words = [word for token in tokens for word in _LETTERS.findall(token)]
-    spoken = languages(words)
+    spoken = languages(words, analyze.plain_tokens(words))
     if not spoken and any(word.lower() in analyze.STOP_WORDS for word in words):
         return {analyze.fold(word): forms(word, ()) for word in words if not word.isascii()}
     return {analyze.fold(word): any_forms(word, spoken) for word in words}

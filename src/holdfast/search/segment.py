@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -220,13 +221,12 @@ def _rise(places: NDArray[np.uint32], offsets: NDArray[np.uint32]) -> bool:
     return bool(rise.all())
 
 
-def read_words(text: str) -> tuple[list[int], int, bool]:
+def read_words(text: str, every: Sequence[str], plain: Sequence[str]) -> tuple[list[int], int, bool]:
     """Return the hashes of the terms of a text, the number of its words, and whether one tells a time."""
     terms: list[int] = []
     words, tells_time = 0, False
     analyze_token = analyze.analyze
-    every = analyze.tokens(text)
-    spoken = languages(every)
+    spoken = languages(every, plain)
     is_english = text.isascii() and not spoken
     for token in every:
         hashes, counted, tells = analyze_token(token)
@@ -253,16 +253,20 @@ class DocumentTerms(NamedTuple):
 
 def read_document(document: IndexedDocument) -> DocumentTerms:
     """Return the terms of a document, those of its output marked; linear in its words."""
-    said = [read_words(passage) for passage in document.passages]
-    output, output_words, _ = read_words(document.output)
+    every = [analyze.tokens(passage) for passage in document.passages]
+    plain = list(map(analyze.plain_tokens, every))
+    said = list(map(read_words, document.passages, every, plain))
+    put_out = analyze.tokens(document.output)
+    output, output_words, _ = read_words(document.output, put_out, analyze.plain_tokens(put_out))
+    words = list(chain.from_iterable(plain))
     return DocumentTerms(
         [terms for terms, _, _ in said],
         [words for _, words, _ in said],
         [term ^ analyze.OUTPUT for term in output],
         output_words,
         any(tells_time for _, _, tells_time in said),
-        analyze.hash_same("\n".join(document.passages), document.output),
-        words_of(token for passage in document.passages for token in analyze.tokens(passage)),
+        analyze.hash_same(document.passages[-1], document.output, words),
+        words_of(words),
     )
 
 

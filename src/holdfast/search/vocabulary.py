@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.text.analyze import fold
 from holdfast.text.synonyms import is_known
 
 # Letters of a word that may be misspelt, and of one in which two letters may be wrong; at most.
@@ -16,9 +15,9 @@ SHORTEST, TWO_WRONG, LONGEST = 5, 8, 30
 _BITS = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 
 
-def words_of(tokens: Iterable[str]) -> set[str]:
-    """Return the words among some tokens that may be looked up by their letters."""
-    return {fold(token) for token in set(tokens) if SHORTEST <= len(token) <= LONGEST and token.isalpha()}
+def words_of(plain: Iterable[str]) -> set[str]:
+    """Return the words among plain tokens that may be looked up by their letters."""
+    return {word for word in set(plain) if SHORTEST <= len(word) <= LONGEST and word.isalpha()}
 
 
 def may_be_slip(word: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
@@ -278,21 +279,26 @@ def _irregular() -> dict[str, str]:
     return table
 
 
-def hash_same(said: str, output: str = "") -> int:
+def hash_same(said: str, output: str = "", words: Sequence[str] | None = None) -> int:
     """Return the 64-bit hash of what a text says, without case, marks and courtesy; 0 if it is empty.
 
-    A question differs from a statement of the same words.
+    A question differs from a statement of the same words. `words` are its plain tokens.
 
     >>> hash_same("Please use tabs!") == hash_same("use tabs, thanks")
     True
     >>> hash_same("You won.") == hash_same("You won?")
     False
     """
-    every = tokens(said.lower() if said.isascii() else fold(said))
-    words = [word for word in every if word not in _COURTESY] or every
-    if not words:
+    every = plain_tokens(tokens(said)) if words is None else words
+    told = [word for word in every if word not in _COURTESY] or every
+    if not told:
         return hash_term(said.strip() + output) if said.strip() or output else 0
-    return hash_term(" ".join([*words, "?" if said.rstrip().endswith(("?", "？")) else "", output]))
+    return hash_term(" ".join((*told, "?" if said.rstrip().endswith(("?", "？")) else "", output)))
+
+
+def plain_tokens(every: Iterable[str]) -> list[str]:
+    """Return tokens without case and accents."""
+    return [token.lower() if token.isascii() else fold(token) for token in every]
 
 
 def hash_term(term: str) -> int:

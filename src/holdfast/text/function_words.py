@@ -36,9 +36,20 @@ def _sets() -> dict[str, frozenset[str]]:
     return {language: frozenset(_lists()[language]) for language in _SPACED}
 
 
+@cache
+def _by_word() -> dict[str, list[str]]:
+    """Return the languages that have each function word."""
+    spoken: dict[str, list[str]] = {}
+    for language, listed in _sets().items():
+        for word in listed:
+            spoken.setdefault(word, []).append(language)
+    return spoken
+
+
 def count_by_language(words: AbstractSet[str], english: AbstractSet[str]) -> Counter[str]:
     """Return the number of function words of each language that English has not among some folded words."""
-    return Counter({language: len((words & listed) - english) for language, listed in _sets().items()})
+    spoken = _by_word()
+    return Counter(language for word in words - english for language in spoken.get(word, ()))
 
 
 def foreign_stop_words(words: Iterable[str], english: AbstractSet[str]) -> frozenset[str]:
@@ -51,7 +62,7 @@ def foreign_stop_words(words: Iterable[str], english: AbstractSet[str]) -> froze
     """
     own = set(words)
     counts = count_by_language(own, english)
-    best = max(counts.values())
+    best = max(counts.values(), default=0)
     if best < _FEWEST or best <= len(own & english):
         return frozenset()
     return frozenset().union(*(_sets()[language] for language, count in counts.items() if count == best))

@@ -40,9 +40,8 @@ _LETTERS = {
     "ü": ("de", "tr", "hu"), "œêçû": ("fr",), "òì": ("it",), "àèù": ("fr", "it"),
     "áíóú": ("es", "pt", "hu", "cs"), "é": ("fr", "es", "pt", "it", "hu", "cs"),
 }  # fmt: skip
-# Words that none of the other languages has: a text that begins with one of them is English.
+# Words that none of the other languages has: a text with one of them is English.
 _ENGLISH = frozenset("the and you this that with my have it they your what not from can i'm".split())
-_BEGINNING = 24  # tokens
 _MOST = 3  # languages that a text may be in, where they cannot be told apart
 _SHORTEST = 3  # letters of a word that has forms
 _WORD = re.compile(r"[^\W\d_]+")
@@ -50,18 +49,20 @@ _HEBREW_PREFIXES = "הובלמשכ"
 _lock = threading.Lock()
 
 
-def languages(tokens: Sequence[str]) -> tuple[str, ...]:
+def languages(tokens: Sequence[str], plain: Sequence[str]) -> tuple[str, ...]:
     """Return the languages that a text in Latin letters may be in; none for English, or if nothing tells.
 
-    >>> languages(["Ich", "habe", "zwei", "Katzen"]), languages(["My", "cat", "sleeps"])
-    (('de',), ())
+    `plain` are its tokens without case and accents.
+
+    >>> languages(["Wir", "haben", "Häuser"], ["wir", "haben", "hauser"])
+    ('de',)
     """
-    if any(token.lower() in _ENGLISH for token in tokens[:_BEGINNING]):
+    if not _ENGLISH.isdisjoint(plain):
         return ()
-    words = {fold(word) for token in tokens for word in _WORD.findall(token)}
+    words = {word for token in plain for word in _WORD.findall(token)}
     counts = count_by_language(words, STOP_WORDS)
     letters = set("".join(token for token in tokens if not token.isascii()).lower())
-    for some, spoken in _LETTERS.items():
+    for some, spoken in _LETTERS.items() if letters else ():
         if letters.intersection(some):
             counts.update(spoken)
     best = max(counts.values(), default=0)
