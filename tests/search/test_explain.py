@@ -66,7 +66,7 @@ def test_rank_and_score_are_those_of_the_recall(
 
 
 def test_a_document_is_ranked_however_far_behind_it_is(space: Memory) -> None:
-    tell(space, [Said(f"chat{n}", "berlin marathon " + "tokyo " * (n % 7)) for n in range(250)])
+    tell(space, [Said(f"chat{n}", f"berlin marathon {n} " + "tokyo " * (n % 7)) for n in range(250)])
     hits = space.recall("berlin marathon", limit=1000)
     assert [space.explain("berlin marathon", hits[n]).rank for n in (0, 99, 100, 249)] == [1, 100, 101, 250]
 
@@ -81,7 +81,7 @@ def test_a_hit_below_the_score_keeps_its_rank(space: Memory) -> None:
 
 def test_what_the_tenant_shares_is_ranked_with_what_is_ones_own(space: Memory) -> None:
     tell(space, RACE)
-    space.scoped(user="").chat("monday").append(role="user", content="berlin")
+    space.scoped(user="").chat("monday").append(role="user", content="our berlin")
     space.scoped(user="").chat("ours").append(role="user", content="berlin")
     hits = space.recall("berlin marathon")
     assert len(hits) == 6

@@ -78,8 +78,9 @@ def test_a_time_may_be_text(space: Memory) -> None:
     assert found(space.recall("garden", since=at.isoformat())) == ["the garden of another chat"]
     assert found(space.recall("garden", since=f"{at:%Y-%m-%dT%H:%M:%SZ}")) == ["the garden of another chat"]
     day = START.date()
-    assert len(space.recall("garden", since=f"{day}", until=f"{day + timedelta(days=1)}")) == 3
-    assert space.recall("garden", until=f"{day}") == []
+    assert len(space.recall("garden", since=f"{day}", until=f"{day}")) == 3
+    assert space.recall("garden", until=f"{day - timedelta(days=1)}") == []
+    assert space.recall("garden", since=f"{day + timedelta(days=1)}") == []
 
 
 def test_a_version_may_be_named_by_a_time_in_text(space: Memory) -> None:
@@ -106,7 +107,7 @@ def test_a_huge_limit_has_all_hits(space: Memory) -> None:
 
 
 def test_ten_hits_are_the_default(space: Memory) -> None:
-    tell(space, GARDEN * 5)
+    tell(space, [Said("a", f"the garden {n}") for n in range(15)])
     assert len(space.recall("garden")) == 10
 
 
@@ -228,7 +229,7 @@ def test_an_agent_finds_only_its_own_chats(space: Memory) -> None:
 
 def test_without_an_agent_the_chats_of_all_are_found(space: Memory) -> None:
     for agent in ("coach", "chef", ""):
-        space.scoped(agent=agent).chat(f"of{agent}").append(role="user", content="the garden")
+        space.scoped(agent=agent).chat(f"of{agent}").append(role="user", content=f"the garden {agent}")
     assert len(space.recall("garden")) == 3
 
 

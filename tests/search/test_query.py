@@ -125,5 +125,6 @@ def test_the_dates_of_a_question() -> None:
 
 
 def test_a_question_can_be_kept_and_compared() -> None:
-    assert parse("berlin?") == parse("Berlin")
+    assert parse("Berlin?") == parse("berlin?")
+    assert parse("berlin!") == parse("Berlin")
     assert hash(parse("berlin")) == hash(parse("berlin"))

@@ -15,7 +15,7 @@ DE = {"lang": "de"}
 def tell(memory: Memory, count: int = 300, chat: str = "a") -> None:
     memory.chat(chat).append(
         [
-            {"role": "user", "content": f"invoice {n}", "meta": {"lang": ("de", "en")[n % 2], "n": n}}
+            {"role": "user", "content": f"invoice {n} {chat}", "meta": {"lang": ("de", "en")[n % 2], "n": n}}
             for n in range(count)
         ]
     )
@@ -142,7 +142,7 @@ def test_records_are_retracted_by_their_metadata(memory: Memory) -> None:
 def test_keys_and_values_are_bound(location: str, key: str) -> None:
     with Memory(location, user="ada") as memory:
         memory.chat("a").append(
-            [{"role": "user", "content": "invoice", "meta": {key: key}} for _ in range(260)]
+            [{"role": "user", "content": f"invoice {n}", "meta": {key: key}} for n in range(260)]
         )
         assert len(memory.recall("invoice", where={key: key}, limit=300)) == 260
         assert memory.recall("invoice", where={key: {"$gt": key}}) == []
@@ -153,6 +153,6 @@ def test_values_that_a_database_cannot_hold_as_text(location: str) -> None:
     with Memory(location, user="ada") as memory:
         chat = memory.chat("a")
         for value in values:
-            chat.append([{"role": "user", "content": "invoice", "meta": {"v": value}} for _ in range(60)])
+            chat.append([{"role": "user", "content": f"invoice {n}", "meta": {"v": value}} for n in range(60)])
         for value in values:
             assert len(memory.recall("invoice", where={"v": value}, limit=400)) == 60

@@ -19,11 +19,11 @@ from holdfast_cli.formats.importing import import_paths
 DE = {"lang": "de"}
 
 
-def tell(memory: Memory, count: int = 300, chat: str = "a") -> None:
+def tell(memory: Memory, count: int = 300, chat: str = "a", first: int = 0) -> None:
     memory.chat(chat, meta={"customer": "acme"}).append(
         [
-            {"role": "user", "content": f"invoice {n}", "meta": {"lang": ("de", "en")[n % 2]}}
-            for n in range(count)
+            {"role": "user", "content": f"invoice {n} {chat}", "meta": {"lang": ("de", "en")[n % 2]}}
+            for n in range(first, first + count)
         ]
     )
 
@@ -40,7 +40,7 @@ def test_the_tool_takes_a_filter_as_text(memory: Memory) -> None:
     assert page.ok
     more = recall({"query": "invoice", "where": where, "limit": 15, "cursor": page.data["cursor"]})
     hits = [*page.data["hits"], *more.data["hits"]]  # type: ignore[misc]
-    assert {hit["text"] for hit in hits} == {f"invoice {n}" for n in range(0, 40, 2)}
+    assert {hit["text"] for hit in hits} == {f"invoice {n} a" for n in range(0, 40, 2)}
     for wrong in ("{", "[1]", '{"lang": {"$regex": "d"}}'):
         failed = recall({"query": "invoice", "where": wrong})
         assert not failed.ok
@@ -127,7 +127,7 @@ def test_writers_and_readers_at_once(shared_location: str) -> None:
         for reader in readers:
             reader.start()
         for n in range(12):
-            tell(memory, 50, "second")
+            tell(memory, 50, "second", 50 * n)
             memory.chat("second").rename(meta={"turn": n})
         done.set()
         for reader in readers:

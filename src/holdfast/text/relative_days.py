@@ -20,7 +20,9 @@ def find_spans(text: str, now: datetime) -> list[tuple[int, int]]:
     `now` is the time of the query, in the zone whose days are meant. A week begins on Monday, a season with
     its first month, north of the equator; a weekday is the last one before today.
     """
-    lower = fold(text)
+    lower = text.lower() if text.isascii() else fold(text)
+    if not _any().search(lower):
+        return []
     days = dict.fromkeys(
         span for pattern, kind in _patterns() for span in _found(pattern, kind, lower, now.date())
     )
@@ -55,6 +57,12 @@ def _patterns() -> list[tuple[re.Pattern[str], str]]:
             edge = r"\b" if written[0].isascii() else ""
             patterns.append((re.compile(f"{edge}{filled}{edge}"), kind))
     return patterns
+
+
+@cache
+def _any() -> re.Pattern[str]:
+    """Return a pattern of them all: most queries name no day."""
+    return re.compile("|".join(pattern.pattern for pattern, _ in _patterns()))
 
 
 def _found(pattern: re.Pattern[str], kind: str, text: str, today: date) -> Iterator[tuple[date, date]]:
