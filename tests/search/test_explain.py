@@ -243,7 +243,7 @@ def test_what_is_hidden_is_as_what_does_not_exist(space: Memory) -> None:
     hidden = []
     for owner in (bob, coder):
         chat = owner.chat(f"of-{owner.scope.user}-{owner.scope.agent}")
-        chat.append([Message("user", "the Berlin marathon is in September. " * 40) for _ in range(30)])
+        chat.append([Message("user", f"{n}. the Berlin marathon. " * 40) for n in range(30)])
         summaries = chat.compact(full=True, budget=1_000).summaries
         record = owner.remember("Berlin has a marathon", "finding")
         note = chat.remember("Berlin", "note")

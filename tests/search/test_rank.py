@@ -209,7 +209,9 @@ def test_a_word_that_every_message_has_still_scores(spaces: Iterator[Memory]) ->
     assert len(memory.recall("berlin")) == 5
 
 
-def test_messages_of_equal_scores_come_in_the_order_in_which_they_were_stored(spaces: Iterator[Memory]) -> None:
+def test_messages_of_equal_scores_come_in_the_order_in_which_they_were_stored(
+    spaces: Iterator[Memory],
+) -> None:
     memory = next(spaces)
     tell(memory, [Said(f"chat{n}", f"berlin marathon {n}") for n in range(700)])
     assert [hit.chat for hit in memory.recall("berlin", limit=5)] == [f"chat{n}" for n in range(5)]

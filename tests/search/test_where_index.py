@@ -153,6 +153,8 @@ def test_values_that_a_database_cannot_hold_as_text(location: str) -> None:
     with Memory(location, user="ada") as memory:
         chat = memory.chat("a")
         for value in values:
-            chat.append([{"role": "user", "content": f"invoice {n}", "meta": {"v": value}} for n in range(60)])
+            chat.append(
+                [{"role": "user", "content": f"invoice {n}", "meta": {"v": value}} for n in range(60)]
+            )
         for value in values:
             assert len(memory.recall("invoice", where={"v": value}, limit=400)) == 60

@@ -147,8 +147,8 @@ def parse(
     request, setting = split_request(query)
     return replace(
         _parse(query, words, now),
-        request=_parse(request, asking, now) if (asking := _words(request)) else None,
-        setting=_parse(setting, others, now) if (others := _words(setting)) else None,
+        request=_parse(request, asking, now) if request and (asking := _words(request)) else None,
+        setting=_parse(setting, others, now) if setting and (others := _words(setting)) else None,
         points_back=points_back(request),
     )
 

@@ -12,6 +12,8 @@ from holdfast.text.tables import headed_lists
 from holdfast.text.units import NUMBER_WORDS, WEEKDAYS
 
 _FARTHEST = 36_500  # days
+_ONE = ("a", "an", "ein", "eine", "einem", "einer", "un", "une", "una")
+_OPTIONAL = re.compile(r"\(\?[^()]*\)\??|\[[^]]*\]|.\?")
 
 
 def find_spans(text: str, now: datetime) -> list[tuple[int, int]]:
@@ -21,48 +23,28 @@ def find_spans(text: str, now: datetime) -> list[tuple[int, int]]:
     its first month, north of the equator; a weekday is the last one before today.
     """
     lower = text.lower() if text.isascii() else fold(text)
-    if not _any().search(lower):
-        return []
-    days = dict.fromkeys(
-        span for pattern, kind in _patterns() for span in _found(pattern, kind, lower, now.date())
-    )
+    # Most queries name no day: only patterns whose key is there are looked for.
+    named = dict.fromkeys(found for key, some in _patterns().items() if key in lower for found in some)
+    days = dict.fromkeys(span for pattern, kind in named for span in _found(pattern, kind, lower, now.date()))
     return [(_micros(first, now), _micros(last, now)) for first, last in days]
 
 
 @cache
-def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    """Return the patterns of `relative_days.txt`, each with what it names."""
-    weekdays = "|".join(sorted((day for day in WEEKDAYS if len(day) > 3), key=len, reverse=True))
-    number = "|".join(
-        [
-            r"\d{1,4}",
-            *NUMBER_WORDS,
-            "a",
-            "an",
-            "a few",
-            "ein",
-            "eine",
-            "einem",
-            "einer",
-            "un",
-            "une",
-            "uno",
-            "una",
-        ]
-    )
-    patterns = []
+def _patterns() -> dict[str, list[tuple[re.Pattern[str], str]]]:
+    """Return the patterns of `relative_days.txt` and what each names, by texts of which it needs one."""
+    days = sorted((day for day in WEEKDAYS if len(day) > 3), key=len, reverse=True)
+    number = "|".join([r"\d{1,4}", *NUMBER_WORDS, *_ONE])
+    patterns: dict[str, list[tuple[re.Pattern[str], str]]] = {}
     for (kind, *_), listed in headed_lists("holdfast.text", "relative_days.txt"):
-        for written in listed:
-            filled = fold(written).replace("number", f"({number})").replace("weekday", f"({weekdays})")
+        for written in map(fold, listed):
+            # What is not optional.
+            literal = _OPTIONAL.sub(" ", written).replace("number", " ").split()
+            filled = written.replace("number", f"({number})").replace("weekday", f"({'|'.join(days)})")
             edge = r"\b" if written[0].isascii() else ""
-            patterns.append((re.compile(f"{edge}{filled}{edge}"), kind))
+            keys = days if kind == "weekday" else [max(literal, key=len)]
+            for key in keys:
+                patterns.setdefault(key, []).append((re.compile(f"{edge}{filled}{edge}"), kind))
     return patterns
-
-
-@cache
-def _any() -> re.Pattern[str]:
-    """Return a pattern of them all: most queries name no day."""
-    return re.compile("|".join(pattern.pattern for pattern, _ in _patterns()))
 
 
 def _found(pattern: re.Pattern[str], kind: str, text: str, today: date) -> Iterator[tuple[date, date]]:

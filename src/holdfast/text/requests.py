@@ -29,6 +29,8 @@ _COURTESY = frozenset(
     "okay ok well so quick question questions ask something anything minute moment second sec help me please "
     "thanks thank could would can may got get one more little let know about here there again".split()
 )
+# What a text of several parts has: an end before its end.
+_SEVERAL = re.compile(r"[.!?…:;–—。！？\n]\s*\S|`")
 # What leads to a question in the same sentence: "Quick question for you: where …?"
 _LEAD = re.compile(r"^[^:–—]{1,60}(?::|\s[–—-])\s+(?=\S)")
 
@@ -42,6 +44,8 @@ def split_request(text: str) -> tuple[str, str]:
     >>> split_request("Hi, how are you? The weather is awful. Where does Anna live?")
     ('Where does Anna live?', 'Hi, how are you? The weather is awful.')
     """
+    if not _SEVERAL.search(text):
+        return "", ""
     said, pasted = split("user", text)
     every = sentences(said)
     asking = [sentence for sentence in every if _asks(sentence)]
