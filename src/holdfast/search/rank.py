@@ -176,26 +176,34 @@ def _in_reach(
 
 def _floors(scores: Scores, every: Corpora, limit: int) -> list[float]:
     """Return the score of each space that a document needs to be among its `limit` best."""
-    total = scores.total * first_of_equals(every.take("same", scores.docs), scores.total)
+    same = every.take("same", scores.docs)
     bounds = pairwise(every.bounds(scores.docs))
-    return [_floor(total[start:end], limit) for start, end in bounds]
+    # A little less, for the rounding of products.
+    share = (1 - weights.WEIGHTS.later) * (1 - 1e-9)
+    return [share * _least(scores.total[start:end], same[start:end], limit) for start, end in bounds]
+
+
+def _least(total: Floats, same: NDArray[np.uint64], limit: int) -> float:
+    """Return the lowest of the `limit` best scores of different texts; 0 if there are fewer."""
+    if not len(total) >= limit > 0:
+        return 0.0
+    if len(total) > 4 * limit:
+        # Most often there are as many among these few.
+        some = np.argpartition(total, -4 * limit)[-4 * limit :]
+        if least := _least(total[some], same[some], limit):
+            return least
+    lone = total[first_of_equals(same, total)]
+    return float(np.partition(lone, -limit)[-limit]) if len(lone) >= limit else 0.0
 
 
 def first_of_equals(same: NDArray[np.uint64], scores: Floats) -> Mask:
     """Return a mask of the best of the documents that say the same; of equal scores, the last."""
     order = np.lexsort((np.arange(len(same)), scores, same))
-    ends = np.append(same[order][1:] != same[order][:-1], True) if len(same) else np.zeros(0, bool)
-    first = np.zeros(len(same), bool)
-    first[order] = ends
-    mask: Mask = first | (same == 0)
+    ordered, last = same[order], np.ones(len(same), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=last[:-1])
+    mask: Mask = same == 0
+    mask[order[last]] = True
     return mask
-
-
-def _floor(total: Floats, limit: int) -> float:
-    if not np.count_nonzero(total) >= limit > 0:
-        return 0.0
-    # A little less, for the rounding of products.
-    return float(np.partition(total, -limit)[-limit]) * (1 - weights.WEIGHTS.later) * (1 - 1e-9)
 
 
 def raise_lenders(
