@@ -54,6 +54,24 @@ def recall(
     _show(report, options)
 
 
+def prompts(
+    options: Output,
+    *,
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="DATA", exists=True, help="Files of data sets, or folders of them."),
+    ],
+) -> None:
+    """Measure recall for questions among small talk and pastes, beside the questions alone.
+
+    Example: `python -m benchmarks prompts locomo.json`
+    """
+    # No other part is loaded.
+    from benchmarks.prompts import run
+
+    _show(run(data, progress=_progress), options)
+
+
 def side_by_side(
     options: Output,
     *,
@@ -321,7 +339,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    *(recall, meaning, calibration, side_by_side, speed, context, records, learn, agents),
+    *(recall, prompts, meaning, calibration, side_by_side, speed, context, records, learn, agents),
     hooks,
     adapters,
 )

@@ -144,12 +144,15 @@ def parse(
             "The query has no letters or digits to search for.",
             "Ask a question, or name some words to look for.",
         )
-    request, setting = split_request(query)
+    asking, setting, said = split_request(query)
+    request = _parse(asking, named, now) if asking and (named := _words(asking)) else None
+    if request:
+        query, words = said, _words(said)
     return replace(
         _parse(query, words, now),
-        request=_parse(request, asking, now) if request and (asking := _words(request)) else None,
+        request=request,
         setting=_parse(setting, others, now) if setting and (others := _words(setting)) else None,
-        points_back=points_back(request),
+        points_back=points_back(asking),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from holdfast.text.analyze import STOP_WORDS, tokens
 from holdfast.text.analyze import split as words_of
@@ -29,33 +30,72 @@ _COURTESY = frozenset(
     "okay ok well so quick question questions ask something anything minute moment second sec help me please "
     "thanks thank could would can may got get one more little let know about here there again".split()
 )
+# Lines of a block that may be pasted, the marks of code and logs, and how rare they are in prose.
+_FEWEST, _ONE_MARK_IN = 3, 9
+_MARKS = re.compile(r"[0-9_/\\{}()\[\]<>=|:;#*@$%^~+-]")
+_SENTENCE = re.compile(r"[^\W\d_].*(?:\s\S+){2}.*[.?!？。！]\W*$")
 # What a text of several parts has: an end before its end.
 _SEVERAL = re.compile(r"[.!?…:;–—。！？\n]\s*\S|`")
 # What leads to a question in the same sentence: "Quick question for you: where …?"
 _LEAD = re.compile(r"^[^:–—]{1,60}(?::|\s[–—-])\s+(?=\S)")
 
 
-def split_request(text: str) -> tuple[str, str]:
-    """Return the sentences of a prompt that ask, and all others; ("", "") where these are not two parts.
+class Request(NamedTuple):
+    """The parts of a prompt: the sentences that ask, the others, and both; all "" if there is one part only.
+
+    Where the request points back, `said` has the first and the last line of what was pasted as well.
+    """
+
+    asking: str = ""
+    setting: str = ""
+    said: str = ""
+
+
+def split_request(text: str) -> Request:
+    """Return the sentences of a prompt that ask, and all others.
 
     A question mark, or words that ask to be told, make a sentence ask; one of nothing but courtesy does not.
-    Where none asks, what was pasted is apart from what is said about it.
+    What was pasted, such as a trace, is in neither. Where nothing asks, all that is said does.
 
-    >>> split_request("Hi, how are you? The weather is awful. Where does Anna live?")
+    >>> split_request("Hi, how are you? The weather is awful. Where does Anna live?")[:2]
     ('Where does Anna live?', 'Hi, how are you? The weather is awful.')
     """
     if not _SEVERAL.search(text):
-        return "", ""
-    said, pasted = split("user", text)
+        return Request()
+    said, pasted = _apart(text)
     every = sentences(said)
     asking = [sentence for sentence in every if _asks(sentence)]
     asking = asking or [sentence for sentence in every if _ASKS.match(without_filler(sentence))]
     requests = [_without_lead(sentence) for sentence in asking]
     others = [sentence for sentence in every if sentence not in asking]
-    if pasted.strip():
-        others.append(pasted)
-        requests = requests or every
-    return (" ".join(requests), " ".join(others)) if requests and requests != sentences(text) else ("", "")
+    if pasted and not requests:
+        requests, others = every, []
+    if not requests or (not pasted and requests == every):
+        return Request()
+    asked = " ".join(requests)
+    said = "\n".join((said, pasted[0], pasted[-1])) if pasted and points_back(asked) else said
+    return Request(asked, " ".join(others), said)
+
+
+def _apart(text: str) -> tuple[str, list[str]]:
+    """Return what a person wrote of a prompt, and the lines of what was pasted: code, a trace, a log.
+
+    Of a block that mostly looks as a program wrote it, a person wrote the sentences.
+    """
+    said, output = split("user", text)
+    written: list[str] = []
+    pasted = [line for line in output.splitlines() if line.strip()]
+    for block in said.split("\n\n"):
+        lines = block.split("\n")
+        if len(lines) >= _FEWEST and 2 * sum(map(_is_by_program, lines)) >= len(lines):
+            pasted += (line for line in lines if _is_by_program(line) or not _SENTENCE.match(line))
+            lines = [line for line in lines if not _is_by_program(line) and _SENTENCE.match(line)]
+        written += (*lines, "")
+    return "\n".join(written), pasted
+
+
+def _is_by_program(line: str) -> bool:
+    return line[:1].isspace() or len(_MARKS.findall(line)) * _ONE_MARK_IN > len(line)
 
 
 def points_back(request: str) -> bool:
