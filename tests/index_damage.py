@@ -74,6 +74,7 @@ def longer(segment: Segment) -> Segment:
         passages=np.pad(segment.passages, (0, more), constant_values=1),
         output=np.pad(segment.output, (0, more)),
         at=np.pad(segment.at, (0, more)),
+        same=np.pad(segment.same, (0, more)),
         chat=np.pad(segment.chat, (0, more)),
         actor=np.pad(segment.actor, (0, more)),
         tells_time=np.pad(segment.tells_time, (0, more)),

@@ -240,7 +240,7 @@ def test_recall_as_json(cli: Cli) -> None:
     assert set(hit) == {
         "source", "text", "score", "id", "chat", "seq", "last_seq", "role", "name", "at", "why", "title",
         "kind", "flags",
-        "wordings", "ref",
+        "wordings", "ref", "times", "last",
     }  # fmt: skip
     assert hit["chat"] == "retry-bug"
     assert set(hit["why"]) == {"shares", "words"}

@@ -33,7 +33,8 @@ SOME_TAGS = st.lists(st.sampled_from(TAGS), max_size=2, unique=True).map(tuple)
 
 def unique(number: int) -> str:
     """Make a word of a number that is like no other."""
-    return "".join(SYLLABLES[number // 8**place % 8] for place in (3, 2, 1, 0)) + "x"
+    # No two are a slip of each other.
+    return "".join(3 * SYLLABLES[number // 8**place % 8] for place in (3, 2, 1, 0)) + "x"
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ def _words(query: str) -> tuple[Word, ...]:
         for word, weight in words:
             into = counts if weight and word not in foreign else stops
             into = symbols if analyze.is_symbol(token) else into
-            term = analyze.normal(word) if weight else word
+            term = analyze.normal(word) if weight or not word.isascii() else word
             into[term] = into.get(term, 0) + (weight or 1)
             written.setdefault(term, word)
         whole = analyze.whole_term(token)

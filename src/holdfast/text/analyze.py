@@ -112,6 +112,7 @@ def _analyze(token: str) -> Token:
         # A character counts for the length in its pairs.
         (content if weight == 1 or (weight and len(word) > 1) else others).append(word)
     words = [normal(word) for word in content]
+    others = [word if word.isascii() else normal(word) for word in others]
     whole = whole_term(token)
     tells_time = any(word in _TIME_WORDS or (len(word) == 4 and word.isdigit()) for word in content)
     if not token.isascii():
@@ -155,7 +156,7 @@ def weigh(token: str) -> list[tuple[str, float]]:
         else:
             parts.extend(
                 (word, 0 if word in STOP_WORDS else weight)
-                for word, weight in unspaced.split_mixed(fold(part).translate(_simplified()))
+                for word, weight in unspaced.split_mixed(fold(part))
             )
     return parts
 
@@ -243,12 +244,14 @@ def joined_numbers(text: str) -> list[str]:
 
 
 def normal(word: str) -> str:
-    """Return the normal form of a word: went → go, running → run.
+    """Return the normal form of a word: went → go, running → run, 電腦 → 电脑.
 
     >>> normal("running"), normal("went"), normal("4312")
     ('run', 'go', '4312')
     """
-    if not word.isascii() or not word.isalpha():
+    if not word.isascii():
+        return word.translate(_simplified())
+    if not word.isalpha():
         return word
     return str(_stemmer().stemWord(_irregular().get(word, word)))
 
