@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -48,7 +49,12 @@ vars(testing)["_get_command"] = cache(get_command)
 
 
 def pytest_configure() -> None:
-    """Keep temporary files in memory where there is room: tests of a database mostly wait for the disk."""
+    """Let no test depend on the zone of the machine, and keep temporary files in memory where there is room.
+
+    Tests of a database mostly wait for the disk.
+    """
+    os.environ["TZ"] = "UTC"
+    time.tzset()
     if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 

@@ -96,13 +96,7 @@ def test_an_unknown_chat_makes_an_empty_prompt() -> None:
 def test_recalled_turns_are_dated_named_and_in_order_of_time() -> None:
     hits = [
         hit("Later.", 1, at=WHEN + timedelta(days=1), name="ada"),
-        hit(
-            "Berlin it is.",
-            3,
-            chat="trips",
-            role="assistant",
-            at=WHEN.astimezone(timezone(timedelta(hours=9))),
-        ),
+        hit("Berlin it is.", 3, chat="trips", role="assistant"),
         hit("Two\nlines", 2),
     ]
     prompt = ask([], hits, system="You are a coach.")
@@ -118,6 +112,14 @@ def test_recalled_turns_are_dated_named_and_in_order_of_time() -> None:
         "- ada: Later.",
     ]
     assert prompt.hits == tuple(hits)
+
+
+def test_the_zone_of_local_times_is_named_once() -> None:
+    local = WHEN.astimezone(timezone(timedelta(hours=9)))
+    prompt = ask([], [hit("Berlin it is.", 1, at=local), hit("And Rome.", 2, at=local + timedelta(hours=2))])
+    assert entries(prompt)[::2] == ["[2026-05-08 22:56]", "[2026-05-09 00:56]"]
+    assert recalled(prompt).count("Times are those of UTC+09:00.") == 1
+    assert "Times are" not in recalled(ask([], [hit("Berlin it is.")]))
 
 
 @each("text", HOSTILE)
