@@ -36,8 +36,8 @@ _LONG_TALK = (
         "Before I forget it completely, let me just ask you this one thing and then I leave you alone."
     ),
     (
-        "Hey, so I'm sitting on the bus right now and it's raining cats and dogs outside, perfect weather for "
-        "some thinking. Yesterday I met an old colleague for a drink and we talked about everything and "
+        "Hey, so I'm sitting on the bus right now and it's raining cats and dogs outside, perfect weather "
+        "for some thinking. Yesterday I met an old colleague for a drink and we talked about everything and "
         "nothing for hours. It was really fun. On the way back I started wondering about something."
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from holdfast.search.columns import MessageColumns, Numbers
 from holdfast.search.filters import ONLY_OF, Filters
 from holdfast.search.postings import LIKE
 from holdfast.search.query import MAX_TERMS, Query, parse
+from holdfast.text.analyze import hash_same
 from holdfast.types import MAX_NAME, SOURCES, ExplainedWord, Explanation, Hit, Scope, check_name
 from holdfast.types.messages import flags_like
 from holdfast.types.references import split_space, write_reference
@@ -67,9 +69,12 @@ def explain(
         candidate = _look_up(reader, parsed, what, filters)
         words, excluded = _words(candidate), _failed_filters(candidate, filters, reader.spaces[0])
         candidate = candidate._replace(document=_label(candidate, reader.scope))
-        has_rank = not excluded and bool(candidate.view.near or any(word.places for word in words))
-        hits, rank = _find_rank(reader, parsed, filters, candidate.document.hit if has_rank else None)
+        has_rank = parsed.names_time or bool(candidate.view.near or any(word.places for word in words))
+        wanted = candidate.document.hit if has_rank and not excluded else None
+        hits, rank = _find_rank(reader, parsed, filters, wanted)
     hit = hits[rank - 1] if rank else candidate.document.hit
+    if not rank and not excluded and any(map(partial(_says_the_same, hit), hits)):
+        excluded = ("said again",)
     if rank and hit.score < filters.min_score:
         excluded = ("min_score",)
     within = [other for other in hits[: filters.limit] if other.score >= filters.min_score]
@@ -155,6 +160,10 @@ def _find_rank(
         if wanted is None or rank or len(hits) < limit:
             return hits, rank
         limit = max(10 * limit, _FIRST)
+
+
+def _says_the_same(hit: Hit, other: Hit) -> bool:
+    return hit.source == other.source == "message" and hash_same(hit.text) == hash_same(other.text)
 
 
 def _identity(hit: Hit) -> tuple[str, str, str, int, str]:

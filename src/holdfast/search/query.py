@@ -29,7 +29,6 @@ SHORT = 16
 # What the other spelling of a word counts: it stands in the same messages, most often.
 _SPELLED_OUT = 0.3
 
-_LETTERS = re.compile(r"[^\W\d_]+")
 _ASKS_TIME = re.compile(
     r"\b(?:when|how (?:long|recently|often)|what (?:date|day|month|year|time)"
     r"|which (?:date|day|month|year|week)"
@@ -229,8 +228,9 @@ def _words(query: str) -> tuple[Word, ...]:
 
 def _forms(tokens: list[str]) -> dict[str, list[int]]:
     """Return the stems of the words of a query in other languages than English, by the folded word."""
-    words = [word for token in tokens for word in _LETTERS.findall(token)]
+    words = [word for token in tokens for word in analyze.parts(token)]
     spoken = languages(words, analyze.plain_tokens(words))
-    if not spoken and any(word.lower() in analyze.STOP_WORDS for word in words):
+    is_english = len(words) > SHORT or any(word.lower() in analyze.STOP_WORDS for word in words)
+    if not spoken and is_english:
         return {analyze.fold(word): forms(word, ()) for word in words if not word.isascii()}
     return {analyze.fold(word): any_forms(word, spoken) for word in words}

@@ -125,6 +125,11 @@ def _analyze(token: str) -> Token:
 _analyze_cached = lru_cache(maxsize=_CACHED_WORDS)(_analyze)
 
 
+def parts(token: str) -> list[str]:
+    """Return the parts of a compound token: j'ai → j, ai."""
+    return _JOINTS.split(token)
+
+
 def is_symbol(token: str) -> bool:
     """Return whether a token, or a word of one, is an emoji."""
     return len(token) == 1 and not token.isalnum()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import MAXYEAR, UTC, datetime, tzinfo
+from datetime import MAXYEAR, UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
 from holdfast.text.analyze import fold
 from holdfast.text.late_pattern import late_pattern
+from holdfast.text.units import MONTHS
 
 DAY = 86_400_000_000  # microseconds
 _END_OF_TIME = 253_402_300_800_000_000  # the end of the year 9999, the last one that `datetime` knows
@@ -16,9 +17,11 @@ _MONTHS = {name: number for number, name in enumerate(_NAMES, 1)} | {
     name[:3]: number for number, name in enumerate(_NAMES, 1) if name not in ("march", "may")
 }
 _MONTHS["sept"] = 9
-# German, without accents.
-_MONTHS |= {"januar": 1, "februar": 2, "marz": 3, "maerz": 3, "mai": 5, "juni": 6, "juli": 7, "oktober": 10}
-_MONTHS |= {"okt": 10, "dezember": 12, "dez": 12}
+# Those of other languages, without accents; some are other words as well.
+_MONTHS |= {
+    fold(name): number for name, number in MONTHS.items() if len(name) > 2 and fold(name) not in _MONTHS
+}
+_AMBIGUOUS = frozenset("may mai mars mar march set sun marca maja".split()) - {"march"}
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY = r"(\d{1,2})(?:st|nd|rd|th|\.(?= ))?"
 # Characters of other scripts may stand right beside a number.
@@ -28,7 +31,7 @@ _UNSPACED = late_pattern(
     r"(?<!\d)(?:((?:19|20)\d\d)\s?[年년]\s?)?(\d{1,2})\s?[月월](?:份|\s?(\d{1,2})\s?[日号號일])?"
 )
 _WRITTEN = re.compile(
-    rf"\b(?:{_DAY}\s+(?:of\s+)?)?({_MONTH})\b\.?(?(1)|(?:\s+{_DAY}\b(?!\d))?)(?:,?\s*(?:of\s+)?((?:19"
+    rf"\b(?:{_DAY}\s+(?:(?:of|de)\s+)?)?({_MONTH})\b\.?(?(1)|(?:\s+{_DAY}\b(?!\d))?)(?:,?\s*(?:of\s+)?((?:19"
     rf"|20)\d\d)\b)?"
 )
 # As in the United States, unless only the second number can be a month.
@@ -68,7 +71,7 @@ def find_dates(text: str) -> list[PartialDate]:
         day_before, month, day_after, year = match.groups()
         day = day_before or day_after
         if (
-            month in ("may", "mai")
+            month in _AMBIGUOUS
             and not (day or year)
             and not _BEFORE_MONTH.search(lower[max(0, match.start(2) - _REACH) : match.start(2)])
         ):
@@ -99,6 +102,14 @@ def month_start(year: int, month: int, zone: tzinfo = UTC) -> int:
     return int(datetime(year, month, 1, tzinfo=zone).timestamp()) * 1_000_000
 
 
+def _later(year: int, month: int, days: int, zone: tzinfo, otherwise: int) -> int:
+    """Return the midnight some days after the start of a month, or something else beyond the calendar."""
+    try:
+        return int((datetime(year, month, 1, tzinfo=zone) + timedelta(days)).timestamp()) * 1_000_000
+    except (OverflowError, ValueError):
+        return otherwise
+
+
 def spans(
     date: PartialDate, first_year: int, last_year: int, zone: tzinfo = UTC
 ) -> list[tuple[int, int, float]]:
@@ -116,8 +127,10 @@ def spans(
         start, end = month_start(year, date.month, zone), month_start(year, date.month + 1, zone)
         ranges.append((start, end, 1.0 if date.day is None else 0.4))
         if date.day is not None:
-            midnight = start + (date.day - 1) * DAY
-            ranges.append((max(start, midnight - 3 * DAY), min(end, midnight + 4 * DAY), 0.7))
-            if midnight < end:  # 29 February is not in every year
-                ranges.append((midnight, midnight + DAY, 1.0))
+            # A day is 23 or 25 hours long where the clock is changed; 29 February is not in every year.
+            for days, length, share in ((date.day - 4, 7, 0.7), (date.day - 1, 1, 1.0)):
+                begin = _later(year, date.month, days, zone, start)
+                ranges.append(
+                    (max(start, begin), min(end, _later(year, date.month, days + length, zone, end)), share)
+                )
     return ranges

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from functools import cache
 
@@ -11,7 +12,6 @@ from holdfast.text.analyze import fold
 from holdfast.text.tables import headed_lists
 from holdfast.text.units import NUMBER_WORDS, WEEKDAYS
 
-_FARTHEST = 36_500  # days
 _ONE = ("a", "an", "ein", "eine", "einem", "einer", "un", "une", "una")
 _OPTIONAL = re.compile(r"\(\?[^()]*\)\??|\[[^]]*\]|.\?")
 
@@ -25,8 +25,8 @@ def find_spans(text: str, now: datetime) -> list[tuple[int, int]]:
     lower = text.lower() if text.isascii() else fold(text)
     # Most queries name no day: only patterns whose key is there are looked for.
     named = dict.fromkeys(found for key, some in _patterns().items() if key in lower for found in some)
-    days = dict.fromkeys(span for pattern, kind in named for span in _found(pattern, kind, lower, now.date()))
-    return [(_micros(first, now), _micros(last, now)) for first, last in days]
+    days = dict.fromkeys(span for pattern, kind in named for span in _found(pattern, kind, lower, now))
+    return list(days)
 
 
 @cache
@@ -47,21 +47,23 @@ def _patterns() -> dict[str, list[tuple[re.Pattern[str], str]]]:
     return patterns
 
 
-def _found(pattern: re.Pattern[str], kind: str, text: str, today: date) -> Iterator[tuple[date, date]]:
+def _found(pattern: re.Pattern[str], kind: str, text: str, now: datetime) -> Iterator[tuple[int, int]]:
+    today = now.date()
     for match in pattern.finditer(text):
         given = match[1] if pattern.groups else ""
         count = int(given) if given.isdigit() else int(NUMBER_WORDS.get(given, 1))
-        if kind == "weekday":
-            back = (today.weekday() - WEEKDAYS[given] - 1) % 7 + 1
-            yield today - timedelta(back), today - timedelta(back - 1)
-        elif count <= _FARTHEST:
-            yield _span(kind, count, today)
+        # Beyond the years that a calendar has there is nothing.
+        with suppress(OverflowError, ValueError):
+            first, last = _span(kind, WEEKDAYS[given] if kind == "weekday" else count, today)
+            yield _micros(first, now), _micros(last, now)
 
 
 def _span(kind: str, count: int, today: date) -> tuple[date, date]:
-    """Return the first day of a span, and the day after it."""
+    """Return the first day of a span, and the day after it; `count` is the number in it, or a weekday."""
     unit, _, back = kind.partition("-")
     ago = count if back == "n" else int(back or 0)
+    if unit == "weekday":
+        unit, ago = "day", (today.weekday() - count - 1) % 7 + 1
     if unit == "day":
         return today - timedelta(ago), today - timedelta(ago - 1)
     if unit == "since":

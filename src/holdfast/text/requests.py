@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from itertools import compress
+from operator import not_
 from typing import NamedTuple
 
 from holdfast.text.analyze import STOP_WORDS, tokens
@@ -64,10 +66,11 @@ def split_request(text: str) -> Request:
         return Request()
     said, pasted = _apart(text)
     every = sentences(said)
-    asking = [sentence for sentence in every if _asks(sentence)]
-    asking = asking or [sentence for sentence in every if _ASKS.match(without_filler(sentence))]
-    requests = [_without_lead(sentence) for sentence in asking]
-    others = [sentence for sentence in every if sentence not in asking]
+    asks = list(map(_asks, every))
+    if not any(asks):
+        asks = [_ASKS.match(without_filler(sentence)) is not None for sentence in every]
+    requests = [_without_lead(sentence) for sentence in compress(every, asks)]
+    others = list(compress(every, map(not_, asks)))
     if pasted and not requests:
         requests, others = every, []
     if not requests or (not pasted and requests == every):

@@ -7,14 +7,13 @@ has none. Hebrew has no stems here: a word stands without its article or preposi
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 
 import Stemmer
 
-from holdfast.text.analyze import STOP_WORDS, fold, hash_term
+from holdfast.text.analyze import STOP_WORDS, fold, hash_term, parts
 from holdfast.text.function_words import count_by_language
 from holdfast.text.late_pattern import late_pattern
 
@@ -44,7 +43,6 @@ _LETTERS = {
 _ENGLISH = frozenset("the and you this that with my have it they your what not from can i'm".split())
 _MOST = 3  # languages that a text may be in, where they cannot be told apart
 _SHORTEST = 3  # letters of a word that has forms
-_WORD = re.compile(r"[^\W\d_]+")
 _HEBREW_PREFIXES = "הובלמשכ"
 _lock = threading.Lock()
 
@@ -59,7 +57,7 @@ def languages(tokens: Sequence[str], plain: Sequence[str]) -> tuple[str, ...]:
     """
     if not _ENGLISH.isdisjoint(plain):
         return ()
-    words = {word for token in plain for word in _WORD.findall(token)}
+    words = {word for token in plain for word in parts(token)}
     counts = count_by_language(words, STOP_WORDS)
     letters = set("".join(token for token in tokens if not token.isascii()).lower())
     for some, spoken in _LETTERS.items() if letters else ():
@@ -76,8 +74,8 @@ def forms(token: str, spoken: Iterable[str]) -> list[int]:
         return []
     return [
         hashed
-        for word in _WORD.findall(token)
-        if len(word) >= _SHORTEST
+        for word in parts(token)
+        if len(word) >= _SHORTEST and not word.isdigit()
         for language in _languages_of(word, spoken)
         for hashed in _stems(word, language)
     ]
