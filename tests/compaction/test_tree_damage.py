@@ -8,10 +8,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from compaction_chats import buffer, lossless
 from tree_checks import check_tree
 
 from holdfast import Memory, Message
-from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
 from tables import each
 
 ALIVE = 2**62
@@ -81,17 +81,16 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         chat = memory.chat("monday")
         for n in range(120):
             chat.append(role="user", content=f"{n}: the tulips bloom in the garden of Ada. " * 3)
-        policy = Lossless(500, Compaction(leaf_source=300, fan_in=(3, 2), leaf_target=40, tail=0.2))
-        chat.compact(full=True, policy=policy)
+        chat.compact(
+            full=True, policy=lossless(500, leaf_source=300, fan_in=(3, 2), leaf_target=40, tail=0.2)
+        )
         for n in range(9):
             chat.append(role="user", content=f"{n}: the roses bloom in the garden of Ada. " * 3)
-        chat.compact(
-            full=True, policy=Lossless(500, Compaction(leaf_source=300, fan_in=(9, 9), pressed=9, tail=0.2))
-        )
+        chat.compact(full=True, policy=lossless(500, leaf_source=300, fan_in=(9, 9), pressed=9, tail=0.2))
         cumulative = memory.chat("tuesday")
         for _ in range(4):
             cumulative.append([Message("user", f"{n}: the daisies bloom. " * 9) for n in range(20)])
-            cumulative.compact(full=True, policy=SummaryBuffer(500))
+            cumulative.compact(full=True, policy=buffer(500))
         memory.chat("wednesday").append(role="user", content="hello")
         depths = [one.depth for one in chat.tree()]
         assert max(depths) >= 2
