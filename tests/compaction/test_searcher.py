@@ -214,7 +214,7 @@ def test_recall_covers_all_sources_by_default(memory: Memory) -> None:
         ({"kinds": ("fact",)}, {"record"}),
         ({"chat": "c"}, {"message", "summary"}),
     ):
-        assert {hit.source for hit in memory.recall("quokka", **options)} == sources  # type: ignore[arg-type]  # each is right
+        assert {hit.source for hit in memory.recall("quokka", **options)} == sources
 
 
 def test_summaries_of_any_depth_and_of_a_time_are_found(memory: Memory) -> None:
@@ -222,7 +222,7 @@ def test_summaries_of_any_depth_and_of_a_time_are_found(memory: Memory) -> None:
     many_quokkas(chat)
     by_id = {one.id: one for one in chat.tree()}
 
-    def found(**times: datetime) -> set[str]:
+    def found(**times: Any) -> set[str]:
         return {hit.id for hit in memory.recall("quokka", sources=("summary",), limit=100, **times)}
 
     assert found() == set(by_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 import threading
 import warnings
 from collections.abc import Callable
@@ -13,11 +14,8 @@ from typing import Any
 
 import compaction_chats
 import pytest
-from compaction_chats import PATIENCE, WAYS, AsyncScribe, buffer, compact, fresh, policy, section, tell
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ThinkingPart
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from compaction_chats import PATIENCE, WAYS, AsyncScribe, buffer, compact, fresh, leaves, policy, tell
 from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.models.test import TestModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from tree_checks import check_tree, covered_by
 
@@ -40,8 +38,8 @@ def awaited(chat: Chat, llm: Callable[[str], Any], **options: Any) -> Compaction
 # Awaited functions
 
 
-def test_four_leaves_are_written_at_the_same_time(chat: Chat) -> None:
-    tell(chat, 200)
+def test_four_leaves_are_written_at_a_time_and_stored_in_order_whoever_answers_first(chat: Chat) -> None:
+    tell(chat, 80)
     running = most = 0
     together = asyncio.Event()
 
@@ -52,33 +50,18 @@ def test_four_leaves_are_written_at_the_same_time(chat: Chat) -> None:
         if most >= 4:
             together.set()
         await together.wait()
-        for _ in range(20):  # in which a fifth could begin
+        first = re.search(r"Crane(\d+) ", prompt)
+        for _ in range(200 - int(first[1]) if first else 1):  # the first is the last to answer
             await asyncio.sleep(0)
         running -= 1
-        return "Cranes."
-
-    awaited(chat, llm)
-    assert most == 4
-    check_tree(chat)
-
-
-def test_the_answers_are_stored_in_the_order_of_the_messages(memory: Memory) -> None:
-    chat = memory.chat("c")
-    tell(chat, 40)
-    last = asyncio.Event()
-
-    async def llm(prompt: str) -> str:
-        said = section(prompt, "conversation") if "<conversation>" in prompt.splitlines() else ""
-        if "Crane1 " in said:
-            await last.wait()  # the first is the last to answer
-        if "Crane13 " in said:
-            last.set()
-        return f"Cranes from {said[:40].split('Crane')[-1].split(' ')[0]} on." if said else "All cranes."
+        return f"Cranes from {first[1]} on." if first else "All cranes."
 
     awaited(chat, llm, budget=1_500)
-    found = [one for one in chat.tree() if not one.depth]
-    assert len(found) >= 4
+    assert most == 4
+    found = leaves(chat)
+    assert len(found) > 4
     assert [one.text for one in found] == [f"Cranes from {one.first} on." for one in found]
+    check_tree(chat)
 
 
 @each(("fails", "stored"), [(1, 0), (3, 0), (6, 4)])
@@ -87,13 +70,10 @@ def test_the_first_that_fails_cancels_the_others_and_its_batch_is_not_stored(fai
     tell(chat, 80)
     asked, ended = count(1), list[str]()
 
-    class RateLimitError(Exception):
-        pass
-
     async def llm(prompt: str) -> str:
         if (number := next(asked)) == fails:
             await asyncio.sleep(0)
-            raise RateLimitError
+            raise ConnectionError
         if number > stored:
             try:
                 await asyncio.sleep(PATIENCE if number % 2 else 0)
@@ -104,7 +84,7 @@ def test_the_first_that_fails_cancels_the_others_and_its_batch_is_not_stored(fai
 
     with pytest.raises(ModelFailed) as caught:
         awaited(chat, llm)
-    assert caught.value.reason == "quota"
+    assert caught.value.reason == "unavailable"
     assert ended, "when it raises, no call is running any more"
     assert f"{stored} summaries were stored before" in caught.value.what or not stored
     assert len(chat.tree()) == stored
@@ -190,28 +170,16 @@ def test_called_and_awaited_do_the_same(messages: int, llm: Any, how: Any) -> No
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("is_served", [False, True])
-def test_a_model_that_does_not_answer_is_given_up(
-    chat: Chat, server: Server, way: str, is_served: bool
-) -> None:
+def test_a_model_that_does_not_answer_is_given_up(chat: Chat, way: str) -> None:
     tell(chat, 40)
-    late = threading.Event()
-
-    def reply(_: Body) -> tuple[int, str]:
-        late.wait(1)
-        return 200, completion("Too late.")
 
     async def llm(prompt: str) -> str:
         with suppress(TimeoutError):  # or the test would wait for ever
             await asyncio.wait_for(asyncio.Event().wait(), 1)
         return "Too late."
 
-    server.reply = reply
-    try:
-        with pytest.raises(ModelFailed) as caught:
-            compact(way, chat, served(server) if is_served else llm, patience=0.05, seconds=0.5)
-    finally:
-        late.set()
+    with pytest.raises(ModelFailed) as caught:
+        compact(way, chat, llm, patience=0.05, seconds=0.5)
     assert caught.value.reason == "timeout"
     assert chat.tree() == []
 
@@ -243,28 +211,7 @@ def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(
     check_tree(chat)
 
 
-# Models of pydantic-ai, and over the wire
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_model_of_pydantic_ai_writes_summaries_without_its_thoughts(memory: Memory, way: str) -> None:
-    chat = memory.chat("c")
-
-    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        return ModelResponse(parts=[ThinkingPart("Hm, a secret."), TextPart("Cranes.")])
-
-    thinking = FunctionModel(lambda _, __: ModelResponse(parts=[ThinkingPart("Hm.")]))
-    for model, text, level in (
-        (FunctionModel(answer), "Cranes.", "normal"),
-        (TestModel(custom_output_text="Cranes lifted boxes."), "Cranes lifted boxes.", "normal"),
-        (thinking, "", "deterministic"),
-    ):
-        tell(chat, 40, first=1 + len(chat.history()))
-        result = compact(way, chat, model)
-        assert {one.level for one in result.summaries} == {level}
-        assert {one.text for one in result.summaries} == {text} or not text
-        assert result.tokens_after < 600
-    check_tree(chat)
+# Over the wire
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -170,7 +171,7 @@ def test_a_tree_that_has_grown_gives_back_what_it_took_in(budget: int, place: in
 
 @pytest.mark.parametrize("what", [{"chat": "monday"}, {"user": "ada"}])
 def test_a_whole_chat_or_user_leaves_no_summaries_and_others_keep_theirs(
-    ada: Memory, shared_location: str, what: dict[str, str]
+    ada: Memory, shared_location: str, what: dict[str, Any]
 ) -> None:
     others = ada.chat("tuesday") if "chat" in what else ada.scoped(user="bob").chat("monday")
     for chat, start in ((ada.chat("monday"), 1), (others, 2_001)):

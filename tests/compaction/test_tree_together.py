@@ -14,7 +14,7 @@ from tree_checks import Policy, check_tree, covered_by, frontier_of
 
 from handles import memory_of
 from holdfast import Chat, CompactionResult, Memory, Message
-from programs import run, run_together, start
+from programs import run, start
 
 LOST = "The chat was changed concurrently"
 POLICIES: dict[str, Policy] = {
@@ -30,36 +30,32 @@ with Memory(sys.argv[1], user="ada") as memory:
 """
 
 
-COMPACT = """
-import sys
-from holdfast import Memory
-from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
-single, turn = sys.argv[2] == "single", int(sys.argv[3])
-asked = []
-def answer(prompt):
-    asked.append(prompt)
-    if len(asked) == turn:
-        print("thinking", flush=True)
-        input()
-    return f"They spoke of a garden, says {sys.argv[4]}."
-policy = SummaryBuffer(600) if single else Lossless(
-    600, Compaction(leaf_source=300, fan_in=(2, 2), tail=0.2, calls=1000))
-with Memory(sys.argv[1], user="ada") as memory:
-    result = memory.chat("monday").compact(full=True, policy=policy, llm=answer)
-print(len(result.summaries), "concurrently" in result.why)
-"""
-
-
-WORK = """
+POLICY = """
 import sys
 from holdfast import Memory, Message
 from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
-policy = SummaryBuffer(600) if sys.argv[2] == "single" else Lossless(
-    600, Compaction(leaf_source=200, leaf_target=30, fan_in=(2, 2), tail=0.2))
+how = Compaction(leaf_source=300, fan_in=(2, 2), tail=0.2, calls=1000)
+policy = SummaryBuffer(600) if sys.argv[2] == "single" else Lossless(600, how)
 memory = Memory(sys.argv[1], user="ada")
 chat = memory.chat("monday")
+"""
+
+COMPACT = f"""{POLICY}
+asked = []
+def answer(prompt):
+    asked.append(prompt)
+    if len(asked) == int(sys.argv[3]):
+        print("thinking", flush=True)
+        input()
+    return f"They spoke of a garden, says {{sys.argv[4]}}."
+result = chat.compact(full=True, policy=policy, llm=answer)
+memory.close()
+print(len(result.summaries), "concurrently" in result.why)
+"""
+
+WORK = f"""{POLICY}
 while True:
-    chat.append([Message("user", f"{n}: the tulips bloom in the garden of Ada. " * 3) for n in range(20)])
+    chat.append([Message("user", f"{{n}}: the tulips bloom in the garden of Ada. " * 3) for n in range(20)])
     print("appended", flush=True)
     chat.compact(full=True, policy=policy, progress=lambda so_far: print(so_far.messages, flush=True))
 """
@@ -216,18 +212,13 @@ def test_of_two_processes_that_compact_at_once_one_finds_out(
     memory = reopen()
     chat = memory.chat("monday")
     talk(chat, 120)
-    if turn == 2:
-        # The second process begins where the first has stored a leaf already: it waits at its own first
-        # answer.
-        first = [shared_location, shape, 2, "one"]
-        second = [shared_location, shape, 1, "two"]
-        with start(COMPACT, *first) as leading, start(COMPACT, *second) as following:
-            for program in (leading, following):
-                assert program.stdout is not None
-                assert program.stdout.readline() == "thinking\n"
-            outputs = [program.communicate("go\n")[0] for program in (following, leading)]
-    else:
-        outputs = run_together(COMPACT, [[shared_location, shape, 1, name] for name in ("one", "two")])
+    # With the second turn, the second process begins where the first has stored a leaf already.
+    leading, following = [shared_location, shape, turn, "one"], [shared_location, shape, 1, "two"]
+    with ThreadPoolExecutor() as pool, start(COMPACT, *leading) as one, start(COMPACT, *following) as two:
+        for program in (one, two):
+            assert program.stdout is not None
+            assert program.stdout.readline() == "thinking\n"
+        outputs = list(pool.map(lambda program: program.communicate("go\n")[0], (one, two)))
     made, lost = zip(*(output.split() for output in outputs), strict=True)
     assert "True" in lost, outputs
     if turn == 1:
