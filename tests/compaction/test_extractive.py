@@ -191,7 +191,7 @@ def test_a_second_wording_of_the_same_is_not_taken() -> None:
 
 
 def test_it_ends_with_what_to_expand_for() -> None:
-    things = [f"b{number}x" for number in range(400)]
+    things = [f"ba{number}x" for number in range(400)]
     log = [said(f"The {one} was sold in Porto near the {two}.", "Ann") for one, two in pairwise(things)]
     last = summary(*log, target=300).splitlines()[-1]
     assert last.startswith(EXPAND)

@@ -98,7 +98,6 @@ def test_exact_identifiers_are_found_in_messages_and_summaries(identifier: str) 
     chat.compact(full=True, llm=scribe, policy=policy())
     assert chat.search(identifier, "messages")[0].seq == 5
     assert chat.search(identifier, "summaries")[0].text == f"Cranes lift {identifier}."
-    assert all(identifier in hit.text for hit in chat.search(identifier))
 
 
 @each(
@@ -220,12 +219,13 @@ def test_recall_covers_all_sources_by_default(memory: Memory) -> None:
 def test_summaries_of_any_depth_and_of_a_time_are_found(memory: Memory) -> None:
     chat = memory.chat("c")
     many_quokkas(chat)
-    by_id = {one.id: one for one in chat.tree()}
+    by_id = {one.id: one for one in chat.tree() if "quokka" in one.text}
 
     def found(**times: Any) -> set[str]:
         return {hit.id for hit in memory.recall("quokka", sources=("summary",), limit=100, **times)}
 
     assert found() == set(by_id)
+    assert {one.depth for one in by_id.values()} >= {0, 1}
     middle = sorted(one.until for one in by_id.values())[len(by_id) // 2]
     assert found(until=middle) == {one.id for one in by_id.values() if one.until < middle} != set()
     assert found(since=middle) == {one.id for one in by_id.values() if one.since >= middle} != set()

@@ -179,7 +179,7 @@ def test_a_model_that_does_not_answer_is_given_up(chat: Chat, way: str) -> None:
         return "Too late."
 
     with pytest.raises(ModelFailed) as caught:
-        compact(way, chat, llm, patience=0.05, seconds=0.5)
+        compact(way, chat, llm, patience=0.05)
     assert caught.value.reason == "timeout"
     assert chat.tree() == []
 

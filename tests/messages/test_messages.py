@@ -13,6 +13,7 @@ from holdfast.port.formats import REASONING, parse, to_openai
 from tables import each
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NOTHING: list[Any] = [None, "", {}]
 HELLO = {"type": "text", "text": "hello"}
 FIND = ToolCall("c1", "find", {"q": 1})
 USE = {"type": "tool_use", "id": "c1", "name": "find", "input": {"q": 1}}
@@ -40,7 +41,7 @@ def results_within_results(levels: int) -> object:
         (["one", HELLO], "one\nhello"),
         ([{"text": "hello"}], "hello"),
         ([{"type": "text", "text": {"value": "hello", "annotations": []}}], "hello"),
-        *(([{"type": "text", "text": text}, HELLO], "hello") for text in (None, "", {})),
+        *(([{"type": "text", "text": text}, HELLO], "hello") for text in NOTHING),
         ([HELLO, {"type": "image"}, {"type": "text", "text": "nice?"}], "hello\n[image: unnamed]\nnice?"),
         ([{"type": "refusal", "refusal": "I can't."}], "I can't."),
         ([result("t1", "42"), HELLO], "42\nhello"),
@@ -88,7 +89,7 @@ def asks(**fields: object) -> dict[str, object]:
     return {"role": "assistant", "content": None, **fields}
 
 
-READ: list[tuple[dict[str, object], dict[str, object]]] = [
+READ: list[tuple[Any, dict[str, Any]]] = [
     *(({"role": role, "content": "x"}, {"role": role}) for role in "system developer user assistant".split()),
     ({"role": "user", "name": "ada", "content": "hello"}, {"actor": "ada"}),
     ({"role": "user", "content": "Which?", "answers": ["the first", "the second"]}, {"answers": ()}),
@@ -108,7 +109,7 @@ READ: list[tuple[dict[str, object], dict[str, object]]] = [
     ),
     *(
         (asks(tool_calls=[function(nothing)]), {"calls": (ToolCall("c1", "find", {}),)})
-        for nothing in (None, "", "  ", "{}", {})
+        for nothing in (*NOTHING, "  ", "{}")
     ),
     (asks(tool_calls=[function("{}", id=None)]), {"calls": (ToolCall("find", "find", {}),)}),
     (
@@ -143,7 +144,8 @@ READ: list[tuple[dict[str, object], dict[str, object]]] = [
         {"role": "user", "content": [result("t1", "41"), result("t2", "42")]},
         {"role": "tool", "content": "41\n42", "call_id": "t1", "answers": ("t1", "t2")},
     ),
-    *(({"role": "user", "content": [result("t1", said)]}, {"content": ""}) for said in (None, "", [])),
+    *(({"role": "user", "content": [result("t1", said)]}, {"content": ""}) for said in NOTHING[:2]),
+    ({"role": "user", "content": [result("t1", [])]}, {"content": ""}),
     ({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1"}]}, {"content": ""}),
     ({"role": "user", "content": results_within_results(3)}, {"content": "42", "answers": ("t1",)}),
     # What stands beside the content
@@ -238,7 +240,7 @@ def test_what_is_no_message_is_refused(payload: Any, what: str | None) -> None:
 @each(
     "fields",
     [
-        *({"role": role} for role in ("wizard", [])),
+        *({"role": role} for role in ("wizard", ["user"])),
         *({"content": content} for content in ("", "\n", None, b"hello", ["hello"])),
         {"calls": (ToolCall("c1", "find"),)},
         {"role": "system", "call_id": "c1"},

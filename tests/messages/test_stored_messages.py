@@ -255,17 +255,11 @@ def nested(levels: int) -> object:
 
 
 NOT_JSON: dict[str, Callable[[], object]] = {
-    "a tuple": lambda: (1, 2),
     "a tuple beside NaN": lambda: [float("nan"), (1, 2)],
     "a tuple beside the word NaN": lambda: ["NaN", (1, 2)],
     "a set": lambda: {1},
     "bytes": lambda: b"hello",
     "numbers as keys": lambda: {1: 2},
-    "a number as key beside NaN": lambda: {"NaN": {1: 2}},
-    "None as key": lambda: {None: 2},
-    "a tuple as key": lambda: {(1, 2): 3},
-    "an object": object,
-    "a complex number": lambda: 1j,
     "a time": lambda: NOON,
     "a circle": circle,
     "201 levels": lambda: nested(201),
