@@ -72,25 +72,18 @@ def test_an_account_is_true_and_told_after_each_summary(way: str) -> None:
     result = compact(
         way, chat, scribe, fan_in=(3, 2), progress=lambda so_far: told.append((so_far, len(chat.tree())))
     )
-    assert {one.id for one in result.summaries} == {one.id for one in chat.tree()}
     assert result.calls == len(scribe.prompts)
     assert result.prompt_tokens == sum(map(cost, scribe.prompts))
-    answers = [1_750, 2, *[5] * (result.calls - 2)]
-    assert result.answer_tokens == sum(answers)
-    assert {(one.level, one.model) for one in result.summaries} == {
-        ("normal", "AsyncScribe"),
-        ("aggressive", "AsyncScribe"),
-    }
-    asked = [(so_far, stored) for so_far, stored in told if so_far.why]
-    stages = [(so_far, stored) for so_far, stored in told if not so_far.why]
-    assert asked[0][0].why.startswith("AsyncScribe summarises messages c#1-")
-    assert all(len(so_far.summaries) == stored for so_far, stored in [*asked, *stages])
-    assert [stored for _, stored in stages] == list(range(1, len(result.summaries) + 1))
+    assert result.answer_tokens == 1_750 + 2 + 5 * (result.calls - 2)
+    assert [one.level for one in result.summaries].count("aggressive") == 1
+    assert {one.model for one in result.summaries} == {"AsyncScribe"}
+    assert all(len(so_far.summaries) == stored for so_far, stored in told)
+    asked = [so_far.why for so_far, _ in told if so_far.why]
+    assert asked[0].startswith("AsyncScribe summarises messages c#1-")
     for name in ("calls", "prompt_tokens", "answer_tokens", "messages", "seconds"):
-        values = [getattr(so_far, name) for so_far, _ in stages]
+        values = [*(getattr(so_far, name) for so_far, _ in told), getattr(result, name)]
         assert values == sorted(values)
-        assert 0 <= values[-1] <= getattr(result, name)
-    assert {so_far.tokens_before for so_far, _ in stages} == {result.tokens_before} == {3_000}
+    assert {so_far.tokens_before for so_far, _ in told} == {result.tokens_before} == {3_000}
 
 
 def test_with_a_counter_of_your_own_all_is_counted_by_it() -> None:

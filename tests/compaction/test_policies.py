@@ -160,8 +160,8 @@ def test_a_wrong_policy_is_refused(
 @each(
     ("options", "what"),
     [
-        *(({"full": value}, "`full`") for value in ("", "full", 1, None)),
-        *(({"llm": value}, "") for value in (5, "nope:model", "gpt-5-mini", lambda: "x", object())),
+        ({"full": 1}, "`full`"),
+        ({"llm": "nope:model"}, ""),
         ({"progress": 5}, "progress"),
         ({"policy": LastN()}, "Use Lossless or SummaryBuffer"),
         ({"prompts": {"observe": "v1"}}, r"Unknown prompt 'observe'. Use one of leaf, condensed, arc."),

@@ -70,6 +70,7 @@ def test_a_model_that_copies_the_outline_is_taken_at_its_word_and_all_of_it_is_i
     tell(other, 60)
     other.compact(full=True, policy=MANY)
     assert not [one for one in other.tree() if re.search(r"^#\d+ ", one.text, re.MULTILINE)]
+    assert {(one.level, one.model, one.prompt) for one in other.tree()} == {("deterministic", "", "")}
 
 
 HOSTILE = [
@@ -147,16 +148,6 @@ def test_the_prompt_of_each_summary_is_noted(memory: Memory, tmp_path: Path, way
     own_prompt(tmp_path, text=f"{OWN}Thanks.")
     compact(way, chat, scribe, policy=MANY, prompts=mine)
     assert len({one.prompt for one in leaves(chat)}) == 2
-
-
-@each(("llm", "model", "prompt"), [(Scribe(""), "Scribe", "leaf v1"), (None, "", "")])
-def test_a_prompt_is_noted_where_its_answers_were_of_no_use(
-    llm: Scribe | None, model: str, prompt: str
-) -> None:
-    chat = fresh()
-    tell(chat, 40)
-    chat.compact(llm=llm, policy=policy(), prompts={"leaf": "v1"})
-    assert {(one.level, one.model, one.prompt) for one in leaves(chat)} == {("deterministic", model, prompt)}
 
 
 # A summary as it stands in a prompt

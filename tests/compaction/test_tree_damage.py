@@ -11,7 +11,7 @@ import pytest
 from compaction_chats import buffer, lossless
 from tree_checks import check_tree
 
-from holdfast import Memory, Message
+from holdfast import Damaged, Memory, Message
 from tables import each
 
 ALIVE = 2**62
@@ -128,3 +128,18 @@ def test_damage_is_named_by_references_that_can_be_asked_for(whole: Path, tmp_pa
     assert "message monday#3 is missing" in problems
     assert f"{leaf.id} counts other messages than monday#{leaf.first}-{leaf.last}" in problems
     assert f"do not cover each message up to monday#{covered + 1} once" in problems
+
+
+@pytest.mark.parametrize(
+    "sql", ["UPDATE messages SET calls = '{' WHERE seq > 100", "UPDATE summaries SET since = 'soon'"]
+)
+def test_what_cannot_be_read_is_told_as_damage(whole: Path, tmp_path: Path, sql: str) -> None:
+    file = tmp_path / "memory.db"
+    shutil.copy(whole, file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute(sql)
+    with Memory(file, user="ada") as memory:
+        assert not memory.verify().ok
+        for call in (memory.chat("monday").compact, memory.chat("monday").needs_compaction):
+            with pytest.raises(Damaged):
+                call(budget=100)

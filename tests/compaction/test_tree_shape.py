@@ -141,28 +141,3 @@ def test_no_summary_is_written_again_and_again(memory: Memory) -> None:
         written.update(one.id for one in chat.compact(budget=8_000).summaries)
     assert max(parts_of(chat.tree()).values()) <= 8
     assert max(written.values()) <= 10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("budget", [8_000, 25_002])
-def test_an_imported_session_fills_the_target(memory: Memory, budget: int) -> None:
-    chat, random = memory.chat("c"), Random(3)
-    chat.append([Message("user" if n % 2 else "assistant", sentences(150, random)) for n in range(600)])
-    result = chat.compact(full=True, budget=budget)
-    assert 0.85 * 0.6 * budget <= result.tokens_after < 0.6 * budget
-
-
-@pytest.mark.slow
-def test_a_last_resort_is_named(memory: Memory) -> None:
-    """Each summary is as short as can be, and there is no room for one more."""
-    chat, random = memory.chat("c"), Random(3)
-    how = lossless(300, target=0.2, threshold=0.25, turns=0, tail=0.01, keep=0, fan_in=(2, 2))
-    named: set[str] = set()
-    for _ in range(120):
-        chat.append(role="user", content=sentences(300, random))
-        result = chat.compact(full=True, policy=how)
-        named |= set(result.beyond)
-        assert all(identity in result.why for identity in result.beyond)
-    wide = {identity for identity, count in parts_of(chat.tree()).items() if count > 2}
-    assert wide
-    assert wide <= named

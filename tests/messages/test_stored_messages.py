@@ -305,22 +305,13 @@ NO_NAMES = ["a\nb", "a\x00b", "\ud800", "  ", "x" * 513, "é" * 257]
     [
         *({"id": identity} for identity in (7, 0, *NO_NAMES)),
         *({"name": name} for name in (7, "a\x1bb", "x" * 513)),
-        *({"meta": meta} for meta in ([1], "text")),
-        *({"raw": raw} for raw in ([1], "text")),
+        {"meta": [1]},
+        {"raw": "text"},
         {"at": 1.5},
-        *({"role": "assistant", "calls": calls} for calls in (["find"], [("c1", "find", {})])),
-        *(
-            {"role": "assistant", "calls": [ToolCall(*call)]}  # type: ignore[arg-type]  # which is the case
-            for call in [
-                (7, "find"),
-                ("c1", None),
-                ("c1", "find", [1]),
-                ("c1", "find", None),
-                ("c\x00", "find"),
-                ("c\ud800", "find"),
-                ("c1", "fi\x00nd"),
-            ]
-        ),
+        {"role": "assistant", "calls": ["find"]},
+        *({"role": "assistant", "calls": [ToolCall(no, "find")]} for no in ("c\x00", "c\ud800")),
+        {"role": "assistant", "calls": [ToolCall("c1", "fi\x00nd")]},
+        {"role": "assistant", "calls": [ToolCall("c1", "find", [1])]},  # type: ignore[arg-type]  # the case
     ],
 )
 def test_a_field_of_another_kind_is_refused(quick: Memory, wrong: dict[str, Any]) -> None:
@@ -355,15 +346,3 @@ def test_a_message_costs_what_the_counter_says(memory: Memory) -> None:
     with Memory(":memory:", count_tokens=lambda text: 1000 * len(text.split())) as own:
         own.chat("monday").append(role="user", content="three little words")
         assert own.chat("monday").stats().stored_tokens == 3004
-
-
-def fail(_: str) -> int:
-    raise RuntimeError("no tokenizer")
-
-
-@each("count", [*(lambda _, counted=counted: counted for counted in (1.5, -100, "5", None)), fail])
-def test_a_counter_that_does_not_count_stores_nothing(count: Any) -> None:
-    with Memory(":memory:", count_tokens=count) as memory:
-        with pytest.raises((InvalidInput, TypeError, RuntimeError)):
-            memory.chat("monday").append(role="user", content="hello")
-        assert memory.chat("monday").history() == []
