@@ -6,7 +6,6 @@ import pytest
 from compaction_chats import policy
 
 from holdfast import Memory, Message, ToolCall
-from holdfast.compaction.recent_turns import RingBuffer
 from soak import cases
 from tables import each
 
@@ -39,7 +38,6 @@ MEGABYTE = cases(100_000, 1_000_000)
 def test_a_hostile_megabyte_costs_little(text: str) -> None:
     """Quadratic, each of these would take minutes to hours."""
     message = Message("user", text)
-    assert len(RingBuffer.of([message])) <= 1
     with Memory(":memory:", user="ada", admin=True) as memory:
         chat = memory.chat("c")
         call = ToolCall("1", "bash", {"command": text, "path": text})

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 from uuid import uuid4
 
-import pytest
 from anthropic.types import MessageParam
 from anthropic.types.content_block_param import ContentBlockParam
 from anthropic.types.tool_result_block_param import Content
@@ -15,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from holdfast import InvalidInput, Memory, Message
+from holdfast import Memory, Message
 from holdfast.port.formats import parse
 from tables import each
 from window_logs import LOGS
@@ -332,8 +331,3 @@ def test_what_was_recalled_and_the_account_are_the_same_in_both_forms(memory: Me
     chat.append({"role": "assistant", "content": "Miez."})
     again = chat.prompt(format="anthropic").tokens
     assert again["unchanged"] > again["window"] / 2
-
-
-def test_an_unknown_format_is_refused(memory: Memory) -> None:
-    with pytest.raises(InvalidInput, match="`format` is 'gemini'"):
-        memory.chat("monday").prompt(format="gemini")  # type: ignore[arg-type]  # allowed - the mistake that is tested
