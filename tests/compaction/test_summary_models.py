@@ -68,11 +68,13 @@ def test_four_leaves_are_written_at_a_time_and_stored_in_order_whoever_answers_f
 def test_the_first_that_fails_cancels_the_others_and_its_batch_is_not_stored(fails: int, stored: int) -> None:
     chat = fresh()
     tell(chat, 80)
-    asked, ended = count(1), list[str]()
+    asked, ended, begun = count(1), list[str](), asyncio.Event()
 
     async def llm(prompt: str) -> str:
-        if (number := next(asked)) == fails:
-            await asyncio.sleep(0)
+        if (number := next(asked)) == stored + 4:
+            begun.set()
+        if number == fails:
+            await begun.wait()
             raise ConnectionError
         if number > stored:
             try:
