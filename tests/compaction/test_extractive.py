@@ -290,7 +290,7 @@ CASES = [
 ]
 
 
-@each("case", [(case,) for case in CASES])
+@each("case", CASES)
 def test_what_is_kept_and_what_is_dropped(case: Case) -> None:
     text = summary(*case.log, target=case.target)
     assert [one for one in case.kept if one not in text] == []
