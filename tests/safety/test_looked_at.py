@@ -264,7 +264,8 @@ def test_hits_that_were_not_flagged_are_not_masked(memory: Memory, monkeypatch: 
     monkeypatch.setattr(guard, "_find_secrets", find)
     assert len(memory.recall("quokka", limit=50)) == 50
     assert looked == []
-    told(memory)
-    assert KEY not in memory.recall(QUERY, limit=50)[0].text
+    memory.chat("monday").append(role="user", content=f"The deploy user has the key {KEY}.")
+    (hit, *_) = memory.recall("deploy user", limit=50)
+    assert asdict(hit)["text"] == "The deploy user has the key [redacted: AWS access key]."
+    assert all("deploy" in text for text in looked)
     assert looked
-    assert all("ferry" in text for text in looked)
