@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 
 from holdfast import Damaged, InvalidInput, Memory
 from holdfast.integrations.agent_framework import HoldfastContextProvider, HoldfastHistoryProvider
-from programs import run
 from soak import cases
 
 CHAT = "agent-framework/trip"
@@ -50,16 +49,6 @@ MESSAGES = [
         ["In Lofoten.", Content.from_uri("https://example.com/map.pdf", media_type="application/pdf")],
     ),
 ]
-WITHOUT = """
-import sys
-import holdfast
-assert not any(name.startswith("agent_framework") for name in sys.modules)
-sys.modules["agent_framework"] = None
-try:
-    import holdfast.integrations.agent_framework
-except holdfast.MissingExtra as error:
-    print(error)
-"""
 
 
 class Scripted(FunctionInvocationLayer[Any], BaseChatClient[Any]):
@@ -313,7 +302,3 @@ def test_an_event_loop_is_not_blocked(memory: Memory, monkeypatch: pytest.Monkey
 def test_they_have_a_memory(make: Any) -> None:
     with pytest.raises(InvalidInput, match="no memory"):
         make("a text")
-
-
-def test_the_framework_is_imported_late_and_a_missing_one_is_named() -> None:
-    assert "pip install '.[agent-framework]'" in run(WITHOUT)

@@ -17,7 +17,6 @@ from anthropic.tools import ToolError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import programs
 from holdfast import Damaged, Memory
 from holdfast.integrations.anthropic import AsyncMemoryTool, MemoryTool
 from holdfast.tools.files import TOOL
@@ -270,31 +269,3 @@ def test_a_runner_of_the_sdk_uses_it(tool: MemoryTool) -> None:
         (True, "Unknown command. Use one of view, create, str_replace, insert, delete, rename."),
     ]
     assert tool.files.read(PLAN) == "Berlin"
-
-
-# What it needs
-
-
-def test_without_the_sdk_it_says_what_to_install() -> None:
-    script = """
-import sys
-sys.modules["anthropic"] = None
-from holdfast import Memory, MissingExtra
-from holdfast.tools.files import Files
-Files(Memory(":memory:")).create("/memories/a", "works without it")
-try:
-    import holdfast.integrations.anthropic
-except MissingExtra as error:
-    print(error)
-"""
-    assert programs.run(script).strip() == (
-        "The Anthropic memory tool needs anthropic. "
-        "Run in a checkout of Holdfast: pip install '.[anthropic]'."
-    )
-
-
-def test_files_alone_do_not_load_the_sdk() -> None:
-    loaded = programs.run(
-        "import sys, holdfast.tools.files; print({'anthropic', 'asyncio', 'anyio', 'numpy'} & {*sys.modules})"
-    )
-    assert loaded.strip() == "set()"

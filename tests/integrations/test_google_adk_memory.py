@@ -22,20 +22,6 @@ from google.genai.types import Content, FunctionCall, Part
 
 from holdfast import InvalidInput, Memory
 from holdfast.integrations.google_adk import HoldfastMemoryService, HoldfastSessionService
-from programs import run
-
-WITHOUT = """
-import sys
-import holdfast
-import holdfast.integrations.google_adk as adk
-assert not any(name.startswith("google.adk") for name in sys.modules)
-sys.modules["google.adk.sessions"] = sys.modules["google.adk.memory.base_memory_service"] = None
-for name in adk.__all__:
-    try:
-        getattr(adk, name)
-    except holdfast.MissingExtra as error:
-        print(error)
-"""
 
 
 def found(response: SearchMemoryResponse) -> list[str]:
@@ -238,10 +224,3 @@ def test_a_second_session_recalls_what_the_first_one_said_after_a_restart(shared
         assert [one.author for one in session.events] == ["user", "coach", "coach", "coach"]
         assert {one.id for one in of_ada(memory).chats()} == {"google-adk/s1", "google-adk/s2"}
         assert of_ada(memory).verify().ok
-
-
-@pytest.mark.slow
-def test_it_names_what_is_missing() -> None:
-    told = run(WITHOUT)
-    assert told.count("google-adk") >= 2
-    assert told.count("pip install") == 2

@@ -31,7 +31,6 @@ from langchain_core.tools import create_retriever_tool
 
 from holdfast import Damaged, InvalidInput, Memory, Message
 from holdfast.integrations.langchain import HoldfastChatMessageHistory, HoldfastRetriever
-from programs import run
 from soak import cases
 from tables import each
 
@@ -57,18 +56,6 @@ MESSAGES: list[BaseMessage] = [
     FunctionMessage(content="42", name="answer"),
     RemoveMessage(id="run-1"),
 ]
-
-
-WITHOUT = """
-import sys
-import holdfast
-assert not any(name.startswith("langchain") for name in sys.modules)
-sys.modules["langchain_core"] = None
-try:
-    import holdfast.integrations.langchain
-except holdfast.MissingExtra as error:
-    print(error)
-"""
 
 
 class Scripted(BaseChatModel):
@@ -324,7 +311,3 @@ def test_an_agent_uses_the_retriever_as_a_tool(remembered: Memory) -> None:
     history.add_messages(result["messages"])
     assert "Berlin marathon" in str(model.asked[1][-1].content)
     assert [one.type for one in history.messages] == ["human", "ai", "tool", "ai"]
-
-
-def test_the_framework_is_imported_late_and_a_missing_one_is_named() -> None:
-    assert "pip install '.[langchain]'" in run(WITHOUT)

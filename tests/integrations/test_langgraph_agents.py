@@ -20,7 +20,6 @@ from langgraph.store.base import BaseStore
 
 from holdfast import Memory
 from holdfast.integrations.langgraph import HoldfastStore
-from programs import run
 
 if TYPE_CHECKING:
     # Newer than the lowest version that is tested.
@@ -128,16 +127,3 @@ def test_the_tools_of_langmem_manage_and_search_memories(memory: Memory, awaited
         "Ada trains for a marathon."
     ]
     assert store.list_namespaces() == [("memories", "ada"), ("memories", "bob")]
-
-
-def test_without_langgraph_the_error_names_the_extra() -> None:
-    script = """
-import sys
-sys.modules["langgraph.store.base"] = None
-from holdfast import MissingExtra
-try:
-    from holdfast.integrations.langgraph import HoldfastStore
-except MissingExtra as error:
-    print(error)
-"""
-    assert "pip install '.[langgraph]'" in run(script)

@@ -32,7 +32,7 @@ from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
 
 from holdfast import Damaged, InvalidInput, Memory, Message
 from holdfast.integrations.llama_index import HoldfastChatStore, HoldfastMemoryBlock
-from programs import run, run_together
+from programs import run_together
 from soak import cases
 from tables import each
 
@@ -60,16 +60,6 @@ MESSAGES = [
         ],
     ),
 ]
-WITHOUT = """
-import sys
-import holdfast
-assert not any(name.startswith("llama_index") for name in sys.modules)
-sys.modules["llama_index.core"] = None
-try:
-    import holdfast.integrations.llama_index
-except holdfast.MissingExtra as error:
-    print(error)
-"""
 ARCHIVING = """
 import asyncio, sys
 from holdfast import Memory
@@ -422,7 +412,3 @@ def test_an_agent_goes_on_where_it_was(memory: Memory) -> None:
     log = memory.chat(CHAT).history()
     assert [one.role for one in log] == ["user", "assistant", "tool", "assistant", "user", "assistant"]
     assert (log[1].calls[0].name, log[2].answers, log[2].content) == ("weather", ("c1",), "Snow in Oslo.")
-
-
-def test_the_framework_is_imported_late_and_a_missing_one_is_named() -> None:
-    assert "pip install '.[llama-index]'" in run(WITHOUT)

@@ -26,7 +26,6 @@ from holdfast.store import payloads
 from holdfast.store.payloads import Payload
 from holdfast.types import MAX_NAME
 from index_damage import damage
-from programs import run
 from soak import cases
 from tables import each
 
@@ -475,16 +474,3 @@ def test_the_tools_of_the_memory_are_function_tools(memory: Memory) -> None:
     outputs = [item for item in result.to_input_list() if item.get("type") == "function_call_output"]
     assert "Ada is vegetarian." in str(outputs)
     assert not openai_agents.tools(memory, memory.chat("trip"), allow=["remember"], read_only=True)
-
-
-def test_without_the_sdk_the_error_names_the_extra() -> None:
-    script = """
-import sys
-sys.modules["agents"] = None
-from holdfast import MissingExtra
-try:
-    import holdfast.integrations.openai_agents
-except MissingExtra as error:
-    print(error)
-"""
-    assert "pip install '.[openai-agents]'" in run(script)

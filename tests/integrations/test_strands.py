@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Conflict, Damaged, InvalidInput, Memory
-from programs import run
 
 pytest.importorskip("strands", reason="needs: pip install '.[strands]', apart from the rest")
 from strands import Agent, tool
@@ -43,16 +42,6 @@ CONTENTS: list[list[dict[str, Any]]] = [
         {"document": {"format": "pdf", "name": "map", "source": {"bytes": b"%PDF"}}},
     ],
 ]
-WITHOUT = """
-import sys
-import holdfast
-assert not any(name.startswith("strands") for name in sys.modules)
-sys.modules["strands"] = None
-try:
-    import holdfast.integrations.strands
-except holdfast.MissingExtra as error:
-    print(error)
-"""
 
 
 class Scripted(Model):  # type: ignore[misc]
@@ -433,7 +422,3 @@ def test_a_store_searches_its_own_memory(memory: Memory) -> None:
 def test_they_have_a_memory(make: Any) -> None:
     with pytest.raises(InvalidInput, match="no memory"):
         make("a text")
-
-
-def test_the_framework_is_imported_late_and_a_missing_one_is_named() -> None:
-    assert "pip install '.[strands]'" in run(WITHOUT)
