@@ -41,7 +41,9 @@ def remembered(app: Memory) -> HoldfastMemoryService:
 # Memory
 
 
-def test_a_session_is_added_once(remembered: HoldfastMemoryService, app: Memory) -> None:
+def test_a_session_is_added_once(
+    sessions: HoldfastSessionService, remembered: HoldfastMemoryService, app: Memory
+) -> None:
     session = Session(id="s1", **WHO, events=[said("My sister Marta breeds alpacas."), setting(x=1)])
     for _ in range(2):
         awaited(remembered.add_session_to_memory(session))
@@ -50,17 +52,12 @@ def test_a_session_is_added_once(remembered: HoldfastMemoryService, app: Memory)
     log = of_ada(app).chat("google-adk-memory/s1").history()
     assert [one.content for one in log] == ["My sister Marta breeds alpacas.", "She lives in Chur."]
     assert Event.model_validate(log[1].raw) == session.events[2]
-
-
-def test_a_session_of_the_same_memory_is_found_at_once_and_never_stored_again(
-    sessions: HoldfastSessionService, remembered: HoldfastMemoryService, app: Memory
-) -> None:
-    session = filled(sessions, said("My sister Marta breeds alpacas."))
+    # A session of the same memory is found at once, and never stored again.
+    stored = filled(sessions, said("Llamas spit."), session_id="s2")
     for _ in range(2):
-        hits = awaited(remembered.search_memory(**WHO, query="Who breeds alpacas?"))
-        assert found(hits) == ["My sister Marta breeds alpacas."]
-        awaited(remembered.add_session_to_memory(session))
-    assert [one.id for one in of_ada(app).chats()] == [CHAT]
+        assert found(awaited(remembered.search_memory(**WHO, query="Who spits?"))) == ["Llamas spit."]
+        awaited(remembered.add_session_to_memory(stored))
+    assert {one.id for one in of_ada(app).chats()} == {"google-adk-memory/s1", "google-adk/s2"}
 
 
 def test_an_entry_has_its_author_and_its_time(

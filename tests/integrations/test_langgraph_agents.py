@@ -43,13 +43,6 @@ def learn(state: State, runtime: Runtime[None]) -> State:
     return {"said": state["said"], "known": [item.value["text"] for item in known]}
 
 
-async def alearn(state: State, runtime: Runtime[None]) -> State:
-    assert runtime.store is not None
-    known = await runtime.store.asearch(("facts",), query=state["said"], limit=2)
-    await runtime.store.aput(("facts",), str(len(known)), {"text": state["said"]})
-    return {"said": state["said"], "known": [item.value["text"] for item in known]}
-
-
 def test_a_graph_reads_in_one_run_what_it_wrote_in_another(memory: Memory) -> None:
     builder = StateGraph(State)
     builder.add_node("learn", learn)
@@ -58,21 +51,6 @@ def test_a_graph_reads_in_one_run_what_it_wrote_in_another(memory: Memory) -> No
     graph = builder.compile(store=HoldfastStore(memory))
     assert graph.invoke({"said": "Ada drinks tea.", "known": []})["known"] == []
     assert graph.invoke({"said": "Which tea?", "known": []})["known"] == ["Ada drinks tea."]
-
-
-def test_a_graph_that_is_awaited_does_so_too(memory: Memory) -> None:
-    builder = StateGraph(State)
-    builder.add_node("learn", alearn)
-    builder.add_edge(START, "learn")
-    builder.add_edge("learn", END)
-    graph = builder.compile(store=HoldfastStore(memory))
-
-    async def runs() -> list[str]:
-        await graph.ainvoke({"said": "Ada drinks tea.", "known": []})
-        known: list[str] = (await graph.ainvoke({"said": "Which tea?", "known": []}))["known"]
-        return known
-
-    assert asyncio.run(runs()) == ["Ada drinks tea."]
 
 
 class Scripted(BaseChatModel):
@@ -95,7 +73,7 @@ def call(tool: str, **arguments: object) -> AIMessage:
     return AIMessage("", tool_calls=[ToolCall(name=tool, args=arguments, id=f"call-{tool}")])
 
 
-def ask(store: BaseStore, user: str, *answers: AIMessage, awaited: bool = False) -> list[str]:
+def ask(store: BaseStore, user: str, *answers: AIMessage, awaited: bool) -> list[str]:
     """Run an agent with LangMem's tools and a script, and return what its tools answered."""
     namespace = ("memories", "{langgraph_user_id}")
     tools = [create_manage_memory_tool(namespace), create_search_memory_tool(namespace)]

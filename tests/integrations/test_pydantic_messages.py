@@ -102,11 +102,6 @@ histories = st.lists(requests | responses, max_size=4)
 
 
 @given(histories)
-def test_messages_come_back_as_they_were(messages: list[ModelMessage]) -> None:
-    assert to_model_messages(to_messages(messages)) == messages
-
-
-@given(histories)
 def test_messages_come_back_from_a_chat_as_they_were(messages: list[ModelMessage]) -> None:
     with Memory(":memory:") as memory:
         chat = memory.chat("monday")

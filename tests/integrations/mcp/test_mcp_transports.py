@@ -75,17 +75,25 @@ async def every_tool(one: Client) -> set[str]:
     before = (await ask("history", id=tea))["changes"][0]["version"]
     assert (await ask("update", id=tea, text="She drinks green tea."))["id"] == tea
     assert (await ask("expand", id=tea))["items"][0]["text"] == "She drinks green tea."
+    assert (await ask("history", id=tea))["changes"][0]["after"] == "She drinks green tea."
     assert (await ask("history", id=tea, restore=before))["note"]
+    assert (await ask("expand", id=tea))["items"][0]["text"] == "She drinks tea."
     assert (await ask("forget", id=tea))["did"] == "retract"
     assert (await ask("profile", text="A runner."))["profile"] == "A runner."
     rule = (await ask("constraints", add="Never on Mondays."))["constraints"][0]
+    assert rule["text"] == "Never on Mondays."
     assert (await ask("constraints", remove=rule["id"]))["constraints"] == []
-    assert (await ask("scratchpad", name="week", value="1"))["entries"]
+    [entry] = (await ask("scratchpad", name="week", value='{"runs": 3}'))["entries"]
+    assert entry["value"] == '{"runs": 3}'
     assert (await ask("scratchpad", remove="week"))["entries"] == []
     assert (await ask("search_sessions"))["sessions"][0]["id"] == "monday"
     assert (await ask("recall", query="marathon"))["hits"]
     found = (await ask("search", query="marathon"))["results"][0]
-    assert "marathon" in (await ask("fetch", id=found["id"]))["text"]
+    assert found.keys() == {"id", "title", "url", "text"}
+    fetched = await ask("fetch", id=found["id"])
+    assert {"id", "title", "url", "text", "metadata"} <= fetched.keys()
+    assert "marathon" in fetched["text"]
+    assert "marathon" in str((await one.read_resource(fetched["url"])).contents)
     await ask("remember", text="She lives in Bern.")  # so that there is something to read
     return used
 
