@@ -13,9 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from holdfast import InvalidInput, Memory, acting_as
+from holdfast import InvalidInput, Memory, MissingExtra, acting_as
 from holdfast.integrations.claude_agent import HoldfastSessionStore
-from programs import run
 from soak import cases
 from stored_texts import erasures_of
 from tables import each
@@ -386,21 +385,11 @@ def test_of_titles_that_race_the_summary_says_the_one_that_was_stored_last(
     assert summary["data"]["custom_title"] == loaded[-1]["customTitle"]
 
 
-def test_without_the_sdk_only_summaries_fail() -> None:
-    script = """
-import asyncio, sys
-sys.modules["claude_agent_sdk"] = None
-from holdfast import Memory, MissingExtra
-from holdfast.integrations.claude_agent import HoldfastSessionStore
-with Memory(":memory:") as memory:
-    store = HoldfastSessionStore(memory)
-    asyncio.run(store.append({"project_key": "p", "session_id": "s"}, [{"type": "x"}]))
-    print(asyncio.run(store.list_sessions("p"))[0]["session_id"])
-    try:
-        asyncio.run(store.list_session_summaries("p"))
-    except MissingExtra as error:
-        print(error)
-"""
-    assert run(script).startswith(
-        "s\nSummaries of sessions are made by the Claude Agent SDK. Run: pip install"
-    )
+def test_without_the_sdk_only_summaries_fail(
+    store: HoldfastSessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "claude_agent_sdk", None)  # so that importing it fails
+    done(store.append(KEY, SESSION))
+    assert done(store.list_sessions(KEY["project_key"]))[0]["session_id"] == "0b2e"
+    with pytest.raises(MissingExtra, match="Run: pip install claude-agent-sdk"):
+        summaries(store)

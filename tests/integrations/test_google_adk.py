@@ -15,7 +15,7 @@ from google.adk.events.event_actions import EventActions
 from google.adk.sessions import InMemorySessionService, Session
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.genai.types import Blob, Content, FunctionCall, FunctionResponse, Part
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast import Conflict, Damaged, Denied, InvalidInput, Memory, Message
@@ -104,28 +104,6 @@ def test_events_come_back_equal_and_are_read_as_messages_of_a_chat(
     assert log[0].at.timestamp() == 1_000.5
 
 
-@pytest.mark.parametrize(
-    ("config", "found"),
-    [
-        ({}, "12345"),
-        ({"num_recent_events": 0}, ""),
-        ({"num_recent_events": 2}, "45"),
-        ({"num_recent_events": 9}, "12345"),
-        ({"after_timestamp": 9.0}, ""),
-        ({"num_recent_events": 3, "after_timestamp": 4.0}, "45"),
-        ({"num_recent_events": 1, "after_timestamp": 1.0}, "5"),
-    ],
-)
-def test_the_newest_events_are_read_alone(
-    sessions: HoldfastSessionService, app: Memory, config: dict[str, Any], found: str
-) -> None:
-    filled(sessions, *(said(str(n), timestamp=float(n)) for n in range(1, 6)))
-    # No event: others write to the chat too.
-    of_ada(app).chat(CHAT).append(role="user", content="not through ADK")
-    session = awaited(sessions.get_session(**KEY, config=GetSessionConfig(**config)))
-    assert "".join(texts(session.events)) == found
-
-
 def test_state_is_shared_as_its_prefix_says(sessions: HoldfastSessionService) -> None:
     awaited(
         sessions.create_session(**KEY, state={"app:a": 1, "user:b": "two", "c": [3], "temp:d": 4}),
@@ -145,9 +123,15 @@ def test_state_is_shared_as_its_prefix_says(sessions: HoldfastSessionService) ->
 def test_state_changes_with_events(sessions: HoldfastSessionService, app: Memory) -> None:
     session = filled(sessions, setting(**{"app:a": 1, "user:b": 2, "c": 3, "temp:d": 4}), setting(c=None))
     assert session.state == {"app:a": 1, "user:b": 2, "c": None, "temp:d": 4}
+    # No event: others write to the chat too.
+    of_ada(app).chat(CHAT).append(role="user", content="not through ADK")
     again = awaited(sessions.get_session(**KEY))
     assert again.state == {"app:a": 1, "user:b": 2, "c": None}
     assert again.events == session.events
+    for newest in ({"num_recent_events": 1}, {"after_timestamp": session.events[-1].timestamp}):
+        read = awaited(sessions.get_session(**KEY, config=GetSessionConfig(**newest)))
+        assert read.events[-1:] == session.events[-1:]
+        assert len(read.events) < 3
     assert "temp" not in str([one.raw for one in of_ada(app).chat(CHAT).history()])
 
 
@@ -340,6 +324,17 @@ steps = st.lists(
 
 @settings(max_examples=cases(10, 120))
 @given(steps)
+@example(
+    [
+        ("create", "a", {}),
+        *([("append", "a", {})] * 5),
+        *(
+            ("read", "a", GetSessionConfig(num_recent_events=number, after_timestamp=after))
+            for number in (None, 0, 2, 9)
+            for after in (None, 1.0, 4.0, 9.0)
+        ),
+    ]
+)
 def test_it_behaves_as_the_service_of_adk(steps: list[tuple[str, str, Any]]) -> None:
     async def used(service: BaseSessionService) -> list[object]:
         seen: list[object] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -26,7 +25,6 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables.history import RunnableWithMessageHistory
-from langchain_core.tools import create_retriever_tool
 
 from holdfast import Damaged, InvalidInput, Memory, Message
 from holdfast.integrations.langchain import HoldfastChatMessageHistory, HoldfastRetriever
@@ -70,9 +68,6 @@ class Scripted(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *_: object, **__: object) -> ChatResult:
         self.asked.append(list(messages))
         return ChatResult(generations=[ChatGeneration(message=self.answers[len(self.asked) - 1])])
-
-    def bind_tools(self, tools: Sequence[Any], **_: object) -> Any:
-        return self
 
 
 @pytest.fixture
@@ -268,16 +263,3 @@ def test_a_chain_goes_on_where_it_was(memory: Memory, awaited: bool) -> None:
     assert memory.chat("ada-1").stats().messages == 4
     found = memory.recall("Which marathon?", roles=["user"])
     assert found[0].text == "I am training for the Berlin marathon."
-
-
-def test_an_agent_uses_the_retriever_as_a_tool(remembered: Memory) -> None:
-    agents = pytest.importorskip("langchain.agents", reason="needs: pip install langchain")
-    call: Any = {"id": "c1", "name": "memory", "args": {"query": "Which marathon?"}}
-    model = Scripted(answers=[AIMessage("", tool_calls=[call]), AIMessage("Berlin.")], asked=[])
-    tool = create_retriever_tool(HoldfastRetriever(memory=remembered, k=1), "memory", "Look up.")
-    agent = agents.create_agent(model, [tool])
-    history = HoldfastChatMessageHistory(remembered, "ada-1")
-    result = agent.invoke({"messages": [HumanMessage("Which marathon do I train for?")]})
-    history.add_messages(result["messages"])
-    assert "Berlin marathon" in str(model.asked[1][-1].content)
-    assert [one.type for one in history.messages] == ["human", "ai", "tool", "ai"]

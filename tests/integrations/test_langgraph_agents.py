@@ -6,7 +6,7 @@ import asyncio
 import json
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import pytest
 from langchain.agents import create_agent
@@ -14,8 +14,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 
 from holdfast import Memory
@@ -29,28 +27,6 @@ with warnings.catch_warnings():
     # It imports names from where LangGraph had them before.
     warnings.simplefilter("ignore", DeprecationWarning)
     from langmem import create_manage_memory_tool, create_search_memory_tool
-
-
-class State(TypedDict):
-    said: str
-    known: list[str]
-
-
-def learn(state: State, runtime: Runtime[None]) -> State:
-    assert runtime.store is not None
-    known = runtime.store.search(("facts",), query=state["said"], limit=2)
-    runtime.store.put(("facts",), str(len(known)), {"text": state["said"]})
-    return {"said": state["said"], "known": [item.value["text"] for item in known]}
-
-
-def test_a_graph_reads_in_one_run_what_it_wrote_in_another(memory: Memory) -> None:
-    builder = StateGraph(State)
-    builder.add_node("learn", learn)
-    builder.add_edge(START, "learn")
-    builder.add_edge("learn", END)
-    graph = builder.compile(store=HoldfastStore(memory))
-    assert graph.invoke({"said": "Ada drinks tea.", "known": []})["known"] == []
-    assert graph.invoke({"said": "Which tea?", "known": []})["known"] == ["Ada drinks tea."]
 
 
 class Scripted(BaseChatModel):

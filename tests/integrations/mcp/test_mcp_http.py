@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import os
@@ -9,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Thread
@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from blocking import blocking
 from mcp.client.subscriptions import SubscriptionLost
 
 import mcp_peers
@@ -110,23 +111,19 @@ def test_what_is_no_request_is_refused(served: Served) -> None:
 
 
 def test_ten_clients_at_once_write_and_recall(tmp_path: Path) -> None:
-    path = str(tmp_path / "memory.db")
-    turns = 5
+    path, turns = str(tmp_path / "memory.db"), 5
 
-    async def one(url: str, token: str, number: int) -> None:
-        async with http_client(url, token, ERAS[number % 2]) as connected:
+    def work(number: int) -> None:
+        with blocking(http_client(server.url, server.token, ERAS[number % 2])) as one:
             for turn in range(turns):
                 words = f"Client {number} saw ship {turn} in the harbour."
-                written = data(await connected.call_tool("remember", {"text": words, "kind": "insight"}))
+                written = data(one.call_tool("remember", {"text": words, "kind": "insight"}))
                 assert written["did"] == "add"
-                found = data(await connected.call_tool("recall", {"query": words, "limit": 50}))
+                found = data(one.call_tool("recall", {"query": words, "limit": 50}))
                 assert words in [hit["text"] for hit in found["hits"]]
 
-    async def all_of_them(server: Served) -> None:
-        await asyncio.gather(*(one(server.url, server.token, number) for number in range(10)))
-
-    with Served(path) as server:
-        wait(all_of_them(server))
+    with Served(path) as server, ThreadPoolExecutor(10) as threads:
+        list(threads.map(work, range(10)))
     assert server.output == ""
     with Memory(path, user="ada") as memory:
         assert memory.version() == len(memory.records(kind="insight")) == 10 * turns
@@ -136,45 +133,28 @@ def test_ten_clients_at_once_write_and_recall(tmp_path: Path) -> None:
 def test_clients_that_are_gone_in_the_middle_leave_whole_records(tmp_path: Path) -> None:
     path = str(tmp_path / "memory.db")
 
-    async def leave(url: str, token: str, number: int, era: str) -> None:
+    def leave(server: Served, number: int) -> None:
         """Hang up when the request is sent, at another moment each time."""
         words = {"text": f"Note number {number} about the harbour.", "kind": "insight"}
-        body = {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "tools/call",
-            "params": {"name": "remember", "arguments": words},
-        }
-        content = json.dumps(body).encode()
-        host, port = url.removeprefix("http://").removesuffix("/mcp").split(":")
-        _, writer = await asyncio.open_connection(host, int(port))
+        called = {"method": "tools/call", "params": {"name": "remember", "arguments": words}}
+        content = json.dumps({"jsonrpc": "2.0", "id": 1, **called}).encode()
         head = {
             **HEADERS,
-            "Host": f"{host}:{port}",
-            "Authorization": f"Bearer {token}",
+            "Host": urlsplit(server.url).netloc,
+            "Authorization": f"Bearer {server.token}",
             "Content-Length": str(len(content)),
+            **({"MCP-Protocol-Version": "2026-07-28"} if number % 2 else {}),
         }
-        if era == "auto":
-            head["MCP-Protocol-Version"] = "2026-07-28"
         lines = ["POST /mcp HTTP/1.1", *(f"{name}: {value}" for name, value in head.items()), "", ""]
-        writer.write("\r\n".join(lines).encode() + content[: len(content) - number % 3])
-        await writer.drain()
-        writer.close()
-        await writer.wait_closed()
-
-    async def using(server: Served) -> Any:
-        await asyncio.gather(
-            *(leave(server.url, server.token, number, ERAS[number % 2]) for number in range(30))
-        )
-        async with http_client(server.url, server.token, "auto") as one:
-            return data(
-                await one.call_tool(
-                    "remember", {"text": "The last one about the harbour.", "kind": "insight"}
-                )
-            )
+        with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), PATIENCE) as leaving:
+            leaving.sendall("\r\n".join(lines).encode() + content[: len(content) - number % 3])
 
     with Served(path) as server:
-        assert wait(using(server))["did"] == "add"
+        with ThreadPoolExecutor(10) as threads:
+            list(threads.map(lambda number: leave(server, number), range(30)))
+        last = {"text": "The last one about the harbour.", "kind": "insight"}
+        with blocking(http_client(server.url, server.token, "auto")) as one:
+            assert data(one.call_tool("remember", last))["did"] == "add"
     assert not any("Traceback" in line for line in server.errors), server.errors
     with Memory(path, user="ada") as memory:
         assert memory.verify().ok

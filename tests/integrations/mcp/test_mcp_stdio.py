@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -14,9 +13,10 @@ from threading import Timer
 from typing import IO, Any
 
 import pytest
+from blocking import blocking
 
 from holdfast import Memory
-from mcp_peers import ERAS, PATIENCE, Person, client, command, data, over_stdio, text, wait
+from mcp_peers import PATIENCE, Person, client, command, data, over_stdio, text
 
 pytestmark = pytest.mark.slow  # processes of their own
 
@@ -78,11 +78,8 @@ READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 def test_its_user_is_the_one_it_was_started_for(db: str) -> None:
-    async def recalling() -> Any:
-        async with client(over_stdio(db, "--user", "bob", "--read-only"), "auto") as one:
-            return data(await one.call_tool("recall", {"query": "marathon"}))
-
-    assert wait(recalling())["hits"] == []
+    with blocking(client(over_stdio(db, "--user", "bob", "--read-only"), "auto")) as one:
+        assert data(one.call_tool("recall", {"query": "marathon"}))["hits"] == []
 
 
 def test_nothing_but_the_protocol_is_on_stdout(db: str) -> None:
@@ -164,17 +161,12 @@ def refused(program: list[str], input: str = "", stdout: int | IO[str] = subproc
 
 
 def test_an_argument_of_a_megabyte_is_answered(db: str) -> None:
-    long = "marathon " * 120_000
-
-    async def using() -> None:
-        async with client(over_stdio(db), "auto") as one:
-            for name, argument in (("recall", "query"), ("remember", "text"), ("fetch", "id")):
-                result = await one.call_tool(name, {argument: long})
-                assert result.is_error
-                assert len(text(result)) < 600
-            assert data(await one.call_tool("recall", {"query": "marathon"}))["hits"]
-
-    wait(using())
+    with blocking(client(over_stdio(db), "auto")) as one:
+        for name, argument in (("recall", "query"), ("remember", "text"), ("fetch", "id")):
+            result = one.call_tool(name, {argument: "marathon " * 120_000})
+            assert result.is_error
+            assert len(text(result)) < 600
+        assert data(one.call_tool("recall", {"query": "marathon"}))["hits"]
 
 
 def test_a_client_that_is_gone_in_the_middle_leaves_whole_records(db: str) -> None:
@@ -246,30 +238,10 @@ def test_without_the_sdk_it_names_the_extra(db: str, options: list[str]) -> None
     assert "pip install '.[mcp]'" in refused([sys.executable, "-c", WITHOUT, "--db", db, *options])
 
 
-def test_two_processes_serve_one_database(db: str) -> None:
-    async def one(number: int) -> None:
-        async with client(over_stdio(db), ERAS[number % 2]) as connected:
-            for turn in range(5):
-                words = f"Client {number} saw ship {turn} in the harbour."
-                data(await connected.call_tool("remember", {"text": words, "kind": "insight"}))
-            assert data(await connected.call_tool("recall", {"query": "harbour"}))["hits"]
-
-    async def both() -> None:
-        await asyncio.gather(one(0), one(1))
-
-    wait(both())
-    with Memory(db, user="ada") as memory:
-        assert len(memory.records(kind="insight")) == 10
-        assert memory.verify().ok
-
-
 def test_it_serves_postgresql(postgres_url: str) -> None:
-    async def using() -> None:
-        async with client(over_stdio(postgres_url), "auto", Person()) as one:
-            fact = data(await one.call_tool("remember", {"text": "She drinks tea."}))
-            assert data(await one.call_tool("recall", {"query": "tea"}))["hits"]
-            assert data(await one.call_tool("forget", {"id": fact["id"]}))["did"] == "retract"
-
-    wait(using())
+    with blocking(client(over_stdio(postgres_url), "auto", Person())) as one:
+        fact = data(one.call_tool("remember", {"text": "She drinks tea."}))
+        assert data(one.call_tool("recall", {"query": "tea"}))["hits"]
+        assert data(one.call_tool("forget", {"id": fact["id"]}))["did"] == "retract"
     with Memory(postgres_url, user="ada") as memory:
         assert [change.action for change in memory.changes()] == ["retract", "add"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from blocking import blocking
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.server.mcpserver.exceptions import ToolError
@@ -16,7 +17,7 @@ from holdfast import Memory
 from holdfast.contract import Provider
 from holdfast.integrations.mcp.server import make_server
 from holdfast.text.tokens import estimate_tokens
-from mcp_peers import ERAS, Person, client, data, text, wait
+from mcp_peers import ERAS, Person, client, data, text
 from soak import cases
 
 TOOLS = """recall remember update forget expand history profile constraints scratchpad
@@ -33,19 +34,14 @@ def ada() -> Iterator[Memory]:
 
 
 def call(memory: Memory, era: str, name: str, person: Person | None = None, **arguments: object) -> Any:
-    async def calling() -> Any:
-        async with client(make_server(memory), era, person) as one:
-            return await one.call_tool(name, arguments)
-
-    return wait(calling())
+    with blocking(client(make_server(memory), era, person)) as one:
+        return one.call_tool(name, arguments)
 
 
-def tools(memory: Provider, era: str = ERAS[-1], *, read_only: bool = False) -> list[Tool]:
-    async def listing() -> list[Tool]:
-        async with client(make_server(memory, read_only=read_only), era) as one:
-            return (await one.list_tools()).tools
-
-    return wait(listing())
+def tools(memory: Provider, *, read_only: bool = False) -> list[Tool]:
+    with blocking(client(make_server(memory, read_only=read_only), ERAS[-1])) as one:
+        found: list[Tool] = one.list_tools().tools
+        return found
 
 
 # What is offered
@@ -87,14 +83,12 @@ def test_read_only_offers_nothing_that_writes(ada: Memory) -> None:
 
 
 def test_instructions_say_when_to_recall(ada: Memory) -> None:
-    async def reading(read_only: bool) -> str:
-        async with client(make_server(ada, read_only=read_only), ERAS[-1]) as one:
-            return one.instructions or ""
-
-    instructions, of_reader = wait(reading(False)), wait(reading(True))
-    assert "`recall` before you answer" in instructions
-    assert "`remember`" in instructions
-    assert "`remember`" not in of_reader
+    told = []
+    for read_only in (False, True):
+        with blocking(client(make_server(ada, read_only=read_only), ERAS[-1])) as one:
+            told.append(str(one.instructions))
+    assert "`recall` before you answer" in told[0]
+    assert ["`remember`" in one for one in told] == [True, False]
 
 
 # What is added
@@ -105,12 +99,9 @@ def test_a_tool_that_is_added_is_called_and_one_that_is_removed_makes_room(ada: 
     server = make_server(ada)
 
     def used(name: str, **arguments: object) -> tuple[str, bool | None]:
-        async def calling() -> tuple[str, bool | None]:
-            async with client(server, era) as one:
-                result = await one.call_tool(name, arguments)
-                return text(result), result.is_error
-
-        return wait(calling())
+        with blocking(client(server, era)) as one:
+            result = one.call_tool(name, arguments)
+            return text(result), result.is_error
 
     @server.tool()
     def weather(city: str) -> str:
@@ -121,7 +112,7 @@ def test_a_tool_that_is_added_is_called_and_one_that_is_removed_makes_room(ada: 
 
     assert used("weather", city="Berlin") == ("Rain in Berlin.", False)
     assert used("weather", city="Nowhere") == ("Error executing tool weather: There is no such city.", True)
-    assert used("nothing")[0].endswith("weather.")
+    assert "weather" in used("nothing")[0]
     server.remove_tool("recall")
     assert used("recall", words="tea")[0].startswith("There is no tool of this name. There are remember, ")
 
@@ -269,20 +260,17 @@ BAD: list[tuple[str, dict[str, object], str]] = [
 
 @pytest.mark.parametrize("era", ERAS)
 def test_bad_input_is_a_result_that_says_so(ada: Memory, era: str) -> None:
-    async def asking() -> None:
-        async with client(make_server(ada), era, Person()) as one:
-            for name, arguments, said in BAD:
-                before = ada.version()
-                result = await one.call_tool(name, arguments)
-                if said or result.is_error:
-                    assert result.is_error, (name, arguments)
-                    assert said in text(result)
-                    assert len(text(result)) < 600
-                    assert "Traceback" not in text(result)
-                assert ada.version() == before, (name, arguments)
-            assert "marathon" in str(data(await one.call_tool("recall", {"query": "marathon"})))
-
-    wait(asking())
+    with blocking(client(make_server(ada), era, Person())) as one:
+        for name, arguments, said in BAD:
+            before = ada.version()
+            result = one.call_tool(name, arguments)
+            if said or result.is_error:
+                assert result.is_error, (name, arguments)
+                assert said in text(result)
+                assert len(text(result)) < 600
+                assert "Traceback" not in text(result)
+            assert ada.version() == before, (name, arguments)
+        assert "marathon" in str(data(one.call_tool("recall", {"query": "marathon"})))
 
 
 @pytest.mark.slow
@@ -331,12 +319,9 @@ ARGUMENTS = (
     )
 )
 def test_no_argument_at_all_breaks_a_tool(ada: Memory, calls: list[tuple[str, dict[str, object]]]) -> None:
-    async def calling() -> list[Any]:
-        async with client(make_server(ada), ERAS[-1], Person()) as one:
-            return [await one.call_tool(name, arguments) for name, arguments in calls]
-
-    for result in wait(calling()):
-        assert "within the memory" not in text(result)
+    with blocking(client(make_server(ada), ERAS[-1], Person())) as one:
+        for name, arguments in calls:
+            assert "within the memory" not in text(one.call_tool(name, arguments))
 
 
 def test_what_breaks_within_says_nothing_of_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -352,7 +337,8 @@ def test_what_breaks_within_says_nothing_of_it(caplog: pytest.LogCaptureFixture)
 
 
 def test_a_closed_memory_says_so(ada: Memory) -> None:
-    ada.close()
-    result = call(ada, ERAS[-1], "recall", query="x")
+    with blocking(client(make_server(ada), ERAS[-1])) as one:
+        ada.close()
+        result = one.call_tool("recall", {"query": "x"})
     assert result.is_error
     assert "closed" in text(result)
