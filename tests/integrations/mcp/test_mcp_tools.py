@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 from blocking import blocking
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ElicitResult, Tool
 
@@ -18,7 +16,6 @@ from holdfast.contract import Provider
 from holdfast.integrations.mcp.server import make_server
 from holdfast.text.tokens import estimate_tokens
 from mcp_peers import ERAS, Person, client, data, text
-from soak import cases
 
 TOOLS = """recall remember update forget expand history profile constraints scratchpad
     search_sessions search fetch""".split()
@@ -237,24 +234,14 @@ def test_a_question_goes_out_again_when_what_it_is_about_has_changed(ada: Memory
 BAD: list[tuple[str, dict[str, object], str]] = [
     ("nothing", {}, "There is no tool of this name."),
     ("recall", {}, "needs `query`"),
-    ("recall", {"query": 5}, "must be text"),
-    ("recall", {"query": "x", "limit": "five"}, "must be a whole number"),
-    ("recall", {"query": "x", "limit": 0}, "`limit` is below 1."),
-    ("recall", {"query": "x", "limit": 10**30}, "`limit` is above 50."),
-    ("recall", {"query": "x", "cursor": "broken"}, "cursor"),
-    ("recall", {"query": "x", "colour": "red"}, "no argument 'colour'"),
     ("recall", {"query": ["a"]}, "must be text"),
+    ("recall", {"query": "x", "limit": "five"}, "must be a whole number"),
+    ("recall", {"query": "x", "limit": 10**30}, "`limit` is above 50."),
+    ("recall", {"query": "x", "colour": "red"}, "no argument 'colour'"),
     ("remember", {"text": "x" * 1_000_000}, "characters"),
-    ("remember", {"text": " "}, ""),
-    ("remember", {"text": "a", "kind": "constraint"}, ""),
-    ("expand", {"id": "../../etc/passwd"}, ""),
-    ("expand", {"id": "race/plan#99"}, ""),
     ("expand", {"id": "\x00"}, ""),
     ("history", {"id": "x", "restore": 10**30}, ""),
-    ("fetch", {"id": "rec_none"}, ""),
-    ("forget", {"id": "rec_none"}, ""),
     ("forget", {"id": "race/plan#1"}, "id of no record"),
-    ("scratchpad", {"value": "x"}, "`name`"),
 ]
 
 
@@ -297,31 +284,6 @@ def test_what_belongs_to_others_is_not_found(ada: Memory) -> None:
             assert "secret" not in str(data(call(ada, ERAS[-1], name, None, **arguments)))
         assert other.get(record.id) is not None
     assert person.asked == []
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=5,
-)
-ARGUMENTS = (
-    "query limit kind since until cursor id text restore soul add remove name value search session".split()
-)
-
-
-@pytest.mark.slow
-@settings(max_examples=cases(10, 75), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(TOOLS), st.dictionaries(st.sampled_from(ARGUMENTS), JSON, max_size=3)),
-        min_size=1,
-        max_size=8,
-    )
-)
-def test_no_argument_at_all_breaks_a_tool(ada: Memory, calls: list[tuple[str, dict[str, object]]]) -> None:
-    with blocking(client(make_server(ada), ERAS[-1], Person())) as one:
-        for name, arguments in calls:
-            assert "within the memory" not in text(one.call_tool(name, arguments))
 
 
 def test_what_breaks_within_says_nothing_of_it(caplog: pytest.LogCaptureFixture) -> None:
