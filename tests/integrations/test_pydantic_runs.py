@@ -69,15 +69,6 @@ def test_a_run_that_fails_leaves_what_was_said_and_the_next_goes_on(chat: Chat) 
     check_accepted(watched.shown[-1])
 
 
-def test_a_model_that_fails_leaves_the_question(chat: Chat) -> None:
-    def fail(_: Sequence[ModelMessage], __: AgentInfo) -> ModelResponse:
-        raise ConnectionError
-
-    with pytest.raises(ConnectionError):
-        Agent(Watched(fail).model, capabilities=[Remembering(chat)]).run_sync("Hello")
-    assert stored(chat) == [("user", "Hello")]
-
-
 def test_a_run_that_is_cancelled_leaves_what_was_said(chat: Chat, runner: asyncio.Runner) -> None:
     agent = Agent(Watched(look_up).model, capabilities=[Remembering(chat)])
 
