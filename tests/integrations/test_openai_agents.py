@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import openai_sessions
 import pytest
-from agents import Agent, Runner, Session, SessionSettings
+from agents import Agent, Runner
 from agents.testing import ScriptedModel
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -19,7 +19,6 @@ from openai_sessions import CALL, OUTPUT, QUIET, Item, add, answer, clear, items
 from holdfast import Conflict, Damaged, InvalidInput, Memory, Message
 from holdfast.integrations import openai_agents, session_items
 from holdfast.integrations.openai_agents import HoldfastSession
-from holdfast.messages import formats
 from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import traced
 from holdfast.store import payloads
@@ -30,8 +29,6 @@ from soak import cases
 from tables import each
 
 session = openai_sessions.session
-
-
 
 
 # Items are messages of the chat
@@ -62,10 +59,6 @@ def test_items_come_back_as_they_were_and_read_as_messages(session: HoldfastSess
     assert history[2].answers == ("c1",)
     assert [one.raw for one in history] == given_
     assert memory.recall("How is the weather?", roles=["user"])[0].text == "What is the weather in Oslo?"
-
-
-
-
 
 
 @each(
@@ -196,14 +189,6 @@ def test_a_limit_counts_the_latest(session: HoldfastSession) -> None:
             items(session, limit)
 
 
-
-
-
-
-
-
-
-
 # Taking back and beginning anew
 
 
@@ -236,8 +221,6 @@ def test_a_session_that_was_cleared_begins_anew(session: HoldfastSession, memory
     assert memory.recall("When does my passport expire?")[0].text == "My passport expires in May."
 
 
-
-
 def test_a_session_goes_on_after_its_words_were_erased(session: HoldfastSession, memory: Memory) -> None:
     add(session, said("a"), said("b"), said("c"))
     pop(session)
@@ -250,8 +233,6 @@ def test_a_session_goes_on_after_its_words_were_erased(session: HoldfastSession,
     assert items(session) == [said("d"), said("e")]
 
 
-
-
 def test_who_has_taken_our_ids_is_told(session: HoldfastSession, memory: Memory) -> None:
     add(session, said("a"))
     (message,) = memory.chat("trip").history()
@@ -259,10 +240,6 @@ def test_who_has_taken_our_ids_is_told(session: HoldfastSession, memory: Memory)
     with pytest.raises(Conflict):
         pop(session)
     assert items(session) == [said("a")]
-
-
-
-
 
 
 @pytest.mark.parametrize(("column", "value"), [("raw", "{"), ("meta", "[[[")])
@@ -377,12 +354,6 @@ def test_those_who_are_slow_to_take_back_hide_nothing_else(steps: list[str]) -> 
             assert items(copy, 2) == expected[-2:]
             assert pop(copy) == (expected[-1] if expected else None)
             assert items(copy) == expected[:-1]
-
-
-
-
-
-
 
 
 # Tools

@@ -47,8 +47,6 @@ def test_no_item_is_given_to_two(shared_location: str) -> None:
     assert sorted(item["content"] for item in popped if item) == sorted(item["content"] for item in given_)
 
 
-
-
 def test_who_is_cancelled_while_it_writes_ends_when_that_is_done(
     session: HoldfastSession, memory: Memory
 ) -> None:
@@ -238,8 +236,6 @@ def test_a_large_output_of_an_older_turn_is_a_placeholder(memory: Memory) -> Non
     assert {**short, "output": output["output"]} == output
     assert "it is message trip#3" in str(short["output"])
     assert items(session, -1)[2] == output
-
-
 
 
 def test_a_run_that_leaves_more_than_the_budget_compacts_the_chat(memory: Memory) -> None:
