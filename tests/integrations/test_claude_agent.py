@@ -157,7 +157,7 @@ def test_of_entries_with_one_uuid_the_first_stays_and_those_without_are_not_comp
     store: HoldfastSessionStore,
 ) -> None:
     other = line("user", "u1", "Something else")
-    for batch in ([ASKED, other, USE, ASKED, TITLE, TITLE], [other, USE, RESULT], [other], [TITLE]):
+    for batch in ([ASKED, USE, ASKED, other, TITLE, TITLE], [other, USE, RESULT], [other], [TITLE]):
         done(store.append(KEY, batch))
     assert done(store.load(KEY)) == [ASKED, USE, TITLE, TITLE, RESULT, TITLE]
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import openai_sessions
 import pytest
-from agents import Agent, Runner
+from agents import Agent, Runner, SessionSettings
 from agents.testing import ScriptedModel
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -176,11 +176,13 @@ def test_messages_that_others_append_are_no_items(session: HoldfastSession, memo
 # How many
 
 
-def test_a_limit_counts_the_latest(session: HoldfastSession) -> None:
+def test_a_limit_counts_the_latest(session: HoldfastSession, memory: Memory) -> None:
     given_ = [said(f"message {n}") for n in range(600)]  # more than are read at once
     add(session, *given_)
     for limit in (0, 1, 255, 256, 257, 599, 600, 601, None):
         assert items(session, limit) == given_[600 - min(600 if limit is None else limit, 600) :]
+    settled = HoldfastSession(memory, "trip", session_settings=SessionSettings(limit=1))
+    assert (items(settled), items(settled, 2)) == (given_[-1:], given_[-2:])
     # As in the SDK.
     assert items(session, -1) == items(session, -(10**30)) == given_
     wrong: list[Any] = ["1", 1.5, True]
