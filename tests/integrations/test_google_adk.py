@@ -128,8 +128,9 @@ def test_state_changes_with_events(sessions: HoldfastSessionService, app: Memory
     again = awaited(sessions.get_session(**KEY))
     assert again.state == {"app:a": 1, "user:b": 2, "c": None}
     assert again.events == session.events
-    for newest in ({"num_recent_events": 1}, {"after_timestamp": session.events[-1].timestamp}):
-        read = awaited(sessions.get_session(**KEY, config=GetSessionConfig(**newest)))
+    after = session.events[-1].timestamp
+    for config in (GetSessionConfig(num_recent_events=1), GetSessionConfig(after_timestamp=after)):
+        read = awaited(sessions.get_session(**KEY, config=config))
         assert read.events[-1:] == session.events[-1:]
         assert len(read.events) < 3
     assert "temp" not in str([one.raw for one in of_ada(app).chat(CHAT).history()])

@@ -72,6 +72,7 @@ def test_filters_compare_as_json_does(memory: Memory) -> None:
         ({"n": True}, ["flag"]),
         ({"n": {"$gt": 1, "$lte": 3}}, ["car", "run"]),
         ({"n": {"$ne": 1}, "tags": None}, ["flag", "car"]),
+        ({"tags": ["sport"]}, ["run"]),
         ({"owner": {"name": "Ada"}}, ["car"]),
         ({"owner.age": {"$gte": 36}}, ["car"]),
         ({"a.b": 1}, ["flag"]),
@@ -287,6 +288,17 @@ def test_items_are_apart_from_all_that_is_recalled_and_erased_with_the_user(memo
     assert store.get(HERE, "tea") is None
     assert store.search(()) == []
     assert memory.verify().ok
+
+
+def test_a_process_sees_what_another_one_wrote(reopen: Callable[[], Memory]) -> None:
+    one, other = HoldfastStore(reopen()), HoldfastStore(reopen())
+    fill(one)
+    assert ranked(other.search(HERE, query="tea")) == ["tea"]
+    one.put(HERE, "tea", {"text": "She gave it up."})
+    one.put(HERE, "dog", {"text": "The dog likes tea."})
+    one.delete(HERE, "car")
+    assert ranked(other.search(HERE, query="tea")) == ["dog"]
+    assert keys(other.search(HERE)) == ["dog", "tea", "run"]
 
 
 def test_writers_at_once_lose_nothing(reopen: Callable[[], Memory]) -> None:

@@ -136,7 +136,7 @@ def test_the_framework_keeps_its_own_history(chat: Chat) -> None:
     assert len(result.new_messages()) == 4
 
 
-def long_weather(chat: Chat, watched: Watched, times: int, budget: int) -> Agent[None, str]:
+def long_weather(chat: Chat, watched: Watched, times: int, budget: int) -> Agent[Any, str]:
     """Make an agent whose tool answers at length."""
     agent = Agent(watched.model, capabilities=[Remembering(chat, budget=budget, recall=False)])
     agent.tool_plain(name="weather")(lambda city: f"sun in {city} " * times)

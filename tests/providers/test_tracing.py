@@ -104,11 +104,16 @@ def test_odd_providers_can_do_what_they_can(watched: Watched) -> None:
         def run(self, text: str) -> str:
             return text.upper()
 
-    class Fixed(MinimalProvider):
-        """It also has names of ours that mean something else."""
+    class Running(Core):
+        """Its names of ours mean something else."""
 
-        __slots__ = ()
         client, aio, tools = Client(), "awaited", ("hammer",)
+
+        def chat(self, id: str, /) -> Runner:
+            return Runner(id)
+
+    class Fixed(MinimalProvider):
+        __slots__ = ()
 
         @classmethod
         def recall(cls, query: str, *, limit: int = 10) -> list[str]:
@@ -118,15 +123,16 @@ def test_odd_providers_can_do_what_they_can(watched: Watched) -> None:
         def work(self) -> Callable[[], int]:
             return lambda: 1
 
-        def chat(self, id: str, /) -> Runner:
-            return Runner(id)
-
-    passing, fixed = watched.watch(Passing()), watched.watch(Fixed())
+    passing, fixed, running = watched.watch(Passing()), watched.watch(Fixed()), watched.watch(Running())
     assert capabilities(passing) == capabilities(FakeProvider())
     assert capabilities(fixed) == capabilities(Fixed()) == {"recall"}
     assert (passing.recall("Berlin"), fixed.recall("Berlin"), fixed.work()) == ([], ["Berlin"], 1)
-    assert (fixed.client.url(), fixed.aio, fixed.tools) == ("https://example.org", "awaited", ("hammer",))
-    assert type(fixed.chat("a").run("hello")) is str
+    assert (running.client.url(), running.aio, running.tools) == (
+        "https://example.org",
+        "awaited",
+        ("hammer",),
+    )
+    assert type(running.chat("a").run("hello")) is str
     assert watched.told() == ["recall", "recall", "work", "run"]
 
 
