@@ -21,7 +21,7 @@ from openai_sessions import CALL, OUTPUT, QUIET, Item, add, answer, clear, items
 
 from holdfast import InvalidInput, Memory
 from holdfast.integrations.openai_agents import HoldfastSession
-from holdfast.text.tokens import estimate_tokens
+from holdfast.port.texts import estimate_tokens
 from soak import cases
 
 session = openai_sessions.session

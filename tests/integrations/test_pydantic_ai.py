@@ -31,11 +31,10 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo
 from pydantic_ai.models.test import TestModel
 
-from holdfast import InvalidInput, Memory
-from holdfast.chat import Chat
+from holdfast import Chat, InvalidInput, Memory
 from holdfast.integrations.pydantic_ai import Remembering, toolset
+from holdfast.port.texts import estimate_tokens
 from holdfast.prompt.window import TokenBudget
-from holdfast.text.tokens import estimate_tokens
 
 chat, memory, runner = pydantic_agents.chat, pydantic_agents.memory, pydantic_agents.runner
 

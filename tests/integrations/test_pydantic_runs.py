@@ -23,8 +23,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo
 from pydantic_ai.models.test import TestModel
 
-from holdfast import Memory
-from holdfast.chat import Chat
+from holdfast import Chat, Memory
 from holdfast.integrations.pydantic_ai import Remembering
 from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import Operation, traced

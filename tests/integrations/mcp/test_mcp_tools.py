@@ -14,7 +14,7 @@ from mcp_types import ElicitResult, Tool
 from holdfast import Memory
 from holdfast.contract import Provider
 from holdfast.integrations.mcp.server import make_server
-from holdfast.text.tokens import estimate_tokens
+from holdfast.port.texts import estimate_tokens
 from mcp_peers import ERAS, Person, client, data, text
 
 TOOLS = """recall remember update forget expand history profile constraints scratchpad
