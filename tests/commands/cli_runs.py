@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import time
@@ -31,6 +32,8 @@ AS_AT_A_TERMINAL = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     "from holdfast_cli.commands import main; main()"
 )
+# Calls and arguments of the library, for which commands name commands and options.
+PYTHON = re.compile(r"\w\([^)]*\)|\bmemory\.(?!db)\w|\w=(?:[\s,.;'…]|$)")
 # What must not reach a terminal.
 FORBIDDEN = {chr(code) for code in (*range(9), *range(11, 32), *range(127, 160), 0x202E)}
 
@@ -88,9 +91,10 @@ class Cli:
         return json.loads(result.stdout)
 
     def complaint(self, *words: str | Path, code: int = 1) -> str:
-        """Run a command that fails, and return what it says; nothing of that is on stdout."""
+        """Run a command that fails; return what it says, on stderr only and without calls of Python."""
         result = self.run(*words, code=code)
         assert result.stdout == ""
+        assert not PYTHON.search(result.stderr)
         return result.stderr
 
     def process(self, *words: str | Path, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:

@@ -138,14 +138,6 @@ def test_what_the_tenant_shares_is_found_with_its_title(known: Cli) -> None:
         assert "bob" not in hint  # it is not in the memory of bob
 
 
-def test_recall_where_there_are_only_records(cli: Cli) -> None:
-    bob = ("--user", "bob", "--tenant", "t")
-    cli.run("remember", "Tea at five", "--kind", "finding", *bob)
-    assert "Tea at five" in cli.text("recall", "tea", *bob)
-    assert "`holdfast records` list" in cli.text("recall", "xylophone", *bob)
-    assert "fewer filters" in cli.text("recall", "tea", "--tag", "x", *bob)
-
-
 def test_what_cannot_be_asked_is_an_error(cli: Cli) -> None:
     assert "'nope' is not a kind." in cli.complaint("recall", "x", "--kind", "nope")
     assert "Nothing can be found" in cli.complaint("recall", "x", "--kind", "fact", "--role", "user")
