@@ -22,6 +22,8 @@ def test_the_tree_of_a_chat(cli: Cli, done: dict[str, Any]) -> None:
     assert lines[3].split() == ["summary", "messages", "times", "tokens", "level", "text"]
     tree = {one["id"]: one for one in tree_of(cli)}
     assert tree.keys() == {one["id"] for one in done["summaries"]}
+    branches = [line[:3] for line in lines if line[0:1] in ("├", "└")]
+    assert branches == ["├─ "] * (len(branches) - 1) + ["└─ "]
     shown = [re.sub("^[├└]─ ", "  ", line).rstrip() for line in lines[4 : 4 + len(tree)]]
     for line in shown:
         one = tree[line.split()[0]]

@@ -16,7 +16,7 @@ import pytest
 from frozen_database import thaw
 from holdfast import HoldfastError, Memory, NewerSchema, UnreleasedSchema
 from holdfast.store import database, schema
-from holdfast.store.schema import FIRST, NEWEST
+from holdfast.store.schema import FIRST, NEWEST, split_statements
 from programs import run_together
 
 
@@ -122,6 +122,11 @@ def test_the_tables_on_postgresql_stand_in_a_schema_of_their_own(own_postgres_ur
     with Memory(own_postgres_url) as memory:
         memory.chat("monday").append(role="user", content="hello")
     assert query(own_postgres_url, "SELECT * FROM messages", schema="public") == []
+
+
+def test_a_script_is_split_at_the_ends_of_its_statements() -> None:
+    script = "-- a; b\nCREATE TABLE a (\n  x TEXT  -- no; end\n);\n\nINSERT INTO a VALUES ('x;\ny');\n"
+    assert [statement.splitlines()[-1] for statement in split_statements(script)] == [");", "y');"]
 
 
 # Opening
