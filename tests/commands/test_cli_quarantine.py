@@ -120,7 +120,7 @@ def test_discard(cli: Cli, held: str) -> None:
 
 
 def test_release_all(cli: Cli, held: str) -> None:
-    nothing = {"quarantine": [], "more": None}
+    nothing: dict[str, object] = {"quarantine": [], "more": None}
     assert cli.json("quarantine", "--release-all", "--chat", "unknown") == {"released": []}
     assert cli.json("quarantine", "--chat", "unknown") == nothing
     answer = cli.json("quarantine", "--release-all")

@@ -15,8 +15,8 @@ cli = pytest.fixture(with_sample)
 
 
 def test_nothing_found_is_no_error(cli: Cli) -> None:
-    nothing = {"query": "zebra", "hits": [], "more": None}
-    assert cli.json("recall", "zebra", "--chat", "flat-move") == nothing
+    answer = cli.json("recall", "zebra", "--chat", "flat-move")
+    assert answer == {"query": "zebra", "hits": [], "more": None}
     assert "fewer filters" in cli.text("recall", "zebra", "--chat", "flat-move")
     assert "Try other words" in cli.text("recall", "xylophone")
     told = cli.text("recall", "knee", "--tenant", "acme", "--user", "bob")
