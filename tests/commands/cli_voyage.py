@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from cli_runs import Cli
 
-from holdfast import Memory
-from holdfast.chat import Chat
+from holdfast import Chat, Memory
 
 BEGIN = datetime(2026, 5, 1, 8, tzinfo=UTC)
 TOPICS = ("the harbour", "a ferry", "the lighthouse", "our compass", "the anchor", "a storm", "the crew")

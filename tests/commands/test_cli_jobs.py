@@ -10,7 +10,6 @@ import pytest
 from cli_learning import BEGIN, MODEL, run_elsewhere, served, with_queue
 from cli_runs import Cli
 
-from holdfast_cli.commands.render.screen import when
 from llm_server import Server, completion
 from tables import each
 
@@ -52,14 +51,14 @@ def test_when_a_job_is_due_is_told(cli: Cli) -> None:
     cli.text("chats", "end", "queue")
     until = datetime.now(UTC) + timedelta(days=2)
     run_elsewhere(cli, int(until.timestamp() * 1_000_000))
-    elsewhere = f"leased until {when(until)}"
+    elsewhere = f"leased until {until:%Y-%m-%d %H:%M}"
     told = cli.text("learn", "jobs", "--retry", "observe:queue")
     assert told.startswith(f"observe:queue is running: {elsewhere}.\n→ ")
     text = cli.text("learn", "jobs")
     assert re.search(rf"^observe:queue .* running +{elsewhere} +0$", text, re.MULTILINE)
     run_elsewhere(cli, int(BEGIN.timestamp() * 1_000_000))  # by a worker that died
     text = cli.text("learn", "jobs")
-    assert re.search(rf"^observe:queue .* running +due {when(BEGIN)} +0$", text, re.MULTILINE)
+    assert re.search(rf"^observe:queue .* running +due {BEGIN:%Y-%m-%d %H:%M} +0$", text, re.MULTILINE)
     assert text.endswith("→ Run what is due: holdfast work\n")
 
 
