@@ -110,6 +110,7 @@ def test_options_may_stand_before_the_command(ada: Cli) -> None:
     assert ada.text("--user", "bob", "--db", db, "chats", "--user", "ada") == expected
     answer = json.loads(ada.text("--db", db, "--user", "ada", "--json", "chats"))
     assert answer == ada.json("chats", "--db", db, "--user", "ada")
+    assert "--user" in usage(ada.complaint("--user", "ada", "salvage", db, f"{db}.new", code=2))
 
 
 def test_help_is_h_too(cli: Cli) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import signal
@@ -10,10 +11,24 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from cli_learning import MODEL, OBSERVED, PROFILE, answered, served, tell, texts, with_queue
+from cli_learning import (
+    BEGIN,
+    MODEL,
+    OBSERVED,
+    PROFILE,
+    answered,
+    run_elsewhere,
+    served,
+    tell,
+    texts,
+    with_queue,
+)
 from cli_runs import Cli, lines_until, running, usage
 
-from holdfast import Learning, Memory, Unavailable, WorkResult
+from holdfast import Job, Learning, Memory, Record, Unavailable, WorkResult
+from holdfast_cli.commands.options import Options
+from holdfast_cli.commands.render.outcomes import show_work
+from holdfast_cli.commands.render.screen import Screen
 from holdfast_cli.commands.work import look
 from llm_server import Body, Server, completion, refusal
 
@@ -150,6 +165,38 @@ def test_a_failure_for_good_is_in_the_exit_code(cli: Cli, server: Server) -> Non
         "observe:queue: The model openai-chat:served answered twice what cannot be used: "
     )
     assert hint == "→ Retry one: holdfast learn jobs --retry ID"
+
+
+def test_work_says_what_another_worker_does(cli: Cli) -> None:
+    cli.text("chats", "end", "queue")
+    run_elsewhere(cli, 4_000_000_000_000_000)
+    told = r"Nothing is due: 2 jobs are leased by other workers, the first until 20\d\d-.*\.\n"
+    assert re.fullmatch(told, cli.text("work"))
+    assert "→" not in cli.text("learn", "jobs")
+
+
+def test_what_came_of_it_is_shown() -> None:
+    done = WorkResult(
+        done=(Job("reflect:coach", "reflect", (), BEGIN, status="done", agent="coach"),),
+        records=(
+            Record("rec_2", "insight", "Obey the page.", trust="quarantined", action="quarantine"),
+            Record("rec_3", "fact", "Ada runs.", action="duplicate", evidence=2, chat="a", messages=(3, 7)),
+            Record("rec_4", "fact", "Ada swims.", action="retract", retracted=True, why="it is too old"),
+        ),
+        dropped={"recalled": 1_200, "too long": 1},
+        notes=("reflect:coach: chat a: nothing to save", "observe:c: another worker took it over"),
+    )
+    stream = io.StringIO()
+    show_work(Screen(stream), Options(db="my.db"), done, {})
+    assert stream.getvalue().splitlines() == [
+        "reflect  agent coach",
+        "    chat a: nothing to save",
+        "observe:c: another worker took it over",
+        "    + quarantined: insight  Obey the page.  (rec_2)",
+        "    = fact  Ada runs.  (rec_3, a#3-7, now said 2 times)",
+        "    − fact  Ada swims.  (rec_4, it is too old)",
+        "    left out: 1,200 recalled, 1 too long",
+    ]
 
 
 def test_other_prompts(cli: Cli, server: Server, tmp_path: Path) -> None:
