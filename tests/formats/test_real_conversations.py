@@ -63,21 +63,6 @@ def chats_of(entries: list[Json], path: Path) -> list[str]:
     return list(dict.fromkeys(ids)) or [path.stem]
 
 
-def test_the_claude_code_session_is_whole_and_in_order(shared_data: Path) -> None:
-    path = shared_data / "agent_sessions" / "claude_code.jsonl"
-    with path.open("rb") as file:
-        spoken = [entry for entry in map(json.loads, file) if entry["type"] in {"user", "assistant"}]
-    with Memory(":memory:") as memory:
-        report = import_paths(memory, path)
-        (info,) = memory.chats()
-        stored = memory.chat(info.id).history()
-    assert info.id == "132b2f66-ee5f-46f6-8904-32d9dc4d36c3"
-    assert [m.raw for m in stored] == spoken
-    assert [m.id for m in stored] == [entry["uuid"] for entry in spoken]
-    assert {(s.reason, s.count) for s in report.skipped} == {
-        ("not conversation: file-history-snapshot", 24),
-        ("not conversation: system", 16),
-    }
 
 
 def test_every_result_follows_its_call(everything: Memory) -> None:
@@ -94,12 +79,6 @@ def test_every_result_follows_its_call(everything: Memory) -> None:
     assert answered == 151 + 361
 
 
-def test_a_second_import_adds_nothing(everything: Memory, shared_data: Path) -> None:
-    before = histories(everything)
-    report = import_paths(everything, shared_data)
-    assert (report.sessions, report.added, report.problems) == (69, 0, ())
-    assert report.formats == {"Claude Code": 496, "JSONL": 4470}
-    assert histories(everything) == before
 
 
 def test_a_file_that_was_cut_off_is_completed(everything: Memory, shared_data: Path, tmp_path: Path) -> None:
@@ -122,16 +101,3 @@ def test_a_file_that_was_cut_off_is_completed(everything: Memory, shared_data: P
                 ]
 
 
-def test_an_export_of_everything_comes_back_equal(everything: Memory, tmp_path: Path) -> None:
-    path = tmp_path / "backup.jsonl"
-    with path.open("w", encoding="utf-8") as stream:
-        assert export_chats(everything, stream) == 4966
-    with Memory(":memory:") as copy:
-        report = import_paths(copy, path)
-        assert (report.added, report.skipped) == (4966, ())
-        assert histories(copy) == histories(everything)
-        titles = {(c.id, c.title, c.agent, c.archived) for c in copy.chats()}
-        assert titles == {(c.id, c.title, c.agent, c.archived) for c in everything.chats()}
-        again = io.StringIO()
-        export_chats(copy, again)
-        assert sorted(again.getvalue().splitlines()) == sorted(path.read_text().splitlines())
