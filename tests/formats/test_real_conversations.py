@@ -81,23 +81,5 @@ def test_every_result_follows_its_call(everything: Memory) -> None:
 
 
 
-def test_a_file_that_was_cut_off_is_completed(everything: Memory, shared_data: Path, tmp_path: Path) -> None:
-    whole = histories(everything)
-    for path in jsonl_files(shared_data):
-        data = path.read_bytes()
-        cut = tmp_path / path.name
-        cut.write_bytes(data[: len(data) * 2 // 3])
-        with Memory(":memory:") as memory:
-            first = import_paths(memory, cut)
-            assert [s.reason for s in first.problems] in (["not valid JSON"], ["not valid UTF-8"])
-            cut.write_bytes(data)
-            second = import_paths(memory, cut)
-            assert second.present == first.added > 0
-            assert second.added > 0
-            for chat, history in histories(memory).items():
-                in_whole = whole.get(chat) or whole[f"agent_sessions/{chat}"]  # which is named by its folder
-                assert [(m.id, m.content, m.raw) for m in history] == [
-                    (m.id, m.content, m.raw) for m in in_whole
-                ]
 
 

@@ -140,18 +140,6 @@ def test_injected_orders_and_quarantined_records_are_not_shown_and_credentials_a
     assert key not in shown + hooks.context("session-start", "s0", source="resume")
 
 
-@pytest.mark.slow
-def test_what_was_shown_is_marked_in_the_log(hooks: Hooks) -> None:
-    with_earlier_session(hooks)
-    hooks.context("prompt", prompt=ASKED)
-    write(hooks, "s1", ASKED, "PostgreSQL 16.")
-    lines = hooks.transcript().read_text().replace("2026-01-06", "2099-01-06")
-    hooks.transcript().write_text(lines)
-    hooks.call("stop")
-    with hooks.memory() as memory:
-        asked, answered = memory.chat("s1").history()
-        assert (asked.shown, answered.shown) == ((), hooks.journal()[-2].shown)
-        assert answered.shown
 
 
 def test_a_session_begins_with_the_newest_episodes_of_others_that_may_be_shown(hooks: Hooks) -> None:
@@ -356,15 +344,6 @@ def test_what_a_lock_keeps_from_the_end_is_imported_when_it_is_gone(hooks: Hooks
     assert said == ["hello", "Hello.", "and then?", "That is all."]
 
 
-@pytest.mark.slow
-def test_without_a_folder_for_its_state_all_is_stored_once(hooks: Hooks) -> None:
-    write(hooks, "s1", "hello", "Hello.")
-    (hooks.folder / "state").mkdir()
-    (hooks.folder / "state" / "tails").write_text("no folder")
-    for _ in range(2):
-        hooks.call("stop")
-    with hooks.memory() as memory:
-        assert [one.content for one in memory.chat("s1").history()] == ["hello", "Hello."]
 
 
 @pytest.mark.slow

@@ -61,7 +61,6 @@ def test_all_forms_of_a_remote_are_one_project(tmp_path: Path, url: str) -> None
     assert project_of(repository(tmp_path / "a", url)).name == "github.com/ada/shop"
 
 
-FORMS = [("https://ada:{}", "/a/b"), ("https://{}", "/a/b"), ("ada:{}", ":a/b")]
 
 
 @given(

@@ -81,22 +81,6 @@ def test_a_stop_imports_every_message_call_and_result_once(session: Session) -> 
     assert any("left out, as the user asked" in one for one in stored)
 
 
-def test_any_tails_of_a_session_are_one_import_of_the_whole(
-    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(journal.STATE, str(tmp_path / "state"))
-    with Memory(":memory:") as memory:
-        added = 0
-        for end in range(1, len(session.lines) + 1):
-            session.grow(end)
-            imported = import_tail(memory, session.transcript, appended=False)
-            assert imported.problems == ()
-            added += imported.added
-        assert import_tail(memory, session.transcript, appended=False).added == 0
-        said = memory.chat(session.id).history()
-    assert [(one.role, one.content) for one in said] == as_imported(session)
-    assert added == len(said)
-    assert "secret 1234" not in repr([one.raw for one in said])
 
 
 @pytest.mark.slow
