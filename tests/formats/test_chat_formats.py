@@ -47,7 +47,7 @@ def fill(memory: Memory) -> None:
     chat = memory.chat("monday", channel="mail", meta={"k": [1]})
     calls = [ToolCall("t1", "find", {"x": [1, None]}), ToolCall("t2", "look", "not {json")]
     results = [{"type": "tool_result", "tool_use_id": one.id, "content": f"of {one.id}"} for one in calls]
-    for said in (
+    spoken: list[Message | dict[str, object]] = [
         {"role": "system", "content": "Be brief."},
         {"role": "developer", "content": "No jokes."},
         Message("user", "Which race?", name="ada", at=AT, meta={"x": {"y": "--> --"}}),
@@ -58,7 +58,8 @@ def fill(memory: Memory) -> None:
         {"role": "system", "content": "From now on in Dutch."},
         {"role": "user", "content": [{"type": "text", "text": "See"}, IMAGE]},
         *({"role": "user", "content": text} for text in HOSTILE),
-    ):
+    ]
+    for said in spoken:
         chat.append(said)
     chat.rename("The plan --> # 1")
     # More than are read at once.

@@ -313,8 +313,6 @@ def test_what_is_typed_while_a_tool_runs_is_said_by_the_user_at_its_place(tmp_pa
             assert ("be brief" in shown, shown.count("t1") >= 2) == (True, True)
 
 
-
-
 @each("after", [[], [{"type": "progress", "uuid": "p1", "parentUuid": "r1", "sessionId": "s1"}]])
 def test_a_result_at_the_end_waits_for_its_call(tmp_path: Path, after: list[Json]) -> None:
     path = tmp_path / "s1.jsonl"

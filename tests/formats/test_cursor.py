@@ -186,54 +186,33 @@ def test_prompts_of_transcripts_are_what_the_user_wrote_and_when(
     assert ((1, "not conversation: context that the program added") in taken.left) == (content is None)
 
 
-EXPORTED = """# The office
-_Exported on 6/16/2025 at 12:55:28 GMT+3 from Cursor (1.0.0)_
-
----
+EXPORTED = "# The office\n_Exported on 6/16/2025 at 12:55:28 GMT+3 from Cursor (1.0.0)_\n\n---\n\n"
 
 
-**User**
-
-Where is the
----
-office?
-
----
-
-**Cursor**
-
-In Porto.
-
----
-"""
-
-
-MORE = """
-**User**
-
-And when does the office move there?
-
----
-
-**Cursor**
-
-It moves to Porto in May, as we said.
-"""
+def turns(*words: str) -> str:
+    speakers = ("User", "Cursor") * len(words)
+    return "".join(f"\n**{who}**\n\n{said}\n\n---\n" for who, said in zip(speakers, words, strict=False))
 
 
 def test_an_exported_chat_is_read(tmp_path: Path) -> None:
     path = tmp_path / "cursor_the_office.md"
     with Memory(":memory:") as memory:
-        for more, added in (("", 2), (MORE, 2)):
-            path.write_text(EXPORTED + more)
-            assert import_paths(memory, path).added == added
+        said = [
+            "Where is the\n---\noffice?",
+            "In Porto.",
+            "And when does the office move?",
+            "In May, we said.",
+        ]
+        for count in (2, 4):
+            path.write_text(EXPORTED + turns(*said[:count]))
+            assert import_paths(memory, path).added == 2
         # Under another name it is the same chat.
         assert import_paths(memory, path.rename(tmp_path / "again.md")).added == 0
         ((chat, title),) = [(chat.id, chat.title) for chat in memory.chats()]
         assert (chat, title) == ("cursor_the_office", "The office")
-        said = memory.chat(chat).history()
-        assert [one.content for one in said[:2]] == ["Where is the\n---\noffice?", "In Porto."]
-        assert {str(message.at) for message in said} == {"2025-06-16 09:55:28+00:00"}
+        found = memory.chat(chat).history()
+        assert [one.content for one in found] == said
+        assert {str(message.at) for message in found} == {"2025-06-16 09:55:28+00:00"}
 
 
 @each(

@@ -99,5 +99,3 @@ def test_anything_anywhere(tmp_path: Path, seed: int) -> None:
                 export_chats(copy, again)
                 assert sorted(again.getvalue().splitlines()) == sorted(exported.getvalue().splitlines())
     assert added > 100
-
-

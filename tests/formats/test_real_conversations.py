@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from holdfast import Memory, Message
-from holdfast_cli.formats.export import export_chats
 from holdfast_cli.formats.importing import import_paths
 from transcripts import Json
 
@@ -63,8 +61,6 @@ def chats_of(entries: list[Json], path: Path) -> list[str]:
     return list(dict.fromkeys(ids)) or [path.stem]
 
 
-
-
 def test_every_result_follows_its_call(everything: Memory) -> None:
     answered = 0
     for history in histories(everything).values():
@@ -77,9 +73,3 @@ def test_every_result_follows_its_call(everything: Memory) -> None:
                 answered += 1
             assert message.answers or message.call_id is None
     assert answered == 151 + 361
-
-
-
-
-
-

@@ -73,12 +73,9 @@ class Patient:
         assert CliRunner().invoke(app, ["install", client, "--yes"]).exit_code == 0
         return self.changed(self.home / FILES[client][0])
 
-    def changed(self, file: Path, at: float = NOW - 7_200, **pairs: str) -> Path:
-        """Change texts of a file at a time."""
-        text = file.read_text("utf-8")
-        for old, new in pairs.items():
-            text = text.replace(old, new)
-        file.write_text(text, "utf-8")
+    def changed(self, file: Path, at: float = NOW - 7_200, old: str = "", new: str = "") -> Path:
+        """Change a text in a file at a time."""
+        file.write_text(file.read_text("utf-8").replace(old, new), "utf-8")
         os.utime(file, (at, at))
         return file
 
@@ -327,7 +324,7 @@ def test_what_is_wrong_in_a_configuration_is_named(patient: Patient, old: str, n
     file = patient.home / FILES["claude-code"][0]
     text = file.read_text("utf-8")
     assert old in text
-    patient.changed(file, **{old: new})
+    patient.changed(file, old=old, new=new)
     actions = patient.told()
     assert (action in actions[0]) if action else actions == []
     file.write_text(text, "utf-8")

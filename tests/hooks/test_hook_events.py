@@ -140,8 +140,6 @@ def test_injected_orders_and_quarantined_records_are_not_shown_and_credentials_a
     assert key not in shown + hooks.context("session-start", "s0", source="resume")
 
 
-
-
 def test_a_session_begins_with_the_newest_episodes_of_others_that_may_be_shown(hooks: Hooks) -> None:
     with hooks.memory() as memory:
         for number in range(6):
@@ -342,8 +340,6 @@ def test_what_a_lock_keeps_from_the_end_is_imported_when_it_is_gone(hooks: Hooks
     with hooks.memory() as memory:
         said = [one.content for one in memory.chat("s1").history()]
     assert said == ["hello", "Hello.", "and then?", "That is all."]
-
-
 
 
 @pytest.mark.slow

@@ -120,8 +120,6 @@ def test_a_locked_database_changes_nothing_in_a_session(claude: ClaudeCode) -> N
     assert not [row for row in rows if row.get("attachment", {}).get("type") in failures]
 
 
-
-
 def test_private_words_never_reach_the_database(claude: ClaudeCode) -> None:
     prompt = "The customer is <private>Aldebrandini of Rome</private>; the deadline is the fifth of May."
     session = claude.ask(prompt)
@@ -135,7 +133,3 @@ def test_private_words_never_reach_the_database(claude: ClaudeCode) -> None:
     kept = [file.read_bytes() for file in claude.state.rglob("*") if file.is_file()]
     assert kept
     assert not any(b"Aldebrandini" in content for content in kept)
-
-
-
-

@@ -10,8 +10,6 @@ from hook_runs import Hooks
 
 from holdfast import Memory
 from holdfast_cli.formats.importing import import_paths
-from holdfast_cli.hooks import journal
-from holdfast_cli.hooks.tail import import_tail
 
 pytestmark = pytest.mark.slow
 
@@ -81,8 +79,6 @@ def test_a_stop_imports_every_message_call_and_result_once(session: Session) -> 
     assert any("left out, as the user asked" in one for one in stored)
 
 
-
-
 @pytest.mark.slow
 def test_what_was_erased_does_not_come_back(session: Session) -> None:
     session.grow(-1)
@@ -92,8 +88,6 @@ def test_what_was_erased_does_not_come_back(session: Session) -> None:
     session.grow()
     session.call("session-end")
     assert PROMPT not in [text for _, text in session.said()]
-
-
 
 
 def test_a_prompt_that_was_stored_before_there_was_a_transcript_is_stored_once(session: Session) -> None:
