@@ -57,9 +57,8 @@ def fill(memory: Memory) -> None:
         Message("tool", "of nobody", name="clock"),
         {"role": "system", "content": "From now on in Dutch."},
         {"role": "user", "content": [{"type": "text", "text": "See"}, IMAGE]},
-        *({"role": "user", "content": text} for text in HOSTILE),
     ]
-    for said in spoken:
+    for said in (*spoken, *({"role": "user", "content": text} for text in HOSTILE)):
         chat.append(said)
     chat.rename("The plan --> # 1")
     # More than are read at once.

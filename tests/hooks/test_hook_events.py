@@ -422,8 +422,14 @@ def test_where_no_process_can_be_started_the_journal_says_so(hooks: Hooks) -> No
         os.fork = fork
         main(["stop", "--client", "claude-code"])
     """
-    given = {"input": hooks.payload(), "env": hooks.environment(), "cwd": hooks.folder}
-    done = subprocess.run([sys.executable, "-P", "-c", code], **given, capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        input=hooks.payload(),
+        env=hooks.environment(),
+        cwd=hooks.folder,
+        capture_output=True,
+        check=True,
+    )
     assert (done.stdout, done.stderr) == (b"", b"")
     assert [run.error for run in hooks.journal()] == ["BlockingIOError: Resource temporarily unavailable"]
 
