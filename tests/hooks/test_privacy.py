@@ -318,7 +318,10 @@ def test_a_pause_holds_for_its_project_even_when_its_folder_is_gone(quick: Memor
     pause.pause("github.com/ada/gone", str(home / "gone"), now=NOON)
     assert brought_in(quick, session(home, ("user", "hello"), folder="gone/src")).added == 0
     assert brought_in(quick, session(home, ("user", "hello"))).added == 1
+    for folder, why in (("shop", ""), ("gone/src", privacy.WHILE_PAUSED)):
+        assert privacy.why_withheld(project_of(home / folder)) == why
     (home / "state" / "pauses.jsonl").write_text("{")
+    assert privacy.why_withheld(project_of(home / "shop")) == privacy.DAMAGED
     with pytest.raises(Unavailable, match="damaged"):
         Privacy.read()
 
