@@ -128,7 +128,7 @@ def of_program(kind: str, uuid: str, parent: str | None, **more: object) -> Json
         (
             [
                 *(U1, '{"type":"assistant","uuid":"a1","parentUu', claude("user", "u2", "a1", "two")),
-                claude("assistant", "a2", "u2", "x" * (16 << 20)),
+                claude("assistant", "a2", "u2", "x" * (32 << 20)),
                 claude("user", "u3", "a2", "three"),
             ],
             ["u1", "u2", "u3"],

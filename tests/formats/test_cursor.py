@@ -101,20 +101,22 @@ def test_chats_are_imported_once_while_the_editor_writes_them(editor: Editor) ->
 
 
 def test_what_is_missing_unlisted_or_broken_is_counted(editor: Editor) -> None:
-    editor.chat("c2", "gone", "empty", "odd", "broken", "full")
+    editor.chat("c2", "gone", "empty", "odd", "broken", "full", "torn")
     editor.bubble("c2", "empty", 2, " ")
     editor.bubble("c2", "odd", 3, "x")
-    editor.put("bubbleId:c2:broken", b"\xff")
+    editor.put("bubbleId:c2:torn", b"\xff")
     editor.bubble("c2", "full", 1, "look", images=[{"path": "cat.png"}])
     editor.bubble("c2", "left", 1, "unsent")
     editor.put("composerData:c3", "[1]")
     editor.put("composerData:c4", None)
+    editor.connection.execute("INSERT INTO cursorDiskKV VALUES ('bubbleId:c2:broken', 7)")
     editor.put("workbench.panel.aichat.view.aichat.chatdata", {}, "ItemTable")
     assert {reason for _, reason in take(editor.path).left} == {
         "listed in its chat, but not there",
         "empty",
         "neither of the user nor of the assistant",
         "a message that is not valid UTF-8",
+        "a message that is not valid JSON",
         "attached to a message: files, images and other context",
         "not in the list of its chat: the user went back behind it",
         "a chat that is not a JSON object",

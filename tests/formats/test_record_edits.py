@@ -93,6 +93,8 @@ def test_edits_are_changes_of_the_user(memory: Memory, tmp_path: Path) -> None:
     version = memory.version()
     again = import_paths(memory, path)
     assert (again.edits, again.problems, memory.version()) == ((), (), version)
+    memory.undo()
+    assert "Lives in Lisbon" not in known(memory)
 
 
 def test_what_changed_on_both_sides_is_shown_and_left(memory: Memory, tmp_path: Path) -> None:

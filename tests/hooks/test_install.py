@@ -36,6 +36,13 @@ def server_in(home: Home, name: str) -> dict[str, Any]:
     return dict(json.loads(path.read_text("utf-8"))[section]["holdfast"])
 
 
+def test_a_user_without_a_name_is_explained(home: Home) -> None:
+    """Other tools have a `--user` that stands for the user's configuration."""
+    said = " ".join(home.run("install", "claude-code", "--user", code=2).stderr.replace("│", " ").split())
+    assert "--user: it needs a name, whose memory it is; leave it out: without --project" in said
+    assert "leave it out" not in home.run("install", "claude-code", "--db", code=2).stderr
+
+
 # What is written, and where
 
 
