@@ -28,15 +28,8 @@ from tables import each
 SNAPSHOT = Path(__file__).parent / "data" / "public_api.txt"
 FACETS: list[type] = [Learner, Quarantine, Grants]
 AWAITED: list[type] = [
-    AsyncMemory,
-    AsyncChat,
-    AsyncRun,
-    AsyncView,
-    AsyncLearner,
-    AsyncQuarantine,
-    AsyncGrants,
-    AsyncScratchpad,
-]
+    AsyncMemory, AsyncChat, AsyncRun, AsyncView, AsyncLearner, AsyncQuarantine, AsyncGrants, AsyncScratchpad,
+]  # fmt: skip
 OPTIONS: list[type] = [NewRecord]
 EXPORTED: list[type] = [
     value for name in holdfast.__all__ if isinstance(value := getattr(holdfast, name), type)
