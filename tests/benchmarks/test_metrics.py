@@ -11,7 +11,6 @@ import pytest
 
 from benchmarks import calibration
 from benchmarks.calibration import Answered
-from benchmarks.evidence import shown_whole
 from benchmarks.judging import Confusion
 from benchmarks.metrics import METRICS, Answer, first_rank, intervals, ndcg_at, recall_at, values
 from benchmarks.resuming import run_resuming
@@ -19,7 +18,6 @@ from benchmarks.scripted import Scripted
 from benchmarks.taught import run
 from benchmarks.worth import Said, Session, half_of, hash_of_session, split
 from benchmarks.worthy import Found, measured
-from holdfast import Memory, Message
 from holdfast.search.calibration import Calibration
 from tables import each
 from transcripts import write_json, write_lines
@@ -106,20 +104,6 @@ def test_a_calibration_is_found_again_and_one_that_does_not_hold_shows() -> None
     assert calibration.measure(some, Calibration(-3.0, 1.0, 0.5)).error > 0.1
 
 
-# Prompts
-
-
-def test_only_the_whole_text_of_a_turn_counts_as_evidence() -> None:
-    with Memory(":memory:", user="ada") as memory:
-        chat = memory.chat("monday")
-        earlier = {"long": "The marathon " + "word " * 2_000, "short": "Marathon\n\n<&> shoes"}
-        memory.chat("sunday").append([Message("user", text, id=key) for key, text in earlier.items()])
-        chat.append(Message("user", "hello", id="new"))
-        prompt = chat.prompt(500, "the marathon")
-        assert {hit.id for hit in prompt.hits} == {"long", "short"}
-        assert shown_whole(prompt) == {"short", "new"}
-
-
 # Judgements
 
 
@@ -140,36 +124,19 @@ def test_confusion_is_counted_by_hand() -> None:
 PROSE = """Use two queues, e.g. per region. it works... mostly
 
 - **1. First**
-- [ ] Second!
 | a. B | c |
-|--|--|"""
-WITH_CODE = """Look:
 ```py
 x. Y
 ```
-Done.
-<tool-use name='Read'>
-file. Text
-</tool-use>
-report"""
+<think>I wonder.</think>
+好！"""
 
 
-@each(
-    ("text", "statements"),
-    [
-        (
-            PROSE,
-            ["Use two queues, e.g. per region.", "it works... mostly", "**1. First**", "Second!", "a. B | c"],
-        ),
-        (WITH_CODE, ["Look:", "Done."]),
-        ("<think>I wonder.</think>", []),
-        ("我们用两个队列。好！", ["我们用两个队列。", "好！"]),
-    ],
-)
-def test_statements_are_sentences_items_and_rows_that_were_said(text: str, statements: list[str]) -> None:
-    found = split(text)
-    assert [one.text for one in found] == statements
-    assert [text[one.start : one.end] for one in found] == statements
+def test_statements_are_sentences_items_and_rows_that_were_said() -> None:
+    found = split(PROSE)
+    said = ["Use two queues, e.g. per region.", "it works... mostly", "**1. First**", "a. B | c", "好！"]
+    assert [one.text for one in found] == said
+    assert [PROSE[one.start : one.end] for one in found] == said
 
 
 @pytest.fixture

@@ -163,13 +163,8 @@ def test_a_command_erases_what_it_names(shared_location: str, name: str) -> None
     words, gone = COMMANDS[name]
     with Memory(shared_location) as app:
         ada = app.scoped(user="ada")
-        handles = {
-            "ada": ada,
-            "shop": ada.scoped(project="shop"),
-            "blog": ada.scoped(project="blog"),
-            "core": app.scoped(team="core"),
-            "bob": app.scoped(user="bob"),
-        }
+        handles = {project: ada.scoped(project=project) for project in ("shop", "blog")}
+        handles |= {"ada": ada, "core": app.scoped(team="core"), "bob": app.scoped(user="bob")}
         for one, handle in handles.items():
             handle.remember(f"{one} is deployed with Helm")
         command = ["erase", *words, "--db", shared_location]
