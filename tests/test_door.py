@@ -167,8 +167,9 @@ def known(quick: Memory) -> Memory:
 
 def test_one_value_stands_for_a_list_of_it(known: Memory) -> None:
     for option, value in {"roles": "user", "kinds": "fact", "sources": "record", "tags": "race"}.items():
+        one: dict[str, Any] = {option: value}
         several: dict[str, Any] = {option: [value]}
-        assert known.recall("berlin", **{option: value}) == known.recall("berlin", **several) != []
+        assert known.recall("berlin", **one) == known.recall("berlin", **several) != []
     with pytest.raises(InvalidInput, match="fct"):
         known.recall("berlin", kinds="fct")
     [record] = known.records(tags="race")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -107,41 +108,6 @@ def test_realmem_has_sessions_in_order_and_queries_about_earlier_ones(tmp_path: 
     )
 
 
-def test_longmemeval_has_a_history_for_each_question(tmp_path: Path) -> None:
-    instance = {
-        "question_id": "q1",
-        "question_type": "knowledge-update",
-        "question": "Which tea?",
-        "haystack_session_ids": ["late", "early"],
-        "haystack_dates": ["2023/05/21 (Sun) 23:50", "2023/05/20 (Sat) 02:21"],
-        "haystack_sessions": [[{"role": "user", "content": text}] for text in ("Oolong now.", "Tea.")],
-        "answer_session_ids": ["late", "gone"],
-    }
-    path = write_json(tmp_path / "s.json", [instance, instance | {"question_id": "q2_abs"}])
-    first, second = corpora(path, "LongMemEval")
-    assert (first.name, first.unit) == ("q1", "session")
-    assert [(one.id, str(one.messages[0].at)) for one in first.sessions] == [
-        ("early", "2023-05-20 02:21:00+00:00"),
-        ("late", "2023-05-21 23:50:00+00:00"),
-    ]
-    assert first.questions == (Question("Which tea?", "knowledge-update", ("late",)),)
-    assert second.questions[0].gold == ()
-
-
-def test_realtalk_has_sessions_at_the_top_and_ranges_of_evidence(tmp_path: Path) -> None:
-    said = [
-        {"clean_text": text, "speaker": "Ann", "dia_id": f"D1:{n}", "date_time": "29.12.2023, 00:51:12"}
-        for n, text in enumerate(["Hey", "Ran"], 1)
-    ]
-    asked = [{"question": "When?", "answer": "x", "evidence": ["D1:1-D1:2"], "category": 2}]
-    path = write_json(tmp_path / "Chat_1.json", {"session_1": said, "qa": asked})
-    (corpus,) = corpora(path, "REALTALK")
-    assert [(m.id, m.content, str(m.at)) for m in corpus.messages()][1:] == [
-        ("D1:2", "Ran", "2023-12-29 00:51:12+00:00")
-    ]
-    assert corpus.questions == (Question("When?", "temporal", ("D1:1", "D1:2"), "x"),)
-
-
 @pytest.mark.parametrize("cut", [False, True])
 def test_beam_finds_the_chat_beside_the_questions(tmp_path: Path, cut: bool) -> None:
     said = [
@@ -171,31 +137,52 @@ def test_beam_finds_the_chat_beside_the_questions(tmp_path: Path, cut: bool) -> 
         corpora(tmp_path, "BEAM")
 
 
+INSTANCE = {
+    "question_id": "q1",
+    "question_type": "knowledge-update",
+    "question": "Which tea?",
+    "haystack_session_ids": ["late", "early"],
+    "haystack_dates": ["2023/05/21 (Sun) 23:50", "2023/05/20 (Sat) 02:21"],
+    "haystack_sessions": [[{"role": "user", "content": text}] for text in ("Oolong now.", "Tea.")],
+    "answer_session_ids": ["late", "gone"],
+}
+UNKNOWN = INSTANCE | {"question_id": "q_abs"}
+REALTALK = {
+    "session_1": [
+        {"clean_text": text, "speaker": "Ann", "dia_id": f"D1:{n}", "date_time": "29.12.2023, 00:51:12"}
+        for n, text in enumerate(["Hey", "Ran"], 1)
+    ],
+    "qa": [{"question": "When?", "answer": "x", "evidence": ["D1:1-D1:2"], "category": 2}],
+}
 NOTES = [
     {"mid": n, "message": text, "time": "2024年04月01日 周一 08:30", "place": "上海"}
     for n, text in enumerate(["我将要参加论坛。", "论坛的地点是北京。"])
 ]
-ASKED = {"qid": 0, "question": "论坛的地点是什么？", "answer": "北京", "target_step_id": [1, 7], "time": "?"}
-
-
+ASKED = {"qid": 0, "question": "地点是什么？", "answer": "北京", "target_step_id": [1, 7], "time": "?"}
 PARTS = [{"tid": 0, "message_list": NOTES, "question_list": [ASKED, ASKED | {"question": "[ERRORQ]"}]}]
 WHOLE = {"simple": {"events": [{"tid": 0, "message_list": NOTES, "QA": ASKED}], "items": None}}
+PLACE = Question("地点是什么？", "simple", ("1",))
+TEA = Question("Which tea?", "knowledge-update", ("late",))
+RUN = Question("When?", "temporal", ("D1:1", "D1:2"), "x")
 
 
 @each(
-    ("file", "value", "name"),
+    ("file", "reader", "value", "newest", "question"),
     [
-        ("memdaily.json", WHOLE, "simple/events/0"),
-        ("01_simple_events.json", PARTS, "01_simple_events/0"),
+        ("s.json", "LongMemEval", [INSTANCE], "Oolong now. 2023-05-21", TEA),
+        ("s.json", "LongMemEval", [UNKNOWN], "Oolong now. 2023-05-21", replace(TEA, gold=())),
+        ("s.json", "REALTALK", REALTALK, "Ran 2023-12-29", RUN),
+        ("memdaily.json", "MemSim", WHOLE, "论坛的地点是北京。 2024-04-01", PLACE),
+        ("01_simple_events.json", "MemSim", PARTS, "论坛的地点是北京。 2024-04-01", PLACE),
     ],
 )
-def test_memsim_has_a_memory_for_each_trajectory(tmp_path: Path, file: str, value: object, name: str) -> None:
-    (corpus,) = corpora(write_json(tmp_path / file, value), "MemSim")
-    assert corpus.name == name
-    assert [(m.id, m.content, str(m.at)) for m in corpus.messages()][1:] == [
-        ("1", "论坛的地点是北京。", "2024-04-01 08:30:00+00:00")
-    ]
-    assert corpus.questions == (Question("论坛的地点是什么？", "simple", ("1",)),)
+def test_messages_have_their_order_and_questions_their_evidence(
+    tmp_path: Path, file: str, reader: str, value: object, newest: str, question: Question
+) -> None:
+    (corpus,) = corpora(write_json(tmp_path / reader / file, value), reader)
+    said = list(corpus.messages())
+    assert (len(said), f"{said[-1].content} {said[-1].at:%Y-%m-%d}") == (2, newest)
+    assert corpus.questions == (question,)
 
 
 def test_sessions_of_agents_lie_beside_their_questions(tmp_path: Path) -> None:
@@ -283,8 +270,8 @@ ATOMS: list[object] = [
 FORMS: list[object] = [
     [CONVERSATION],
     PERSON,
-    [{"haystack_sessions": [[{"content": "a"}]], "haystack_session_ids": ["s"], "question": "?"}],
-    {"session_1": [{"clean_text": "a", "dia_id": "D1:1"}], "qa": [{"question": "?", "evidence": ["D1:1"]}]},
+    [INSTANCE],
+    REALTALK,
     WHOLE,
     PARTS,
     {"knowledge_update": [{"question": "?", "rubric": [], "source_chat_ids": {"a": [1]}}]},
