@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from chat_messages import NO_COUNTS, NOON, contents, say, seqs
@@ -180,6 +180,7 @@ BOUNDS = st.none() | st.integers(0, 12) | st.sampled_from([2**31, 2**62, 2**63, 
 
 
 @settings(max_examples=cases(10, 120), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(limit=2, before=9, after=2)
 @given(limit=BOUNDS, before=BOUNDS, after=BOUNDS)
 def test_any_page_is_a_part_of_the_whole(
     memory: Memory, limit: int | None, before: int | None, after: int | None

@@ -166,7 +166,7 @@ def levels(memory: Memory) -> list[Scratchpad]:
     """List the scratchpads that a user has in three chats and runs."""
     chats = [memory.chat(name) for name in ("monday", "tuesday")]
     runs = [chats[0].run("one"), chats[0].run("two"), chats[1].run("three")]
-    return [memory.scratchpad, *(one.scratchpad for one in (*chats, *runs))]
+    return [memory.scratchpad, *(one.scratchpad for one in chats), *(one.scratchpad for one in runs)]
 
 
 def test_users_chats_and_runs_have_pads_of_their_own_and_agents_have_not(memory: Memory) -> None:

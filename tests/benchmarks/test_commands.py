@@ -220,7 +220,7 @@ def test_context_says_what_prompts_and_summaries_have(tmp_path: Path) -> None:
 
 
 def test_compaction_is_measured_on_long_sessions(tmp_path: Path) -> None:
-    said = [f"I sold {n} pots at the market in town number {n}, all of a day. " * 10 for n in range(120)]
+    said = [f"I sold {n} pots at the market in town number {n}, all of a day. " * 14 for n in range(120)]
     rows = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(said)]
     numbers, tables = run_compacting([write_lines(tmp_path / "long.jsonl", rows)], turns=2)
     found = parsed(json.dumps(numbers))

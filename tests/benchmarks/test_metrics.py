@@ -124,17 +124,17 @@ def test_confusion_is_counted_by_hand() -> None:
 PROSE = """Use two queues, e.g. per region. it works... mostly
 
 - **1. First**
+- 好！
 | a. B | c |
 ```py
 x. Y
 ```
-<think>I wonder.</think>
-好！"""
+<think>I wonder.</think>"""
 
 
 def test_statements_are_sentences_items_and_rows_that_were_said() -> None:
     found = split(PROSE)
-    said = ["Use two queues, e.g. per region.", "it works... mostly", "**1. First**", "a. B | c", "好！"]
+    said = ["Use two queues, e.g. per region.", "it works... mostly", "**1. First**", "好！", "a. B | c"]
     assert [one.text for one in found] == said
     assert [PROSE[one.start : one.end] for one in found] == said
 
