@@ -11,21 +11,10 @@ from typing import Any
 
 import pytest
 
-from holdfast import Memory, Run, View
-from holdfast.aio import (
-    AsyncChat,
-    AsyncGrants,
-    AsyncLearner,
-    AsyncMemory,
-    AsyncQuarantine,
-    AsyncRun,
-    AsyncView,
-)
-from holdfast.chat import Chat
+from handles import TWINS
+from holdfast import Memory, Scratchpad
+from holdfast.aio import AsyncMemory
 from holdfast.errors import Closed, InvalidInput
-from holdfast.learning.service import Learner
-from holdfast.records.grants import Grants
-from holdfast.records.quarantine import Quarantine
 from holdfast.runtime import THREADS
 from holdfast.types import Message
 from tables import each
@@ -42,15 +31,8 @@ PLAIN = {
     *(("Run", name) for name in ("id", "chat", "scratchpad")),
     ("View", "scope"),
 }
-PAIRS: list[tuple[type, type]] = [
-    (Memory, AsyncMemory),
-    (Chat, AsyncChat),
-    (View, AsyncView),
-    (Run, AsyncRun),
-    (Learner, AsyncLearner),
-    (Quarantine, AsyncQuarantine),
-    (Grants, AsyncGrants),
-]
+# A scratchpad is a `MutableMapping`, and its twin has other names.
+PAIRS = [(sync, twin) for sync, twin in TWINS.items() if sync is not Scratchpad]
 
 
 def public(kind: type) -> list[str]:

@@ -11,15 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Chat, Denied, HoldfastError, InvalidInput, Memory, Message, ToolCall
-from holdfast.learning.service import Learner
-from holdfast.records.grants import Grants
-from holdfast.records.quarantine import Quarantine
-from holdfast.records.view import View
-from holdfast.run import Run
+from handles import TWINS
+from holdfast import Denied, HoldfastError, InvalidInput, Memory, Message, Scratchpad, ToolCall
 from tables import each
 
-HANDLES: tuple[type, ...] = (Memory, Chat, View, Run, Learner, Quarantine, Grants)
+HANDLES = [handle for handle in TWINS if handle is not Scratchpad]
 # Of no type that anything here takes; and those that pass for numbers, lists and texts until somebody writes
 # them out.
 NOTHING = object()
@@ -70,15 +66,8 @@ def handles() -> Iterator[dict[type, object]]:
     with Memory(":memory:", user="ada") as memory:
         chat = memory.chat("monday")
         chat.append(role="user", content="Hello there, I train for the Berlin marathon.")
-        yield {
-            Memory: memory,
-            Chat: chat,
-            View: memory.at(0),
-            Run: chat.run("r"),
-            Learner: memory.learning,
-            Quarantine: memory.quarantine,
-            Grants: memory.grants,
-        }
+        facets = (memory.learning, memory.quarantine, memory.grants)
+        yield {type(one): one for one in (memory, chat, memory.at(0), chat.run("r"), *facets)}
 
 
 @each(("handle", "name", "parameter"), list(parameters()))
