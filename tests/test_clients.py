@@ -13,9 +13,9 @@ from openai import OpenAI
 from pydantic import BaseModel
 
 from holdfast import BudgetExceeded, InvalidInput, Memory
-from holdfast.messages.formats import export, parse
+from holdfast.port.formats import export, parse
+from holdfast.port.safety import mask
 from holdfast.providers.null import NullMemory
-from holdfast.safety.guard import masked_message
 from llm_server import Server, completion
 from tables import each
 
@@ -71,7 +71,7 @@ def test_an_answer_that_says_nothing_is_appended_as_what_it_is(quick: Memory, co
     chat.append({"role": "user", "content": "And now?"})
     prompts = chat.prompt().messages, chat.prompt(format="anthropic").messages
     assert "assistant" not in [one["role"] for messages in prompts for one in messages]
-    assert masked_message(stored).content == stored.content
+    assert mask(stored).content == stored.content
     assert parse(export(stored)) == replace(stored, seq=0, tokens=0)
     assert quick.recall("thanks", chat=chat.id)[0].seq == 1
     assert quick.verify().ok
