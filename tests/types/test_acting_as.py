@@ -75,8 +75,8 @@ def test_blocks_nest_and_keep_what_they_do_not_name(quick: Memory) -> None:
 
 
 def test_an_argument_goes_before_who_acts(quick: Memory) -> None:
-    with acting_as(user="ada", chat="monday", source="tool") as now:
-        assert (now.user, now.agent, now.chat, now.source) == ("ada", "", "monday", "tool")
+    with acting_as(user="ada", agent="coach", chat="monday", source="tool") as now:
+        assert (now.user, now.agent, now.chat, now.source) == ("ada", "coach", "monday", "tool")
         record = quick.remember("it rains", "finding", by="user", chat="tuesday")
         assert (record.by, record.chat) == ("user", "tuesday")
         assert quick.chat("tuesday").remember("it snows", "finding").chat == "tuesday"
