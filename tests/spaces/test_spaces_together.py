@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -143,6 +144,15 @@ def test_tools_read_nothing_that_was_revoked(app: Memory) -> None:
         answer = tools[name](arguments)
         assert not answer.ok
         assert "secret" not in answer.text
+
+
+def test_the_grants_of_an_awaited_memory(app: Memory) -> None:
+    async def main() -> list[str]:
+        bob = app.scoped(user="bob").aio
+        await bob.grants.add("user", to="user:ada")
+        return [grant.to async for grant in bob.grants]
+
+    assert asyncio.run(main()) == ["user:ada"]
 
 
 def test_a_worker_for_everyone_works_for_projects_and_teams(app: Memory) -> None:

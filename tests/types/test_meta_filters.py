@@ -57,6 +57,7 @@ def test_a_filter_means_what_the_documentation_says(
         ({"a.b": 1}, {"a.b": 1, "a": {"b": 2}}, True),
         ({"a": {"$eq": {"b": 1}}}, {"a": {"b": 1.0}}, True),
         # Joins, also as mem0 writes them.
+        ({"a": {"$not": {"$gte": 3}}}, {}, True),
         ({"a": {"$in": []}}, {"a": 1}, False),
     ],
 )
