@@ -31,8 +31,6 @@ HOSTILE = [
     "~" * 5_000,
 ]
 
-# Hostile and wrong input
-
 
 def test_a_megabyte_of_text_is_refused_with_its_size_and_what_to_do(memory: Memory) -> None:
     record = memory.remember("apricot", "finding")
