@@ -325,6 +325,7 @@ class Records(RuleBasedStateMachine):
         ]
         self.space.recalled.clear()
         self.frozen = self.chat.prompt().system
+        assert not [number for number in self.erased if unique(number) in self.frozen]
 
     @rule(words=SOME_WORDS)
     def refuse(self, words: str) -> None:
