@@ -324,6 +324,11 @@ def test_an_edited_file_stays_where_it_was_edited_whoever_else_has_its_path(
     assert (files.read(PLAN), files.read(other)) == (ORDER, "Berlin\nRome\n")
 
 
+def test_a_traced_memory_has_files_as_well(memory: Memory) -> None:
+    Files(traced(memory, on_event=print)).create(PLAN, "Berlin")
+    assert Files(memory).read(PLAN) == "Berlin"
+
+
 @pytest.mark.parametrize("make", [NullMemory, lambda: traced(NullMemory())])
 def test_a_memory_that_keeps_nothing_has_a_tree_that_stays_empty(make: Callable[[], NullMemory]) -> None:
     files = Files(make())
@@ -333,5 +338,5 @@ def test_a_memory_that_keeps_nothing_has_a_tree_that_stays_empty(make: Callable[
     assert "does not exist" in refusal(lambda: files.insert(PLAN, 0, "Berlin"))
     assert "does not exist" in refusal(lambda: files.rename(PLAN, "/memories/other.md"))
     assert "waits for the user" in files.create(PLAN, ORDER)
-    assert "at most" in refusal(lambda: files.create(PLAN, "a" * (100_001)))
-    assert files.view(ROOT).endswith("0B\t/memories")
+    assert "at most" in refusal(lambda: files.create(PLAN, "a" * 100_001))
+    assert files.view("/memories").endswith("0B\t/memories")
