@@ -32,7 +32,12 @@ QUERY = "water for the roses in the garden"
 
 SOME_WORDS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 NUMBERS = st.integers(0, 10**6)
-SOME_TAGS = st.lists(st.sampled_from(TAGS), max_size=2, unique=True).map(tuple)
+FIELDS = {
+    "category": st.sampled_from(CATEGORIES),
+    "tags": st.lists(st.sampled_from(TAGS), max_size=2, unique=True).map(tuple),
+    "priority": st.integers(1, 10),
+    "source": st.sampled_from(SOURCES),
+}
 # Filters of `retract_all`, and those that only lists have as well.
 CLEARED = {
     "kind": st.sampled_from(MANY),
@@ -42,6 +47,13 @@ CLEARED = {
     "chat": st.sampled_from(CHATS[1:]),
 }
 LISTED = CLEARED | {"source": st.sampled_from(SOURCES), "text": st.sampled_from(("GARDEN", "gate", "Fruit"))}
+ALWAYS: list[dict[str, Any]] = [
+    {"source": "GOAL:eat"},
+    {"text": "FRUIT"},
+    {"category": "", "tags": ["ripe", "no such"]},
+    {"kind": "finding", "chat": "a"},
+    {"target": "env"},
+]
 
 
 def unique(number: int) -> str:
@@ -127,11 +139,15 @@ class Records(RuleBasedStateMachine):
         self.births: dict[str, int] = {}
         self.erased: set[int] = set()  # numbers of words
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(is_empty=st.booleans())
+    def begin(self, is_empty: bool) -> None:
         self.chat = self.mine.chat("monday")
         self.chat.append(role="user", content="Good morning.")
         self.frozen = self.chat.prompt().system
+        if not is_empty:
+            one = {"category": "fruit", "tags": ("ripe",), "priority": 3, "source": "GOAL:eat"}
+            self.remember("finding", "garden gate", "a", "", one)
+            self.remember("fact", "rose", "", "env", {**one, "category": "", "source": ""})
 
     # What happens
 
@@ -161,20 +177,13 @@ class Records(RuleBasedStateMachine):
     @rule(
         kind=st.sampled_from(MANY),
         words=SOME_WORDS,
-        place=NUMBERS,
-        tags=SOME_TAGS,
-        priority=st.integers(1, 10),
+        chat=st.sampled_from(CHATS),
+        about=st.sampled_from(TARGETS),
+        told=st.fixed_dictionaries(FIELDS),
     )
-    def remember(self, kind: str, words: str, place: int, tags: tuple[str, ...], priority: int) -> None:
+    def remember(self, kind: str, words: str, chat: str, about: str, told: dict[str, Any]) -> None:
         number, text = self.text(words)
-        told: dict[str, Any] = {
-            "category": CATEGORIES[place // 3 % 3],
-            "tags": tags,
-            "priority": priority,
-            "source": SOURCES[place // 9 % 2],
-            "target": TARGETS[place // 18 % 2] if kind == "fact" else "",
-        }
-        chat = CHATS[place % 3]
+        told = {**told, "target": about if kind == "fact" else ""}
         with self.call("add") as state:
             record = self.mine.remember(text, kind, chat=chat or None, merge=False, **told)
             state[record.id] = Row(kind, number, text, chat, **told)
@@ -207,7 +216,7 @@ class Records(RuleBasedStateMachine):
         if facts := self.space.of("fact"):
             identity = facts[number % len(facts)]
             with self.call("duplicate") as state:
-                again = self.mine.remember(state[identity].text)
+                again = self.mine.remember(state[identity].text, target=state[identity].target)
                 assert (again.id, again.action) == (identity, "duplicate")
                 state[identity] = replace(state[identity], evidence=state[identity].evidence + 1)
 
@@ -441,6 +450,9 @@ class Records(RuleBasedStateMachine):
         records = view.records()
         assert {one.id: row_of(one, state[one.id].number) for one in records} == state
         assert [one.id for one in records] == sorted(state, key=self.births.__getitem__)
+        for wanted in ALWAYS:
+            meant = [one.id for one in records if state[one.id].passes(wanted)]
+            assert [one.id for one in view.records(**wanted)] == meant
         assert view.records(kind="finding", limit=2, offset=1) == view.records(kind="finding")[1:3]
         for number in {*list(range(self.space.words + 1))[-3:], *sorted(self.erased)[:2]}:
             meant = [identity for identity, row in state.items() if row.number == number]

@@ -151,28 +151,22 @@ def reflected(memory: Memory, chat: str, text: str) -> None:
     assert [one.kind for one in result.records] == ["profile"]
 
 
-def test_the_profile_of_another_agent_goes_with_the_one_that_it_was_made_of(
-    ada: Memory, shared_location: str
+@pytest.mark.parametrize("before", [True, False])
+def test_the_profile_of_another_agent_goes_if_it_was_made_of_the_erased_one(
+    ada: Memory, shared_location: str, *, before: bool
 ) -> None:
-    mark = Marks("a")
+    mark, bot = Marks("a"), ada.scoped(agent="bot")
+    runs, swims = "Ada runs every day.", "Ada swims every week."
+    if before:
+        reflected(bot, "other", runs)
+        reflected(bot, "third", swims)
     reflected(ada, "secret", f"Ada keeps {mark('profile')}.")
-    bot = ada.scoped(agent="bot")
-    reflected(bot, "other", "Ada runs every day.")
-    reflected(bot, "third", "Ada swims every week.")
+    if not before:
+        reflected(bot, "other", runs)
+        reflected(bot, "third", swims)
     ada.erase(chat="secret")
-    assert bot.records(kind="profile") == []
-    check(ada, shared_location, mark)
-
-
-def test_the_profile_of_another_agent_stays_if_it_was_made_before(ada: Memory, shared_location: str) -> None:
-    mark = Marks("e")
-    reflected(ada, "other", "Ada runs every day.")
-    bot = ada.scoped(agent="bot")
-    reflected(bot, "third", "Ada swims every week.")
-    reflected(ada, "secret", f"Ada keeps {mark('profile')}.")
-    ada.erase(chat="secret")
-    runs = "Ada runs every day."
-    assert [one.text for one in bot.records(kind="profile")] == [runs, f"{runs}\nAda swims every week."]
+    left = [one.text for one in bot.records(kind="profile")]
+    assert left == ([f"{runs}\n{swims}"] if before else [])
     check(ada, shared_location, mark)
 
 

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from fake_provider import FakeProvider
 from holdfast import Denied, Hit, InvalidInput, Memory, Message, ToolCall, acting_as
+from holdfast.port.tools import tools_for
 from holdfast_cli.formats.export import export_chats
 from record_lists import act, fresh
 from stored_texts import whole
 from tables import each
+from tool_results import named
 
 KEY = "AKIAQ3EGRGB2M4XPIX5T"
 SAID = f"The deploy user of the staging cluster has the key {KEY}, please use it."
@@ -253,3 +256,17 @@ def test_an_export_has_every_word(memory: Memory) -> None:
     exported = StringIO()
     export_chats(memory, exported)
     assert SAID in exported.getvalue()
+
+
+def test_what_a_provider_of_another_kind_holds_is_masked_as_well() -> None:
+    provider = FakeProvider()
+    provider.chat("monday").append([Message("user", SAID)])
+    tools = named(tools_for(provider, "tuesday"))
+    for name, arguments in (
+        ("recall", {"query": QUERY}),
+        ("expand", {"id": "monday#1"}),
+        ("search_sessions", {"query": QUERY}),
+    ):
+        seen = tools[name](arguments).text
+        assert "staging" in seen
+        assert KEY not in seen
