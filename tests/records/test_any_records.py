@@ -425,7 +425,7 @@ class Records(RuleBasedStateMachine):
         meant = [one.id for one in view.records() if state[one.id].passes(wanted)]
         assert [one.id for one in view.records(**wanted)] == meant
         hits = view.recall(QUERY, sources=["record"], limit=1_000)
-        asked = {name: wanted[name] for name in ("tags", "chat") if name in wanted}
+        asked: dict[str, Any] = {name: wanted[name] for name in ("tags", "chat") if name in wanted}
         more: dict[str, Any] = {"kinds": [wanted["kind"], "lesson"]} if "kind" in wanted else {}
         if since is not None and hits:
             more["since"] = hits[since % len(hits)].at

@@ -17,6 +17,7 @@ from erasures import Marks, fill, readable, say, stored
 
 from holdfast import Memory, Message
 from holdfast_cli.formats.export import export_chats
+from learning_scripts import Clock
 from stored_texts import erasures_of
 
 ada = erasures.ada
@@ -179,7 +180,8 @@ def test_an_earlier_version_does_not_show_messages_that_came_after_an_erasure(ad
 
 
 def test_a_receipt_tells_what_how_many_when_and_who_to_its_user(shared_location: str) -> None:
-    with Memory(shared_location, user="ada", admin=True, clock=lambda: NOON) as memory:
+    clock = Clock(NOON)
+    with Memory(shared_location, user="ada", admin=True, clock=clock) as memory:
         mark = Marks("r")
         fill(memory, "secret", mark)
         receipt = memory.erase(chat="secret", by="system")
@@ -194,8 +196,11 @@ def test_a_receipt_tells_what_how_many_when_and_who_to_its_user(shared_location:
         assert kept == replace(receipt, key=""), "who could read it could guess short words from the digest"
         assert receipt.key.encode() not in stored(shared_location)
         assert mark.left_in(repr(receipt)) == []
-        findings = memory.remember(["one", "two", "three"], "finding")[:2]
-        receipts = [receipt, *(memory.erase(record=one.id) for one in findings), memory.erase(user="ada")]
+        one, two, _ = (record.id for record in memory.remember(["one", "two", "three"], "finding"))
+        receipts = [receipt]
+        for what in ({"record": one}, {"record": two}, {"user": "ada"}):
+            clock.move(seconds=1)
+            receipts.append(memory.erase(**what))
         assert [one.id for one in erasures_of(memory)] == [one.id for one in receipts]
         assert [one.by for one in erasures_of(memory)] == ["system", "user", "user", "user"]
         assert len({one.digest for one in receipts}) == len({one.key for one in receipts}) == 4

@@ -309,7 +309,10 @@ INSERT: dict[str, object] = {"command": "insert", "path": PLAN, "insert_line": 0
     ("command", "told"),
     [
         (None, "Unknown command. Use one of view, create, str_replace, insert, delete, rename."),
-        *((command, "Unknown command.") for command in ([], {}, {"command": ["view"]}, {"command": "clear"})),
+        ([], "Unknown command."),
+        ({}, "Unknown command."),
+        ({"command": ["view"]}, "Unknown command."),
+        ({"command": "clear"}, "Unknown command."),
         ({"command": "create", "path": PLAN}, "The command `create` needs `file_text`."),
         ({"command": "rename"}, "The command `rename` needs `old_path` and `new_path`."),
         ({"command": "view", "path": 7}, "The path must be text, not int"),

@@ -21,11 +21,11 @@ def test_they_are_stored_in_order_with_their_kind_and_source(memory: Memory) -> 
     records = remember_fil(
         memory,
         ("f1", "f2"),
-        iter(["i1"]),
+        iter(["i1"]),  # type: ignore[arg-type]  # any iterable will do
         ["l1", "f1"],
         "GOAL:study",
         by="tool",
-        chat="monday",  # type: ignore[arg-type]  # any iterable will do
+        chat="monday",
     )
     assert [(one.kind, one.text) for one in records] == [
         ("finding", "f1"),
@@ -62,8 +62,8 @@ def test_a_wrong_argument_is_refused_and_nothing_is_stored(wrong: dict[str, Any]
 
 
 def test_of_each_kind_so_many_are_found_best_first(memory: Memory) -> None:
-    texts = ([f"the tea number {n} of the {kind}s" for n in range(8)] for kind in FIL)
-    remember_fil(memory, *texts)
+    findings, insights, lessons = ([f"the tea number {n} of the {kind}s" for n in range(8)] for kind in FIL)
+    remember_fil(memory, findings, insights, lessons)
     memory.remember("tea matters to Ada", merge=False)
     memory.chat("monday").append(role="user", content="Where is the tea?")
     for limit in (0, 1, 8, 2**80):
