@@ -9,6 +9,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import erasures
 import psycopg
@@ -198,7 +199,8 @@ def test_a_receipt_tells_what_how_many_when_and_who_to_its_user(shared_location:
         assert mark.left_in(repr(receipt)) == []
         one, two, _ = (record.id for record in memory.remember(["one", "two", "three"], "finding"))
         receipts = [receipt]
-        for what in ({"record": one}, {"record": two}, {"user": "ada"}):
+        some_more: list[dict[str, Any]] = [{"record": one}, {"record": two}, {"user": "ada"}]
+        for what in some_more:
             clock.move(seconds=1)
             receipts.append(memory.erase(**what))
         assert [one.id for one in erasures_of(memory)] == [one.id for one in receipts]

@@ -54,12 +54,13 @@ CYCLE: dict[str, object] = {}
 CYCLE["again"] = CYCLE
 
 # Values that are of no type of a parameter are refused in `test_wrong_types.py`.
+NO_META: list[Any] = [[], "x", {"a": ...}, {"a": {1, 2}}, {"a": b"x"}, {(1,): 2}, {"a": (1, 2)}]
 WRONG: list[dict[str, Any]] = [
     *({"kind": kind} for kind in ("bogus", "", None, ["finding"])),
     *({"target": target} for target in ("bogus", 5, ["user"], 0, b"")),
     *({"category": category} for category in (None, "a\nb", "x" * 201, "\ud800")),
     *({"tags": tags} for tags in (b"one", None, [5], [""], [" "], ["a\x00"], ["x" * 201], [["a"]])),
-    *({"meta": meta} for meta in ([], "x", {"a": ...}, {"a": {1, 2}}, {"a": b"x"}, {(1,): 2}, {"a": (1, 2)})),
+    *({"meta": meta} for meta in NO_META),
     *({"priority": priority} for priority in (0, 11, -1, 5.0, True, "5")),
     *({"source": source} for source in (None, "a\nb", "x" * 513)),
     *({"since": since} for since in ("last year", 5, date(2024, 1, 1))),
@@ -202,7 +203,7 @@ REFUSED: list[tuple[Call, list[dict[str, Any]]]] = [
     (REPLACE, [{"what": what} for what in ("", "  ", "\n", None, 5, b"garden", ["garden"])]),
     (REPLACE, [{"kind": "lesson"}]),
     (Memory.retract, [{"what": what} for what in ("", "  ", "\n", None, 5, b"garden", ["garden"])]),
-    (Memory.retract, [{"what": "pours", "kind": kind} for kind in ("lesson", [])]),
+    (Memory.retract, [{"what": "pours", "kind": "lesson"}, {"what": "pours", "kind": []}]),
     (Memory.retract, [{"what": "pours"} | one for one in ({"by": "god"}, {"chat": ""}, {"why": 5})]),
     (
         Memory.retract_all,
