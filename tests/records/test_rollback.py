@@ -44,7 +44,8 @@ def test_one_text_goes_back_to_where_there_was_none(version: int) -> None:
     memory = fresh()
     memory.remember("lesson", "lesson")
     memory.remember("soul", "soul")
-    for what in ("profile", "rec_unknown"):
+    finding = memory.remember("finding", "finding")
+    for what in ("profile", "rec_unknown", finding.id):
         with pytest.raises(InvalidInput):
             memory.rollback(what, version)
     (gone,) = memory.rollback("soul", version)

@@ -230,6 +230,8 @@ def test_the_scratchpad_keeps_values(memory: Memory, chat: Chat) -> None:
     assert listed(pad({"search": "mA"}), "entries") == [{"name": "month", "value": "May"}]
     assert listed(pad({"remove": "month", "name": "week"}), "entries") == [{"name": "week", "value": "1"}]
     assert "no name" in error(pad({"value": "x"}))
+    assert "Nothing is kept" in error(pad({"remove": "month"}))
+    assert named(memory.tools(chat))["profile"]({"text": ""}).ok is False, "there is none to retract"
     assert "application" in error(pad({"name": "temp:key"}))
     assert "application" in error(pad({"remove": "temp:key"}))
     assert "credential" in error(pad({"name": "key", "value": "AKIAQ3EGRGB2M4XPIX5T"}))
